@@ -1,0 +1,35 @@
+"""Which teacher layer each student layer learns from."""
+
+
+def even_layer_map(teacher_layers, student_layers):
+    """Spreads the student's layers evenly, the last on the teacher's last.
+
+    Jiao et al. 2020, 'TinyBERT', section 4.2: g(m) = m * teacher / student.
+
+    Returns:
+        For each student layer, counted from 0, the teacher's layer, counted from 0.
+
+    Raises:
+        ValueError: if the student has more layers than the teacher, or none.
+    """
+    if not 1 <= student_layers <= teacher_layers:
+        raise ValueError(
+            f"student_layers={student_layers} must lie between 1 and the teacher's "
+            f"{teacher_layers}."
+        )
+    return [(i + 1) * teacher_layers // student_layers - 1 for i in range(student_layers)]
+
+
+def check_layer_map(layer_map, teacher_layers, student_layers):
+    """Raises a ValueError unless the map names one teacher layer for each student layer."""
+    if len(layer_map) != student_layers:
+        raise ValueError(
+            f"layer_map={layer_map} has {len(layer_map)} entries, but the student has "
+            f"{student_layers} layers."
+        )
+    for layer in layer_map:
+        if not 0 <= layer < teacher_layers:
+            raise ValueError(
+                f"layer_map={layer_map} names layer {layer}, but the teacher has layers 0 to "
+                f"{teacher_layers - 1}."
+            )

@@ -1,0 +1,88 @@
+"""The tensors of a checkpoint folder: safetensors, whole or in shards."""
+
+import pathlib
+
+import safetensors
+import safetensors.numpy
+
+from tfnlp.errors import InputError
+from tfnlp.files import read_json, replaced_when_whole
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "model.ckpt.index")
+
+
+def write_tensors(path, tensors):
+    """Writes a dict of NumPy arrays as one safetensors file, whole or not at all."""
+    with replaced_when_whole(path) as temporary:
+        try:
+            safetensors.numpy.save_file(tensors, temporary, metadata={"format": "pt"})
+        except safetensors.SafetensorError as e:
+            raise OSError(str(e)) from e
+
+
+class TensorReader:
+    """The tensors of a checkpoint folder by name, each read from disk when asked for.
+
+    Args:
+        folder: holds `model.safetensors`, or `model.safetensors.index.json` and its shards.
+
+    Raises:
+        InputError: if there is no safetensors file, or one is missing, cut short or corrupt.
+    """
+
+    def __init__(self, folder):
+        folder = pathlib.Path(folder)
+        self._files = [self._open(path) for path in _weight_files(folder)]
+        self._file_of = {name: file for file in self._files for name in file[1].keys()}  # noqa: SIM118
+        self.description = str(folder / (WEIGHTS if len(self._files) == 1 else INDEX))
+
+    def _open(self, path):
+        try:
+            return path, safetensors.safe_open(str(path), framework="numpy")
+        except FileNotFoundError:
+            raise InputError(
+                f"{path} is missing, though {INDEX} names it; copy it into the folder."
+            ) from None
+        except (safetensors.SafetensorError, OSError) as e:
+            raise InputError(
+                f"{path} is not a whole safetensors file ({e}); it may be cut short or a "
+                "pickle: copy it again, or save the model with safetensors."
+            ) from None
+
+    def names(self):
+        """Every tensor's name."""
+        return list(self._file_of)
+
+    def shape(self, name):
+        """A tensor's shape, from the header alone."""
+        return tuple(self._file_of[name][1].get_slice(name).get_shape())
+
+    def read(self, name):
+        """One tensor as a NumPy array."""
+        path, file = self._file_of[name]
+        try:
+            return file.get_tensor(name)
+        except (safetensors.SafetensorError, OSError) as e:
+            raise InputError(f"{path}: tensor {name} cannot be read ({e}).") from None
+
+
+def _weight_files(folder):
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; give a Hugging Face checkpoint folder.")
+    if (folder / WEIGHTS).exists():
+        return [folder / WEIGHTS]
+    if (folder / INDEX).exists():
+        weight_map = read_json(folder / INDEX).get("weight_map")
+        if not isinstance(weight_map, dict) or not weight_map:
+            raise InputError(f"{folder / INDEX} has no weight_map; copy the file again.")
+        return [folder / name for name in sorted(set(weight_map.values()))]
+    for name in PICKLES:
+        if (folder / name).exists():
+            raise InputError(
+                f"{folder / name} is not safetensors, and tfnlp never opens pickles, which can "
+                "run code; convert it once with transformers: "
+                "AutoModel.from_pretrained(folder).save_pretrained(folder)."
+            )
+    raise InputError(f"{folder} holds no {WEIGHTS} (nor {INDEX}); copy the weights into it.")

@@ -1,0 +1,74 @@
+"""Files read with clear errors, and written whole or not at all."""
+
+import contextlib
+import json
+import os
+import pathlib
+import tempfile
+
+from tfnlp.errors import InputError
+
+
+def read_json(path):
+    """The object in a JSON file.
+
+    Raises:
+        InputError: if the file is missing, is not UTF-8, or is not a JSON object.
+    """
+    path = pathlib.Path(path)
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing; a checkpoint folder must hold it.") from None
+    except UnicodeDecodeError as e:
+        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
+    except json.JSONDecodeError as e:
+        raise InputError(
+            f"{path}, line {e.lineno}: not valid JSON ({e.msg}); copy the file again."
+        ) from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path} must hold a JSON object, not a {type(value).__name__}.")
+    return value
+
+
+@contextlib.contextmanager
+def replaced_when_whole(path):
+    """Gives a temporary path beside `path`, moved over it only once it is written whole.
+
+    A full disk or a kill leaves what was there before untouched.
+
+    Raises:
+        InputError: if the file cannot be written, saying which and why.
+    """
+    path = pathlib.Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        yield temporary
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as e:
+        raise InputError(
+            f"{path} could not be written ({e.strerror or e}); free space or choose another "
+            "folder. Files written before are untouched."
+        ) from e
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def write_text(path, text):
+    """Writes UTF-8 text, whole or not at all."""
+    with replaced_when_whole(path) as temporary:
+        pathlib.Path(temporary).write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path, value):
+    """Writes a JSON object, whole or not at all."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,66 @@
+"""Attention masks: boolean in, finite additive bias out."""
+
+from keras import ops
+
+# Far below any score yet finite in float32, the type that every softmax here runs in.
+MASKED = -1e9
+
+
+def combine_masks(query_shape, key_shape, attention_mask=None, query_mask=None, key_mask=None):
+    """One boolean mask that broadcasts to (B, T, S), or None where nothing is masked.
+
+    Args:
+        query_shape: shape of the queries, (B, T, D); None for a length not known yet.
+        key_shape: shape of the keys, (B, S, D).
+        attention_mask: (B, T, S), (B, 1, S) or (T, S); true or non-zero where T may see S.
+        query_mask: (B, T), as Keras passes it on.
+        key_mask: (B, S), true at real positions.
+
+    Raises:
+        ValueError: for a mask of the wrong rank, or one whose lengths are not the scores'.
+    """
+    mask = None
+    if attention_mask is not None:
+        _check_mask("attention_mask", attention_mask, query_shape, key_shape)
+        mask = ops.cast(attention_mask, "bool")
+        if len(mask.shape) == 2:
+            mask = mask[None]
+    if key_mask is not None:
+        _check_length("key_mask", key_mask, 1, key_shape[1])
+        mask = _both(mask, ops.cast(key_mask, "bool")[:, None, :])
+    if query_mask is not None:
+        _check_length("query_mask", query_mask, 1, query_shape[1])
+        mask = _both(mask, ops.cast(query_mask, "bool")[:, :, None])
+    return mask
+
+
+def causal_mask(target_length, source_length):
+    """(1, T, S) boolean: query t sees keys up to t, the last query the last key."""
+    rows = ops.arange(target_length)[:, None] + (source_length - target_length)
+    return (ops.arange(source_length)[None, :] <= rows)[None]
+
+
+def _both(a, b):
+    return b if a is None else ops.logical_and(a, b)
+
+
+def _check_length(name, mask, axis, length):
+    given = mask.shape[axis]
+    if length is not None and given is not None and given not in (1, length):
+        raise ValueError(
+            f"{name} has shape {tuple(mask.shape)}, but axis {axis} must be {length} "
+            "(or 1) to fit the attention scores."
+        )
+
+
+def _check_mask(name, mask, query_shape, key_shape):
+    rank = len(mask.shape)
+    if rank not in (2, 3):
+        raise ValueError(
+            f"{name} has shape {tuple(mask.shape)}, but must have 3 axes, "
+            "(batch, target, source), or 2, (target, source)."
+        )
+    _check_length(name, mask, rank - 1, key_shape[1])
+    _check_length(name, mask, rank - 2, query_shape[1])
+    if rank == 3:
+        _check_length(name, mask, 0, query_shape[0])

@@ -1,0 +1,123 @@
+"""Batches of encodings of like length, so that little is padding."""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+# Batches that are sorted by length together: enough for little padding, few enough that
+# every epoch mixes the examples anew.
+POOL = 50
+
+
+class LengthBatches:
+    """Encodings and targets in padded batches of like length.
+
+    An epoch's batches depend on the seed and the epoch's number alone, so that a killed run
+    finds them again.
+
+    Args:
+        encodings: a list of `tfnlp.text.wordpiece.Encoding`.
+        batch_size: B.
+        labels: one integer for each encoding, or None.
+        targets: an object whose `batch(indices, length)` gives a dict of further arrays
+            (cached teacher outputs) and whose `signature()` gives their specs; or None.
+        shuffle: whether each epoch has its own order; else sorted by length.
+        seed: of the orders.
+        pad_token_id: the id that fills the ends.
+    """
+
+    def __init__(
+        self,
+        encodings,
+        batch_size,
+        labels=None,
+        targets=None,
+        shuffle=False,
+        seed=0,
+        pad_token_id=0,
+    ):
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size} must be at least 1.")
+        self.encodings = encodings
+        self.lengths = np.array([len(e.token_ids) for e in encodings])
+        self.labels = None if labels is None else np.asarray(labels, "int32")
+        self.targets = targets
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.pad_token_id = pad_token_id
+
+    def __len__(self):
+        """The number of batches in an epoch."""
+        return math.ceil(len(self.encodings) / self.batch_size)
+
+    def order(self, epoch=0):
+        """The indices of every batch of an epoch, a list of arrays."""
+        if not self.shuffle:
+            return self._split(np.argsort(self.lengths, kind="stable"))
+        rng = np.random.default_rng([self.seed, epoch])
+        shuffled = rng.permutation(len(self.encodings))
+        size = POOL * self.batch_size
+        batches = []
+        for start in range(0, len(shuffled), size):
+            pool = shuffled[start : start + size]
+            batches += self._split(pool[np.argsort(self.lengths[pool], kind="stable")])
+        rng.shuffle(batches)
+        return batches
+
+    def _split(self, indices):
+        return [indices[i : i + self.batch_size] for i in range(0, len(indices), self.batch_size)]
+
+    def batch(self, indices):
+        """The inputs of some encodings, (B, L) int32 each; with their targets if any."""
+        length = int(self.lengths[indices].max())
+        shape = (len(indices), length)
+        token_ids = np.full(shape, self.pad_token_id, "int32")
+        segment_ids = np.zeros(shape, "int32")
+        padding_mask = np.zeros(shape, "int32")
+        for row, i in enumerate(indices):
+            encoding = self.encodings[i]
+            end = self.lengths[i]
+            token_ids[row, :end] = encoding.token_ids
+            segment_ids[row, :end] = encoding.segment_ids
+            padding_mask[row, :end] = 1
+        inputs = {
+            "token_ids": token_ids,
+            "segment_ids": segment_ids,
+            "padding_mask": padding_mask,
+        }
+        if self.labels is None:
+            return (inputs,)
+        if self.targets is None:
+            return inputs, self.labels[indices]
+        return inputs, {"labels": self.labels[indices], **self.targets.batch(indices, length)}
+
+    def epoch(self, epoch=0, skip=0):
+        """Yields the batches of an epoch, without the first `skip`."""
+        for indices in self.order(epoch)[skip:]:
+            yield self.batch(indices)
+
+    def dataset(self, position=lambda: (0, 0)):
+        """A `tf.data.Dataset` of one epoch's batches.
+
+        Args:
+            position: called at the start of each pass; gives the epoch and the number of
+                batches to skip.
+        """
+        ids = tf.TensorSpec((None, None), "int32")
+        signature = ({key: ids for key in ("token_ids", "segment_ids", "padding_mask")},)
+        labels = tf.TensorSpec((None,), "int32")
+        if self.labels is not None and self.targets is not None:
+            signature += ({"labels": labels, **self.targets.signature()},)
+        elif self.labels is not None:
+            signature += (labels,)
+        data = tf.data.Dataset.from_generator(
+            lambda: self.epoch(*position()), output_signature=signature
+        )
+        return data.prefetch(4)
+
+    def padding_share(self, epoch=0):
+        """The share of padding among the tokens of an epoch's batches."""
+        padded = sum(len(b) * int(self.lengths[b].max()) for b in self.order(epoch))
+        return 1 - self.lengths.sum() / padded

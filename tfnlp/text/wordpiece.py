@@ -1,0 +1,242 @@
+"""WordPiece tokenization as BERT has it."""
+
+import dataclasses
+import pathlib
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from tfnlp.errors import InputError
+from tfnlp.files import read_json, write_json, write_text
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+# BERT gives up on longer words; `transformers` has the same bound.
+MAX_CHARS_PER_WORD = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoding:
+    """One text, or a pair, as ids.
+
+    Args:
+        token_ids: list of ids, `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`.
+        segment_ids: 0 up to the first `[SEP]`, 1 after it; as long as `token_ids`.
+        cut: whether tokens were dropped to keep to the length limit.
+    """
+
+    token_ids: list
+    segment_ids: list
+    cut: bool
+
+
+class WordPieceTokenizer:
+    """Text to WordPiece ids, equal to those of BERT's own tokenizer.
+
+    Devlin et al. 2019, section 4 and the released `tokenization.py`: clean control
+    characters, split off CJK ideographs, lowercase and strip accents, split at white space
+    and punctuation, then the longest matching pieces from the left. The work is done by
+    Hugging Face's `tokenizers`.
+
+    Args:
+        vocabulary: the tokens in order of their ids, `[PAD]`, `[UNK]`, `[CLS]` and `[SEP]`
+            among them.
+        lowercase: whether to lowercase.
+        strip_accents: whether to decompose characters and drop the accents, which takes
+            Hangul syllables apart; as `lowercase` where None, BERT's rule.
+        split_cjk: whether CJK ideographs are words of their own.
+
+    Raises:
+        InputError: if the vocabulary lacks a special token or has one token twice.
+    """
+
+    def __init__(self, vocabulary, lowercase=True, strip_accents=None, split_cjk=True):
+        self.vocabulary = list(vocabulary)
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.split_cjk = split_cjk
+        ids = {token: i for i, token in enumerate(self.vocabulary)}
+        for token in SPECIAL_TOKENS[:4]:
+            if token not in ids:
+                raise InputError(f"The vocabulary lacks {token}, which BERT's input needs.")
+        if len(ids) != len(self.vocabulary):
+            twice = next(t for i, t in enumerate(self.vocabulary) if ids[t] != i)
+            raise InputError(f"The vocabulary holds {twice!r} twice; every token needs one id.")
+        self.pad_token_id = ids["[PAD]"]
+        self._engine = _engine(ids, lowercase, strip_accents, split_cjk)
+
+    @classmethod
+    def from_folder(cls, folder):
+        """Reads vocab.txt (or tokenizer.json) and tokenizer_config.json of a checkpoint.
+
+        Raises:
+            InputError: if there is no vocabulary, or a file is broken.
+        """
+        folder = pathlib.Path(folder)
+        settings = {}
+        if (folder / "tokenizer_config.json").exists():
+            settings = read_json(folder / "tokenizer_config.json")
+        if (folder / "vocab.txt").exists():
+            vocabulary = read_vocabulary(folder / "vocab.txt")
+        elif (folder / "tokenizer.json").exists():
+            vocabulary, stored = _from_tokenizer_json(folder / "tokenizer.json")
+            settings = stored | settings
+        else:
+            raise InputError(
+                f"{folder} holds neither vocab.txt nor tokenizer.json; copy the tokenizer's "
+                "files into it."
+            )
+        try:
+            return cls.from_settings(vocabulary, settings)
+        except InputError as e:
+            raise InputError(f"{folder}: {e}") from None
+
+    @classmethod
+    def from_settings(cls, vocabulary, settings):
+        """From the tokens and the fields of a tokenizer_config.json."""
+        return cls(
+            vocabulary,
+            lowercase=settings.get("do_lower_case", True),
+            strip_accents=settings.get("strip_accents"),
+            split_cjk=settings.get("tokenize_chinese_chars", True),
+        )
+
+    def settings(self):
+        """The fields of a tokenizer_config.json."""
+        return {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.lowercase,
+            "strip_accents": self.strip_accents,
+            "tokenize_chinese_chars": self.split_cjk,
+            "unk_token": "[UNK]",
+            "sep_token": "[SEP]",
+            "pad_token": "[PAD]",
+            "cls_token": "[CLS]",
+            "mask_token": "[MASK]",
+        }
+
+    def save(self, folder):
+        """Writes vocab.txt, tokenizer_config.json and tokenizer.json, as `transformers` does."""
+        folder = pathlib.Path(folder)
+        write_text(folder / "vocab.txt", "".join(f"{token}\n" for token in self.vocabulary))
+        write_json(folder / "tokenizer_config.json", self.settings())
+        # `transformers` takes "[MASK]" in a text for the token; BERT's own tokenizer, the
+        # mobile runtimes and `encode` take it for text, so the tokens are told there alone.
+        engine = tokenizers.Tokenizer.from_str(self._engine.to_str())
+        engine.no_truncation()
+        engine.add_special_tokens([t for t in SPECIAL_TOKENS if t in self.vocabulary])
+        write_text(folder / "tokenizer.json", engine.to_str(pretty=True))
+
+    @property
+    def vocabulary_size(self):
+        """V, the number of tokens."""
+        return len(self.vocabulary)
+
+    def encode(self, texts, pairs=None, max_length=None):
+        """Texts, or pairs of texts, as ids.
+
+        Args:
+            texts: a list of strings; an empty one gives `[CLS] [SEP]`.
+            pairs: the second texts, one for each; or None.
+            max_length: the most ids an encoding may have, special tokens counted; the
+                longer text of a pair is cut first. No limit where None.
+
+        Returns:
+            A list of `Encoding`.
+        """
+        if max_length is None:
+            self._engine.no_truncation()
+        else:
+            self._engine.enable_truncation(max_length, strategy="longest_first")
+        inputs = list(texts) if pairs is None else list(zip(texts, pairs, strict=True))
+        return [
+            Encoding(e.ids, e.type_ids, cut=bool(e.overflowing))
+            for e in self._engine.encode_batch(inputs)
+        ]
+
+    def tokens(self, text):
+        """The pieces of one text, without special tokens."""
+        self._engine.no_truncation()
+        return self._engine.encode(text, add_special_tokens=False).tokens
+
+
+def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False, min_frequency=2):
+    """Learns a WordPiece vocabulary from texts.
+
+    Accents are kept by default: stripping them takes Hangul syllables apart, and mobile
+    runtimes do not do it.
+
+    Args:
+        texts: an iterable of strings.
+        vocabulary_size: the most tokens to learn, special ones counted.
+        lowercase: whether the tokenizer lowercases.
+        strip_accents: whether the tokenizer strips accents.
+        min_frequency: how often a pair must occur to be merged.
+
+    Returns:
+        A `WordPieceTokenizer`.
+    """
+    ids = {token: i for i, token in enumerate(SPECIAL_TOKENS)}
+    engine = _engine(ids, lowercase, strip_accents, split_cjk=True)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocabulary_size,
+        min_frequency=min_frequency,
+        special_tokens=list(SPECIAL_TOKENS),
+        show_progress=False,
+    )
+    engine.train_from_iterator(texts, trainer)
+    learned = engine.get_vocab()
+    return WordPieceTokenizer(sorted(learned, key=learned.get), lowercase, strip_accents)
+
+
+def read_vocabulary(path):
+    """The tokens of a vocab.txt, one a line.
+
+    Raises:
+        InputError: if the file is empty or not UTF-8.
+    """
+    try:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as e:
+        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
+    # Not splitlines(): a token may be a Unicode line separator.
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not lines:
+        raise InputError(f"{path} is empty; it must hold one token a line.")
+    return lines
+
+
+def _engine(ids, lowercase, strip_accents, split_cjk):
+    engine = tokenizers.Tokenizer(
+        models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=MAX_CHARS_PER_WORD)
+    )
+    engine.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=split_cjk,
+        strip_accents=strip_accents,
+        lowercase=lowercase,
+    )
+    engine.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    engine.decoder = decoders.WordPiece(prefix="##")
+    engine.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[(token, ids[token]) for token in ("[CLS]", "[SEP]")],
+    )
+    return engine
+
+
+def _from_tokenizer_json(path):
+    content = read_json(path)
+    model = content.get("model", {})
+    if model.get("type", "WordPiece") != "WordPiece" or not isinstance(model.get("vocab"), dict):
+        raise InputError(f"{path} is not a WordPiece tokenizer; a BERT folder must hold one.")
+    normalizer = content.get("normalizer") or {}
+    names = {
+        "lowercase": "do_lower_case",
+        "strip_accents": "strip_accents",
+        "handle_chinese_chars": "tokenize_chinese_chars",
+    }
+    settings = {theirs: normalizer[ours] for ours, theirs in names.items() if ours in normalizer}
+    return sorted(model["vocab"], key=model["vocab"].get), settings

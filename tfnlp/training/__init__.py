@@ -1,0 +1,16 @@
+"""Training: strategies, schedules, run folders, and a `fit` that resumes exactly."""
+
+from tfnlp.training.fit import TrainingConfig, compile_classifier, fit
+from tfnlp.training.optimizer import WarmupLinearDecay, adamw
+from tfnlp.training.run_folder import RunFolder
+from tfnlp.training.strategy import make_strategy
+
+__all__ = [
+    "RunFolder",
+    "TrainingConfig",
+    "WarmupLinearDecay",
+    "adamw",
+    "compile_classifier",
+    "fit",
+    "make_strategy",
+]

@@ -1,0 +1,232 @@
+"""Keras `fit` with the time left, early stopping, best weights, and exact resume."""
+
+import contextlib
+import dataclasses
+import signal
+
+import keras
+import tensorflow as tf
+from absl import logging
+from tqdm import tqdm
+
+from tfnlp.training.optimizer import WarmupLinearDecay, adamw
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingConfig:
+    """How to train.
+
+    Args:
+        epochs: passes over the training data.
+        batch_size: B, over all devices together.
+        learning_rate: the peak.
+        warmup_share: the share of all steps in which the rate rises.
+        weight_decay: AdamW's lambda.
+        clip_norm: the largest norm of all gradients together.
+        patience: epochs without a better dev metric before stopping; 0 to never stop early.
+        checkpoint_steps: steps between saved states; an epoch's end is one too.
+        seed: of weights, dropout and data order.
+    """
+
+    epochs: int = 3
+    batch_size: int = 32
+    learning_rate: float = 5e-5
+    warmup_share: float = 0.1
+    weight_decay: float = 0.01
+    clip_norm: float = 1.0
+    patience: int = 0
+    checkpoint_steps: int = 500
+    seed: int = 0
+
+    def optimizer(self, model, steps_per_epoch):
+        """AdamW with warm-up and decay over the whole training."""
+        total = self.epochs * steps_per_epoch
+        schedule = WarmupLinearDecay(
+            self.learning_rate, total, warmup_steps=round(self.warmup_share * total)
+        )
+        return adamw(model, schedule, self.weight_decay, self.clip_norm)
+
+
+def compile_classifier(model, optimizer):
+    """The model to fit: from the inputs of a classifier to its logits, compiled.
+
+    It shares every weight with `model`.
+    """
+    trained = keras.Model(model.input, model.output["logits"])
+    trained.compile(
+        optimizer,
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+        jit_compile=False,
+    )
+    return trained
+
+
+def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"):
+    """Trains a compiled model, or goes on where a killed run of the same folder stopped.
+
+    A resumed run ends with the weights that the unbroken one would have: the state holds
+    weights, optimizer, dropout seeds and metrics, and the order of the data depends on seed
+    and epoch alone. SIGINT and SIGTERM save the state and stop.
+
+    Args:
+        model: a compiled `keras.Model`.
+        batches: the `LengthBatches` to train on.
+        config: a `TrainingConfig`.
+        run: the `RunFolder` to write to.
+        save_best: called with no argument after each epoch that is the best so far.
+        dev: the `LengthBatches` to evaluate on after each epoch, or None.
+        monitor: the metric that the best epoch has the most of; without `dev`, each epoch
+            counts as the best.
+
+    Returns:
+        True if the training is complete, False if a signal stopped it.
+    """
+    model.optimizer.build(model.trainable_variables)
+    recorder = _Recorder(batches, config, run, save_best, monitor)
+    recorder.set_model(model)
+    recorder.restore()
+    if recorder.finished():
+        logging.info("%s is complete; nothing to train.", run.path)
+        return True
+    with _Signals(recorder), contextlib.suppress(_Stopped):
+        model.fit(
+            batches.dataset(recorder.position),
+            epochs=config.epochs,
+            initial_epoch=recorder.progress["epoch"],
+            validation_data=None if dev is None else dev.dataset(),
+            callbacks=[recorder],
+            verbose=0,
+        )
+    recorder.close()
+    return recorder.finished()
+
+
+class _Stopped(Exception):
+    """Raised out of Keras' `fit` when a signal asked for a stop and the state is saved."""
+
+
+class _Recorder(keras.callbacks.Callback):
+    """Keeps the run folder up to date, shows progress, and stops when it is time."""
+
+    def __init__(self, batches, config, run, save_best, monitor):
+        super().__init__()
+        self.batches = batches
+        self.config = config
+        self.run = run
+        self.save_best = save_best
+        self.monitor = monitor
+        # `epoch` and `step` count what is done; `step` is within the epoch.
+        self.progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "stopped": False}
+        self.signal = None
+        self.sums = []
+
+    def variables(self):
+        """All that the rest of the training depends on, each once."""
+        found = [*self.model.variables, *self.model.optimizer.variables]
+        metrics = {id(v) for v in self.model.metrics_variables}
+        return list({id(v): v for v in found if id(v) not in metrics}.values())
+
+    def restore(self):
+        """Takes up the state that the run folder holds, if any."""
+        state = self.run.load_state(self.variables())
+        if state is None:
+            return
+        self.progress, self.sums = state
+        self.run.truncate_metrics(self.progress["epoch"])
+        if not self.finished():
+            logging.info(
+                "Resuming %s after epoch %d, step %d.",
+                self.run.path,
+                self.progress["epoch"],
+                self.progress["step"],
+            )
+
+    def finished(self):
+        return self.progress["stopped"] or self.progress["epoch"] >= self.config.epochs
+
+    def position(self):
+        """Epoch and step that the data starts from; read as `fit` starts an epoch."""
+        return self.progress["epoch"], self.progress["step"]
+
+    def on_train_begin(self, logs=None):
+        steps = len(self.batches)
+        done = self.progress["epoch"] * steps + self.progress["step"]
+        self.bar = tqdm(
+            total=self.config.epochs * steps, initial=done, unit="step", dynamic_ncols=True
+        )
+        self.events = tf.summary.create_file_writer(str(self.run.path / "events"))
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.bar.set_description(f"epoch {epoch + 1}/{self.config.epochs}")
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.sums:
+            # The epoch's metrics are sums that `fit` began anew: add what the killed run had.
+            for variable, value in zip(self.model.metrics_variables, self.sums, strict=True):
+                variable.assign_add(value)
+            self.sums = []
+        self.progress["step"] += 1
+        self.bar.update()
+        if self.progress["step"] % 20 == 0:
+            self.bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
+        if self.progress["step"] == len(self.batches):
+            return  # the epoch's end follows, and saves
+        if self.signal is not None or self.progress["step"] % self.config.checkpoint_steps == 0:
+            self.save()
+        if self.signal is not None:
+            raise _Stopped
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs = {key: float(value) for key, value in logs.items()}
+        self.progress |= {"epoch": epoch + 1, "step": 0}
+        logs["learning_rate"] = float(self.model.optimizer.learning_rate)
+        self.run.log({"epoch": epoch + 1, **logs})
+        with self.events.as_default(step=epoch + 1):
+            for key, value in logs.items():
+                tf.summary.scalar(key, value)
+        self.events.flush()
+        shown = ", ".join(f"{key} {value:.4f}" for key, value in logs.items() if "rate" not in key)
+        tqdm.write(f"epoch {epoch + 1}: {shown}")
+        score = logs.get(self.monitor)
+        best = self.progress["best"]
+        if score is None or best is None or score > best:
+            self.progress |= {"best": score, "waited": 0}
+            self.save_best()
+        else:
+            self.progress["waited"] += 1
+            if self.config.patience and self.progress["waited"] >= self.config.patience:
+                self.progress["stopped"] = True
+                self.model.stop_training = True
+        self.save()
+        if self.signal is not None and not self.finished():
+            raise _Stopped
+
+    def close(self):
+        self.bar.close()
+        self.events.close()
+
+    def save(self):
+        sums = self.model.metrics_variables if self.progress["step"] else []
+        self.run.save_state(self.variables(), sums, self.progress)
+
+
+class _Signals:
+    """While active, SIGINT and SIGTERM ask for a stop after the current step."""
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+
+    def __enter__(self):
+        def ask(number, frame):
+            self.recorder.signal = number
+            tqdm.write("Stopping after this step; the state is being saved.")
+            # A second signal is not held back.
+            signal.signal(number, signal.SIG_DFL)
+
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        self.previous = {number: signal.signal(number, ask) for number in numbers}
+
+    def __exit__(self, *exception):
+        for number, handler in self.previous.items():
+            signal.signal(number, handler)

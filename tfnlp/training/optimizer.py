@@ -1,0 +1,60 @@
+"""AdamW with warm-up and linear decay, as BERT is trained."""
+
+import keras
+from keras import ops
+
+# Names of the variables that are not decayed: biases, and scales and shifts of norms.
+NOT_DECAYED = ("bias", "gamma", "beta")
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """A rate that rises linearly from 0 to its peak, then falls linearly to 0.
+
+    Devlin et al. 2019, appendix A.2. As in `transformers`, the first step's rate is 0.
+
+    Args:
+        peak: the highest rate.
+        total_steps: the steps until the rate is 0 again.
+        warmup_steps: the steps until the peak.
+    """
+
+    def __init__(self, peak, total_steps, warmup_steps=0):
+        if not 0 <= warmup_steps <= total_steps:
+            raise ValueError(
+                f"warmup_steps={warmup_steps} must lie between 0 and total_steps={total_steps}."
+            )
+        self.peak = peak
+        self.total_steps = total_steps
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        rise = step / max(self.warmup_steps, 1)
+        fall = (self.total_steps - step) / max(self.total_steps - self.warmup_steps, 1)
+        return self.peak * ops.maximum(0.0, ops.minimum(rise, fall) if self.warmup_steps else fall)
+
+    def get_config(self):
+        return {
+            "peak": self.peak,
+            "total_steps": self.total_steps,
+            "warmup_steps": self.warmup_steps,
+        }
+
+
+def adamw(model, schedule, weight_decay=0.01, clip_norm=1.0):
+    """AdamW (Loshchilov & Hutter 2019) that leaves biases and norms undecayed.
+
+    Args:
+        model: whose variables it will train.
+        schedule: a rate or a `LearningRateSchedule`.
+        weight_decay: lambda; multiplied with the rate.
+        clip_norm: the largest norm of all gradients together; None for no clipping.
+    """
+    optimizer = keras.optimizers.AdamW(
+        schedule, weight_decay=weight_decay, epsilon=1e-8, global_clipnorm=clip_norm
+    )
+    optimizer.exclude_from_weight_decay(
+        var_list=[v for v in model.trainable_variables if v.name in NOT_DECAYED]
+    )
+    return optimizer
