@@ -76,7 +76,8 @@ class TextEmbedding(keras.layers.Layer):
             )
         length = ops.shape(token_ids)[1]
         x = ops.take(self.token_table, token_ids, axis=0)  # (B, L, D)
-        x = x + self.position_table[:length][None]  # (1, L, D)
+        # A gather, not a slice: TFLite's quantisation reaches the tables of gathers alone.
+        x = x + ops.take(self.position_table, ops.arange(length), axis=0)[None]  # (1, L, D)
         if self.num_segments:
             if segment_ids is None:
                 x = x + self.segment_table[:1][None]

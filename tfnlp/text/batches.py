@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import tensorflow as tf
 
 # Batches that are sorted by length together: enough for little padding, few enough that
 # every epoch mixes the examples anew.
@@ -105,6 +104,8 @@ class LengthBatches:
             position: called at the start of each pass; gives the epoch and the number of
                 batches to skip.
         """
+        import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
+
         ids = tf.TensorSpec((None, None), "int32")
         signature = ({key: ids for key in ("token_ids", "segment_ids", "padding_mask")},)
         labels = tf.TensorSpec((None,), "int32")

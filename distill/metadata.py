@@ -1,0 +1,158 @@
+"""TFLite metadata: what a mobile runtime needs to know, inside the .tflite file.
+
+Follows `metadata_schema.fbs` 1.5.0 of MediaPipe (file identifier M001): a flatbuffer in the
+model's buffer `TFLITE_METADATA`, and the files that it names in a zip archive behind the
+model. Numbers of slots and enums below are that schema's.
+"""
+
+import dataclasses
+import io
+import zipfile
+
+import flatbuffers
+
+METADATA_NAME = "TFLITE_METADATA"
+IDENTIFIER = b"M001"
+# The schema version that has every field used here (BertTokenizerOptions).
+MIN_PARSER_VERSION = "1.1.0"
+
+LABELS_FILE = "labels.txt"
+VOCABULARY_FILE = "vocab.txt"
+TOKENIZER_FILE = "tokenizer_config.json"
+
+# enum AssociatedFileType
+UNKNOWN, TENSOR_AXIS_LABELS, VOCABULARY = 0, 2, 5
+# union ProcessUnitOptions
+BERT_TOKENIZER_OPTIONS = 4
+# union ContentProperties
+FEATURE_PROPERTIES = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorDescription:
+    """What the metadata says of one input or output.
+
+    Args:
+        name: as the runtime looks it up: ids, mask, segment_ids, probability.
+        description: for people.
+    """
+
+    name: str
+    description: str
+
+
+def text_classifier_metadata(name, description, inputs, output):
+    """The metadata flatbuffer of a BERT text classifier.
+
+    Args:
+        name: of the model.
+        description: of the model.
+        inputs: `TensorDescription`s in the order of the subgraph's inputs.
+        output: the `TensorDescription` of the probabilities.
+
+    Returns:
+        bytes.
+    """
+    b = flatbuffers.Builder(1024)
+    labels = _file(b, LABELS_FILE, "The class names, in order of the output.", TENSOR_AXIS_LABELS)
+    vocabulary = _file(b, VOCABULARY_FILE, "The WordPiece vocabulary, one a line.", VOCABULARY)
+    settings = _file(b, TOKENIZER_FILE, "The settings of the WordPiece tokenizer.", UNKNOWN)
+    options = _table(b, 1, {0: _vector(b, [vocabulary])})  # BertTokenizerOptions
+    tokenizer = _process_unit(b, BERT_TOKENIZER_OPTIONS, options)
+    subgraph = _table(
+        b,
+        7,
+        {
+            2: _vector(b, [_tensor(b, i, []) for i in inputs]),
+            3: _vector(b, [_tensor(b, output, [labels])]),
+            5: _vector(b, [tokenizer]),
+        },
+    )
+    model = _table(
+        b,
+        8,
+        {
+            0: b.CreateString(name),
+            1: b.CreateString(description),
+            3: _vector(b, [subgraph]),
+            6: _vector(b, [settings]),
+            7: b.CreateString(MIN_PARSER_VERSION),
+        },
+    )
+    b.Finish(model, file_identifier=IDENTIFIER)
+    return bytes(b.Output())
+
+
+def add_metadata(model, metadata, files):
+    """Puts metadata and files into a .tflite model.
+
+    Args:
+        model: the bytes of the .tflite.
+        metadata: the bytes of the metadata flatbuffer.
+        files: {name: bytes} of the files that the metadata names.
+
+    Returns:
+        The bytes of the new .tflite.
+    """
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
+    entry = schema.MetadataT()
+    entry.name = METADATA_NAME
+    entry.buffer = len(tree.buffers)
+    buffer = schema.BufferT()
+    buffer.data = list(metadata)
+    tree.buffers.append(buffer)
+    tree.metadata = [*(tree.metadata or []), entry]
+    b = flatbuffers.Builder(len(model) + len(metadata) + 1024)
+    b.Finish(tree.Pack(b), file_identifier=b"TFL3")
+    whole = io.BytesIO(bytes(b.Output()))
+    # Stored, not deflated: the runtimes read the files where they lie.
+    with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
+        for name, content in files.items():
+            # A fixed date, so that the same model gives the same bytes.
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return whole.getvalue()
+
+
+def input_names(model):
+    """The names of a .tflite model's inputs, in order, as its signature has them."""
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
+    names = {i.tensorIndex: i.name.decode() for i in tree.signatureDefs[0].inputs}
+    return [names[index] for index in tree.subgraphs[0].inputs]
+
+
+def _tensor(b, tensor, files):
+    content = _table(b, 3, {1: _table(b, 0, {})}, {0: FEATURE_PROPERTIES})
+    slots = {0: b.CreateString(tensor.name), 1: b.CreateString(tensor.description), 3: content}
+    if files:
+        slots[6] = _vector(b, files)
+    return _table(b, 7, slots)
+
+
+def _file(b, name, description, kind):
+    slots = {0: b.CreateString(name), 1: b.CreateString(description)}
+    return _table(b, 3, slots, {2: kind})
+
+
+def _process_unit(b, kind, options):
+    return _table(b, 2, {1: options}, {0: kind})
+
+
+def _table(b, size, offsets, small=None):
+    """A table with `size` slots: offsets of other objects, and one-byte numbers."""
+    b.StartObject(size)
+    for slot, offset in offsets.items():
+        b.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    for slot, number in (small or {}).items():
+        b.PrependUint8Slot(slot, number, 0)
+    return b.EndObject()
+
+
+def _vector(b, offsets):
+    b.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        b.PrependUOffsetTRelative(offset)
+    return b.EndVector()

@@ -1,0 +1,163 @@
+"""A classifier as one .tflite file with all that a phone needs."""
+
+import json
+import pathlib
+import tempfile
+
+import keras
+import tensorflow as tf
+from absl import logging
+from keras import ops
+
+from distill.metadata import (
+    LABELS_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+    TensorDescription,
+    add_metadata,
+    input_names,
+    text_classifier_metadata,
+)
+from tfnlp.errors import InputError
+from tfnlp.files import replaced_when_whole
+
+QUANTIZATIONS = ("float32", "float16", "int8")
+
+INPUTS = {
+    "ids": "Token ids, [CLS] first and [SEP] last.",
+    "mask": "1 at real tokens, 0 at padding.",
+    "segment_ids": "0 for the first text, 1 for the second.",
+}
+
+
+def export_tflite(
+    model, path, tokenizer, labels, quantization="int8", max_length=None, name="text classifier"
+):
+    """Writes a text classifier as a .tflite file.
+
+    The file takes `ids`, `mask` and `segment_ids`, (1, L) int32 with any L, and gives the
+    probabilities, (1, C) float32. It holds the vocabulary, the labels and the tokenizer's
+    settings as TFLite metadata, so that `distill.runtime` and MediaPipe's TextClassifier
+    take raw text, and no operation outside TFLite's own. An input longer than `max_length`
+    is cut inside the model, its last id, [SEP], kept.
+
+    Args:
+        model: a classifier from `tfnlp.models`.
+        path: of the file.
+        tokenizer: the model's `WordPieceTokenizer`.
+        labels: the class names in order of their ids.
+        quantization: "float32"; "float16" weights; or "int8", weights in 8 bits and
+            activations quantised as they come (dynamic range).
+        max_length: the most ids read; the model's positions where None.
+        name: of the model, in the metadata.
+
+    Returns:
+        Sentences on what MediaPipe's tokenizer does otherwise than this one, see
+        `mediapipe_differences`; each is logged as a warning too.
+
+    Raises:
+        InputError: for an unknown quantization, a vocabulary or labels that are not the
+            model's, a `max_length` above the model's, or a file that cannot be written.
+    """
+    if quantization not in QUANTIZATIONS:
+        raise InputError(
+            f"--quantization={quantization} is unknown; use one of {', '.join(QUANTIZATIONS)}."
+        )
+    embeddings = model.get_layer("embeddings")
+    max_length = max_length or embeddings.max_length
+    if not 3 <= max_length <= embeddings.max_length:
+        raise InputError(
+            f"--max_length={max_length} must lie between 3 and the model's "
+            f"{embeddings.max_length} positions."
+        )
+    check_vocabulary(tokenizer, model)
+    classes = model.output["logits"].shape[-1]
+    if len(labels) != classes:
+        raise InputError(f"There are {len(labels)} labels, but the model has {classes} classes.")
+    for label in labels:
+        if "\n" in str(label):
+            raise InputError(f"Label {label!r} holds a line break, which metadata cannot hold.")
+    content = _convert(model, quantization, max_length)
+    metadata = text_classifier_metadata(
+        name,
+        f"Classifies a text as one of: {', '.join(map(str, labels))}. Made with tfnlp.",
+        [TensorDescription(i, INPUTS[i]) for i in input_names(content)],
+        TensorDescription("probability", "The probability of each class."),
+    )
+    settings = tokenizer.settings() | {"model_max_length": max_length}
+    files = {
+        VOCABULARY_FILE: "\n".join(tokenizer.vocabulary),
+        LABELS_FILE: "\n".join(map(str, labels)),
+        TOKENIZER_FILE: json.dumps(settings),
+    }
+    content = add_metadata(content, metadata, files)
+    with replaced_when_whole(path) as temporary:
+        pathlib.Path(temporary).write_bytes(content)
+    differences = mediapipe_differences(tokenizer)
+    for sentence in differences:
+        logging.warning("%s", sentence)
+    return differences
+
+
+def check_vocabulary(tokenizer, model):
+    """Raises an InputError unless the vocabulary has as many tokens as the model's table."""
+    rows = model.get_layer("embeddings").vocabulary_size
+    if tokenizer.vocabulary_size != rows:
+        raise InputError(
+            f"The vocabulary has {tokenizer.vocabulary_size} tokens, but the model's table "
+            f"{rows}; give the vocab.txt that belongs to the model."
+        )
+
+
+def mediapipe_differences(tokenizer):
+    """What MediaPipe's BERT tokenizer, and so a phone, does otherwise: a list of sentences.
+
+    MediaPipe lowercases A-Z, splits at white space, punctuation and CJK ideographs, and
+    never strips accents (its `bert_tokenizer.cc` and `bert_preprocessor_calculator.cc`).
+    """
+    found = []
+    strips = tokenizer.strip_accents
+    if strips or (strips is None and tokenizer.lowercase):
+        found.append(
+            "The tokenizer strips accents and MediaPipe does not: texts with accents, and all "
+            "Korean texts, get other ids there; train Korean vocabularies with "
+            "strip_accents=False."
+        )
+    if not tokenizer.lowercase:
+        found.append(
+            "The tokenizer keeps capitals and MediaPipe lowercases A-Z: texts with capitals "
+            "get other ids there."
+        )
+    if not tokenizer.split_cjk:
+        found.append(
+            "The tokenizer does not split CJK ideographs and MediaPipe does: texts with them "
+            "get other ids there."
+        )
+    return found
+
+
+def _convert(model, quantization, max_length):
+    def classify(ids, mask, segment_ids):
+        inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
+        inputs = {key: _cut(x, max_length) for key, x in inputs.items()}
+        logits = model(inputs, training=False)["logits"]
+        return {"probability": ops.softmax(logits, axis=-1)}
+
+    signature = [tf.TensorSpec((1, None), "int32", name=i) for i in INPUTS]
+    with tempfile.TemporaryDirectory() as folder:
+        archive = keras.export.ExportArchive()
+        archive.track(model)
+        archive.add_endpoint("classify", classify, input_signature=signature)
+        archive.write_out(folder, verbose=False)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["classify"])
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        if quantization != "float32":
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if quantization == "float16":
+            converter.target_spec.supported_types = [tf.float16]
+        return converter.convert()
+
+
+def _cut(x, max_length):
+    """The first `max_length` columns of (1, L), the last of them L's own last: [SEP]."""
+    return tf.concat([x[:, :-1][:, : max_length - 1], x[:, -1:]], axis=1)
