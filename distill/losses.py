@@ -107,6 +107,27 @@ class AttentionScoreLoss(keras.distillation.DistillationLoss):
         return sum(losses) / len(losses)
 
 
+def make_losses(
+    layer_map,
+    teacher_dim,
+    student_dim,
+    temperature=2.0,
+    soft_label_weight=0.5,
+    hidden_state_weight=0.0,
+    attention_weight=0.0,
+):
+    """The (weight, loss) pairs whose weight is not 0, for `distill.distiller.Distiller`."""
+    pairs = []
+    if soft_label_weight:
+        pairs.append((soft_label_weight, SoftLabelLoss(temperature)))
+    if hidden_state_weight:
+        loss = HiddenStateLoss(layer_map, teacher_dim, student_dim)
+        pairs.append((hidden_state_weight, loss))
+    if attention_weight:
+        pairs.append((attention_weight, AttentionScoreLoss(layer_map)))
+    return pairs
+
+
 def _masked_mse(teacher, student, mask):
     """Mean of the squared differences where `mask`, which broadcasts, is not 0."""
     mask = ops.cast(mask, "float32")

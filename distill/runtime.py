@@ -68,9 +68,10 @@ class TextClassifier:
             A list of `Classification`.
         """
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
-        return [self._classify(encoding) for encoding in encodings]
+        return [self.classify_encoding(encoding) for encoding in encodings]
 
-    def _classify(self, encoding):
+    def classify_encoding(self, encoding):
+        """Classifies one `tfnlp.text.wordpiece.Encoding`."""
         probabilities = self.run(encoding)
         return Classification(
             self.labels[int(np.argmax(probabilities))],

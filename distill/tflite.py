@@ -20,6 +20,7 @@ from distill.metadata import (
 )
 from tfnlp.errors import InputError
 from tfnlp.files import replaced_when_whole
+from tfnlp.models import check_vocabulary
 
 QUANTIZATIONS = ("float32", "float16", "int8")
 
@@ -97,16 +98,6 @@ def export_tflite(
     for sentence in differences:
         logging.warning("%s", sentence)
     return differences
-
-
-def check_vocabulary(tokenizer, model):
-    """Raises an InputError unless the vocabulary has as many tokens as the model's table."""
-    rows = model.get_layer("embeddings").vocabulary_size
-    if tokenizer.vocabulary_size != rows:
-        raise InputError(
-            f"The vocabulary has {tokenizer.vocabulary_size} tokens, but the model's table "
-            f"{rows}; give the vocab.txt that belongs to the model."
-        )
 
 
 def mediapipe_differences(tokenizer):

@@ -1,0 +1,1 @@
+"""Programs for the shell; each explains itself with --help."""

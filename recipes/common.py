@@ -1,0 +1,167 @@
+"""What the recipes share: groups of flags, and errors as one sentence."""
+
+import os
+
+# Before TensorFlow is imported: its start-up notices are noise in a shell.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import sys
+
+from absl import app, flags, logging
+
+from tfnlp.errors import InputError
+
+FLAGS = flags.FLAGS
+
+
+def run(main):
+    """Runs a recipe's `main()`: bad input and Ctrl-C end in one sentence, no traceback."""
+
+    def guarded(argv):
+        if len(argv) > 1:
+            raise app.UsageError(f"{argv[1]!r} is no flag; flags begin with --.")
+        logging.set_verbosity(logging.INFO)
+        logging.get_absl_handler().setFormatter(_Plain())
+        try:
+            main()
+        except InputError as e:
+            print(f"Error: {e}", file=sys.stderr)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            print("Stopped; what was finished is kept.", file=sys.stderr)
+            sys.exit(130)
+
+    app.run(guarded)
+
+
+class _Plain(logging.PythonFormatter):
+    """Messages without date and place, which a shell user does not need."""
+
+    def format(self, record):
+        prefix = "" if record.levelno < logging.converter.STANDARD_WARNING else "Warning: "
+        return prefix + record.getMessage()
+
+
+def define_data_flags():
+    """Flags of a recipe that trains on labelled files."""
+    flags.DEFINE_string("train", None, "Training file: .tsv, .csv or .jsonl, or those with .gz.")
+    flags.DEFINE_string("dev", None, "File that picks the best epoch and reports its score.")
+    flags.DEFINE_string("test", None, "File scored once at the end, if given.")
+    flags.DEFINE_string("text_column", "sentence", "Column of the text.")
+    flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+    flags.DEFINE_string("label_column", "label", "Column of the label.")
+    flags.DEFINE_list(
+        "labels", None, "Labels in order of their ids; those in --train, sorted, if not given."
+    )
+    flags.mark_flags_as_required(["train", "dev"])
+
+
+def define_training_flags(epochs, learning_rate):
+    """Flags of a recipe that trains."""
+    flags.DEFINE_string("output_dir", None, "Folder of the run; a killed run resumes from it.")
+    flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
+    flags.DEFINE_integer("epochs", epochs, "Passes over the training data.", 1)
+    flags.DEFINE_integer("batch_size", 32, "Examples in a batch, over all devices.", 1)
+    flags.DEFINE_float("learning_rate", learning_rate, "Peak learning rate.", 0)
+    flags.DEFINE_float("warmup_share", 0.1, "Share of the steps in which the rate rises.", 0, 1)
+    flags.DEFINE_float("weight_decay", 0.01, "AdamW's decay; none on biases and norms.", 0)
+    flags.DEFINE_integer("patience", 0, "Stop after so many epochs without gain; 0: never.", 0)
+    flags.DEFINE_integer("seed", 0, "Seed of weights, dropout and data order.", 0)
+    flags.DEFINE_integer("checkpoint_steps", 500, "Steps between states to resume from.", 1)
+    flags.DEFINE_enum(
+        "strategy", "auto", ["auto", "one_device", "mirrored"], "tf.distribute strategy."
+    )
+    flags.DEFINE_enum(
+        "precision",
+        "float32",
+        ["float32", "mixed_bfloat16", "mixed_float16"],
+        "Keras dtype policy of the training.",
+    )
+    flags.mark_flag_as_required("output_dir")
+
+
+# Flags that change where or how often a run is saved, but not what it ends with.
+_NOT_DECISIVE = {"output_dir", "checkpoint_steps", "test", "cache_dir"}
+
+
+def decisive_flags():
+    """The recipe's flags that decide the result, as a dict."""
+    recipe = sys.modules["__main__"]
+    names = {f.name for f in FLAGS.get_key_flags_for_module(recipe)}
+    names |= {f.name for f in FLAGS.get_flags_for_module(sys.modules[__name__])}
+    return {name: FLAGS[name].value for name in sorted(names - _NOT_DECISIVE)}
+
+
+def training_config():
+    """The `TrainingConfig` that the flags describe."""
+    from tfnlp.training import TrainingConfig
+
+    return TrainingConfig(
+        epochs=FLAGS.epochs,
+        batch_size=FLAGS.batch_size,
+        learning_rate=FLAGS.learning_rate,
+        warmup_share=FLAGS.warmup_share,
+        weight_decay=FLAGS.weight_decay,
+        patience=FLAGS.patience,
+        checkpoint_steps=FLAGS.checkpoint_steps,
+        seed=FLAGS.seed,
+    )
+
+
+def read_splits(label_names=None):
+    """The examples of --train, --dev and --test (None if not given), with the same labels."""
+    from tfnlp.text import read_examples
+
+    columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
+    train = read_examples(FLAGS.train, *columns, label_names or FLAGS.labels)
+    dev = read_examples(FLAGS.dev, *columns, train.label_names)
+    test = read_examples(FLAGS.test, *columns, train.label_names) if FLAGS.test else None
+    return train, dev, test
+
+
+def batches_of(tokenizer, examples, targets=None, shuffle=False):
+    """`LengthBatches` of examples, cut to --max_length; how many were cut is logged."""
+    from tfnlp.text import LengthBatches
+
+    encodings = tokenizer.encode(examples.texts, examples.pairs, FLAGS.max_length)
+    cut = sum(e.cut for e in encodings)
+    if cut:
+        logging.info(
+            "%d of %d texts were cut to --max_length=%d tokens.",
+            cut,
+            len(encodings),
+            FLAGS.max_length,
+        )
+    return LengthBatches(
+        encodings,
+        FLAGS.batch_size,
+        examples.labels,
+        targets,
+        shuffle,
+        FLAGS.seed,
+        tokenizer.pad_token_id,
+    )
+
+
+def check_fit(model, tokenizer):
+    """Raises an InputError unless vocabulary and --max_length fit the model."""
+    from tfnlp.models import check_vocabulary
+
+    check_vocabulary(tokenizer, model)
+    positions = model.get_layer("embeddings").max_length
+    if FLAGS.max_length > positions:
+        raise InputError(
+            f"--max_length={FLAGS.max_length} is above the model's {positions} positions."
+        )
+
+
+def layer_map_flag():
+    """The --layer_map as a list of integers, or None."""
+    if FLAGS.layer_map is None:
+        return None
+    try:
+        return [int(layer) for layer in FLAGS.layer_map]
+    except ValueError:
+        raise InputError(
+            f"--layer_map={','.join(FLAGS.layer_map)} must be whole numbers, such as 1,3,5."
+        ) from None

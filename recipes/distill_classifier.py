@@ -1,0 +1,107 @@
+"""Distils a fine-tuned classifier into a smaller one.
+
+    python recipes/distill_classifier.py --teacher_dir=runs/teacher/best --train=train.tsv \\
+        --dev=dev.tsv --num_layers=3 --output_dir=runs/student
+
+The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
+the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
+the labels and the teacher's soft labels, and on request from its hidden states and attention
+scores. OUTPUT_DIR/best is a Hugging Face folder.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("teacher_dir", None, "Folder of the fine-tuned teacher.")
+flags.DEFINE_integer("num_layers", 3, "The student's encoder blocks.", 1)
+flags.DEFINE_integer("hidden_dim", None, "The student's width; the teacher's if not given.", 1)
+flags.DEFINE_integer("num_heads", None, "The student's heads; as its width asks if not given.", 1)
+flags.DEFINE_list(
+    "layer_map",
+    None,
+    "For each student layer the teacher's it learns from, counted from 0; spread evenly if "
+    "not given.",
+)
+flags.DEFINE_bool("initialize", True, "Start from the teacher's weights where widths agree.")
+flags.DEFINE_float("temperature", 2.0, "Temperature of the soft labels.", 1e-3)
+flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
+flags.DEFINE_float("soft_label_weight", 0.5, "Weight of the loss on the soft labels.", 0)
+flags.DEFINE_float("hidden_state_weight", 0.0, "Weight of the loss on hidden states.", 0)
+flags.DEFINE_float("attention_weight", 0.0, "Weight of the loss on attention scores.", 0)
+flags.DEFINE_string(
+    "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
+)
+common.define_data_flags()
+common.define_training_flags(epochs=6, learning_rate=1e-4)
+flags.mark_flag_as_required("teacher_dir")
+
+
+def main():
+    import keras
+
+    from distill.distiller import Distiller
+    from distill.layer_map import even_layer_map
+    from distill.losses import make_losses
+    from distill.student import initialize_student, student_config
+    from distill.teacher_outputs import compute_teacher_outputs
+    from tfnlp.checkpoints import load_model, read_config, read_labels, save_model
+    from tfnlp.models import bert_classifier
+    from tfnlp.text import WordPieceTokenizer
+    from tfnlp.training import RunFolder, fit, make_strategy
+    from tfnlp.training.report import report_classifier
+
+    run = RunFolder(FLAGS.output_dir, common.decisive_flags())
+    labels = read_labels(FLAGS.teacher_dir)
+    train, dev, test = common.read_splits(labels)
+    tokenizer = WordPieceTokenizer.from_folder(FLAGS.teacher_dir)
+    keras.utils.set_random_seed(FLAGS.seed)
+    keras.config.set_dtype_policy(FLAGS.precision)
+    config = common.training_config()
+    teacher_config = read_config(FLAGS.teacher_dir)
+    small = student_config(teacher_config, FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
+    layer_map = common.layer_map_flag() or even_layer_map(
+        teacher_config.num_layers, small.num_layers
+    )
+    with make_strategy(FLAGS.strategy).scope():
+        losses = make_losses(
+            layer_map,
+            teacher_config.hidden_dim,
+            small.hidden_dim,
+            temperature=FLAGS.temperature,
+            soft_label_weight=FLAGS.soft_label_weight,
+            hidden_state_weight=FLAGS.hidden_state_weight,
+            attention_weight=FLAGS.attention_weight,
+        )
+        outputs = {
+            "hidden_states": FLAGS.hidden_state_weight > 0,
+            "attention_scores": FLAGS.attention_weight > 0,
+        }
+        teacher = load_model(FLAGS.teacher_dir, "classifier", **outputs)
+        common.check_fit(teacher, tokenizer)
+        student = bert_classifier(small, len(labels), **outputs)
+        if FLAGS.initialize:
+            initialize_student(student, teacher, layer_map)
+        cached = None
+        if FLAGS.cache_dir:
+            reads = [read for _, loss in losses for read in loss.reads()]
+            examples = common.batches_of(tokenizer, train)
+            cached = compute_teacher_outputs(teacher, examples, reads, FLAGS.cache_dir)
+        batches = common.batches_of(tokenizer, train, targets=cached, shuffle=True)
+        distiller = Distiller(
+            student, losses, None if cached else teacher, FLAGS.hard_label_weight
+        )
+        distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
+
+    def save_best():
+        save_model(student, run.best, labels, tokenizer)
+
+    dev_batches = common.batches_of(tokenizer, dev)
+    if fit(distiller, batches, config, run, save_best, dev_batches):
+        test_batches = common.batches_of(tokenizer, test) if test else None
+        report_classifier(run, labels, dev_batches, test_batches, teacher=teacher)
+
+
+if __name__ == "__main__":
+    common.run(main)

@@ -1,0 +1,51 @@
+"""Exports a fine-tuned or distilled classifier as a .tflite file for phones.
+
+    python recipes/export_tflite.py --model_dir=runs/student/best --output_dir=runs/export
+
+writes OUTPUT_DIR/model.tflite: inputs ids, mask and segment_ids of any length, output
+probabilities, with vocabulary, labels and tokenizer settings inside, ready for MediaPipe's
+TextClassifier and for recipes/classify.py.
+"""
+
+import pathlib
+
+from absl import flags, logging
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("model_dir", None, "Folder of the classifier, such as runs/student/best.")
+flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
+flags.DEFINE_enum(
+    "quantization",
+    "int8",
+    ["float32", "float16", "int8"],
+    "Weights as they are, in 16 bits, or in 8 bits with activations quantised as they come.",
+)
+flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
+flags.DEFINE_string("name", "text classifier", "Name of the model in the metadata.")
+flags.mark_flags_as_required(["model_dir", "output_dir"])
+
+
+def main():
+    from distill.tflite import export_tflite
+    from tfnlp.checkpoints import load_model, read_labels
+    from tfnlp.text import WordPieceTokenizer
+
+    model = load_model(FLAGS.model_dir, "classifier")
+    tokenizer = WordPieceTokenizer.from_folder(FLAGS.model_dir)
+    path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
+    export_tflite(
+        model,
+        path,
+        tokenizer,
+        read_labels(FLAGS.model_dir),
+        FLAGS.quantization,
+        FLAGS.max_length,
+        FLAGS.name,
+    )
+    logging.info("Wrote %s, %.2f MB.", path, path.stat().st_size / 1e6)
+
+
+if __name__ == "__main__":
+    common.run(main)

@@ -1,0 +1,76 @@
+"""What a finished run says of itself: scores, curves and a model card."""
+
+import json
+
+import numpy as np
+from absl import logging
+
+from tfnlp.checkpoints import load_model
+from tfnlp.plots import plot_curves
+
+
+def predict_logits(model, batches):
+    """The logits of every example, (examples, C), in the examples' own order."""
+    logits = None
+    forward = _forward(model)
+    for indices in batches.order():
+        found = np.asarray(forward(batches.batch(indices)[0]))
+        if logits is None:
+            logits = np.empty((len(batches.encodings), found.shape[1]), "float32")
+        logits[indices] = found
+    return logits
+
+
+def _forward(model):
+    import tensorflow as tf
+
+    return tf.function(lambda x: model(x, training=False)["logits"], reduce_retracing=True)
+
+
+def accuracy(model, batches):
+    """The share of examples whose most probable class is the label."""
+    return float(np.mean(predict_logits(model, batches).argmax(1) == batches.labels))
+
+
+def report_classifier(run, labels, dev, test=None, teacher=None):
+    """Scores the best weights of a run, and writes its plot and model card.
+
+    Args:
+        run: the `RunFolder`.
+        labels: the class names.
+        dev: `LengthBatches` with labels.
+        test: likewise, or None.
+        teacher: the model that the run's was distilled from, to compare with; or None.
+
+    Returns:
+        A dict of the figures.
+    """
+    model = load_model(run.best, "classifier")
+    figures = {"parameters": model.count_params(), "dev_accuracy": accuracy(model, dev)}
+    if test is not None:
+        figures["test_accuracy"] = accuracy(model, test)
+    if teacher is not None:
+        figures["teacher_parameters"] = teacher.count_params()
+        figures["teacher_dev_accuracy"] = accuracy(teacher, dev)
+        figures["kept"] = figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
+    plot = plot_curves(run.metrics(), run.path / "curves.png")
+    run.write_model_card(_model_card(run, labels, figures, plot))
+    for key, value in figures.items():
+        logging.info("%s: %s", key, f"{value:.4f}" if isinstance(value, float) else f"{value:,}")
+    logging.info("The best weights are in %s, the model card is %s/README.md.", run.best, run.path)
+    return figures
+
+
+def _model_card(run, labels, figures, plot):
+    flags = json.loads((run.path / "flags.json").read_text())
+    lines = ["# Text classifier", "", f"Classes: {', '.join(map(str, labels))}.", ""]
+    lines += ["## Measured", "", "| figure | value |", "| --- | --- |"]
+    for key, value in figures.items():
+        shown = f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
+        lines.append(f"| {key.replace('_', ' ')} | {shown} |")
+    if plot:
+        lines += ["", "![Loss and accuracy by epoch](curves.png)"]
+    lines += ["", "## Made with", "", "| flag | value |", "| --- | --- |"]
+    lines += [f"| {key} | {value} |" for key, value in flags.items() if value is not None]
+    lines += ["", "`best/` is a Hugging Face folder; `metrics.jsonl` has every epoch.", ""]
+    return "\n".join(lines)
