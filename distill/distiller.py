@@ -44,6 +44,11 @@ class Distiller(keras.Model):
     def call(self, inputs, training=None):
         return self.student(inputs, training=training)
 
+    def test_step(self, data):
+        # The distillation losses are of the training alone.
+        results = super().test_step(data)
+        return {key: results[key] for key in ("loss", "accuracy")}
+
     def predict_step(self, data):
         inputs = data[0] if isinstance(data, tuple) else data
         return self(inputs, training=False)["logits"]

@@ -5,7 +5,7 @@ import sys
 
 from tqdm import tqdm
 
-from tfnlp.files import replaced_when_whole
+from tfnlp.files import write_json, write_text
 
 
 def classify_examples(classifier, examples):
@@ -30,33 +30,40 @@ def print_predictions(examples, predictions):
     """Prints label, probability and text of each example, then the summary."""
     for line in _lines(examples, predictions):
         print(line)
-    _summarise(examples, predictions)
+    _print_summary(summarise(examples, predictions))
 
 
 def write_predictions(folder, examples, predictions):
-    """Writes predictions.tsv (label, probability, text), whole or not at all; prints a summary."""
-    path = pathlib.Path(folder) / "predictions.tsv"
+    """Writes predictions.tsv (label, probability, text) and summary.json; prints the summary."""
+    folder = pathlib.Path(folder)
     lines = ["label\tprobability\tsentence", *_lines(examples, predictions)]
-    with replaced_when_whole(path) as temporary:
-        pathlib.Path(temporary).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(f"Wrote {path}.", file=sys.stderr)
-    _summarise(examples, predictions)
+    write_text(folder / "predictions.tsv", "\n".join(lines) + "\n")
+    summary = summarise(examples, predictions)
+    write_json(folder / "summary.json", summary)
+    print(f"Wrote {folder / 'predictions.tsv'}.", file=sys.stderr)
+    _print_summary(summary)
+
+
+def summarise(examples, predictions):
+    """A dict of `texts`, `cut` (those longer than is read) and, with labels, `accuracy`."""
+    summary = {"texts": len(predictions), "cut": sum(p.cut for p in predictions)}
+    if examples.labels:
+        names = [examples.label_names[i] for i in examples.labels]
+        right = sum(p.label == name for p, name in zip(predictions, names, strict=True))
+        summary["accuracy"] = right / len(names)
+    return summary
+
+
+def _print_summary(summary):
+    """To standard error, so that the predictions can be piped on."""
+    texts = summary["texts"]
+    if summary["cut"]:
+        print(f"{summary['cut']} of {texts} texts were longer than is read.", file=sys.stderr)
+    if "accuracy" in summary:
+        print(f"accuracy {summary['accuracy']:.4f} on {texts} texts", file=sys.stderr)
 
 
 def _lines(examples, predictions):
     for text, p in zip(examples.texts, predictions, strict=True):
         shown = " ".join(text.split())
         yield f"{p.label}\t{p.probabilities[p.label]:.4f}\t{shown}"
-
-
-def _summarise(examples, predictions):
-    """To standard error, so that the predictions can be piped on."""
-    cut = sum(p.cut for p in predictions)
-    if cut:
-        print(
-            f"{cut} of {len(predictions)} texts were longer than the model reads.", file=sys.stderr
-        )
-    if examples.labels:
-        names = [examples.label_names[i] for i in examples.labels]
-        right = sum(p.label == name for p, name in zip(predictions, names, strict=True))
-        print(f"accuracy {right / len(names):.4f} on {len(names)} texts", file=sys.stderr)

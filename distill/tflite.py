@@ -1,5 +1,6 @@
 """A classifier as one .tflite file with all that a phone needs."""
 
+import contextlib
 import json
 import pathlib
 import tempfile
@@ -135,7 +136,7 @@ def _convert(model, quantization, max_length):
         return {"probability": ops.softmax(logits, axis=-1)}
 
     signature = [tf.TensorSpec((1, None), "int32", name=i) for i in INPUTS]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, _quiet():
         archive = keras.export.ExportArchive()
         archive.track(model)
         archive.add_endpoint("classify", classify, input_signature=signature)
@@ -147,6 +148,17 @@ def _convert(model, quantization, max_length):
         if quantization == "float16":
             converter.target_spec.supported_types = [tf.float16]
         return converter.convert()
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Without the notices of every variable and file that TensorFlow writes."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
 
 
 def _cut(x, max_length):

@@ -50,4 +50,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, tensorflow=False)

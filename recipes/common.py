@@ -14,8 +14,13 @@ from tfnlp.errors import InputError
 FLAGS = flags.FLAGS
 
 
-def run(main):
-    """Runs a recipe's `main()`: bad input and Ctrl-C end in one sentence, no traceback."""
+def run(main, tensorflow=True):
+    """Runs a recipe's `main()`: bad input and Ctrl-C end in one sentence, no traceback.
+
+    Args:
+        main: takes no arguments.
+        tensorflow: whether the recipe needs TensorFlow.
+    """
 
     def guarded(argv):
         if len(argv) > 1:
@@ -23,6 +28,8 @@ def run(main):
         logging.set_verbosity(logging.INFO)
         logging.get_absl_handler().setFormatter(_Plain())
         try:
+            if tensorflow:
+                _import_tensorflow_quietly()
             main()
         except InputError as e:
             print(f"Error: {e}", file=sys.stderr)
@@ -32,6 +39,19 @@ def run(main):
             sys.exit(130)
 
     app.run(guarded)
+
+
+def _import_tensorflow_quietly():
+    """TensorFlow's start-up notices come before any setting can silence them."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        import tensorflow  # noqa: F401
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 class _Plain(logging.PythonFormatter):

@@ -49,7 +49,7 @@ def main():
     from tfnlp.checkpoints import load_model, read_config, read_labels, save_model
     from tfnlp.models import bert_classifier
     from tfnlp.text import WordPieceTokenizer
-    from tfnlp.training import RunFolder, fit, make_strategy
+    from tfnlp.training import RunFolder, fit, make_strategy, set_precision
     from tfnlp.training.report import report_classifier
 
     run = RunFolder(FLAGS.output_dir, common.decisive_flags())
@@ -57,7 +57,7 @@ def main():
     train, dev, test = common.read_splits(labels)
     tokenizer = WordPieceTokenizer.from_folder(FLAGS.teacher_dir)
     keras.utils.set_random_seed(FLAGS.seed)
-    keras.config.set_dtype_policy(FLAGS.precision)
+    set_precision(FLAGS.precision)
     config = common.training_config()
     teacher_config = read_config(FLAGS.teacher_dir)
     small = student_config(teacher_config, FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)

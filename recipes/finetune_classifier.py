@@ -31,13 +31,19 @@ def main():
     from tfnlp.checkpoints import load_model, save_model
     from tfnlp.models import BertConfig, bert_classifier
     from tfnlp.text import WordPieceTokenizer, read_examples, train_wordpiece
-    from tfnlp.training import RunFolder, compile_classifier, fit, make_strategy
+    from tfnlp.training import (
+        RunFolder,
+        compile_classifier,
+        fit,
+        make_strategy,
+        set_precision,
+    )
     from tfnlp.training.report import report_classifier
 
     run = RunFolder(FLAGS.output_dir, common.decisive_flags())
     train, dev, test = common.read_splits()
     keras.utils.set_random_seed(FLAGS.seed)
-    keras.config.set_dtype_policy(FLAGS.precision)
+    set_precision(FLAGS.precision)
     config = common.training_config()
     with make_strategy(FLAGS.strategy).scope():
         if FLAGS.model_dir:

@@ -103,7 +103,10 @@ class EncoderBlock(keras.layers.Layer):
         return_attention_scores=False,
         training=None,
         mask=None,
+        inputs_mask=None,
     ):
+        # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
+        mask = inputs_mask if mask is None else mask
         x = self.attention_norm(inputs) if self.norm_first else inputs
         attended, scores = self.attention(
             x,
@@ -133,8 +136,8 @@ class EncoderBlock(keras.layers.Layer):
         )
         return output, scores
 
-    def compute_mask(self, inputs, mask=None, **kwargs):
-        return mask
+    def compute_mask(self, inputs, previous_mask=None, **kwargs):
+        return previous_mask
 
     def get_config(self):
         return super().get_config() | {

@@ -106,22 +106,25 @@ class MultiHeadAttention(keras.layers.Layer):
         query_mask=None,
         value_mask=None,
         key_mask=None,
+        mask=None,
     ):
+        # Keras passes a mask on as `mask` beside one tensor, as `query_mask` beside several.
+        query_mask = mask if query_mask is None else query_mask
         if value is None:
             value, value_mask = query, query_mask if value_mask is None else value_mask
         if key is None:
             key, key_mask = value, value_mask if key_mask is None else key_mask
-        mask = combine_masks(query.shape, key.shape, attention_mask, query_mask, key_mask)
+        seen = combine_masks(query.shape, key.shape, attention_mask, query_mask, key_mask)
         if use_causal_mask:
             causal = causal_mask(ops.shape(query)[1], ops.shape(key)[1])
-            mask = causal if mask is None else ops.logical_and(mask, causal)
+            seen = causal if seen is None else ops.logical_and(seen, causal)
 
         q = self._split_heads(self.query(query), self.key_dim)  # (B, N, T, H)
         k = self._split_heads(self.key(key), self.key_dim)  # (B, N, S, H)
         v = self._split_heads(self.value(value), self.value_dim)  # (B, N, S, H)
         scores = attention_scores(q, k)  # (B, N, T, S)
-        weights = self.dropout_layer(masked_softmax(scores, mask), training=training)
-        context = zero_masked_rows(ops.matmul(weights, v), mask)  # (B, N, T, H)
+        weights = self.dropout_layer(masked_softmax(scores, seen), training=training)
+        context = zero_masked_rows(ops.matmul(weights, v), seen)  # (B, N, T, H)
         output = self.output_dense(self._join_heads(context))  # (B, T, D)
         return (output, scores) if return_attention_scores else output
 
@@ -145,8 +148,8 @@ class MultiHeadAttention(keras.layers.Layer):
         shape = (query.shape[0], self.num_heads, query.shape[1], source.shape[1])
         return output, keras.KerasTensor(shape, dtype=self.compute_dtype)
 
-    def compute_mask(self, query, value=None, query_mask=None, **kwargs):
-        return query_mask
+    def compute_mask(self, query, previous_mask=None, **kwargs):
+        return previous_mask
 
     def get_config(self):
         return super().get_config() | {

@@ -97,12 +97,12 @@ class LengthBatches:
         for indices in self.order(epoch)[skip:]:
             yield self.batch(indices)
 
-    def dataset(self, position=lambda: (0, 0)):
+    def dataset(self, epoch=lambda: 0, skip=0):
         """A `tf.data.Dataset` of one epoch's batches.
 
         Args:
-            position: called at the start of each pass; gives the epoch and the number of
-                batches to skip.
+            epoch: called at the start of each pass; gives the epoch.
+            skip: the number of batches to leave out at the start.
         """
         import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
 
@@ -114,9 +114,9 @@ class LengthBatches:
         elif self.labels is not None:
             signature += (labels,)
         data = tf.data.Dataset.from_generator(
-            lambda: self.epoch(*position()), output_signature=signature
+            lambda: self.epoch(epoch(), skip), output_signature=signature
         )
-        return data.prefetch(4)
+        return data.apply(tf.data.experimental.assert_cardinality(len(self) - skip)).prefetch(4)
 
     def padding_share(self, epoch=0):
         """The share of padding among the tokens of an epoch's batches."""

@@ -2,6 +2,7 @@
 
 from tfnlp.training.fit import TrainingConfig, compile_classifier, fit
 from tfnlp.training.optimizer import WarmupLinearDecay, adamw
+from tfnlp.training.precision import set_precision
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.strategy import make_strategy
 
@@ -13,4 +14,5 @@ __all__ = [
     "compile_classifier",
     "fit",
     "make_strategy",
+    "set_precision",
 ]

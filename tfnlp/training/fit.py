@@ -82,22 +82,31 @@ def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"
     Returns:
         True if the training is complete, False if a signal stopped it.
     """
-    model.optimizer.build(model.trainable_variables)
+    with model.distribute_strategy.scope():
+        model.optimizer.build(model.trainable_variables)
     recorder = _Recorder(batches, config, run, save_best, monitor)
     recorder.set_model(model)
     recorder.restore()
     if recorder.finished():
         logging.info("%s is complete; nothing to train.", run.path)
         return True
+    run.start()
+    recorder.open()
     with _Signals(recorder), contextlib.suppress(_Stopped):
-        model.fit(
-            batches.dataset(recorder.position),
-            epochs=config.epochs,
-            initial_epoch=recorder.progress["epoch"],
-            validation_data=None if dev is None else dev.dataset(),
-            callbacks=[recorder],
-            verbose=0,
-        )
+        dev_data = None if dev is None else dev.dataset()
+        while not recorder.finished():
+            start, skip = recorder.progress["epoch"], recorder.progress["step"]
+            model.fit(
+                batches.dataset(lambda: recorder.progress["epoch"], skip),
+                # The rest of a broken epoch is a `fit` of its own: Keras takes the number of
+                # its steps for that of every epoch.
+                epochs=start + 1 if skip else config.epochs,
+                initial_epoch=start,
+                validation_data=dev_data,
+                callbacks=[recorder],
+                shuffle=False,
+                verbose=0,
+            )
     recorder.close()
     return recorder.finished()
 
@@ -145,11 +154,8 @@ class _Recorder(keras.callbacks.Callback):
     def finished(self):
         return self.progress["stopped"] or self.progress["epoch"] >= self.config.epochs
 
-    def position(self):
-        """Epoch and step that the data starts from; read as `fit` starts an epoch."""
-        return self.progress["epoch"], self.progress["step"]
-
-    def on_train_begin(self, logs=None):
+    def open(self):
+        """Starts the progress bar and the events."""
         steps = len(self.batches)
         done = self.progress["epoch"] * steps + self.progress["step"]
         self.bar = tqdm(

@@ -1,11 +1,10 @@
 """What a finished run says of itself: scores, curves and a model card."""
 
-import json
-
 import numpy as np
 from absl import logging
 
 from tfnlp.checkpoints import load_model
+from tfnlp.files import write_json
 from tfnlp.plots import plot_curves
 
 
@@ -53,6 +52,7 @@ def report_classifier(run, labels, dev, test=None, teacher=None):
         figures["teacher_parameters"] = teacher.count_params()
         figures["teacher_dev_accuracy"] = accuracy(teacher, dev)
         figures["kept"] = figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
+    write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png")
     run.write_model_card(_model_card(run, labels, figures, plot))
     for key, value in figures.items():
@@ -62,7 +62,6 @@ def report_classifier(run, labels, dev, test=None, teacher=None):
 
 
 def _model_card(run, labels, figures, plot):
-    flags = json.loads((run.path / "flags.json").read_text())
     lines = ["# Text classifier", "", f"Classes: {', '.join(map(str, labels))}.", ""]
     lines += ["## Measured", "", "| figure | value |", "| --- | --- |"]
     for key, value in figures.items():
@@ -71,6 +70,6 @@ def _model_card(run, labels, figures, plot):
     if plot:
         lines += ["", "![Loss and accuracy by epoch](curves.png)"]
     lines += ["", "## Made with", "", "| flag | value |", "| --- | --- |"]
-    lines += [f"| {key} | {value} |" for key, value in flags.items() if value is not None]
+    lines += [f"| {key} | {value} |" for key, value in run.flags.items() if value is not None]
     lines += ["", "`best/` is a Hugging Face folder; `metrics.jsonl` has every epoch.", ""]
     return "\n".join(lines)

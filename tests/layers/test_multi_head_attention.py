@@ -1,0 +1,148 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.layers import MultiHeadAttention
+
+
+def by_loops(layer, query, value, mask):
+    """Multi-head attention as its definition reads, one head, query and key at a time."""
+
+    def project(dense, x):
+        return x @ dense.kernel.numpy().astype("float64") + dense.bias.numpy()
+
+    q, k, v = project(layer.query, query), project(layer.key, value), project(layer.value, value)
+    batch, target, _ = q.shape
+    size = layer.key_dim
+    context = np.zeros((batch, target, layer.num_heads * size))
+    scores = np.zeros((batch, layer.num_heads, target, k.shape[1]))
+    for b in range(batch):
+        for n in range(layer.num_heads):
+            part = slice(n * size, (n + 1) * size)
+            for t in range(target):
+                s = np.array([q[b, t, part] @ row for row in k[b, :, part]]) / np.sqrt(size)
+                scores[b, n, t] = s
+                seen = mask[b, t]
+                if seen.any():
+                    e = np.exp(s - s[seen].max()) * seen
+                    context[b, t, part] = (e / e.sum()) @ v[b, :, part]
+    return project(layer.output_dense, context), scores
+
+
+@pytest.mark.parametrize(("target", "source"), [(1, 1), (2, 5), (7, 7), (33, 20)])
+def test_matches_loops_for_self_and_cross_attention_with_masked_rows(target, source):
+    rng = np.random.default_rng(0)
+    layer = MultiHeadAttention(3, 4)
+    query = rng.normal(size=(2, target, 12)).astype("float32")
+    value = rng.normal(size=(2, source, 10)).astype("float32")
+    mask = rng.random((2, target, source)) < 0.7
+    mask[0, 0] = False
+    output, scores = layer(query, value, attention_mask=mask, return_attention_scores=True)
+    expected, expected_scores = by_loops(layer, query, value, mask)
+    np.testing.assert_allclose(output, expected, atol=1e-5)
+    np.testing.assert_allclose(scores, expected_scores, atol=1e-5)
+
+
+def test_equals_keras_multi_head_attention_on_the_same_weights():
+    rng = np.random.default_rng(1)
+    ours = MultiHeadAttention(4, 8)
+    theirs = keras.layers.MultiHeadAttention(4, 8)
+    x = rng.normal(size=(2, 9, 16)).astype("float32")
+    mask = np.tril(np.ones((9, 9), bool))[None]
+    ours(x), theirs(x, x)
+    for name in ("query", "key", "value"):
+        kernel, bias = getattr(theirs, f"_{name}_dense").get_weights()
+        getattr(ours, name).set_weights([kernel.reshape(16, 32), bias.reshape(32)])
+    kernel, bias = theirs._output_dense.get_weights()
+    ours.output_dense.set_weights([kernel.reshape(32, 16), bias])
+    np.testing.assert_allclose(
+        ours(x, use_causal_mask=True), theirs(x, x, attention_mask=mask), atol=2e-6
+    )
+
+
+def test_fully_masked_row_gives_zeros_and_finite_gradients():
+    layer = MultiHeadAttention(2, 4, use_bias=False)
+    x = tf.random.normal((2, 5, 8))
+    mask = tf.constant([[True] * 5, [False] * 5])[:, None, :]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = layer(x, attention_mask=mask)
+    gradient = tape.gradient(y, x)
+    np.testing.assert_array_equal(y[1], np.zeros((5, 8)))
+    assert np.abs(y[0]).max() > 0
+    assert np.isfinite(gradient).all()
+    np.testing.assert_array_equal(gradient[1], np.zeros((5, 8)))
+
+
+def test_takes_keras_masks():
+    embedding = keras.layers.Embedding(10, 8, mask_zero=True)
+    layer = MultiHeadAttention(2, 4)
+    ids = np.array([[3, 4, 0, 0]])
+    masked = layer(embedding(ids))
+    shorter = layer(embedding(ids[:, :2]))
+    np.testing.assert_allclose(masked[:, :2], shorter, atol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_mixed_precision_stays_close_and_finite(policy):
+    x = np.random.default_rng(0).normal(size=(2, 6, 16)).astype("float32")
+    mask = np.array([[1, 1, 1, 0, 0, 0], [0] * 6], bool)[:, None]
+    exact = MultiHeadAttention(4, 4)
+    exact(x)
+    mixed = MultiHeadAttention(4, 4, dtype=policy)
+    mixed.build(x.shape)
+    mixed.set_weights(exact.get_weights())
+    y = mixed(x, attention_mask=mask)
+    assert y.dtype == policy.removeprefix("mixed_")
+    tolerance = 0.005 if policy == "mixed_float16" else 0.04
+    np.testing.assert_allclose(
+        tf.cast(y, "float32"), exact(x, attention_mask=mask), atol=tolerance
+    )
+
+
+def test_saves_loads_and_takes_any_length(tmp_path):
+    inputs = keras.Input((None, 12))
+    outputs = MultiHeadAttention(3, 4, dropout=0.1)(inputs, return_attention_scores=True)
+    model = keras.Model(inputs, outputs)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    for length in (1, 8):
+        x = np.random.default_rng(0).normal(size=(2, length, 12)).astype("float32")
+        for a, b in zip(model(x), loaded(x), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_symbolic_shapes_are_the_real_ones():
+    layer = MultiHeadAttention(3, 4, output_dim=5)
+    query, value = keras.Input((7, 12)), keras.Input((9, 10))
+    output, scores = layer(query, value, return_attention_scores=True)
+    assert output.shape == (None, 7, 5)
+    assert scores.shape == (None, 3, 7, 9)
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (np.ones((2, 5)), "axis 1 must be 4"),
+        (np.ones((2, 3, 4)), "axis 1 must be 6"),
+        (np.ones((3, 6, 4)), "axis 0 must be 2"),
+        (np.ones((2, 1, 6, 4)), "must have 3 axes"),
+    ],
+)
+def test_refuses_masks_that_do_not_fit(mask, message):
+    layer = MultiHeadAttention(2, 4)
+    with pytest.raises(ValueError, match=message):
+        layer(np.zeros((2, 6, 8)), np.zeros((2, 4, 8)), attention_mask=mask)
+
+
+def test_refuses_no_heads():
+    with pytest.raises(ValueError, match="num_heads=0"):
+        MultiHeadAttention(0, 4)
+
+
+def test_dropout_drops_only_in_training():
+    layer = MultiHeadAttention(2, 4, dropout=0.5)
+    x = np.random.default_rng(0).normal(size=(2, 6, 8)).astype("float32")
+    np.testing.assert_array_equal(layer(x), layer(x, training=False))
+    assert np.abs(layer(x, training=True) - layer(x)).max() > 1e-3

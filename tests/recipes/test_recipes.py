@@ -1,0 +1,145 @@
+"""The recipes as a user runs them: from the shell, in another folder."""
+
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from recipes.demo_corpus import make_reviews, write_demo_corpus
+
+RECIPES = pathlib.Path(__file__).parents[2] / "recipes"
+SMALL = ["--num_layers=2", "--hidden_dim=32", "--num_heads=2", "--vocabulary_size=300"]
+
+
+def command(recipe, *flags):
+    return [sys.executable, str(RECIPES / f"{recipe}.py"), *map(str, flags)]
+
+
+def run(recipe, *flags, status=0):
+    done = subprocess.run(
+        command(recipe, *flags), check=False, capture_output=True, text=True, cwd="/"
+    )
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    write_demo_corpus(folder, train=320, dev=64, test=64)
+    return [f"--{name}={folder / name}.tsv" for name in ("train", "dev", "test")]
+
+
+@pytest.fixture(scope="module")
+def teacher(corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("teacher") / "run"
+    flags = [*corpus, *SMALL, "--epochs=2", "--learning_rate=1e-3", "--checkpoint_steps=3"]
+    run("finetune_classifier", *flags, f"--output_dir={folder}")
+    return folder, flags
+
+
+def test_the_whole_road(corpus, teacher, tmp_path):
+    folder, _ = teacher
+    card = (folder / "README.md").read_text()
+    figures = json.loads((folder / "figures.json").read_text())
+    assert f"| dev accuracy | {figures['dev_accuracy']:.4f} |" in card
+    assert (folder / "curves.png").stat().st_size > 1000
+
+    student = tmp_path / "student"
+    flags = [f"--teacher_dir={folder / 'best'}", *corpus, "--num_layers=1", "--epochs=1"]
+    flags += ["--hidden_dim=16", "--hidden_state_weight=0.1", "--attention_weight=0.01"]
+    flags += [f"--cache_dir={tmp_path / 'cache'}"]
+    run("distill_classifier", *flags, f"--output_dir={student}")
+    figures = json.loads((student / "figures.json").read_text())
+    assert figures["parameters"] < figures["teacher_parameters"]
+    assert figures["kept"] == figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
+
+    done = run("export_tflite", f"--model_dir={student / 'best'}", f"--output_dir={tmp_path}")
+    assert "Wrote" in done.stderr
+    model = f"--model={tmp_path / 'model.tflite'}"
+
+    done = run("classify", model, "--text=the film is superb .", "--text=영화는 지루하다.")
+    lines = done.stdout.splitlines()
+    assert [line.split("\t")[2] for line in lines] == ["the film is superb .", "영화는 지루하다."]
+    assert all(line.split("\t")[0] in ("negative", "positive") for line in lines)
+
+    test = corpus[2].removeprefix("--test=")
+    flags = [f"--input={test}", "--label_column=label", f"--output_dir={tmp_path / 'answers'}"]
+    run("classify", model, *flags)
+    summary = json.loads((tmp_path / "answers" / "summary.json").read_text())
+    assert summary["accuracy"] == pytest.approx(figures["test_accuracy"], abs=0.05)
+
+    flags = [f"--model_dir={student / 'best'}", f"--input={test}", "--repeats=3"]
+    done = run("benchmark_tflite", model, *flags, f"--output_dir={tmp_path / 'benchmark'}")
+    assert "agreement" in done.stdout
+    figures = json.loads((tmp_path / "benchmark" / "benchmark.json").read_text())
+    assert set(figures["latency_ms"]) == {"1", "2"}
+    assert set(figures["latency_ms"]["1"]) == {"16", "32", "64", "128"}
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_resumes_to_the_same_weights(how, teacher, tmp_path):
+    whole, flags = teacher
+    broken = tmp_path / "broken"
+    flags = [*flags, f"--output_dir={broken}"]
+    process = subprocess.Popen(
+        command("finetune_classifier", *flags), stderr=subprocess.DEVNULL, cwd="/"
+    )
+    while not (broken / "state.safetensors").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(how)
+    process.wait()
+    done = run("finetune_classifier", *flags)
+    assert "Resuming" in done.stderr
+    weights = [
+        safetensors.numpy.load_file(folder / "best" / "model.safetensors")
+        for folder in (whole, broken)
+    ]
+    for name, value in weights[0].items():
+        np.testing.assert_array_equal(value, weights[1][name])
+
+
+def test_a_finished_run_is_not_trained_again(teacher):
+    folder, flags = teacher
+    before = (folder / "state.safetensors").stat().st_mtime_ns
+    done = run("finetune_classifier", *flags, f"--output_dir={folder}")
+    assert "is complete" in done.stderr
+    assert (folder / "state.safetensors").stat().st_mtime_ns == before
+
+
+def test_bad_input_is_one_sentence(teacher, corpus, tmp_path):
+    folder, flags = teacher
+    for changed, message in [
+        (["--seed=1", f"--output_dir={folder}"], "there --seed is 0, here 1"),
+        (["--text_column=text", f"--output_dir={tmp_path / 'a'}"], "has no column 'text'"),
+        (["--labels=up,down", f"--output_dir={tmp_path / 'a'}"], "is not one of the labels"),
+        ([f"--model_dir={tmp_path}", f"--output_dir={tmp_path / 'a'}"], "config.json is missing"),
+    ]:
+        done = run("finetune_classifier", *flags, *changed, status=2)
+        (line,) = [x for x in done.stderr.splitlines() if x]
+        assert line.startswith("Error: ")
+        assert message in line
+    assert not (tmp_path / "a").exists()
+
+
+def test_help_lists_the_flags_and_an_example():
+    done = run("export_tflite", "--help", status=1)
+    assert "python recipes/export_tflite.py --model_dir=" in done.stdout
+    assert "--quantization" in done.stdout
+
+
+def test_demo_corpus_is_balanced_and_without_repeats():
+    reviews = make_reviews(2000)
+    assert len({text for text, _ in reviews}) == 2000
+    assert 900 < sum(label == "positive" for _, label in reviews) < 1100
+    korean = sum(any("가" <= c <= "힣" for c in text) for text, _ in reviews)
+    assert korean == 1000
+    assert reviews == make_reviews(2000)

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from tfnlp.text import LengthBatches, WordPieceTokenizer, read_examples
+from tfnlp.text.wordpiece import Encoding
+
+
+def encodings(lengths):
+    return [Encoding(list(range(1, n + 1)), [0] * n, cut=False) for n in lengths]
+
+
+def test_a_batch_is_padded_to_its_longest():
+    batches = LengthBatches(encodings([2, 4]), 2, labels=[1, 0], pad_token_id=9)
+    inputs, labels = batches.batch(np.array([1, 0]))
+    np.testing.assert_array_equal(inputs["token_ids"], [[1, 2, 3, 4], [1, 2, 9, 9]])
+    np.testing.assert_array_equal(inputs["padding_mask"], [[1, 1, 1, 1], [1, 1, 0, 0]])
+    np.testing.assert_array_equal(labels, [0, 1])
+
+
+def test_every_example_comes_once_and_each_epoch_has_its_own_order():
+    batches = LengthBatches(encodings(np.arange(103) % 13 + 1), 8, shuffle=True, seed=3)
+    orders = [np.concatenate(batches.order(epoch)) for epoch in (0, 1, 0)]
+    for order in orders:
+        np.testing.assert_array_equal(np.sort(order), np.arange(103))
+    assert len(batches) == len(batches.order()) == 13
+    assert (orders[0] != orders[1]).any()
+    np.testing.assert_array_equal(orders[0], orders[2])
+
+
+def test_dataset_skips_and_follows_the_epoch():
+    batches = LengthBatches(encodings([1, 2, 3, 4, 5]), 2, labels=range(5), shuffle=True)
+    found = [y.numpy().tolist() for _, y in batches.dataset(lambda: 4, skip=1)]
+    assert found == [batches.labels[b].tolist() for b in batches.order(4)[1:]]
+
+
+def test_sst2_has_less_than_a_tenth_padding(data_dir, minilm):
+    texts = read_examples(data_dir / "sst2/train.tsv").texts
+    encoded = WordPieceTokenizer.from_folder(minilm).encode(texts, max_length=128)
+    for seed in range(3):
+        batches = LengthBatches(encoded, 32, shuffle=True, seed=seed)
+        assert batches.padding_share(epoch=seed) < 0.1
+
+
+def test_no_batch_size_is_refused():
+    with pytest.raises(ValueError, match="batch_size=0"):
+        LengthBatches([], 0)

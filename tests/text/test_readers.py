@@ -1,0 +1,94 @@
+import gzip
+
+import pytest
+
+from tfnlp.errors import InputError
+from tfnlp.text import read_examples
+
+TSV = "sentence\tlabel\na film\t1\nso 'good\" it\t0\n"
+CSV = 'label,sentence\n1,"a, film"\n0,"two\nlines"\n'
+JSONL = '{"sentence": "a film", "label": 1}\n\n{"sentence": "dull", "label": 0}\n'
+
+
+def test_reads_tsv_without_quoting(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text(TSV)
+    examples = read_examples(path)
+    assert examples.texts == ["a film", "so 'good\" it"]
+    assert examples.labels == [1, 0]
+    assert examples.label_names == ["0", "1"]
+
+
+def test_reads_csv_with_quotes_and_line_breaks(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(CSV)
+    assert read_examples(path).texts == ["a, film", "two\nlines"]
+
+
+def test_reads_json_lines(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text(JSONL)
+    examples = read_examples(path, label_names=["1", "0"])
+    assert examples.texts == ["a film", "dull"]
+    assert examples.labels == [0, 1]
+
+
+def test_reads_gzip_byte_order_mark_and_plain_text(tmp_path):
+    path = tmp_path / "x.tsv.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + TSV.replace("\n", "\r\n").encode()))
+    assert read_examples(path).labels == [1, 0]
+    text = tmp_path / "x.txt"
+    text.write_text("one\ntwo\n")
+    assert read_examples(text, label_column=None).texts == ["one", "two"]
+
+
+def test_reads_pairs(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("a\tb\ty\none\ttwo\tno\n")
+    examples = read_examples(path, "a", "b", "y")
+    assert (examples.texts, examples.pairs, examples.label_names) == (["one"], ["two"], ["no"])
+
+
+def test_numbers_are_sorted_as_numbers(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("sentence\tlabel\n" + "".join(f"t\t{n}\n" for n in (10, 9, 2)))
+    assert read_examples(path).label_names == ["2", "9", "10"]
+
+
+def test_reads_every_real_example(data_dir):
+    assert len(read_examples(data_dir / "sst2/train.tsv")) == 6920
+    assert len(read_examples(data_dir / "nsmc/train.tsv.gz")) == 20000
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.tsv", b"", r"x\.tsv is empty"),
+        ("x.tsv", b"sentence\tlabel\n", "holds no examples"),
+        ("x.tsv", b"text\tlabel\na\t1\n", r"no column 'sentence'; its header .* text, label"),
+        ("x.tsv", b"sentence\tlabel\na\t1\nb\n", "line 3: 1 columns, but the header has 2"),
+        ("x.tsv", b"sentence\tlabel\na\t1\nb\xff\t1\n", "line 3: byte 2 of the line is not UTF-8"),
+        ("x.tsv", b"sentence\tlabel\na\t5\n", r"line 2: label '5' is not one of the labels \(0"),
+        ("x.csv", b'sentence,label\n"a,1\n', "not valid CSV"),
+        ("x.jsonl", b'{"sentence": "a"}\n', "line 1: no field 'label'"),
+        ("x.jsonl", b"{oops\n", "line 1: not valid JSON"),
+        ("x.jsonl", b"[1]\n", "line 1: must be a JSON object"),
+        ("x.jsonl", b'{"sentence": null, "label": 1}\n', "'sentence' must be a text"),
+        ("x.pdf", b"x", "must end in one of"),
+        ("x.tsv.gz", b"not gzip", "not a whole gzip file"),
+        ("x.tsv.gz", gzip.compress(TSV.encode() * 1000)[:50], "not a whole gzip file"),
+    ],
+)
+def test_bad_files_are_named(name, content, message, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as error:
+        read_examples(path, label_names=["0", "1"])
+    assert str(path) in str(error.value)
+
+
+def test_missing_files_and_folders_are_named(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        read_examples(tmp_path / "none.tsv")
+    with pytest.raises(InputError, match="is a folder"):
+        read_examples(tmp_path)

@@ -1,0 +1,207 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import bert_classifier
+from tfnlp.text import LengthBatches
+from tfnlp.text.wordpiece import Encoding
+from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
+
+CONFIG = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-3, checkpoint_steps=2)
+
+
+def make_batches(vocabulary_size, shuffle=True, count=26):
+    rng = np.random.default_rng(0)
+    encodings = []
+    for _ in range(count):
+        ids = rng.integers(5, vocabulary_size, rng.integers(2, 9)).tolist()
+        encodings.append(Encoding(ids, [0] * len(ids), cut=False))
+    labels = [e.token_ids[0] % 2 for e in encodings]
+    return LengthBatches(encodings, 4, labels, shuffle=shuffle, seed=0)
+
+
+def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
+    """Trains a fresh model in `folder`, or goes on; killed after so many batches if asked."""
+    keras.utils.set_random_seed(0)
+    batches = make_batches(tiny_config.vocabulary_size)
+    model = bert_classifier(tiny_config, 2)
+    trained = compile_classifier(model, config.optimizer(model, len(batches)))
+    run = RunFolder(folder, {"seed": 0})
+    dev_batches = make_batches(tiny_config.vocabulary_size, False) if dev else None
+    original = LengthBatches.batch
+
+    def batch(self, indices):
+        if self.shuffle:
+            seen.append(1)
+            if stop_after is not None and len(seen) > stop_after:
+                raise Killed
+        return original(self, indices)
+
+    seen = []
+    LengthBatches.batch = batch
+    try:
+        done = fit(trained, batches, config, run, lambda: save_model(model, run.best), dev_batches)
+    finally:
+        LengthBatches.batch = original
+    return model, run, done
+
+
+class Killed(Exception):
+    pass
+
+
+def metrics_of(run):
+    return [{k: v for k, v in m.items() if k != "time"} for m in run.metrics()]
+
+
+# 7 batches an epoch, a state every 2: killed within the first, the second and the last epoch.
+@pytest.mark.parametrize("stop_after", [5, 9, 12, 20])
+def test_a_killed_run_ends_with_the_same_weights_and_metrics(stop_after, tmp_path, tiny_config):
+    whole, whole_run, _ = train(tmp_path / "whole", tiny_config)
+    # The generator's exception reaches `fit` as an error of tf.data.
+    with pytest.raises((Killed, tf.errors.OpError)):
+        train(tmp_path / "broken", tiny_config, stop_after=stop_after)
+    resumed, resumed_run, done = train(tmp_path / "broken", tiny_config)
+    assert done
+    for a, b in zip(whole.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(metrics_of(whole_run), metrics_of(resumed_run), strict=True):
+        assert a.keys() == b.keys()
+        for key, value in a.items():
+            assert b[key] == pytest.approx(value, abs=1e-6)
+    for a, b in zip(
+        load_model(whole_run.best, "classifier").weights,
+        load_model(resumed_run.best, "classifier").weights,
+        strict=True,
+    ):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_signal_saves_and_stops_and_the_run_goes_on(tmp_path, tiny_config):
+    whole, _, _ = train(tmp_path / "whole", tiny_config)
+    original = LengthBatches.batch
+    count = []
+
+    def batch(self, indices):
+        count.append(1)
+        if len(count) == 10:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(self, indices)
+
+    LengthBatches.batch = batch
+    try:
+        _, run, done = train(tmp_path / "broken", tiny_config)
+    finally:
+        LengthBatches.batch = original
+    assert not done
+    assert 0 < len(run.metrics()) < 3
+    resumed, _, done = train(tmp_path / "broken", tiny_config)
+    assert done
+    for a, b in zip(whole.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_learns_and_leaves_a_run_folder(tmp_path, tiny_config):
+    config = TrainingConfig(epochs=12, batch_size=4, learning_rate=3e-3, warmup_share=0.1)
+    _, run, _ = train(tmp_path / "run", tiny_config, config)
+    metrics = run.metrics()
+    assert metrics[-1]["loss"] < 0.4 * metrics[0]["loss"]
+    assert max(m["val_accuracy"] for m in metrics) > 0.9
+    assert [m["epoch"] for m in metrics] == list(range(1, 13))
+    assert json.loads((run.path / "flags.json").read_text()) == {"seed": 0}
+    assert list((run.path / "events").iterdir())
+    best = load_model(run.best, "classifier")
+    dev = make_batches(tiny_config.vocabulary_size, False)
+    from tfnlp.training.report import accuracy
+
+    assert accuracy(best, dev) == pytest.approx(max(m["val_accuracy"] for m in metrics))
+
+
+def test_stops_early_without_gain_and_stays_stopped(tmp_path, tiny_config):
+    config = TrainingConfig(epochs=9, batch_size=4, learning_rate=0.0, patience=2)
+    _, run, done = train(tmp_path / "run", tiny_config, config)
+    assert done
+    assert len(run.metrics()) == 3
+    _, run, done = train(tmp_path / "run", tiny_config, config)
+    assert done
+    assert len(run.metrics()) == 3
+
+
+def test_trains_without_dev_set(tmp_path, tiny_config):
+    model, run, done = train(tmp_path / "run", tiny_config, dev=False)
+    assert done
+    for a, b in zip(load_model(run.best, "classifier").weights, model.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_folder_of_another_run_or_of_other_files_is_refused(tmp_path):
+    run = RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
+    assert not run.path.exists()
+    run.start()
+    with pytest.raises(InputError, match=r"another run: there --epochs is 3, here 4"):
+        RunFolder(tmp_path / "run", {"seed": 0, "epochs": 4})
+    (tmp_path / "file.txt").write_text("mine")
+    RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
+    with pytest.raises(InputError, match="is not a run's folder"):
+        RunFolder(tmp_path, {})
+
+
+def test_a_broken_state_is_named(tmp_path, tiny_config):
+    with pytest.raises((Killed, tf.errors.OpError)):
+        train(tmp_path / "run", tiny_config, stop_after=9)
+    path = tmp_path / "run" / "state.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"state\.safetensors is broken"):
+        train(tmp_path / "run", tiny_config)
+
+
+MIRRORED = """
+import sys, keras, numpy as np, tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+sys.path[:0] = [{root!r}, {root!r} + "/tests/training"]
+from test_fit import make_batches
+from tfnlp.checkpoints import save_model
+from tfnlp.models import BertConfig, bert_classifier
+from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
+config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-3)
+tiny = BertConfig(vocabulary_size=25, num_layers=2, num_heads=2, hidden_dim=16,
+                  intermediate_dim=32, dropout=0.0, attention_dropout=0.0)
+for name in ("one_device", "mirrored"):
+    keras.utils.set_random_seed(0)
+    # 24 examples: every batch splits evenly over two replicas.
+    batches = make_batches(25, count=24)
+    strategy = make_strategy(name)
+    with strategy.scope():
+        model = bert_classifier(tiny, 2)
+        trained = compile_classifier(model, config.optimizer(model, len(batches)))
+    run = RunFolder({folder!r} + "/" + name, dict())
+    fit(trained, batches, config, run, lambda: save_model(model, run.best), batches)
+    print(name, strategy.num_replicas_in_sync, file=sys.stderr)
+"""
+
+
+def test_mirrored_training_gives_the_weights_of_one_device(tmp_path, request):
+    code = MIRRORED.format(root=str(request.config.rootpath), folder=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mirrored 2" in done.stderr
+    models = [load_model(tmp_path / name / "best") for name in ("one_device", "mirrored")]
+    for a, b in zip(*(m.weights for m in models), strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-4)
+
+
+def test_unknown_strategy_is_named():
+    with pytest.raises(InputError, match="--strategy=tpu is unknown"):
+        make_strategy("tpu")
