@@ -121,7 +121,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, tmp_path):
         (["--seed=1", f"--output_dir={folder}"], "there --seed is 0, here 1"),
         (["--text_column=text", f"--output_dir={tmp_path / 'a'}"], "has no column 'text'"),
         (["--labels=up,down", f"--output_dir={tmp_path / 'a'}"], "is not one of the labels"),
-        ([f"--model_dir={tmp_path}", f"--output_dir={tmp_path / 'a'}"], "config.json is missing"),
+        ([f"--model_dir={tmp_path}", f"--output_dir={tmp_path / 'a'}"], "neither vocab.txt nor"),
     ]:
         done = run("finetune_classifier", *flags, *changed, status=2)
         (line,) = [x for x in done.stderr.splitlines() if x]

@@ -1,5 +1,7 @@
 import gzip
 import random
+import subprocess
+import sys
 import unicodedata
 
 import pytest
@@ -139,6 +141,23 @@ def test_learns_a_korean_vocabulary_with_whole_syllables(tmp_path):
     assert loaded.tokens("정말 영화") == ["정말", "영화"]
     (tmp_path / "vocab.txt").unlink()
     assert WordPieceTokenizer.from_folder(tmp_path).vocabulary == tokenizer.vocabulary
+
+
+def test_learning_is_the_same_in_every_process():
+    code = (
+        "from recipes.demo_corpus import make_reviews\n"
+        "from tfnlp.text import train_wordpiece\n"
+        "texts = [text for text, _ in make_reviews(300)]\n"
+        "print(train_wordpiece(texts, 300).vocabulary)"
+    )
+    found = {subprocess.check_output([sys.executable, "-c", code]) for _ in range(3)}
+    assert len(found) == 1
+
+
+def test_a_vocabulary_smaller_than_the_alphabet_keeps_the_frequent_characters():
+    tokenizer = train_wordpiece(["aaa bb cde", "aaa bb"], 9)
+    assert tokenizer.vocabulary_size <= 9
+    assert {"a", "##a", "b", "##b"} <= set(tokenizer.vocabulary)
 
 
 @pytest.mark.parametrize(

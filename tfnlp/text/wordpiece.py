@@ -1,5 +1,6 @@
 """WordPiece tokenization as BERT has it."""
 
+import collections
 import dataclasses
 import pathlib
 
@@ -12,6 +13,9 @@ from tfnlp.files import read_json, write_json, write_text
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # BERT gives up on longer words; `transformers` has the same bound.
 MAX_CHARS_PER_WORD = 100
+# Characters that a learned vocabulary holds by themselves; rarer ones are [UNK]. Korean text
+# has some 2,000 syllables.
+MAX_ALPHABET = 3000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,10 +167,10 @@ def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False,
     """Learns a WordPiece vocabulary from texts.
 
     Accents are kept by default: stripping them takes Hangul syllables apart, and mobile
-    runtimes do not do it.
+    runtimes do not do it. The same texts give the same vocabulary.
 
     Args:
-        texts: an iterable of strings.
+        texts: a list of strings.
         vocabulary_size: the most tokens to learn, special ones counted.
         lowercase: whether the tokenizer lowercases.
         strip_accents: whether the tokenizer strips accents.
@@ -177,15 +181,35 @@ def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False,
     """
     ids = {token: i for i, token in enumerate(SPECIAL_TOKENS)}
     engine = _engine(ids, lowercase, strip_accents, split_cjk=True)
+    alphabet, continuing = _alphabet(engine, texts, (vocabulary_size - len(ids)) // 2)
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocabulary_size,
         min_frequency=min_frequency,
-        special_tokens=list(SPECIAL_TOKENS),
+        # The trainer numbers "##" characters in an order that changes from run to run, and
+        # merges by number where counts are equal; as special tokens they are numbered here.
+        special_tokens=[*SPECIAL_TOKENS, *alphabet, *(f"##{c}" for c in continuing)],
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
         show_progress=False,
     )
     engine.train_from_iterator(texts, trainer)
     learned = engine.get_vocab()
     return WordPieceTokenizer(sorted(learned, key=learned.get), lowercase, strip_accents)
+
+
+def _alphabet(engine, texts, limit):
+    """The most frequent characters, and those among them that follow others in a word.
+
+    At most `limit` characters, so that with their "##" forms they fit the vocabulary.
+    """
+    counts, continuing = collections.Counter(), set()
+    for text in texts:
+        normal = engine.normalizer.normalize_str(text)
+        for word, _ in engine.pre_tokenizer.pre_tokenize_str(normal):
+            counts.update(word)
+            continuing.update(word[1:])
+    most = sorted(counts, key=lambda c: (-counts[c], c))[: min(limit, MAX_ALPHABET)]
+    return sorted(most), sorted(continuing.intersection(most))
 
 
 def read_vocabulary(path):

@@ -1,0 +1,1 @@
+"""Side-by-side measurements against other libraries; each file is one command."""
