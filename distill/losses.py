@@ -4,6 +4,8 @@ Each takes the teacher's and the student's outputs and the padding mask (B, L), 
 scalar. All fit `keras.distillation.DistillationLoss`.
 """
 
+import math
+
 import keras
 from keras import ops
 
@@ -33,7 +35,9 @@ class SoftLabelLoss(keras.distillation.DistillationLoss):
         student = ops.cast(student_outputs["logits"], "float32") / self.temperature
         log_p = ops.log_softmax(teacher)
         divergence = ops.sum(ops.exp(log_p) * (log_p - ops.log_softmax(student)), axis=-1)
-        return self.temperature**2 * ops.mean(divergence)
+        # Under a strategy a device's share of the last batch can be empty: 0 then, not NaN.
+        examples = ops.maximum(ops.cast(ops.shape(divergence)[0], "float32"), 1.0)
+        return self.temperature**2 * ops.sum(divergence) / examples
 
 
 class HiddenStateLoss(keras.distillation.DistillationLoss):
@@ -129,9 +133,10 @@ def make_losses(
 
 
 def _masked_mse(teacher, student, mask):
-    """Mean of the squared differences where `mask`, which broadcasts, is not 0."""
+    """Mean of the squared differences where `mask`, with axes of size 1 to broadcast, is 1."""
     mask = ops.cast(mask, "float32")
     difference = ops.cast(teacher, "float32") - ops.cast(student, "float32")
-    # Each position counts for all the values that the mask was broadcast over.
-    values = ops.cast(ops.size(difference) / ops.size(mask), "float32")
+    # Each position counts for all the values that the mask is broadcast over.
+    axes = [i for i, size in enumerate(mask.shape) if size == 1]
+    values = math.prod(difference.shape[i] for i in axes)
     return ops.sum(ops.square(difference) * mask) / ops.maximum(ops.sum(mask) * values, 1.0)

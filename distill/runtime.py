@@ -102,5 +102,5 @@ def _read_files(path):
     except (zipfile.BadZipFile, KeyError, OSError):
         raise InputError(
             f"{path} is no .tflite with vocabulary and labels inside, or is cut short; export "
-            "it with recipes/export_tflite.py."
+            "it with recipes.export_tflite."
         ) from None

@@ -1,6 +1,6 @@
 """Measures an exported .tflite file: size, latency, peak memory, agreement with Keras.
 
-    python recipes/benchmark_tflite.py --model=runs/export/model.tflite \\
+    python -m recipes.benchmark_tflite --model=runs/export/model.tflite \\
         --model_dir=runs/student/best --input=dev.tsv --output_dir=runs/benchmark
 
 Latency is the median of --repeats runs at 16, 32, 64 and 128 tokens, with 1 and 2 threads;

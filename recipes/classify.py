@@ -1,7 +1,7 @@
 """Classifies texts with an exported .tflite file.
 
-    python recipes/classify.py --model=runs/export/model.tflite --text="a fine film"
-    python recipes/classify.py --model=runs/export/model.tflite --input=dev.tsv \\
+    python -m recipes.classify --model=runs/export/model.tflite --text="a fine film"
+    python -m recipes.classify --model=runs/export/model.tflite --input=dev.tsv \\
         --output_dir=runs/answers
 
 prints (or writes to OUTPUT_DIR/predictions.tsv) the label and its probability before each

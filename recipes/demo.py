@@ -1,6 +1,6 @@
 """The whole road on a corpus of its own: teacher, student, .tflite, in a few minutes.
 
-    python recipes/demo.py --output_dir=demo
+    python -m recipes.demo --output_dir=demo
 
 writes reviews in English and Korean from a grammar, fine-tunes a teacher on them, distils it,
 exports the student, runs the file, and prints one table. Every step is a recipe that also

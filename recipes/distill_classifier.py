@@ -1,6 +1,6 @@
 """Distils a fine-tuned classifier into a smaller one.
 
-    python recipes/distill_classifier.py --teacher_dir=runs/teacher/best --train=train.tsv \\
+    python -m recipes.distill_classifier --teacher_dir=runs/teacher/best --train=train.tsv \\
         --dev=dev.tsv --num_layers=3 --output_dir=runs/student
 
 The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from

@@ -1,10 +1,10 @@
 """Exports a fine-tuned or distilled classifier as a .tflite file for phones.
 
-    python recipes/export_tflite.py --model_dir=runs/student/best --output_dir=runs/export
+    python -m recipes.export_tflite --model_dir=runs/student/best --output_dir=runs/export
 
 writes OUTPUT_DIR/model.tflite: inputs ids, mask and segment_ids of any length, output
 probabilities, with vocabulary, labels and tokenizer settings inside, ready for MediaPipe's
-TextClassifier and for recipes/classify.py.
+TextClassifier and for recipes.classify.
 """
 
 import pathlib

@@ -2,7 +2,7 @@
 
 From a Hugging Face folder:
 
-    python recipes/finetune_classifier.py --model_dir=MiniLM-L6 --train=train.tsv \\
+    python -m recipes.finetune_classifier --model_dir=MiniLM-L6 --train=train.tsv \\
         --dev=dev.tsv --output_dir=runs/teacher
 
 Without --model_dir a small BERT starts from random weights, with a WordPiece vocabulary

@@ -132,7 +132,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, tmp_path):
 
 def test_help_lists_the_flags_and_an_example():
     done = run("export_tflite", "--help", status=1)
-    assert "python recipes/export_tflite.py --model_dir=" in done.stdout
+    assert "python -m recipes.export_tflite --model_dir=" in done.stdout
     assert "--quantization" in done.stdout
 
 

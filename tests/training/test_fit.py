@@ -86,6 +86,17 @@ def test_a_killed_run_ends_with_the_same_weights_and_metrics(stop_after, tmp_pat
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, tiny_config):
+    keras.config.set_dtype_policy("mixed_float16")
+    whole, run, _ = train(tmp_path / "whole", tiny_config)
+    assert all(0 < m["loss"] < 2 for m in run.metrics())
+    with pytest.raises((Killed, tf.errors.OpError)):
+        train(tmp_path / "broken", tiny_config, stop_after=12)
+    resumed, _, _ = train(tmp_path / "broken", tiny_config)
+    for a, b in zip(whole.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_a_signal_saves_and_stops_and_the_run_goes_on(tmp_path, tiny_config):
     whole, _, _ = train(tmp_path / "whole", tiny_config)
     original = LengthBatches.batch
@@ -170,6 +181,8 @@ cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 sys.path[:0] = [{root!r}, {root!r} + "/tests/training"]
 from test_fit import make_batches
+from distill.distiller import Distiller
+from distill.losses import make_losses
 from tfnlp.checkpoints import save_model
 from tfnlp.models import BertConfig, bert_classifier
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
@@ -187,6 +200,14 @@ for name in ("one_device", "mirrored"):
     run = RunFolder({folder!r} + "/" + name, dict())
     fit(trained, batches, config, run, lambda: save_model(model, run.best), batches)
     print(name, strategy.num_replicas_in_sync, file=sys.stderr)
+# 25: of the last batch one replica gets one example, the other none.
+batches = make_batches(25, count=25)
+with strategy.scope():
+    student, teacher = (bert_classifier(tiny, 2, hidden_states=True) for _ in range(2))
+    distiller = Distiller(student, make_losses([0, 1], 16, 16, hidden_state_weight=0.1), teacher)
+    distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
+run = RunFolder({folder!r} + "/distilled", dict())
+fit(distiller, batches, config, run, lambda: save_model(student, run.best), batches)
 """
 
 
@@ -200,6 +221,10 @@ def test_mirrored_training_gives_the_weights_of_one_device(tmp_path, request):
     models = [load_model(tmp_path / name / "best") for name in ("one_device", "mirrored")]
     for a, b in zip(*(m.weights for m in models), strict=True):
         np.testing.assert_allclose(a, b, atol=2e-4)
+    for metrics in RunFolder(tmp_path / "distilled", {}).metrics():
+        assert 0 < metrics["loss"] < 5
+        assert 0 < metrics["hidden_state_loss"] < 5
+        assert metrics["val_accuracy"] * 25 == pytest.approx(round(metrics["val_accuracy"] * 25))
 
 
 def test_unknown_strategy_is_named():
