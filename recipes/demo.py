@@ -34,8 +34,8 @@ def main():
         "--num_layers=4",
         "--hidden_dim=128",
         "--vocabulary_size=600",
-        "--epochs=6",
-        "--learning_rate=1e-3",
+        "--epochs=5",
+        "--learning_rate=5e-4",
         f"--output_dir={teacher}",
     )
     _recipe(
@@ -46,7 +46,7 @@ def main():
         "--hidden_state_weight=0.1",
         "--attention_weight=0.01",
         "--epochs=6",
-        "--learning_rate=1e-3",
+        "--learning_rate=5e-4",
         f"--output_dir={student}",
     )
     _recipe("export_tflite", f"--model_dir={student / 'best'}", f"--output_dir={folder}")
