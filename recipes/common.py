@@ -35,7 +35,7 @@ def run(main, tensorflow=True):
             print(f"Error: {e}", file=sys.stderr)
             sys.exit(2)
         except KeyboardInterrupt:
-            print("Stopped; what was finished is kept.", file=sys.stderr)
+            print("Stopped; the same command goes on from what is saved.", file=sys.stderr)
             sys.exit(130)
 
     app.run(guarded)

@@ -98,9 +98,9 @@ def main():
         save_model(student, run.best, labels, tokenizer)
 
     dev_batches = common.batches_of(tokenizer, dev)
-    if fit(distiller, batches, config, run, save_best, dev_batches):
-        test_batches = common.batches_of(tokenizer, test) if test else None
-        report_classifier(run, labels, dev_batches, test_batches, teacher=teacher)
+    fit(distiller, batches, config, run, save_best, dev_batches)
+    test_batches = common.batches_of(tokenizer, test) if test else None
+    report_classifier(run, labels, dev_batches, test_batches, teacher=teacher)
 
 
 if __name__ == "__main__":

@@ -72,9 +72,9 @@ def main():
         save_model(model, run.best, train.label_names, tokenizer)
 
     dev_batches = common.batches_of(tokenizer, dev)
-    if fit(trained, batches, config, run, save_best, dev_batches):
-        test_batches = common.batches_of(tokenizer, test) if test else None
-        report_classifier(run, train.label_names, dev_batches, test_batches)
+    fit(trained, batches, config, run, save_best, dev_batches)
+    test_batches = common.batches_of(tokenizer, test) if test else None
+    report_classifier(run, train.label_names, dev_batches, test_batches)
 
 
 if __name__ == "__main__":

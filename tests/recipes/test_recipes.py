@@ -96,7 +96,7 @@ def test_a_killed_run_resumes_to_the_same_weights(how, teacher, tmp_path):
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(how)
-    process.wait()
+    assert process.wait() == (130 if how == signal.SIGINT else -signal.SIGKILL)
     done = run("finetune_classifier", *flags)
     assert "Resuming" in done.stderr
     weights = [

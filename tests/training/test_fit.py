@@ -49,10 +49,10 @@ def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
     seen = []
     LengthBatches.batch = batch
     try:
-        done = fit(trained, batches, config, run, lambda: save_model(model, run.best), dev_batches)
+        fit(trained, batches, config, run, lambda: save_model(model, run.best), dev_batches)
     finally:
         LengthBatches.batch = original
-    return model, run, done
+    return model, run
 
 
 class Killed(Exception):
@@ -66,12 +66,11 @@ def metrics_of(run):
 # 7 batches an epoch, a state every 2: killed within the first, the second and the last epoch.
 @pytest.mark.parametrize("stop_after", [5, 9, 12, 20])
 def test_a_killed_run_ends_with_the_same_weights_and_metrics(stop_after, tmp_path, tiny_config):
-    whole, whole_run, _ = train(tmp_path / "whole", tiny_config)
+    whole, whole_run = train(tmp_path / "whole", tiny_config)
     # The generator's exception reaches `fit` as an error of tf.data.
     with pytest.raises((Killed, tf.errors.OpError)):
         train(tmp_path / "broken", tiny_config, stop_after=stop_after)
-    resumed, resumed_run, done = train(tmp_path / "broken", tiny_config)
-    assert done
+    resumed, resumed_run = train(tmp_path / "broken", tiny_config)
     for a, b in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a, b)
     for a, b in zip(metrics_of(whole_run), metrics_of(resumed_run), strict=True):
@@ -88,17 +87,17 @@ def test_a_killed_run_ends_with_the_same_weights_and_metrics(stop_after, tmp_pat
 
 def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, tiny_config):
     keras.config.set_dtype_policy("mixed_float16")
-    whole, run, _ = train(tmp_path / "whole", tiny_config)
+    whole, run = train(tmp_path / "whole", tiny_config)
     assert all(0 < m["loss"] < 2 for m in run.metrics())
     with pytest.raises((Killed, tf.errors.OpError)):
         train(tmp_path / "broken", tiny_config, stop_after=12)
-    resumed, _, _ = train(tmp_path / "broken", tiny_config)
+    resumed, _ = train(tmp_path / "broken", tiny_config)
     for a, b in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 def test_a_signal_saves_and_stops_and_the_run_goes_on(tmp_path, tiny_config):
-    whole, _, _ = train(tmp_path / "whole", tiny_config)
+    whole, _ = train(tmp_path / "whole", tiny_config)
     original = LengthBatches.batch
     count = []
 
@@ -110,20 +109,19 @@ def test_a_signal_saves_and_stops_and_the_run_goes_on(tmp_path, tiny_config):
 
     LengthBatches.batch = batch
     try:
-        _, run, done = train(tmp_path / "broken", tiny_config)
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "broken", tiny_config)
     finally:
         LengthBatches.batch = original
-    assert not done
-    assert 0 < len(run.metrics()) < 3
-    resumed, _, done = train(tmp_path / "broken", tiny_config)
-    assert done
+    assert 0 < len(RunFolder(tmp_path / "broken", {"seed": 0}).metrics()) < 3
+    resumed, _ = train(tmp_path / "broken", tiny_config)
     for a, b in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 def test_learns_and_leaves_a_run_folder(tmp_path, tiny_config):
     config = TrainingConfig(epochs=12, batch_size=4, learning_rate=3e-3, warmup_share=0.1)
-    _, run, _ = train(tmp_path / "run", tiny_config, config)
+    _, run = train(tmp_path / "run", tiny_config, config)
     metrics = run.metrics()
     assert metrics[-1]["loss"] < 0.4 * metrics[0]["loss"]
     assert max(m["val_accuracy"] for m in metrics) > 0.9
@@ -139,17 +137,14 @@ def test_learns_and_leaves_a_run_folder(tmp_path, tiny_config):
 
 def test_stops_early_without_gain_and_stays_stopped(tmp_path, tiny_config):
     config = TrainingConfig(epochs=9, batch_size=4, learning_rate=0.0, patience=2)
-    _, run, done = train(tmp_path / "run", tiny_config, config)
-    assert done
+    _, run = train(tmp_path / "run", tiny_config, config)
     assert len(run.metrics()) == 3
-    _, run, done = train(tmp_path / "run", tiny_config, config)
-    assert done
+    _, run = train(tmp_path / "run", tiny_config, config)
     assert len(run.metrics()) == 3
 
 
 def test_trains_without_dev_set(tmp_path, tiny_config):
-    model, run, done = train(tmp_path / "run", tiny_config, dev=False)
-    assert done
+    model, run = train(tmp_path / "run", tiny_config, dev=False)
     for a, b in zip(load_model(run.best, "classifier").weights, model.weights, strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -67,7 +67,7 @@ def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"
 
     A resumed run ends with the weights that the unbroken one would have: the state holds
     weights, optimizer, dropout seeds and metrics, and the order of the data depends on seed
-    and epoch alone. SIGINT and SIGTERM save the state and stop.
+    and epoch alone.
 
     Args:
         model: a compiled `keras.Model`.
@@ -79,8 +79,8 @@ def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"
         monitor: the metric that the best epoch has the most of; without `dev`, each epoch
             counts as the best.
 
-    Returns:
-        True if the training is complete, False if a signal stopped it.
+    Raises:
+        KeyboardInterrupt: on SIGINT or SIGTERM, after the step in hand, the state saved.
     """
     with model.distribute_strategy.scope():
         model.optimizer.build(model.trainable_variables)
@@ -89,7 +89,7 @@ def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"
     recorder.restore()
     if recorder.finished():
         logging.info("%s is complete; nothing to train.", run.path)
-        return True
+        return
     run.start()
     recorder.open()
     with _Signals(recorder), contextlib.suppress(_Stopped):
@@ -108,7 +108,8 @@ def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"
                 verbose=0,
             )
     recorder.close()
-    return recorder.finished()
+    if not recorder.finished():
+        raise KeyboardInterrupt
 
 
 class _Stopped(Exception):
