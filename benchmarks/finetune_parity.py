@@ -1,6 +1,6 @@
 """Fine-tunes the same checkpoint with tfnlp and with transformers, and compares dev accuracy.
 
-    python benchmarks/finetune_parity.py --model_dir=MINILM --train=train.tsv --dev=dev.tsv \\
+    python -m benchmarks.finetune_parity --model_dir=MINILM --train=train.tsv --dev=dev.tsv \\
         --output_dir=runs/parity
 
 Both get the same batches in the same order, the same schedule, AdamW and clipping; weights of
@@ -11,6 +11,7 @@ import pathlib
 
 from absl import flags
 
+from benchmarks.torch_inputs import torch_inputs
 from recipes import common
 
 FLAGS = flags.FLAGS
@@ -112,18 +113,6 @@ def train_transformers():
                 right += int((predicted == labels).sum())
         scores.append(right / len(dev.encodings))
     return scores
-
-
-def torch_inputs(x):
-    """A batch's inputs as `transformers` names them."""
-    import torch
-
-    names = {
-        "token_ids": "input_ids",
-        "segment_ids": "token_type_ids",
-        "padding_mask": "attention_mask",
-    }
-    return {names[key]: torch.tensor(value).long() for key, value in x.items()}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Fine-tuning speed of tfnlp, transformers and keras-hub, side by side in one process.
 
-    python benchmarks/finetune_throughput.py --model_dir=MINILM --train=train.tsv \\
+    python -m benchmarks.finetune_throughput --model_dir=MINILM --train=train.tsv \\
         --output_dir=runs/throughput
 
 All three train BERTs of the same size with AdamW, warm-up, clipping and batches of 32 on the
@@ -12,6 +12,7 @@ import time
 
 from absl import flags
 
+from benchmarks.torch_inputs import torch_inputs
 from recipes import common
 
 FLAGS = flags.FLAGS
@@ -75,8 +76,6 @@ def transformers_trainer(data, batches):
     """Likewise, with batches of random sentences padded to their longest."""
     import torch
     import transformers
-
-    from benchmarks.finetune_parity import torch_inputs
 
     model = transformers.AutoModelForSequenceClassification.from_pretrained(FLAGS.model_dir)
     model.train()

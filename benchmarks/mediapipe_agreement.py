@@ -1,7 +1,7 @@
 """Does MediaPipe's TextClassifier give the labels of our Keras pipeline, from raw text?
 
     python -m venv mp && mp/bin/pip install mediapipe
-    python benchmarks/mediapipe_agreement.py --mediapipe_python=mp/bin/python \\
+    python -m benchmarks.mediapipe_agreement --mediapipe_python=mp/bin/python \\
         --model=runs/export/model.tflite --model_dir=runs/student/best --input=dev.tsv
 
 MediaPipe runs in an environment of its own, without TensorFlow.

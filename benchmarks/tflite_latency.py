@@ -1,6 +1,6 @@
 """Latency of an int8 student as .tflite and in ONNX Runtime, one thread, side by side.
 
-    python benchmarks/tflite_latency.py --output_dir=runs/latency
+    python -m benchmarks.tflite_latency --output_dir=runs/latency
 
 Both run the same 4-layer, 312-wide BERT (TinyBERT's size) with dynamic-range int8 weights;
 rounds alternate, figures are medians. Needs tfnlp[benchmarks].
