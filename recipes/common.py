@@ -152,7 +152,7 @@ def batches_of(tokenizer, examples, targets=None, shuffle=False):
             len(encodings),
             FLAGS.max_length,
         )
-    return LengthBatches(
+    batches = LengthBatches(
         encodings,
         FLAGS.batch_size,
         examples.labels,
@@ -161,6 +161,13 @@ def batches_of(tokenizer, examples, targets=None, shuffle=False):
         FLAGS.seed,
         tokenizer.pad_token_id,
     )
+    logging.info(
+        "%d examples in %d batches, %.1f %% of their tokens padding.",
+        len(encodings),
+        len(batches),
+        100 * batches.padding_share(),
+    )
+    return batches
 
 
 def check_fit(model, tokenizer):
