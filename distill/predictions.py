@@ -3,9 +3,8 @@
 import pathlib
 import sys
 
-from tqdm import tqdm
-
 from tfnlp.files import write_json, write_text
+from tfnlp.progress import progress_bar
 
 
 def classify_examples(classifier, examples):
@@ -22,7 +21,7 @@ def classify_examples(classifier, examples):
         examples.texts, examples.pairs, max_length=classifier.max_length
     )
     few = len(encodings) < 200
-    bar = tqdm(encodings, unit="text", disable=few, dynamic_ncols=True)
+    bar = progress_bar(encodings, unit="text", disable=few)
     return [classifier.classify_encoding(encoding) for encoding in bar]
 
 

@@ -6,10 +6,10 @@ import pathlib
 
 import numpy as np
 import tensorflow as tf
-from tqdm import tqdm
 
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
+from tfnlp.progress import progress_bar
 
 
 def output_key(output, index):
@@ -153,7 +153,7 @@ def _compute(teacher, batches, reads, allocate):
         kind = key.split("/")[0]
         width = tensor.shape[1] if kind == "attention_scores" else tensor.shape[-1]
         values[key] = allocate(key, (rows[kind], width))
-    for indices in tqdm(batches.order(), desc="teacher", unit="batch", dynamic_ncols=True):
+    for indices in progress_bar(batches.order(), desc="teacher", unit="batch"):
         found = forward(batches.batch(indices)[0])
         for key, tensor in found.items():
             value = values[key]

@@ -9,6 +9,7 @@ import tensorflow as tf
 from absl import logging
 from tqdm import tqdm
 
+from tfnlp.progress import progress_bar
 from tfnlp.training.optimizer import WarmupLinearDecay, adamw
 
 
@@ -159,13 +160,11 @@ class _Recorder(keras.callbacks.Callback):
         """Starts the progress bar and the events."""
         steps = len(self.batches)
         done = self.progress["epoch"] * steps + self.progress["step"]
-        self.bar = tqdm(
-            total=self.config.epochs * steps, initial=done, unit="step", dynamic_ncols=True
-        )
+        self.bar = progress_bar(total=self.config.epochs * steps, initial=done, unit="step")
         self.events = tf.summary.create_file_writer(str(self.run.path / "events"))
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.bar.set_description(f"epoch {epoch + 1}/{self.config.epochs}")
+        self.bar.set_description(f"epoch {epoch + 1}/{self.config.epochs}", refresh=False)
 
     def on_train_batch_end(self, batch, logs=None):
         if self.sums:
