@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 
 import keras
+import numpy as np
 import tensorflow as tf
 from absl import logging
 from keras import ops
@@ -129,10 +130,11 @@ def mediapipe_differences(tokenizer):
 
 
 def _convert(model, quantization, max_length):
+    forward = _forward_of_scaled_rows(model) if quantization == "int8" else _forward(model)
+
     def classify(ids, mask, segment_ids):
         inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
-        inputs = {key: _cut(x, max_length) for key, x in inputs.items()}
-        logits = model(inputs, training=False)["logits"]
+        logits = forward({key: _cut(x, max_length) for key, x in inputs.items()})
         return {"probability": ops.softmax(logits, axis=-1)}
 
     signature = [tf.TensorSpec((1, None), "int32", name=i) for i in INPUTS]
@@ -148,6 +150,45 @@ def _convert(model, quantization, max_length):
         if quantization == "float16":
             converter.target_spec.supported_types = [tf.float16]
         return converter.convert()
+
+
+def _forward(model):
+    return lambda inputs: model(inputs, training=False)["logits"]
+
+
+def _forward_of_scaled_rows(model):
+    """The model's logits from embedding tables whose every row fills the 8-bit range.
+
+    TFLite has one scale for a whole table, which a few large rows would set for all. So each
+    row is divided by its largest value, and multiplied by it again after the lookup.
+    """
+    layer = model.get_layer("embeddings")
+    # The model from the embeddings' output on.
+    rest = keras.Model([layer.output, model.input["padding_mask"]], model.output["logits"])
+
+    token = _scaled_rows(layer.token_table)
+    position = _scaled_rows(layer.position_table)
+    segment = _scaled_rows(layer.segment_table) if layer.num_segments else None
+
+    def lookup(table, ids):
+        rows, largest = table
+        return tf.gather(rows, ids) * tf.gather(largest, ids)[..., None]
+
+    def forward(inputs):
+        ids = inputs["token_ids"]
+        x = lookup(token, ids) + lookup(position, tf.range(tf.shape(ids)[1]))
+        if segment is not None:
+            x += lookup(segment, inputs["segment_ids"])
+        return rest([layer.norm(x), inputs["padding_mask"]], training=False)
+
+    return forward
+
+
+def _scaled_rows(table):
+    """A table's rows, each divided by its largest absolute value, and those values."""
+    table = ops.convert_to_numpy(table)
+    largest = np.maximum(np.abs(table).max(axis=1), 1e-12)
+    return table / largest[:, None], largest
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ def expected_probabilities(model, tokenizer, texts, max_length):
 
 
 @pytest.mark.parametrize(
-    ("quantization", "tolerance"), [("float32", 1e-5), ("float16", 5e-3), ("int8", 0.05)]
+    ("quantization", "tolerance"), [("float32", 1e-5), ("float16", 5e-3), ("int8", 0.02)]
 )
 def test_file_gives_the_models_probabilities(quantization, tolerance, model, tokenizer, tmp_path):
     path = tmp_path / "model.tflite"
@@ -44,6 +44,20 @@ def test_file_gives_the_models_probabilities(quantization, tolerance, model, tok
         np.testing.assert_allclose(list(answer.probabilities.values()), row, atol=tolerance)
         assert answer.label == max(answer.probabilities, key=answer.probabilities.get)
     assert [answer.cut for answer in found] == [False, False, False, False, True]
+
+
+def test_int8_keeps_small_rows_beside_large_ones(model, tokenizer, tmp_path):
+    layer = model.get_layer("embeddings")
+    table = layer.token_table.numpy()
+    table[6:8] *= 100  # "fine" and "film": with one scale for all, the others would vanish
+    layer.token_table.assign(table)
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS, "int8")
+    texts = ["the plot is dull .", "a fine film", "정말 지루하다", "not the plot , is it !"]
+    found = [list(a.probabilities.values()) for a in TextClassifier(path).classify(texts)]
+    np.testing.assert_allclose(
+        found, expected_probabilities(model, tokenizer, texts, 48), atol=0.02
+    )
 
 
 def test_an_input_beyond_the_limit_is_cut_inside_the_model(model, tokenizer, tmp_path):
