@@ -130,7 +130,9 @@ def mediapipe_differences(tokenizer):
 
 
 def _convert(model, quantization, max_length):
-    forward = _forward_of_scaled_rows(model) if quantization == "int8" else _forward(model)
+    forward = (
+        _forward_of_scaled_rows(model, max_length) if quantization == "int8" else _forward(model)
+    )
 
     def classify(ids, mask, segment_ids):
         inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
@@ -156,7 +158,7 @@ def _forward(model):
     return lambda inputs: model(inputs, training=False)["logits"]
 
 
-def _forward_of_scaled_rows(model):
+def _forward_of_scaled_rows(model, max_length):
     """The model's logits from embedding tables whose every row fills the 8-bit range.
 
     TFLite has one scale for a whole table, which a few large rows would set for all. So each
@@ -171,7 +173,7 @@ def _forward_of_scaled_rows(model):
     )
 
     token = _scaled_rows(layer.token_table)
-    position = _scaled_rows(layer.position_table)
+    position = _scaled_rows(layer.position_table[:max_length])  # the rest is never read
     segment = _scaled_rows(layer.segment_table) if layer.num_segments else None
 
     def lookup(table, ids):
