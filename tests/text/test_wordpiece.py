@@ -101,7 +101,11 @@ def test_equals_the_original_on_hard_texts(lowercase, strip_accents):
         assert tokenizer.tokens(text) == expected, text
 
 
-@pytest.mark.parametrize("corpus", ["sst2/train.tsv", "nsmc/test.tsv", "nsmc/unlabelled.txt.gz"])
+@pytest.mark.parametrize(
+    "corpus",
+    [f"sst2/{name}.tsv" for name in ("train", "dev", "test")]
+    + ["nsmc/train.tsv.gz", "nsmc/dev.tsv", "nsmc/test.tsv", "nsmc/unlabelled.txt.gz"],
+)
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_equals_transformers_and_the_original_on_real_lines(corpus, lowercase, data_dir, minilm):
     transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
