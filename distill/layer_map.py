@@ -1,5 +1,7 @@
 """Which teacher layer each student layer learns from."""
 
+from tfnlp.errors import InputError
+
 
 def even_layer_map(teacher_layers, student_layers):
     """Spreads the student's layers evenly, the last on the teacher's last.
@@ -10,10 +12,10 @@ def even_layer_map(teacher_layers, student_layers):
         For each student layer, counted from 0, the teacher's layer, counted from 0.
 
     Raises:
-        ValueError: if the student has more layers than the teacher, or none.
+        InputError: if the student has more layers than the teacher, or none.
     """
     if not 1 <= student_layers <= teacher_layers:
-        raise ValueError(
+        raise InputError(
             f"student_layers={student_layers} must lie between 1 and the teacher's "
             f"{teacher_layers}."
         )
@@ -21,15 +23,15 @@ def even_layer_map(teacher_layers, student_layers):
 
 
 def check_layer_map(layer_map, teacher_layers, student_layers):
-    """Raises a ValueError unless the map names one teacher layer for each student layer."""
+    """Raises an InputError unless the map names one teacher layer for each student layer."""
     if len(layer_map) != student_layers:
-        raise ValueError(
+        raise InputError(
             f"layer_map={layer_map} has {len(layer_map)} entries, but the student has "
             f"{student_layers} layers."
         )
     for layer in layer_map:
         if not 0 <= layer < teacher_layers:
-            raise ValueError(
+            raise InputError(
                 f"layer_map={layer_map} names layer {layer}, but the teacher has layers 0 to "
                 f"{teacher_layers - 1}."
             )

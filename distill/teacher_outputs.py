@@ -33,8 +33,7 @@ class TeacherOutputs:
     values: dict
 
     def __post_init__(self):
-        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
-        self.square_starts = np.concatenate([[0], np.cumsum(self.lengths.astype("int64") ** 2)])
+        self.starts, self.square_starts = _starts(self.lengths)
 
     def signature(self):
         """The `tf.TensorSpec` of each key in a batch."""
@@ -128,6 +127,12 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
     return TeacherOutputs(batches.lengths, values)
 
 
+def _starts(lengths):
+    """Where each example's tokens, and its pairs of tokens, begin."""
+    squares = lengths.astype("int64") ** 2
+    return np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([[0], np.cumsum(squares)])
+
+
 def _array(key, shape):
     return np.empty(shape, "float32")
 
@@ -141,8 +146,7 @@ def _compute(teacher, batches, reads, allocate):
         reduce_retracing=True,
     )
     lengths = batches.lengths
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    square_starts = np.concatenate([[0], np.cumsum(lengths.astype("int64") ** 2)])
+    starts, square_starts = _starts(lengths)
     rows = {
         "logits": len(lengths),
         "hidden_states": int(starts[-1]),

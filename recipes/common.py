@@ -139,7 +139,7 @@ def read_splits(label_names=None):
     return train, dev, test
 
 
-def batches_of(tokenizer, examples, targets=None, shuffle=False):
+def batches_of(tokenizer, examples, shuffle=False):
     """`LengthBatches` of examples, cut to --max_length; how many were cut is logged."""
     from tfnlp.text import LengthBatches
 
@@ -156,10 +156,9 @@ def batches_of(tokenizer, examples, targets=None, shuffle=False):
         encodings,
         FLAGS.batch_size,
         examples.labels,
-        targets,
-        shuffle,
-        FLAGS.seed,
-        tokenizer.pad_token_id,
+        shuffle=shuffle,
+        seed=FLAGS.seed,
+        pad_token_id=tokenizer.pad_token_id,
     )
     logging.info(
         "%d examples in %d batches, %.1f %% of their tokens padding.",

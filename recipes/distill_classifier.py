@@ -42,7 +42,7 @@ def main():
     import keras
 
     from distill.distiller import Distiller
-    from distill.layer_map import even_layer_map
+    from distill.layer_map import check_layer_map, even_layer_map
     from distill.losses import make_losses
     from distill.student import initialize_student, student_config
     from distill.teacher_outputs import compute_teacher_outputs
@@ -64,6 +64,7 @@ def main():
     layer_map = common.layer_map_flag() or even_layer_map(
         teacher_config.num_layers, small.num_layers
     )
+    check_layer_map(layer_map, teacher_config.num_layers, small.num_layers)
     with make_strategy(FLAGS.strategy).scope():
         losses = make_losses(
             layer_map,
@@ -83,15 +84,12 @@ def main():
         student = bert_classifier(small, len(labels), **outputs)
         if FLAGS.initialize:
             initialize_student(student, teacher, layer_map)
-        cached = None
+        batches = common.batches_of(tokenizer, train, shuffle=True)
         if FLAGS.cache_dir:
             reads = [read for _, loss in losses for read in loss.reads()]
-            examples = common.batches_of(tokenizer, train)
-            cached = compute_teacher_outputs(teacher, examples, reads, FLAGS.cache_dir)
-        batches = common.batches_of(tokenizer, train, targets=cached, shuffle=True)
-        distiller = Distiller(
-            student, losses, None if cached else teacher, FLAGS.hard_label_weight
-        )
+            batches.targets = compute_teacher_outputs(teacher, batches, reads, FLAGS.cache_dir)
+        live = None if FLAGS.cache_dir else teacher
+        distiller = Distiller(student, losses, live, FLAGS.hard_label_weight)
         distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
 
     def save_best():

@@ -127,6 +127,17 @@ def test_bad_input_is_one_sentence(teacher, corpus, tmp_path):
         (line,) = [x for x in done.stderr.splitlines() if x]
         assert line.startswith("Error: ")
         assert message in line
+    best = f"--teacher_dir={folder / 'best'}"
+    for changed, message in [
+        (["--num_layers=9"], "student_layers=9 must lie between 1 and the teacher's 2"),
+        (["--num_layers=1", "--layer_map=5", "--noinitialize"], "names layer 5"),
+        (["--num_layers=1", "--hidden_dim=15", "--num_heads=2"], "does not divide hidden_dim=15"),
+    ]:
+        out = f"--output_dir={tmp_path / 'a'}"
+        done = run("distill_classifier", best, *corpus, *changed, out, status=2)
+        (line,) = [x for x in done.stderr.splitlines() if x]
+        assert line.startswith("Error: ")
+        assert message in line
     assert not (tmp_path / "a").exists()
 
 

@@ -13,11 +13,11 @@ INDEX = "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "model.ckpt.index")
 
 
-def write_tensors(path, tensors):
+def write_tensors(path, tensors, metadata=None):
     """Writes a dict of NumPy arrays as one safetensors file, whole or not at all."""
     with replaced_when_whole(path) as temporary:
         try:
-            safetensors.numpy.save_file(tensors, temporary, metadata={"format": "pt"})
+            safetensors.numpy.save_file(tensors, temporary, metadata=metadata or {"format": "pt"})
         except safetensors.SafetensorError as e:
             raise OSError(str(e)) from e
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import keras
 
+from tfnlp.errors import InputError
 from tfnlp.layers import EncoderBlock, TextEmbedding
 
 
@@ -43,7 +44,7 @@ class BertConfig:
 
     def __post_init__(self):
         if self.hidden_dim % self.num_heads:
-            raise ValueError(
+            raise InputError(
                 f"num_heads={self.num_heads} does not divide hidden_dim={self.hidden_dim}."
             )
 

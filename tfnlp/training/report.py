@@ -56,17 +56,20 @@ def report_classifier(run, labels, dev, test=None, teacher=None):
     plot = plot_curves(run.metrics(), run.path / "curves.png")
     run.write_model_card(_model_card(run, labels, figures, plot))
     for key, value in figures.items():
-        logging.info("%s: %s", key, f"{value:.4f}" if isinstance(value, float) else f"{value:,}")
+        logging.info("%s: %s", key, _shown(value))
     logging.info("The best weights are in %s, the model card is %s/README.md.", run.best, run.path)
     return figures
+
+
+def _shown(value):
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
 
 
 def _model_card(run, labels, figures, plot):
     lines = ["# Text classifier", "", f"Classes: {', '.join(map(str, labels))}.", ""]
     lines += ["## Measured", "", "| figure | value |", "| --- | --- |"]
     for key, value in figures.items():
-        shown = f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
-        lines.append(f"| {key.replace('_', ' ')} | {shown} |")
+        lines.append(f"| {key.replace('_', ' ')} | {_shown(value)} |")
     if plot:
         lines += ["", "![Loss and accuracy by epoch](curves.png)"]
     lines += ["", "## Made with", "", "| flag | value |", "| --- | --- |"]

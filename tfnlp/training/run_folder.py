@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 import safetensors
-import safetensors.numpy
 
+from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.errors import InputError
-from tfnlp.files import read_json, replaced_when_whole, write_json, write_text
+from tfnlp.files import read_json, write_json, write_text
 
 
 class RunFolder:
@@ -84,13 +84,7 @@ class RunFolder:
         """Writes variables, metric sums and progress as one file, whole or not at all."""
         arrays = {f"variable_{i:05d}": np.asarray(v) for i, v in enumerate(variables)}
         arrays |= {f"sum_{i:05d}": np.asarray(v) for i, v in enumerate(sums)}
-        with replaced_when_whole(self.state_path) as temporary:
-            try:
-                safetensors.numpy.save_file(
-                    arrays, temporary, metadata={"progress": json.dumps(progress)}
-                )
-            except safetensors.SafetensorError as e:
-                raise OSError(str(e)) from e
+        write_tensors(self.state_path, arrays, {"progress": json.dumps(progress)})
 
     def load_state(self, variables):
         """Restores the variables that `save_state` wrote.
