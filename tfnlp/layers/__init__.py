@@ -1,15 +1,49 @@
 """Layers to build transformers from, written in `keras.ops` alone."""
 
+from tfnlp.layers.disentangled_attention import DisentangledAttention, RelativePositionTable
 from tfnlp.layers.encoder_block import EncoderBlock
 from tfnlp.layers.factorized_embedding import FactorizedEmbedding
 from tfnlp.layers.feed_forward import FeedForward
+from tfnlp.layers.masks import (
+    causal_mask,
+    padding_mask,
+    permutation_masks,
+    segment_mask,
+    with_memory,
+)
+from tfnlp.layers.memory import update_memory
 from tfnlp.layers.multi_head_attention import MultiHeadAttention
+from tfnlp.layers.positions import (
+    LearnedPositionEncoding,
+    SinusoidalPositionEncoding,
+    log_buckets,
+    sinusoids,
+)
+from tfnlp.layers.relative_attention import RelativeAttention, RelativeBiases
+from tfnlp.layers.relative_shift import relative_shift
 from tfnlp.layers.text_embedding import TextEmbedding
+from tfnlp.layers.two_stream_attention import TwoStreamAttention
 
 __all__ = [
+    "DisentangledAttention",
     "EncoderBlock",
     "FactorizedEmbedding",
     "FeedForward",
+    "LearnedPositionEncoding",
     "MultiHeadAttention",
+    "RelativeAttention",
+    "RelativeBiases",
+    "RelativePositionTable",
+    "SinusoidalPositionEncoding",
     "TextEmbedding",
+    "TwoStreamAttention",
+    "causal_mask",
+    "log_buckets",
+    "padding_mask",
+    "permutation_masks",
+    "relative_shift",
+    "segment_mask",
+    "sinusoids",
+    "update_memory",
+    "with_memory",
 ]

@@ -5,19 +5,27 @@ from keras import ops
 from tfnlp.layers.masks import MASKED
 
 
-def attention_scores(query, key):
-    """q . k / sqrt(H) for every head and pair (Vaswani et al. 2017, eq. 1).
+def split_heads(x, num_heads):
+    """(B, L, N * H) to (B, N, L, H)."""
+    x = ops.reshape(x, (-1, ops.shape(x)[1], num_heads, x.shape[-1] // num_heads))
+    return ops.transpose(x, (0, 2, 1, 3))
 
-    Args:
-        query: (B, N, T, H).
-        key: (B, N, S, H).
 
-    Returns:
-        (B, N, T, S), before mask and softmax.
-    """
-    # The query is smaller than the scores, so it is the one to scale.
-    query = query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
-    return ops.matmul(query, ops.swapaxes(key, -1, -2))
+def join_heads(x):
+    """(B, N, L, H) to (B, L, N * H)."""
+    _, heads, length, size = ops.shape(x)
+    return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (-1, length, heads * size))
+
+
+def split_table(x, num_heads):
+    """(R, N * H) to (N, R, H)."""
+    x = ops.reshape(x, (-1, num_heads, x.shape[-1] // num_heads))
+    return ops.transpose(x, (1, 0, 2))
+
+
+def scaled(query, terms=1):
+    """The query divided by sqrt(terms * H): smaller than the scores, so cheaper to scale."""
+    return query * ops.cast((terms * query.shape[-1]) ** -0.5, query.dtype)
 
 
 def masked_softmax(scores, mask=None):
@@ -31,10 +39,17 @@ def masked_softmax(scores, mask=None):
         (B, N, T, S) in the type of `scores`. A row that is masked throughout is uniform
         here; `zero_masked_rows` clears what it attends to.
     """
+    if scores.shape[-1] == 1:  # of which Keras would warn
+        return ops.ones_like(scores)
     x = ops.cast(scores, "float32")
     if mask is not None:
-        x = x + ops.where(mask, 0.0, MASKED)[:, None]
+        x = x + additive_mask(mask)
     return ops.cast(ops.softmax(x, axis=-1), scores.dtype)
+
+
+def additive_mask(mask):
+    """0 where a boolean (B, T, S) is true and MASKED elsewhere: (B, 1, T, S) float32."""
+    return ops.where(mask, 0.0, MASKED)[:, None]
 
 
 def zero_masked_rows(context, mask):
@@ -43,3 +58,21 @@ def zero_masked_rows(context, mask):
         return context
     seen = ops.any(mask, axis=-1)[:, None, :, None]
     return context * ops.cast(seen, context.dtype)
+
+
+def attend(scores, value, mask=None, dropout=None):
+    """softmax(scores) . value (Vaswani et al. 2017, eq. 1).
+
+    Args:
+        scores: (B, N, T, S), before mask and softmax.
+        value: (B, N, S, H).
+        mask: boolean, broadcasts to (B, T, S), or None.
+        dropout: a function of the attention weights, or None.
+
+    Returns:
+        (B, N, T, H), zeros where a query may see nothing.
+    """
+    weights = masked_softmax(scores, mask)
+    if dropout is not None:
+        weights = dropout(weights)
+    return zero_masked_rows(ops.matmul(weights, value), mask)

@@ -6,7 +6,14 @@ from keras import ops
 MASKED = -1e9
 
 
-def combine_masks(query_shape, key_shape, attention_mask=None, query_mask=None, key_mask=None):
+def combine_masks(
+    query_shape,
+    key_shape,
+    attention_mask=None,
+    query_mask=None,
+    key_mask=None,
+    name="attention_mask",
+):
     """One boolean mask that broadcasts to (B, T, S), or None where nothing is masked.
 
     Args:
@@ -15,13 +22,14 @@ def combine_masks(query_shape, key_shape, attention_mask=None, query_mask=None, 
         attention_mask: (B, T, S), (B, 1, S) or (T, S); true or non-zero where T may see S.
         query_mask: (B, T), as Keras passes it on.
         key_mask: (B, S), true at real positions.
+        name: what errors call `attention_mask`.
 
     Raises:
         ValueError: for a mask of the wrong rank, or one whose lengths are not the scores'.
     """
     mask = None
     if attention_mask is not None:
-        _check_mask("attention_mask", attention_mask, query_shape, key_shape)
+        _check_mask(name, attention_mask, query_shape, key_shape)
         mask = ops.cast(attention_mask, "bool")
         if len(mask.shape) == 2:
             mask = mask[None]
@@ -38,6 +46,47 @@ def causal_mask(target_length, source_length):
     """(1, T, S) boolean: query t sees keys up to t, the last query the last key."""
     rows = ops.arange(target_length)[:, None] + (source_length - target_length)
     return (ops.arange(source_length)[None, :] <= rows)[None]
+
+
+def padding_mask(token_ids, pad_token_id=0):
+    """(B, L) boolean: true at real tokens."""
+    return ops.not_equal(token_ids, pad_token_id)
+
+
+def segment_mask(query_segments, key_segments):
+    """(B, T, S) boolean: true where query and key are of one segment.
+
+    Yang et al. 2019, 'XLNet', section 2.5: attention tells only whether two positions are of
+    the same segment, not of which.
+
+    Args:
+        query_segments: (B, T) integers.
+        key_segments: (B, S) integers.
+    """
+    return ops.equal(query_segments[:, :, None], key_segments[:, None, :])
+
+
+def permutation_masks(order):
+    """What each stream of XLNet may see under a factorization order.
+
+    Yang et al. 2019, 'XLNet', eq. 4: a position's content sees itself and what comes before it
+    in the order; its query sees only what comes before.
+
+    Args:
+        order: (B, L) integers, the rank of each position in the factorization order.
+
+    Returns:
+        Two boolean masks (B, L, L): for the content stream and for the query stream.
+    """
+    query, key = order[:, :, None], order[:, None, :]
+    return ops.less_equal(key, query), ops.less(key, query)
+
+
+def with_memory(mask, memory_length):
+    """A mask (..., S) with `memory_length` positions before it that all may see."""
+    mask = ops.cast(mask, "bool")
+    seen = ops.ones((*ops.shape(mask)[:-1], memory_length), dtype="bool")
+    return ops.concatenate([seen, mask], axis=-1)
 
 
 def _both(a, b):

@@ -1,0 +1,61 @@
+"""Comparing tensors, weights and gradients with a reference's."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def near(found, expected, tolerance):
+    """Asserts that no entry differs by more than `tolerance`."""
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+def padding(batch, length, masked, seed=0):
+    """(B, L) boolean, true at real positions: rows of different lengths where `masked`."""
+    mask = np.ones((batch, length), bool)
+    if masked:
+        for row, end in enumerate(np.random.default_rng(seed).integers(1, length + 1, batch)):
+            mask[row, end:] = False
+    return mask
+
+
+def copy_linear(pairs):
+    """Gives Keras Dense layers the weights of torch Linear ones.
+
+    Returns:
+        A list of (variable, parameter, whether the parameter is transposed).
+    """
+    named = []
+    for dense, linear in pairs:
+        dense.kernel.assign(linear.weight.detach().numpy().T)
+        named.append((dense.kernel, linear.weight, True))
+        if linear.bias is not None:
+            dense.bias.assign(linear.bias.detach().numpy())
+            named.append((dense.bias, linear.bias, False))
+        else:
+            assert dense.bias is None
+    return named
+
+
+def check_gradients(tape, loss, named, relative=1e-4):
+    """Asserts that gradients agree within `relative` of their largest entry.
+
+    Args:
+        tape: a GradientTape.
+        loss: what it recorded.
+        named: (variable or tensor, the reference's gradient, whether to transpose it) each.
+    """
+    variables = [v.value if hasattr(v, "value") else v for v, _, _ in named]
+    largest = max(float(np.abs(np.asarray(g)).max()) for _, g, _ in named)
+    for (variable, expected, transpose), found in zip(
+        named, tape.gradient(loss, variables), strict=True
+    ):
+        expected = np.asarray(expected)
+        expected = expected.T if transpose else expected
+        name = getattr(variable, "path", "input")
+        if found is None:
+            assert not expected.any(), name
+            continue
+        # The bias of (position) keys shifts all scores of a query alike: its gradient is rounding.
+        scale = max(np.abs(expected).max(), 1e-2 * largest)
+        found = tf.convert_to_tensor(found).numpy()
+        assert np.abs(found - expected).max() <= relative * scale, name

@@ -1,0 +1,153 @@
+"""What every attention layer of this package has in common."""
+
+import keras
+from keras import ops
+
+from tfnlp.layers.blockwise_attention import blockwise_attention
+from tfnlp.layers.dot_product_attention import attend, join_heads
+from tfnlp.layers.masks import causal_mask, combine_masks
+
+
+class BaseAttention(keras.layers.Layer):
+    """The arguments, checks and last steps that the attention layers share.
+
+    Args:
+        num_heads: N, the number of heads.
+        key_dim: H, the size of one head in queries and keys.
+        value_dim: size of one head in the values; `key_dim` where None.
+        dropout: share of attention weights dropped in training.
+        use_bias: whether the projections add a bias.
+        output_dim: width of the output; the width of the query where None.
+        block_size: keys to attend to at a time, for long inputs; all where None.
+        kernel_initializer: for the kernels.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_dim=None,
+        block_size=None,
+        kernel_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        sizes = {
+            "num_heads": num_heads,
+            "key_dim": key_dim,
+            "value_dim": value_dim,
+            "output_dim": output_dim,
+            "block_size": block_size,
+        }
+        for name, size in sizes.items():
+            if size is not None and size < 1:
+                raise ValueError(f"{name}={size} must be at least 1.")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout={dropout} must be at least 0 and below 1.")
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim or key_dim
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.output_dim = output_dim
+        self.block_size = block_size
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def _dense(self, units, name, use_bias=None):
+        # A fresh copy: one initializer instance would give every kernel the same values.
+        return keras.layers.Dense(
+            units,
+            use_bias=self.use_bias if use_bias is None else use_bias,
+            kernel_initializer=self.kernel_initializer.clone(),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def _build_output(self, query_shape):
+        self.output_dense = self._dense(self.output_dim or query_shape[-1], "output")
+        self.output_dense.build((*query_shape[:-1], self.num_heads * self.value_dim))
+
+    def _check_scores(self, return_attention_scores):
+        if return_attention_scores and self.block_size:
+            raise ValueError(
+                f"return_attention_scores=True, but block_size={self.block_size} never holds "
+                "the scores; use block_size=None to have them."
+            )
+
+    def _attend(self, query, key, value, seen, terms=(), training=None, mapping=None):
+        """The output, and the scores (B, N, T, S) unless `block_size` keeps them away.
+
+        Args:
+            query: (B, N, T, H), scaled.
+            key: (B, N, S, H).
+            value: (B, N, S, H').
+            seen: boolean, broadcasts to (B, T, S), or None.
+            terms: `RelativeTerm`s to add to the scores.
+            training: whether dropout is on.
+            mapping: (B, P, T) by which to take predictions from positions, or None.
+
+        Returns:
+            (B, T, D) or (B, P, D), and the scores before mask and softmax or None.
+        """
+        if self.block_size:
+            rate = self.dropout if training else 0.0
+            context = blockwise_attention(
+                query,
+                key,
+                value,
+                seen,
+                self.block_size,
+                terms,
+                dropout=rate,
+                seed=self.dropout_layer.seed_generator.next() if rate else None,
+            )
+            return self.output_dense(join_heads(context)), None
+        scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
+        for term in terms:
+            scores += term.scores(ops.shape(query)[2], ops.shape(key)[2])
+        context = attend(scores, value, seen, lambda x: self.dropout_layer(x, training=training))
+        context = join_heads(context)  # (B, T, N * H')
+        if mapping is not None:
+            context = ops.matmul(mapping, context)  # (B, P, N * H')
+        return self.output_dense(context), scores
+
+    def _output_spec(self, query, source_length, return_attention_scores=False, **kwargs):
+        self._check_scores(return_attention_scores)
+        output = keras.KerasTensor(
+            (*query.shape[:-1], self.output_dim or query.shape[-1]), dtype=self.compute_dtype
+        )
+        if not return_attention_scores:
+            return output
+        shape = (query.shape[0], self.num_heads, query.shape[1], source_length)
+        return output, keras.KerasTensor(shape, dtype=self.compute_dtype)
+
+    def compute_mask(self, query, previous_mask=None, **kwargs):
+        return previous_mask
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "dropout": self.dropout,
+            "use_bias": self.use_bias,
+            "output_dim": self.output_dim,
+            "block_size": self.block_size,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+
+def seen_keys(
+    query, key, attention_mask=None, query_mask=None, key_mask=None, use_causal_mask=False
+):
+    """All masks as one boolean that broadcasts to (B, T, S), or None."""
+    seen = combine_masks(query.shape, key.shape, attention_mask, query_mask, key_mask)
+    if not use_causal_mask:
+        return seen
+    causal = causal_mask(ops.shape(query)[1], ops.shape(key)[1])
+    return causal if seen is None else ops.logical_and(seen, causal)

@@ -1,0 +1,381 @@
+"""Disentangled attention (DeBERTa)."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from tfnlp.layers.base_attention import BaseAttention, seen_keys
+from tfnlp.layers.dot_product_attention import scaled, split_heads, split_table
+from tfnlp.layers.positions import distance_rows
+from tfnlp.layers.relative_scores import RelativeTerm
+
+TERMS = ("c2c", "c2p", "p2c", "p2p")
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class DisentangledAttention(BaseAttention):
+    """Attention from content and relative position apart, in up to four terms.
+
+    He et al. 2020, 'DeBERTa', eq. 4: with r(i, j) the row of the relative table for the
+    distance i - j, and t the number of terms,
+    `score(i, j) = (q_i . k_j + q_i . k^r_{r(i, j)} + k_j . q^r_{r(i, j)}) / sqrt(t H)`: content
+    to content (c2c), content to position (c2p), position to content (p2c). Position to
+    position (p2p), `q^r_{r(i, j)} . k^r_{r(i, j)}`, is the fourth term of eq. 2, which the
+    paper leaves out. The queries are the last T of the S keys.
+
+    The published models are: v1, `joint_projection=True` and `share_att_key=False`; v2 and
+    v3, `share_att_key=True`, `num_buckets=256`, `max_distance=512` and normalised positions.
+
+    Args:
+        num_heads: N, the number of heads.
+        key_dim: H, the size of one head in queries and keys.
+        value_dim: size of one head in the values; `key_dim` where None.
+        dropout: share of attention weights dropped in training.
+        use_bias: whether the projections add a bias.
+        output_dim: width of the output; the width of the query where None.
+        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
+            (T, S) scores are never held then.
+        kernel_initializer: for the kernels.
+        terms: which of "c2c", "c2p", "p2c" and "p2p" the scores are the sum of.
+        max_distance: k: farther keys count as k away. With buckets, the distance (plus one)
+            that the last bucket stands for.
+        num_buckets: distances beyond half of it share buckets on a log scale
+            (`tfnlp.layers.log_buckets`); none where None.
+        share_att_key: whether positions go through the projections of query and key.
+        joint_projection: one kernel for query, key and value, head by head, with biases for
+            query and value alone (v1); the projection of position keys has no bias then.
+        normalize_positions: layer norm on the layer's own relative table.
+        position_dropout: share of the relative table dropped in training.
+        embeddings_initializer: for the layer's own relative table.
+        layer_norm_epsilon: of that norm.
+
+    Call arguments:
+        query: (B, T, D).
+        value: (B, S, D'); the query where None (self-attention).
+        key: (B, S, D'); the value where None.
+        position_table: (2 k, D), or (2 num_buckets, D), to share it between layers (see
+            `RelativePositionTable`); where None the layer has its own.
+        attention_mask: (B, T, S), (B, 1, S) or (T, S), true where T may see S.
+        return_attention_scores: also return the scores, (B, N, T, S).
+        training: whether dropout is on.
+        use_causal_mask: hide every position after the query's own.
+
+    Returns:
+        (B, T, D), or a pair of it and the scaled scores before mask and softmax. A query that
+        may see nothing gets zeros, then the output bias.
+
+    Raises:
+        ValueError: for sizes below 1, unknown terms, flags that exclude each other, masks or a
+            table that do not fit, and where the scores are asked for with `block_size`.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        terms=("c2c", "c2p", "p2c"),
+        max_distance=512,
+        num_buckets=None,
+        share_att_key=False,
+        joint_projection=False,
+        normalize_positions=False,
+        position_dropout=0.0,
+        embeddings_initializer="uniform",
+        layer_norm_epsilon=1e-7,
+        **kwargs,
+    ):
+        super().__init__(num_heads, key_dim, **kwargs)
+        unknown = [term for term in terms if term not in TERMS]
+        if unknown or not terms or isinstance(terms, str):
+            raise ValueError(f"terms={terms!r} must be one or more of {TERMS}, as a tuple.")
+        if share_att_key and joint_projection:
+            raise ValueError(
+                "share_att_key=True needs projections of query and key by themselves, but "
+                "joint_projection=True joins them; set one of them to False."
+            )
+        if joint_projection and self.value_dim != key_dim:
+            raise ValueError(
+                f"value_dim={self.value_dim} must be key_dim={key_dim} with joint_projection."
+            )
+        self.terms = tuple(term for term in TERMS if term in terms)
+        self.max_distance = max_distance
+        self.num_buckets = num_buckets
+        self.share_att_key = share_att_key
+        self.joint_projection = joint_projection
+        self.normalize_positions = normalize_positions
+        self.position_dropout = position_dropout
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.position_dropout_layer = keras.layers.Dropout(
+            position_dropout, dtype=self.dtype_policy
+        )
+        check_distances(max_distance, num_buckets)
+        self.rows_by_distance = distance_rows(max_distance, num_buckets)
+        self.num_rows = 2 * (num_buckets or max_distance)
+
+    def build(self, query_shape, value_shape=None, key_shape=None, position_table_shape=None):
+        width = query_shape[-1]
+        value_shape = value_shape or query_shape
+        key_shape = key_shape or value_shape
+        units = self.num_heads * self.key_dim
+        if self.joint_projection:
+            self._build_joint_projection(query_shape, key_shape, value_shape)
+        else:
+            self.query = self._dense(units, "query")
+            self.key = self._dense(units, "key")
+            self.value = self._dense(self.num_heads * self.value_dim, "value")
+            self.query.build(query_shape)
+            self.key.build(key_shape)
+            self.value.build(value_shape)
+        if not self.share_att_key:
+            if "c2p" in self.terms or "p2p" in self.terms:
+                use_bias = self.use_bias and not self.joint_projection
+                self.position_key = self._dense(units, "position_key", use_bias)
+                self.position_key.build((None, width))
+            if "p2c" in self.terms or "p2p" in self.terms:
+                self.position_query = self._dense(units, "position_query")
+                self.position_query.build((None, width))
+        elif key_shape[-1] != width:
+            raise ValueError(
+                f"key has width {key_shape[-1]}, but share_att_key=True needs that of the "
+                f"query, {width}."
+            )
+        self._build_output(query_shape)
+        self.own_table = None
+        if position_table_shape is None and self.terms != ("c2c",):
+            self.own_table = RelativePositionTable(
+                self.max_distance,
+                self.num_buckets,
+                normalize=self.normalize_positions,
+                embeddings_initializer=self.embeddings_initializer.clone(),
+                layer_norm_epsilon=self.layer_norm_epsilon,
+                dtype=self.dtype_policy,
+                name="position_table",
+            )
+            self.own_table.build(query_shape)
+        elif position_table_shape is not None:
+            due = (self.num_rows, width)
+            if tuple(position_table_shape) != due:
+                raise ValueError(
+                    f"position_table has shape {tuple(position_table_shape)}, but must be {due}."
+                )
+
+    def _build_joint_projection(self, query_shape, key_shape, value_shape):
+        widths = {query_shape[-1], key_shape[-1], value_shape[-1]}
+        if len(widths) > 1:
+            raise ValueError(
+                f"query, key and value have widths {sorted(widths)}, but must be equally wide "
+                "for joint_projection=True."
+            )
+        units = self.num_heads * self.key_dim
+        self.joint = self._dense(3 * units, "joint", use_bias=False)
+        self.joint.build(query_shape)
+        if self.use_bias:
+            self.query_bias, self.value_bias = (
+                self.add_weight(name=name, shape=(units,), initializer="zeros")
+                for name in ("query_bias", "value_bias")
+            )
+
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        position_table=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        position_table_mask=None,
+        mask=None,
+    ):
+        self._check_scores(return_attention_scores)
+        query_mask = mask if query_mask is None else query_mask
+        if value is None:
+            value, value_mask = query, query_mask if value_mask is None else value_mask
+        if key is None:
+            key, key_mask = value, value_mask if key_mask is None else key_mask
+        seen = seen_keys(query, key, attention_mask, query_mask, key_mask, use_causal_mask)
+        # (B, N, T, H), (B, N, S, H), (B, N, S, H')
+        q, k, v = self._project(query, key, value)
+        q = scaled(q, len(self.terms))
+        terms = self._relative_terms(q, k, position_table, training)
+        content = q if "c2c" in self.terms else ops.zeros_like(q)
+        output, scores = self._attend(content, k, v, seen, terms, training=training)
+        return (output, scores) if return_attention_scores else output
+
+    def _project(self, query, key, value):
+        if not self.joint_projection:
+            pairs = ((self.query, query), (self.key, key), (self.value, value))
+            return (split_heads(dense(x), self.num_heads) for dense, x in pairs)
+        if query is key and key is value:
+            joint = split_heads(self.joint(query), self.num_heads)  # (B, N, L, 3 H)
+            q, k, v = ops.split(joint, 3, axis=-1)
+        else:
+            kernel = ops.reshape(
+                self.joint.kernel, (-1, self.num_heads, 3, self.key_dim)
+            )  # (D, N, 3, H)
+            q, k, v = (
+                ops.einsum("bld,dnh->bnlh", x, kernel[:, :, i])
+                for i, x in enumerate((query, key, value))
+            )
+        if not self.use_bias:
+            return q, k, v
+        shape = (self.num_heads, 1, self.key_dim)
+        return q + ops.reshape(self.query_bias, shape), k, v + ops.reshape(self.value_bias, shape)
+
+    def _relative_terms(self, q, k, table, training):
+        if self.terms == ("c2c",):
+            return []
+        table = self._table(table)
+        lengths = ops.shape(q)[2], ops.shape(k)[2]
+        table, rows = self._needed_rows(table, *lengths, training)
+        table = self.position_dropout_layer(table, training=training)
+        key_of, query_of = (
+            (self.key, self.query)
+            if self.share_att_key
+            else (getattr(self, "position_key", None), getattr(self, "position_query", None))
+        )
+        terms = []
+        if "c2p" in self.terms or "p2p" in self.terms:
+            position_key = split_table(key_of(table), self.num_heads)  # (N, R, H)
+        if "p2c" in self.terms or "p2p" in self.terms:
+            position_query = split_table(query_of(table), self.num_heads)
+            position_query = scaled(position_query, len(self.terms))
+        if "c2p" in self.terms:
+            terms.append(RelativeTerm(q, position_key, rows))
+        if "p2c" in self.terms:
+            terms.append(RelativeTerm(k, position_query, ops.flip(rows), of_keys=True))
+        if "p2p" in self.terms:
+            # One number for each head and row: vectors of length 1.
+            product = ops.sum(position_query * position_key, axis=-1, keepdims=True)
+            terms.append(RelativeTerm(ops.ones_like(q[..., :1]), product, rows))
+        return terms
+
+    def _table(self, given):
+        if given is None:
+            if self.own_table is None:
+                raise ValueError(
+                    "position_table was given when the layer was built, so it must be given."
+                )
+            return self.own_table(self.own_table.table)
+        if self.own_table is not None:
+            raise ValueError(
+                "position_table is given, but the layer was built with one of its own."
+            )
+        return given
+
+    def _needed_rows(self, table, length, source_length, training):
+        """The rows of the table that these lengths read, and which of them each offset reads.
+
+        With lengths that are known, and in training, only rows in use are projected. With
+        unknown lengths at inference all are, which makes their projections constants that an
+        export folds.
+        """
+        known = isinstance(length, int) and isinstance(source_length, int)
+        xp = np if known else ops
+        distances = source_length - 1 - xp.arange(length + source_length - 1)
+        distances = xp.clip(distances, -self.max_distance, self.max_distance)
+        rows = xp.take(self.rows_by_distance, distances + self.max_distance, axis=0)
+        if known or training:
+            first, last = rows[-1], rows[0]
+            table, rows = table[first : last + 1], rows - first
+        return table, rows
+
+    def compute_output_spec(self, query, value=None, key=None, **kwargs):
+        source = query if value is None else value
+        kwargs = {k: v for k, v in kwargs.items() if k == "return_attention_scores"}
+        return self._output_spec(query, source.shape[1], **kwargs)
+
+    def get_config(self):
+        return super().get_config() | {
+            "terms": self.terms,
+            "max_distance": self.max_distance,
+            "num_buckets": self.num_buckets,
+            "share_att_key": self.share_att_key,
+            "joint_projection": self.joint_projection,
+            "normalize_positions": self.normalize_positions,
+            "position_dropout": self.position_dropout,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+        }
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class RelativePositionTable(keras.layers.Layer):
+    """DeBERTa's relative table, for several `DisentangledAttention` layers to share.
+
+    Args:
+        max_distance: as `DisentangledAttention` takes it.
+        num_buckets: likewise.
+        normalize: layer norm on the rows (`norm_rel_ebd` of v2 and v3).
+        embeddings_initializer: for the table.
+        layer_norm_epsilon: of the norm.
+
+    Call arguments:
+        inputs: (..., D); only its width counts, and it joins the layer to a functional model.
+
+    Returns:
+        (2 max_distance, D), or (2 num_buckets, D).
+    """
+
+    def __init__(
+        self,
+        max_distance=512,
+        num_buckets=None,
+        normalize=False,
+        embeddings_initializer="uniform",
+        layer_norm_epsilon=1e-7,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        check_distances(max_distance, num_buckets)
+        self.max_distance = max_distance
+        self.num_buckets = num_buckets
+        self.normalize = normalize
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.norm = None
+        if normalize:
+            self.norm = keras.layers.LayerNormalization(
+                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
+            )
+
+    def build(self, input_shape):
+        shape = (2 * (self.num_buckets or self.max_distance), input_shape[-1])
+        self.table = self.add_weight(
+            name="table", shape=shape, initializer=self.embeddings_initializer.clone()
+        )
+        if self.norm is not None:
+            self.norm.build(shape)
+
+    def call(self, inputs):
+        table = ops.convert_to_tensor(self.table)
+        return table if self.norm is None else self.norm(table)
+
+    def compute_output_spec(self, inputs):
+        shape = (2 * (self.num_buckets or self.max_distance), inputs.shape[-1])
+        return keras.KerasTensor(shape, dtype=self.compute_dtype)
+
+    def get_config(self):
+        return super().get_config() | {
+            "max_distance": self.max_distance,
+            "num_buckets": self.num_buckets,
+            "normalize": self.normalize,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+        }
+
+
+def check_distances(max_distance, num_buckets):
+    """Raises ValueError for a maximum distance or a number of buckets that cannot be."""
+    if max_distance < 1:
+        raise ValueError(f"max_distance={max_distance} must be at least 1.")
+    if num_buckets is not None and not 2 <= num_buckets < 2 * (max_distance - 1):
+        raise ValueError(
+            f"num_buckets={num_buckets} must be at least 2 and below "
+            f"2 * (max_distance - 1) = {2 * (max_distance - 1)}, or None."
+        )

@@ -1,0 +1,43 @@
+"""The memory of earlier positions that Transformer-XL and XLNet attend to."""
+
+from keras import ops
+
+
+def update_memory(memory, states, memory_length, reuse_length=None):
+    """The last `memory_length` positions of memory and states, without gradient.
+
+    Dai et al. 2019, 'Transformer-XL', section 3.2: SG(h). XLNet keeps only the part of a
+    segment that the next one does not read again.
+
+    Args:
+        memory: (B, M, D), or None before the first segment.
+        states: (B, L, D), a layer's inputs in this segment.
+        memory_length: the most positions to keep.
+        reuse_length: keep only the first positions of `states`; all where None.
+
+    Returns:
+        (B, at most memory_length, D).
+
+    Raises:
+        ValueError: if `memory_length` is below 1, or the widths differ.
+    """
+    if memory_length < 1:
+        raise ValueError(f"memory_length={memory_length} must be at least 1.")
+    if reuse_length is not None:
+        states = states[:, :reuse_length]
+    if memory is not None:
+        check_memory(memory, states.shape)
+        states = ops.concatenate([memory, states], axis=1)
+    return ops.stop_gradient(states[:, -memory_length:])
+
+
+def check_memory(memory, states_shape):
+    """Raises ValueError unless `memory` is (B, M, D) for states of (B, L, D)."""
+    shape = tuple(memory.shape)
+    batch, _, width = states_shape
+    fits = len(shape) == 3 and shape[2] == width
+    if not fits or (None not in (shape[0], batch) and shape[0] != batch):
+        raise ValueError(
+            f"memory has shape {shape}, but must be (batch, memory length, width), here "
+            f"({batch}, any, {width})."
+        )

@@ -1,0 +1,177 @@
+"""Positions: sinusoids, log buckets, and layers that add either kind to a sequence."""
+
+import keras
+import numpy as np
+from keras import ops
+
+
+def sinusoids(positions, dim, max_wavelength=10000.0, interleaved=True):
+    """Sines and cosines of positions at dim / 2 wavelengths (Vaswani et al. 2017, section 3.5).
+
+    Args:
+        positions: (L,), numbers of any sign.
+        dim: D, even.
+        max_wavelength: the longest wavelength, in multiples of 2 pi.
+        interleaved: sin, cos, sin, cos ... as in the paper; else all sines, then all cosines,
+            as Transformer-XL and XLNet have them.
+
+    Returns:
+        (L, D) float32.
+
+    Raises:
+        ValueError: if `dim` is odd.
+    """
+    if dim % 2:
+        raise ValueError(f"dim={dim} must be even, for as many sines as cosines.")
+    # In float32 throughout, as the references: at position 500 the last bit shows.
+    exponents = np.arange(0, dim, 2, dtype="float32") / np.float32(dim)
+    frequencies = 1 / np.power(np.float32(max_wavelength), exponents)
+    angles = ops.cast(positions, "float32")[:, None] * frequencies  # (L, D / 2)
+    if not interleaved:
+        return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+    pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)  # (L, D / 2, 2)
+    return ops.reshape(pairs, (-1, dim))
+
+
+def log_buckets(distances, num_buckets, max_distance):
+    """Signed distances up to num_buckets / 2 as they are, farther ones on a log scale.
+
+    He et al. 2021, 'DeBERTaV3', section 3 of the code release (`make_log_bucket_position`):
+    with m = num_buckets / 2, a distance d beyond m gets
+    `sign(d) * (m + ceil(log(|d| / m) / log((max_distance - 1) / m) * (m - 1)))`.
+
+    Args:
+        distances: integers of any shape, a NumPy array.
+        num_buckets: the number of buckets on either side.
+        max_distance: the distance (plus one) whose bucket is the last.
+
+    Returns:
+        A NumPy array of int32, shaped as `distances`.
+    """
+    middle = num_buckets // 2
+    near = np.abs(distances) <= middle
+    # In float32, as the reference: the ceiling shows every rounding.
+    magnitude = np.where(near, middle, np.abs(distances)).astype("float32")
+    logs = np.log(magnitude / np.float32(middle))
+    logs = logs / np.log(np.float32((max_distance - 1) / middle))
+    far = np.sign(distances) * (np.ceil(logs * np.float32(middle - 1)) + middle)
+    return np.where(near, distances, far).astype("int32")
+
+
+def distance_rows(max_distance, num_buckets=None):
+    """The row of a relative table for each distance from -max_distance to max_distance.
+
+    He et al. 2020, 'DeBERTa', eq. 3: row d + k, where d is the query's position less the
+    key's, kept between -k and k - 1; with buckets, the bucket of d in place of d, and k the
+    number of buckets. Distances beyond `max_distance` share the rows of +-max_distance.
+
+    Args:
+        max_distance: k, or with buckets the distance (plus one) of the last.
+        num_buckets: buckets on either side; None for none.
+
+    Returns:
+        (2 * max_distance + 1,) int32, below `2 * (num_buckets or max_distance)`.
+    """
+    distances = np.arange(-max_distance, max_distance + 1)
+    span = num_buckets or max_distance
+    if num_buckets:
+        distances = log_buckets(distances, num_buckets, max_distance)
+    return np.clip(distances + span, 0, 2 * span - 1).astype("int32")
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class SinusoidalPositionEncoding(keras.layers.Layer):
+    """Adds sinusoids of the position (Vaswani et al. 2017, section 3.5).
+
+    Args:
+        max_wavelength: the longest wavelength, in multiples of 2 pi.
+        interleaved: sin, cos, sin, cos ...; else all sines, then all cosines.
+
+    Call arguments:
+        inputs: (B, L, D), D even.
+
+    Returns:
+        (B, L, D).
+
+    Raises:
+        ValueError: at build, if D is odd.
+    """
+
+    def __init__(self, max_wavelength=10000.0, interleaved=True, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.max_wavelength = max_wavelength
+        self.interleaved = interleaved
+
+    def build(self, input_shape):
+        if input_shape[-1] % 2:
+            raise ValueError(
+                f"inputs have width {input_shape[-1]}, but sinusoids need an even one."
+            )
+
+    def call(self, inputs):
+        length, dim = ops.shape(inputs)[1:]
+        encoding = sinusoids(ops.arange(length), dim, self.max_wavelength, self.interleaved)
+        return inputs + ops.cast(encoding, inputs.dtype)[None]
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return super().get_config() | {
+            "max_wavelength": self.max_wavelength,
+            "interleaved": self.interleaved,
+        }
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class LearnedPositionEncoding(keras.layers.Layer):
+    """Adds a learned vector for each position (Gehring et al. 2017; Devlin et al. 2019).
+
+    Args:
+        max_length: the number of positions.
+        embeddings_initializer: for their table.
+
+    Call arguments:
+        inputs: (B, L, D), L at most `max_length`.
+
+    Returns:
+        (B, L, D).
+
+    Raises:
+        ValueError: if L is known and beyond `max_length`.
+    """
+
+    def __init__(self, max_length, embeddings_initializer="uniform", **kwargs):
+        super().__init__(**kwargs)
+        if max_length < 1:
+            raise ValueError(f"max_length={max_length} must be at least 1.")
+        self.supports_masking = True
+        self.max_length = max_length
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+
+    def build(self, input_shape):
+        self.position_table = self.add_weight(
+            name="position_table",
+            shape=(self.max_length, input_shape[-1]),
+            initializer=self.embeddings_initializer.clone(),
+        )
+
+    def call(self, inputs):
+        length = inputs.shape[1]
+        if length is not None and length > self.max_length:
+            raise ValueError(
+                f"inputs have length {length}, but there are only "
+                f"max_length={self.max_length} positions."
+            )
+        # Gathered, not sliced: TFLite quantises the tables of gathers alone.
+        return inputs + ops.take(self.position_table, ops.arange(ops.shape(inputs)[1]), axis=0)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return super().get_config() | {
+            "max_length": self.max_length,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+        }

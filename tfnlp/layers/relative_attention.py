@@ -1,0 +1,253 @@
+"""Relative attention with memory (Transformer-XL)."""
+
+import keras
+from keras import ops
+
+from tfnlp.layers.base_attention import BaseAttention, seen_keys
+from tfnlp.layers.dot_product_attention import scaled, split_heads, split_table
+from tfnlp.layers.masks import with_memory
+from tfnlp.layers.memory import check_memory
+from tfnlp.layers.positions import sinusoids
+from tfnlp.layers.relative_scores import RelativeTerm
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class RelativeAttention(BaseAttention):
+    """Attention by content and by relative position, over a memory of earlier positions.
+
+    Dai et al. 2019, 'Transformer-XL', section 3.3: with R the sinusoids of the distance,
+    `score(i, j) = ((q_i + u) . k_j + (q_i + v) . (W_R R_{i-j})) / sqrt(H)`. The queries are
+    the last T of the S keys.
+
+    Args:
+        num_heads: N, the number of heads.
+        key_dim: H, the size of one head in queries and keys.
+        value_dim: size of one head in the values; `key_dim` where None.
+        dropout: share of attention weights dropped in training.
+        use_bias: whether query, key, value and output projections add a bias; not in the paper.
+        output_dim: width of the output; the width of the query where None.
+        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
+            (T, S) scores are never held then.
+        kernel_initializer: for the kernels.
+        clamp_length: the farthest distance that is told apart; any where None.
+        position_dropout: share of the sinusoids dropped in training.
+        bias_initializer: for u and v.
+
+    Call arguments:
+        query: (B, T, D).
+        value: (B, S, D'); the query where None (self-attention).
+        key: (B, S, D'); the value where None.
+        memory: (B, M, D), earlier positions to put before key and value, without gradient;
+            S counts them.
+        content_bias: u, (N, H), to share it between layers (see `RelativeBiases`); where None
+            the layer has its own.
+        position_bias: v, (N, H), likewise.
+        attention_mask: (B, T, S), (B, 1, S) or (T, S), true where T may see S.
+        return_attention_scores: also return the scores, (B, N, T, S).
+        training: whether dropout is on.
+        use_causal_mask: hide every position after the query's own; the scores of hidden
+            positions are not meaningful then.
+
+    Returns:
+        (B, T, D), or a pair of it and the scaled scores before mask and softmax. A query that
+        may see nothing gets zeros, then the output bias.
+
+    Raises:
+        ValueError: for sizes below 1, an odd D, masks or a memory that do not fit, and where
+            the scores are asked for with `block_size`.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        use_bias=False,
+        clamp_length=None,
+        position_dropout=0.0,
+        bias_initializer="random_normal",
+        **kwargs,
+    ):
+        super().__init__(num_heads, key_dim, use_bias=use_bias, **kwargs)
+        if clamp_length is not None and clamp_length < 1:
+            raise ValueError(f"clamp_length={clamp_length} must be at least 1.")
+        self.clamp_length = clamp_length
+        self.position_dropout = position_dropout
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.position_dropout_layer = keras.layers.Dropout(
+            position_dropout, dtype=self.dtype_policy
+        )
+
+    def build(
+        self,
+        query_shape,
+        value_shape=None,
+        key_shape=None,
+        memory_shape=None,
+        content_bias_shape=None,
+        position_bias_shape=None,
+    ):
+        value_shape = value_shape or query_shape
+        key_shape = key_shape or value_shape
+        if query_shape[-1] % 2:
+            raise ValueError(f"query has width {query_shape[-1]}, but sinusoids need an even one.")
+        for name, units, shape, use_bias in (
+            ("query", self.num_heads * self.key_dim, query_shape, self.use_bias),
+            ("key", self.num_heads * self.key_dim, key_shape, self.use_bias),
+            ("value", self.num_heads * self.value_dim, value_shape, self.use_bias),
+            ("position", self.num_heads * self.key_dim, (None, query_shape[-1]), False),
+        ):
+            dense = self._dense(units, name, use_bias)
+            dense.build(shape)
+            setattr(self, name, dense)
+        self._build_output(query_shape)
+        self.content_bias = self._build_bias("content_bias", content_bias_shape)
+        self.position_bias = self._build_bias("position_bias", position_bias_shape)
+
+    def _build_bias(self, name, given_shape):
+        shape = (self.num_heads, self.key_dim)
+        if given_shape is None:
+            return self.add_weight(
+                name=name, shape=shape, initializer=self.bias_initializer.clone()
+            )
+        if tuple(given_shape) != shape:
+            raise ValueError(f"{name} has shape {tuple(given_shape)}, but must be {shape}.")
+        return None
+
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        memory=None,
+        content_bias=None,
+        position_bias=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        mask=None,
+    ):
+        self._check_scores(return_attention_scores)
+        query_mask = mask if query_mask is None else query_mask
+        if value is None:
+            value, value_mask = query, query_mask if value_mask is None else value_mask
+        if key is None:
+            key, key_mask = value, value_mask if key_mask is None else key_mask
+        if memory is not None:
+            check_memory(memory, key.shape)
+            memory = ops.stop_gradient(memory)
+            if key_mask is not None:
+                key_mask = with_memory(key_mask, ops.shape(memory)[1])
+            same = key is value
+            key = ops.concatenate([memory, key], axis=1)
+            value = key if same else ops.concatenate([memory, value], axis=1)
+        seen = seen_keys(query, key, attention_mask, query_mask, key_mask, use_causal_mask)
+        q = scaled(split_heads(self.query(query), self.num_heads))  # (B, N, T, H)
+        k = split_heads(self.key(key), self.num_heads)  # (B, N, S, H)
+        v = split_heads(self.value(value), self.num_heads)  # (B, N, S, H')
+        u = _given_or_own("content_bias", content_bias, self.content_bias)
+        w = _given_or_own("position_bias", position_bias, self.position_bias)
+        term = relative_term(
+            self, q + scaled(w)[:, None], ops.shape(key)[1], use_causal_mask, training
+        )
+        output, scores = self._attend(
+            q + scaled(u)[:, None], k, v, seen, [term], training=training
+        )
+        return (output, scores) if return_attention_scores else output
+
+    def compute_output_spec(self, query, value=None, key=None, memory=None, **kwargs):
+        source = query if value is None else value
+        length = source.shape[1]
+        if memory is not None:
+            known = None not in (length, memory.shape[1])
+            length = length + memory.shape[1] if known else None
+        kwargs = {k: v for k, v in kwargs.items() if k == "return_attention_scores"}
+        return self._output_spec(query, length, **kwargs)
+
+    def get_config(self):
+        return super().get_config() | {
+            "clamp_length": self.clamp_length,
+            "position_dropout": self.position_dropout,
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+        }
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class RelativeBiases(keras.layers.Layer):
+    """The biases u and v of Transformer-XL, for several layers to share.
+
+    Args:
+        num_heads: N, the number of heads.
+        key_dim: H, the size of one head.
+        bias_initializer: for both.
+
+    Call arguments:
+        inputs: any tensor; it only joins the layer to a functional model.
+
+    Returns:
+        u and v, each (N, H).
+    """
+
+    def __init__(self, num_heads, key_dim, bias_initializer="random_normal", **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+
+    def build(self, input_shape):
+        shape = (self.num_heads, self.key_dim)
+        self.content_bias, self.position_bias = (
+            self.add_weight(name=name, shape=shape, initializer=self.bias_initializer.clone())
+            for name in ("content_bias", "position_bias")
+        )
+
+    def call(self, inputs):
+        return ops.convert_to_tensor(self.content_bias), ops.convert_to_tensor(self.position_bias)
+
+    def compute_output_spec(self, inputs):
+        shape = (self.num_heads, self.key_dim)
+        return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in range(2))
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+        }
+
+
+def relative_term(layer, vectors, source_length, causal, training):
+    """The scores by relative position of a layer with `position` and `clamp_length`.
+
+    Args:
+        layer: a `RelativeAttention` or `TwoStreamAttention`.
+        vectors: (B, N, T, H), the queries with their bias.
+        source_length: S.
+        causal: whether keys after the query's own are masked.
+        training: whether dropout is on.
+    """
+    width = layer.position.kernel.shape[0]
+    offsets = ops.shape(vectors)[2] + source_length - 1
+    # Causal attention never looks ahead: one row past distance 0 is all that the shift needs.
+    distances = source_length - 1 - ops.arange(source_length + 1 if causal else offsets)
+    if layer.clamp_length:
+        distances = ops.clip(distances, -layer.clamp_length, layer.clamp_length)
+    r = ops.cast(sinusoids(distances, width, interleaved=False), layer.compute_dtype)
+    r = layer.position(layer.position_dropout_layer(r, training=training))
+    rows = ops.arange(offsets)
+    if causal:
+        rows = ops.minimum(rows, source_length)
+    return RelativeTerm(vectors, split_table(r, layer.num_heads), rows, causal=causal)
+
+
+def _given_or_own(name, given, own):
+    if given is None:
+        if own is None:
+            raise ValueError(f"{name} was given when the layer was built, so it must be given.")
+        return ops.convert_to_tensor(own)
+    if own is not None:
+        raise ValueError(f"{name} was given, but the layer was built with one of its own.")
+    return given

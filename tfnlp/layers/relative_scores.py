@@ -1,0 +1,124 @@
+"""Scores by relative position, by shifting rather than gathering."""
+
+import dataclasses
+
+from keras import ops
+
+from tfnlp.layers.relative_shift import shift_rows, unshift
+
+# Each block of queries reads only the distances it needs: with 4 blocks a product has 5/4 of
+# the columns that are used, with one it has twice as many; with more, products get small.
+NUM_BLOCKS = 4
+
+
+def relative_scores(query, position_key, rows, source_length, causal=False):
+    """`query_i . position_key[rows[T - 1 - i + j]]` for every query i and key j.
+
+    Args:
+        query: (B, N, T, H).
+        position_key: (N, R, H), a table of projected positions.
+        rows: (T + S - 1,) integers below R: the row of the table for each offset of a key
+            from a query, the furthest behind first.
+        source_length: S.
+        causal: leave out the keys after each query's own, where the result is not meaningful
+            then; the last query's own key is the last, and S + 1 rows are read.
+
+    Returns:
+        (B, N, T, S).
+    """
+    length = ops.shape(query)[2]
+    layout = Layout(length, source_length, 1 if causal else NUM_BLOCKS, causal)
+
+    @ops.custom_gradient
+    def scores(query, position_key):
+        def gradient(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            return relative_scores_gradient(upstream, query, position_key, rows, layout)
+
+        return relative_scores_forward(query, position_key, rows, layout), gradient
+
+    return scores(query, position_key)
+
+
+class Layout:
+    """How T queries are cut into blocks, each with a window of the offsets that it reads."""
+
+    def __init__(self, length, source_length, num_blocks=NUM_BLOCKS, causal=False):
+        self.length = length
+        self.source_length = source_length
+        self.num_blocks = num_blocks
+        self.block = -(-length // num_blocks)
+        self.padding = num_blocks * self.block - length
+        self.is_padded = not (isinstance(self.padding, int) and self.padding == 0)
+        self.width = source_length + (1 if causal else self.block)
+
+    def windows(self, rows):
+        """(blocks, width) rows of the table: the last query of a block reads the first."""
+        starts = self.length - self.block * ops.arange(1, self.num_blocks + 1)
+        columns = starts[:, None] + ops.arange(self.width)[None, :]
+        last = ops.shape(rows)[0] - 1
+        return ops.take(rows, ops.clip(columns, 0, last), axis=0)
+
+    def cut(self, query):
+        """(B, N, T, H) to (B, N, blocks, block, H)."""
+        batch, heads, _, size = ops.shape(query)
+        if self.is_padded:
+            query = ops.pad(query, ((0, 0), (0, 0), (0, self.padding), (0, 0)))
+        return ops.reshape(query, (batch, heads, self.num_blocks, self.block, size))
+
+    def join(self, x):
+        """(B, N, blocks, block, ...) to (B, N, T, ...)."""
+        batch, heads, _, _, size = ops.shape(x)
+        x = ops.reshape(x, (batch, heads, self.num_blocks * self.block, size))
+        return x[:, :, : self.length] if self.is_padded else x
+
+
+def relative_scores_forward(query, position_key, rows, layout):
+    """`relative_scores`, without its gradient."""
+    keys = ops.take(position_key, layout.windows(rows), axis=1)  # (N, blocks, width, H)
+    x = ops.matmul(layout.cut(query), ops.swapaxes(keys, -1, -2))
+    return layout.join(shift_rows(x, layout.block, layout.width, layout.source_length))
+
+
+def relative_scores_gradient(upstream, query, position_key, rows, layout):
+    """The gradients of `relative_scores` by `query` and `position_key`."""
+    windows = layout.windows(rows)
+    keys = ops.take(position_key, windows, axis=1)  # (N, blocks, width, H)
+    x = unshift(layout.cut(upstream), layout.block, layout.width)
+    query_gradient = layout.join(ops.matmul(x, keys))
+    # (N, blocks, width, H)
+    by_window = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
+    heads, table_rows, size = ops.shape(position_key)
+    by_window = ops.reshape(ops.transpose(by_window, (1, 2, 0, 3)), (-1, heads * size))
+    by_row = ops.segment_sum(by_window, ops.reshape(windows, (-1,)), table_rows)
+    by_row = ops.reshape(by_row, (table_rows, heads, size))
+    return query_gradient, ops.transpose(by_row, (1, 0, 2))
+
+
+@dataclasses.dataclass
+class RelativeTerm:
+    """Scores `vectors . position_key[rows[...]]` to add, as `relative_scores` gives them.
+
+    Args:
+        vectors: (B, N, T, H) of the queries, or (B, N, S, H) of the keys.
+        position_key: (N, R, H).
+        rows: (T + S - 1,), as `relative_scores` takes them.
+        of_keys: whether the vectors are the keys', so that the scores come out transposed;
+            the first row is then the furthest ahead.
+        causal: as `relative_scores` takes it.
+    """
+
+    vectors: object
+    position_key: object
+    rows: object
+    of_keys: bool = False
+    causal: bool = False
+
+    def scores(self, query_length, source_length):
+        """(B, N, T, S), whole."""
+        if self.of_keys:
+            x = relative_scores(self.vectors, self.position_key, self.rows, query_length)
+            return ops.swapaxes(x, -1, -2)
+        return relative_scores(
+            self.vectors, self.position_key, self.rows, source_length, self.causal
+        )

@@ -1,0 +1,56 @@
+"""The relative shift: from columns by offset to columns by key."""
+
+from keras import ops
+
+
+def relative_shift(x, source_length):
+    """Turns columns that stand for offsets into columns that stand for keys.
+
+    `output[..., i, j] = x[..., i, T - 1 - i + j]`: each row starts one column further left than
+    the row before it (the shift of Dai et al. 2019, 'Transformer-XL', appendix B). Forward it
+    is two slices of memory, and backward two pads.
+
+    Args:
+        x: (..., T, W), a column for every offset of a key from a query, the furthest behind
+            first; W at least T + S - 1. W = S + 1 is enough for causal attention: entries
+            right of the last query's diagonal are not meaningful then.
+        source_length: S.
+
+    Returns:
+        (..., T, S).
+
+    Raises:
+        ValueError: if W is known and not above S.
+    """
+    width = x.shape[-1]
+    if isinstance(width, int) and isinstance(source_length, int) and width <= source_length:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}, but its last axis must be above "
+            f"source_length={source_length}."
+        )
+
+    @ops.custom_gradient
+    def shift(x):
+        rows, width = ops.shape(x)[-2:]
+
+        def gradient(*args, upstream=None):
+            return unshift(args[0] if upstream is None else upstream, rows, width)
+
+        return shift_rows(x, rows, width, source_length), gradient
+
+    return shift(x)
+
+
+def shift_rows(x, rows, width, source_length):
+    leading = ops.shape(x)[:-2]
+    x = ops.reshape(x, (-1, rows * width))[:, rows - 1 : rows * width - 1]
+    x = ops.reshape(x, (-1, rows, width - 1))[:, :, :source_length]
+    return ops.reshape(x, (*leading, rows, source_length))
+
+
+def unshift(x, rows, width):
+    *leading, _, source_length = ops.shape(x)
+    x = ops.reshape(x, (-1, rows, source_length))
+    x = ops.pad(x, ((0, 0), (0, 0), (0, width - 1 - source_length)))
+    x = ops.pad(ops.reshape(x, (-1, rows * (width - 1))), ((0, 0), (rows - 1, 1)))
+    return ops.reshape(x, (*leading, rows, width))
