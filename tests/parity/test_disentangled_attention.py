@@ -78,9 +78,7 @@ def v2_pair(terms, max_distance, num_buckets, share):
         num_buckets=num_buckets,
         share_att_key=share,
     )
-    ours.build(
-        (None, None, D), position_table_shape=(2 * (num_buckets or max_distance), D)
-    )
+    ours.build((None, None, D), position_table_shape=(2 * (num_buckets or max_distance), D))
     pairs = [
         (ours.query, theirs.query_proj),
         (ours.key, theirs.key_proj),

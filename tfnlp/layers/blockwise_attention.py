@@ -112,54 +112,40 @@ class _Plan:
         product = ops.cast(upstream, "float32") * ops.cast(output, "float32")
         mean = ops.sum(product, axis=-1, keepdims=True)  # (B, N, T, 1)
 
-        def step(state, index):
-            query_gradient, *table_gradients = state
+        def step(index, state):
+            by_query, by_key, by_value, *by_tables = state
             k, v = self.block(key, index), self.block(value, index)
             weights = ops.exp(self.scores(index, query, key, tables) - log_sum)
             dropped = ops.cast(self.drop(weights, index), dtype)
-            value_gradient = ops.matmul(ops.swapaxes(dropped, -1, -2), upstream)
-            by_weights = ops.matmul(upstream, ops.swapaxes(v, -1, -2))
-            by_weights = self.drop(ops.cast(by_weights, "float32"), index)
+            by_value = self.put(by_value, index, ops.matmul(_transposed(dropped), upstream))
+            by_weights = ops.cast(ops.matmul(upstream, _transposed(v)), "float32")
+            by_weights = self.drop(by_weights, index)
             by_scores = ops.cast(weights * (by_weights - mean), dtype)
-            query_gradient += ops.matmul(by_scores, k)
-            key_gradient = ops.matmul(ops.swapaxes(by_scores, -1, -2), query)
-            ys = [key_gradient, value_gradient]
+            by_query += ops.matmul(by_scores, k)
+            by_key = self.put(by_key, index, ops.matmul(_transposed(by_scores), query))
             for i, term in enumerate(self.terms):
-                table = tables[2 * i + 1]
+                given = _transposed(by_scores) if term.of_keys else by_scores
                 vectors, rows, layout = self.part(term, tables[2 * i], index)
-                given = ops.swapaxes(by_scores, -1, -2) if term.of_keys else by_scores
                 by_vectors, by_table = relative_scores_gradient(
-                    given, vectors, table, rows, layout
+                    given, vectors, tables[2 * i + 1], rows, layout
                 )
-                table_gradients[2 * i + 1] += by_table
                 if term.of_keys:
-                    ys.append(by_vectors)
+                    by_tables[2 * i] = self.put(by_tables[2 * i], index, by_vectors)
                 else:
-                    table_gradients[2 * i] += by_vectors
-            return (query_gradient, *table_gradients), tuple(ys)
+                    by_tables[2 * i] += by_vectors
+                by_tables[2 * i + 1] += by_table
+            return by_query, by_key, by_value, *by_tables
 
-        # The gradients by blocks of keys are put together; the others add up.
-        added = [
-            ops.zeros((1,), dtype=dtype) if self.by_block(i) else ops.zeros_like(x)
-            for i, x in enumerate(tables)
-        ]
-        state = (ops.zeros_like(query), *added)
-        state, ys = ops.scan(step, state, ops.arange(self.blocks))
-        ys = [
-            self.join(y, like)
-            for y, like in zip(ys, [key, value, *self.of_keys(tables)], strict=True)
-        ]
-        by_key, by_value, *by_vectors = ys
-        by_tables = [by_vectors.pop(0) if self.by_block(i) else x for i, x in enumerate(state[1:])]
-        return state[0], by_key, by_value, *by_tables
+        state = tuple(ops.zeros_like(x) for x in (query, key, value, *tables))
+        return ops.fori_loop(0, self.blocks, step, state)
 
     def scores(self, index, query, key, tables):
         """The scores of all queries and one block of keys, masked, float32."""
-        scores = ops.matmul(query, ops.swapaxes(self.block(key, index), -1, -2))
+        scores = ops.matmul(query, _transposed(self.block(key, index)))
         for i, term in enumerate(self.terms):
             vectors, rows, layout = self.part(term, tables[2 * i], index)
             added = relative_scores_forward(vectors, tables[2 * i + 1], rows, layout)
-            scores += ops.swapaxes(added, -1, -2) if term.of_keys else added
+            scores += _transposed(added) if term.of_keys else added
         scores = ops.cast(scores, "float32")
         if self.mask is not None:
             batch, rows, _ = ops.shape(self.mask)
@@ -188,16 +174,9 @@ class _Plan:
         start = (0, 0, index * self.block_size, 0)
         return ops.slice(x, start, (batch, heads, self.block_size, size))
 
-    def join(self, blocks, like):
-        """(blocks, B, N, block, H) to (B, N, S, H)."""
-        return ops.reshape(ops.transpose(blocks, (1, 2, 0, 3, 4)), ops.shape(like))
-
-    def by_block(self, i):
-        """Whether tensor i of the terms is of keys, and so cut into blocks."""
-        return i % 2 == 0 and self.terms[i // 2].of_keys
-
-    def of_keys(self, tables):
-        return [x for i, x in enumerate(tables) if self.by_block(i)]
+    def put(self, x, index, block):
+        """(B, N, S, H) with one block of it replaced."""
+        return ops.slice_update(x, (0, 0, index * self.block_size, 0), block)
 
     def drop(self, weights, index):
         """Attention dropout; the same weights again for the same block."""
@@ -205,6 +184,10 @@ class _Plan:
             return weights
         seed = _FixedSeed(self.seed + ops.cast(index, self.seed.dtype) * 7919)
         return random.dropout(weights, self.dropout, seed=seed)
+
+
+def _transposed(x):
+    return ops.swapaxes(x, -1, -2)
 
 
 class _FixedSeed(random.SeedGenerator):

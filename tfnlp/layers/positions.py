@@ -23,9 +23,10 @@ def sinusoids(positions, dim, max_wavelength=10000.0, interleaved=True):
     """
     if dim % 2:
         raise ValueError(f"dim={dim} must be even, for as many sines as cosines.")
-    # In float32 throughout, as the references: at position 500 the last bit shows.
+    # Rounded where the references round: at position 500 the last bit shows.
     exponents = np.arange(0, dim, 2, dtype="float32") / np.float32(dim)
-    frequencies = 1 / np.power(np.float32(max_wavelength), exponents)
+    wavelengths = np.power(float(max_wavelength), exponents.astype("float64"))
+    frequencies = np.float32(1) / wavelengths.astype("float32")
     angles = ops.cast(positions, "float32")[:, None] * frequencies  # (L, D / 2)
     if not interleaved:
         return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
