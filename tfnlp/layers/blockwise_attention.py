@@ -1,6 +1,4 @@
-"""Attention over long inputs, a block of keys at a time."""
-
-import dataclasses
+"""Attention over long inputs, a block of queries and a block of keys at a time."""
 
 from keras import ops, random
 
@@ -17,15 +15,16 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
     """softmax(query . key + terms) . value without ever holding the (T, S) scores.
 
     Rabe & Staats 2021, 'Self-attention Does Not Need O(n^2) Memory', section 2: a running
-    maximum, sum and weighted sum over blocks of keys. The gradient computes each block's
-    scores anew: with o the output and p the weights, ds = p * (dp - sum(do * o)).
+    maximum, sum and weighted sum over blocks of keys, for each block of queries. The gradient
+    computes each block's scores anew: with o the output and p the weights,
+    ds = p * (dp - sum(do * o)).
 
     Args:
         query: (B, N, T, H), scaled already.
         key: (B, N, S, H).
         value: (B, N, S, H').
         mask: boolean, broadcasts to (B, T, S), or None.
-        block_size: keys in a block.
+        block_size: queries and keys in a block.
         terms: `RelativeTerm`s to add to the scores.
         dropout: share of attention weights dropped.
         seed: the seed of that dropout, as `keras.random.SeedGenerator.next` gives it.
@@ -34,18 +33,15 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         (B, N, T, H'), zeros where a query may see nothing.
     """
     length, source_length = ops.shape(query)[2], ops.shape(key)[2]
-    blocks = -(-source_length // block_size)
-    padding = blocks * block_size - source_length
-    if not (isinstance(padding, int) and padding == 0):
-        if mask is None:
-            mask = ops.ones((1, 1, source_length), dtype="bool")
-        key, value = _pad(key, padding), _pad(value, padding)
-        terms = [_pad_term(term, padding) for term in terms]
-    seen = mask
-    if mask is not None:
-        mask = ops.broadcast_to(mask, (*ops.shape(mask)[:2], source_length))
-        mask = ops.pad(mask, ((0, 0), (0, 0), (0, padding)))
-    plan = _Plan(length, block_size, blocks, mask, terms, dropout, seed)
+    plan = _Plan(
+        block_size,
+        -(-length // block_size),
+        -(-source_length // block_size),
+        terms,
+        dropout,
+        seed,
+    )
+    plan.set_mask(mask, length, source_length)
 
     @ops.custom_gradient
     def attention(query, key, value, *tables):
@@ -57,54 +53,82 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
 
         return output, gradient
 
-    tables = [x for term in terms for x in (term.vectors, term.position_key)]
-    return zero_masked_rows(attention(query, key, value, *tables), seen)
+    tables = [x for term in terms for x in plan.pad_term(term, length, source_length)]
+    query, key, value = plan.pad(query), plan.pad(key, True), plan.pad(value, True)
+    output = attention(query, key, value, *tables)
+    return zero_masked_rows(output[:, :, :length], mask)
 
 
-def _pad(x, padding):
-    return ops.pad(x, ((0, 0), (0, 0), (0, padding), (0, 0)))
-
-
-def _pad_term(term, padding):
-    if term.of_keys:  # the furthest behind of the keys comes last
-        rows = ops.pad(term.rows, ((padding, 0),))
-        return dataclasses.replace(term, vectors=_pad(term.vectors, padding), rows=rows)
-    return dataclasses.replace(term, rows=ops.pad(term.rows, ((0, padding),)))
-
-
-@dataclasses.dataclass
 class _Plan:
-    """What stays the same from block to block; S is a multiple of the block size here."""
+    """What stays the same from tile to tile, a tile being a block of queries and one of keys."""
 
-    length: object
-    block_size: int
-    blocks: object
-    mask: object
-    terms: list
-    dropout: float
-    seed: object
+    def __init__(self, size, query_blocks, key_blocks, terms, dropout, seed):
+        self.size = size
+        self.query_blocks = query_blocks
+        self.key_blocks = key_blocks
+        self.terms = terms
+        self.dropout = dropout
+        self.seed = seed
+        self.layout = Layout(size, size)
+        self.offsets = ops.arange(2 * size)
+
+    def set_mask(self, mask, length, source_length):
+        """The mask of the padded lengths; None where there is nothing to mask."""
+        queries, keys = self._padding(length, False), self._padding(source_length, True)
+        if mask is None and _is_zero(keys):
+            self.mask = None
+            return
+        if mask is None:
+            mask = ops.ones((1, 1, source_length), dtype="bool")
+        batch, rows, _ = ops.shape(mask)
+        mask = ops.broadcast_to(mask, (batch, rows, source_length))
+        rows = queries if not (isinstance(rows, int) and rows == 1) else 0
+        self.mask = ops.pad(mask, ((0, 0), (0, rows), (0, keys)))
+
+    def pad_term(self, term, length, source_length):
+        """A term's padded vectors, and its positions by offset: (N, padded T + S, H)."""
+        queries, keys = self._padding(length, False), self._padding(source_length, True)
+        rows = ops.pad(term.rows, ((keys, queries + 1) if term.of_keys else (queries, keys + 1),))
+        vectors = self.pad(term.vectors, of_keys=term.of_keys)
+        return vectors, ops.take(term.position_key, rows, axis=1)
+
+    def pad(self, x, of_keys=False):
+        """(B, N, L, H) with L padded to whole blocks."""
+        padding = self._padding(ops.shape(x)[2], of_keys)
+        return x if _is_zero(padding) else ops.pad(x, ((0, 0), (0, 0), (0, padding), (0, 0)))
+
+    def _padding(self, length, of_keys):
+        blocks = self.key_blocks if of_keys else self.query_blocks
+        return blocks * self.size - length
 
     def forward(self, query, key, value, tables):
         """The output, and the logarithm of each softmax's denominator (B, N, T, 1)."""
         dtype = query.dtype
         batch, heads, length, _ = ops.shape(query)
 
-        def step(index, state):
-            total, largest, denominator = state
-            scores = self.scores(index, query, key, tables)
-            new_largest = ops.maximum(largest, ops.max(scores, axis=-1, keepdims=True))
-            weights = ops.exp(scores - new_largest)
-            shrink = ops.exp(largest - new_largest)
-            denominator = denominator * shrink + ops.sum(weights, axis=-1, keepdims=True)
-            weights = ops.cast(self.drop(weights, index), dtype)
-            added = ops.matmul(weights, self.block(value, index))
-            return total * shrink + ops.cast(added, "float32"), new_largest, denominator
+        def over_queries(i, state):
+            def over_keys(j, state):
+                total, log_sum = state
+                scores = self.scores(i, j, query, key, tables)
+                weights = ops.softmax(scores, axis=-1)
+                # The tile's own log of its sum, from the largest score and its weight.
+                largest, weight = (ops.max(x, axis=-1, keepdims=True) for x in (scores, weights))
+                tile_log_sum = largest - ops.log(weight)
+                weights = ops.cast(self.drop(weights, i, j), dtype)
+                added = ops.cast(ops.matmul(weights, self.block(value, j)), "float32")
+                new_log_sum = ops.logaddexp(log_sum, tile_log_sum)
+                total = total * ops.exp(log_sum - new_log_sum)
+                return total + added * ops.exp(tile_log_sum - new_log_sum), new_log_sum
 
-        column = ops.zeros((batch, heads, length, 1), dtype="float32")
-        total = ops.zeros((batch, heads, length, value.shape[-1]), dtype="float32")
-        state = (total, column + 2 * MASKED, column)
-        total, largest, denominator = ops.fori_loop(0, self.blocks, step, state)
-        return ops.cast(total / denominator, dtype), largest + ops.log(denominator)
+            block = tuple(ops.zeros_like(self.block(x, i)) for x in state)
+            block = (block[0], block[1] + 2 * MASKED)
+            block = _one_by_one(self.key_blocks, over_keys, block)
+            return tuple(self.put(x, i, y) for x, y in zip(state, block, strict=True))
+
+        shape = (batch, heads, length, value.shape[-1])
+        state = (ops.zeros(shape, "float32"), ops.zeros((*shape[:-1], 1), "float32"))
+        output, log_sum = _one_by_one(self.query_blocks, over_queries, state)
+        return ops.cast(output, dtype), log_sum
 
     def backward(self, upstream, output, log_sum, query, key, value, tables):
         """The gradients by query, key, value and every term's vectors and table."""
@@ -112,78 +136,134 @@ class _Plan:
         product = ops.cast(upstream, "float32") * ops.cast(output, "float32")
         mean = ops.sum(product, axis=-1, keepdims=True)  # (B, N, T, 1)
 
-        def step(index, state):
+        def over_keys(j, state):
             by_query, by_key, by_value, *by_tables = state
-            k, v = self.block(key, index), self.block(value, index)
-            weights = ops.exp(self.scores(index, query, key, tables) - log_sum)
-            dropped = ops.cast(self.drop(weights, index), dtype)
-            by_value = self.put(by_value, index, ops.matmul(_transposed(dropped), upstream))
-            by_weights = ops.cast(ops.matmul(upstream, _transposed(v)), "float32")
-            by_weights = self.drop(by_weights, index)
-            by_scores = ops.cast(weights * (by_weights - mean), dtype)
-            by_query += ops.matmul(by_scores, k)
-            by_key = self.put(by_key, index, ops.matmul(_transposed(by_scores), query))
-            for i, term in enumerate(self.terms):
-                given = _transposed(by_scores) if term.of_keys else by_scores
-                vectors, rows, layout = self.part(term, tables[2 * i], index)
-                by_vectors, by_table = relative_scores_gradient(
-                    given, vectors, tables[2 * i + 1], rows, layout
-                )
-                if term.of_keys:
-                    by_tables[2 * i] = self.put(by_tables[2 * i], index, by_vectors)
+            k, v = self.block(key, j), self.block(value, j)
+
+            def over_queries(i, state):
+                by_query, by_k, by_v, *by_tables = state
+                q, by_output = self.block(query, i), self.block(upstream, i)
+                scores = self.scores(i, j, query, key, tables, self.block(log_sum, i))
+                weights = ops.exp(scores)
+                dropped = ops.cast(self.drop(weights, i, j), dtype)
+                by_v += ops.matmul(_transposed(dropped), by_output)
+                if self.dropout:
+                    by_weights = _product(by_output, v)
+                    by_weights = self.drop(by_weights, i, j) - self.block(mean, i)
                 else:
-                    by_tables[2 * i] += by_vectors
-                by_tables[2 * i + 1] += by_table
+                    by_weights = _product(by_output, v, self.block(mean, i))
+                by_scores = ops.cast(weights * by_weights, dtype)
+                by_query = self.add(by_query, i, ops.matmul(by_scores, k))
+                by_k += ops.matmul(_transposed(by_scores), q)
+                by_tables = self.add_terms(by_tables, by_scores, tables, i, j)
+                return by_query, by_k, by_v, *by_tables
+
+            state = (by_query, ops.zeros_like(k), ops.zeros_like(v), *by_tables)
+            state = _one_by_one(self.query_blocks, over_queries, state)
+            by_query, by_k, by_v, *by_tables = state
+            by_key, by_value = self.put(by_key, j, by_k), self.put(by_value, j, by_v)
             return by_query, by_key, by_value, *by_tables
 
         state = tuple(ops.zeros_like(x) for x in (query, key, value, *tables))
-        return ops.fori_loop(0, self.blocks, step, state)
+        return _one_by_one(self.key_blocks, over_keys, state)
 
-    def scores(self, index, query, key, tables):
-        """The scores of all queries and one block of keys, masked, float32."""
-        scores = ops.matmul(query, _transposed(self.block(key, index)))
-        for i, term in enumerate(self.terms):
-            vectors, rows, layout = self.part(term, tables[2 * i], index)
-            added = relative_scores_forward(vectors, tables[2 * i + 1], rows, layout)
+    def add_terms(self, by_tables, by_scores, tables, i, j):
+        """The gradients by the terms' vectors and tables, with those of a tile added."""
+        by_tables = list(by_tables)
+        for n, term in enumerate(self.terms):
+            given = _transposed(by_scores) if term.of_keys else by_scores
+            vectors, positions, first = self.part(n, tables, i, j)
+            by_vectors, by_positions = relative_scores_gradient(
+                given, vectors, positions, self.offsets, self.layout
+            )
+            by_tables[2 * n] = self.add(by_tables[2 * n], j if term.of_keys else i, by_vectors)
+            x = by_tables[2 * n + 1]
+            by_positions += ops.slice(x, (0, first, 0), ops.shape(by_positions))
+            by_tables[2 * n + 1] = ops.slice_update(x, (0, first, 0), by_positions)
+        return by_tables
+
+    def scores(self, i, j, query, key, tables, column=None):
+        """The scores of a tile, masked, float32, less a `column` (B, N, block, 1)."""
+        scores = _product(self.block(query, i), self.block(key, j), column)
+        for n, term in enumerate(self.terms):
+            vectors, positions, _ = self.part(n, tables, i, j)
+            added = relative_scores_forward(vectors, positions, self.offsets, self.layout)
+            added = ops.cast(added, "float32")
             scores += _transposed(added) if term.of_keys else added
-        scores = ops.cast(scores, "float32")
-        if self.mask is not None:
-            batch, rows, _ = ops.shape(self.mask)
-            start = (0, 0, index * self.block_size)
-            mask = ops.slice(self.mask, start, (batch, rows, self.block_size))
-            scores += additive_mask(mask)
-        return scores
-
-    def part(self, term, vectors, index):
-        """A term's vectors, rows and layout for one block of keys."""
-        size = self.block_size
-        start = index * size
-        if term.of_keys:
-            start = (self.blocks - 1) * size - start
-            vectors = self.block(vectors, index)
-            layout = Layout(size, self.length)
+        if self.mask is None:
+            return scores
+        batch, rows, _ = ops.shape(self.mask)
+        if isinstance(rows, int) and rows == 1:
+            start, rows = (0, 0, j * self.size), 1
         else:
-            # Windows of twice the block: the (T, S) scores are not to come back here.
-            layout = Layout(self.length, size, -(-self.length // size))
-        rows = ops.slice(term.rows, (start,), (self.length + size - 1,))
-        return vectors, rows, layout
+            start, rows = (0, i * self.size, j * self.size), self.size
+        return scores + additive_mask(ops.slice(self.mask, start, (batch, rows, self.size)))
+
+    def part(self, n, tables, i, j):
+        """The vectors and positions of term n in a tile, and where these positions start."""
+        vectors, positions = tables[2 * n : 2 * n + 2]
+        if self.terms[n].of_keys:
+            first = (self.key_blocks - 1 - j + i) * self.size
+        else:
+            first = (self.query_blocks - 1 - i + j) * self.size
+        heads, _, size = ops.shape(positions)
+        positions = ops.slice(positions, (0, first, 0), (heads, 2 * self.size, size))
+        return self.block(vectors, j if self.terms[n].of_keys else i), positions, first
 
     def block(self, x, index):
-        """The block of (B, N, S, H), (B, N, block, H)."""
+        """A block of (B, N, L, H), (B, N, block, H)."""
         batch, heads, _, size = ops.shape(x)
-        start = (0, 0, index * self.block_size, 0)
-        return ops.slice(x, start, (batch, heads, self.block_size, size))
+        start = (0, 0, index * self.size, 0)
+        return ops.slice(x, start, (batch, heads, self.size, size))
 
     def put(self, x, index, block):
-        """(B, N, S, H) with one block of it replaced."""
-        return ops.slice_update(x, (0, 0, index * self.block_size, 0), block)
+        """(B, N, L, H) with one block of it replaced."""
+        return ops.slice_update(x, (0, 0, index * self.size, 0), block)
 
-    def drop(self, weights, index):
-        """Attention dropout; the same weights again for the same block."""
+    def add(self, x, index, block):
+        """(B, N, L, H) with `block` added to one block of it."""
+        return self.put(x, index, self.block(x, index) + block)
+
+    def drop(self, weights, i, j):
+        """Attention dropout; the same weights again for the same tile."""
         if not self.dropout:
             return weights
-        seed = _FixedSeed(self.seed + ops.cast(index, self.seed.dtype) * 7919)
-        return random.dropout(weights, self.dropout, seed=seed)
+        tile = ops.cast(i * self.key_blocks + j, self.seed.dtype)
+        return random.dropout(weights, self.dropout, seed=_FixedSeed(self.seed + 7919 * tile))
+
+
+def _one_by_one(count, step, state):
+    """`state = step(index, state)` for each index below `count`.
+
+    TensorFlow runs what it can of the next iterations at once, and several tiles' scores are in
+    memory then. So the index waits for the state: nothing is below minus infinity.
+    """
+
+    def body(index, state):
+        state = tuple(step(index, state))
+        never = ops.any(state[0][..., :1] < -float("inf"))
+        return index + 1 - ops.cast(never, "int32"), state
+
+    start = ops.convert_to_tensor(0, dtype="int32")
+    return ops.while_loop(
+        lambda index, state: index < count, body, (start, state), maximum_iterations=count
+    )[1]
+
+
+def _product(a, b, column=None):
+    """a . b^T - column in float32: (B, N, T, H), (B, N, S, H) and (B, N, T, 1)."""
+    if column is None:
+        return ops.cast(ops.matmul(a, _transposed(b)), "float32")
+    if a.dtype != "float32":
+        return ops.cast(ops.matmul(a, _transposed(b)), "float32") - column
+    # As one more feature it costs the product nothing; as a subtraction, another pass.
+    a = ops.concatenate([a, -column], axis=-1)
+    b = ops.concatenate([b, ops.ones_like(b[..., :1])], axis=-1)
+    return ops.matmul(a, _transposed(b))
+
+
+def _is_zero(x):
+    return isinstance(x, int) and x == 0
 
 
 def _transposed(x):
