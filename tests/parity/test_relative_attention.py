@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tests.parity.compare import check_gradients, near
-from tests.parity.record_transformer_xl import CASES, CLAMP, D, H, N, case_inputs
+from tests.parity.record_transformer_xl import CASES, CLAMP, H, N, case_inputs
 from tfnlp.layers import RelativeAttention
 
 RECORDED = pathlib.Path(__file__).parent / "recorded" / "transformer_xl.npz"

@@ -1,6 +1,10 @@
 """Layers to build transformers from, written in `keras.ops` alone."""
 
-from tfnlp.layers.disentangled_attention import DisentangledAttention, RelativePositionTable
+from tfnlp.layers.disentangled_attention import (
+    ATTENTION_TERMS,
+    DisentangledAttention,
+    RelativePositionTable,
+)
 from tfnlp.layers.encoder_block import EncoderBlock
 from tfnlp.layers.factorized_embedding import FactorizedEmbedding
 from tfnlp.layers.feed_forward import FeedForward
@@ -19,21 +23,28 @@ from tfnlp.layers.positions import (
     log_buckets,
     sinusoids,
 )
+from tfnlp.layers.quadratic_position_attention import QuadraticPositionAttention
 from tfnlp.layers.relative_attention import RelativeAttention, RelativeBiases
 from tfnlp.layers.relative_shift import relative_shift
+from tfnlp.layers.score_attention import ScoreAttention
+from tfnlp.layers.shared_encoder import SharedEncoder
 from tfnlp.layers.text_embedding import TextEmbedding
 from tfnlp.layers.two_stream_attention import TwoStreamAttention
 
 __all__ = [
+    "ATTENTION_TERMS",
     "DisentangledAttention",
     "EncoderBlock",
     "FactorizedEmbedding",
     "FeedForward",
     "LearnedPositionEncoding",
     "MultiHeadAttention",
+    "QuadraticPositionAttention",
     "RelativeAttention",
     "RelativeBiases",
     "RelativePositionTable",
+    "ScoreAttention",
+    "SharedEncoder",
     "SinusoidalPositionEncoding",
     "TextEmbedding",
     "TwoStreamAttention",

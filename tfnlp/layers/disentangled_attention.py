@@ -9,7 +9,7 @@ from tfnlp.layers.dot_product_attention import scaled, split_heads, split_table
 from tfnlp.layers.positions import distance_rows
 from tfnlp.layers.relative_scores import RelativeTerm
 
-TERMS = ("c2c", "c2p", "p2c", "p2p")
+ATTENTION_TERMS = ("c2c", "c2p", "p2c", "p2p")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -85,9 +85,11 @@ class DisentangledAttention(BaseAttention):
         **kwargs,
     ):
         super().__init__(num_heads, key_dim, **kwargs)
-        unknown = [term for term in terms if term not in TERMS]
+        unknown = [term for term in terms if term not in ATTENTION_TERMS]
         if unknown or not terms or isinstance(terms, str):
-            raise ValueError(f"terms={terms!r} must be one or more of {TERMS}, as a tuple.")
+            raise ValueError(
+                f"terms={terms!r} must be one or more of {ATTENTION_TERMS}, as a tuple."
+            )
         if share_att_key and joint_projection:
             raise ValueError(
                 "share_att_key=True needs projections of query and key by themselves, but "
@@ -97,7 +99,7 @@ class DisentangledAttention(BaseAttention):
             raise ValueError(
                 f"value_dim={self.value_dim} must be key_dim={key_dim} with joint_projection."
             )
-        self.terms = tuple(term for term in TERMS if term in terms)
+        self.terms = tuple(term for term in ATTENTION_TERMS if term in terms)
         self.max_distance = max_distance
         self.num_buckets = num_buckets
         self.share_att_key = share_att_key

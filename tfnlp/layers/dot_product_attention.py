@@ -39,8 +39,8 @@ def masked_softmax(scores, mask=None):
         (B, N, T, S) in the type of `scores`. A row that is masked throughout is uniform
         here; `zero_masked_rows` clears what it attends to.
     """
-    if scores.shape[-1] == 1:  # of which Keras would warn
-        return ops.ones_like(scores)
+    if scores.shape[-1] == 1:  # ones; Keras warns of a softmax over one entry
+        return ops.exp(scores - scores)
     x = ops.cast(scores, "float32")
     if mask is not None:
         x = x + additive_mask(mask)

@@ -58,6 +58,7 @@ class EncoderBlock(keras.layers.Layer):
         self.norm_first = norm_first
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.attention = None
         self.feed_forward = FeedForward(
             intermediate_dim,
             activation,
@@ -82,18 +83,27 @@ class EncoderBlock(keras.layers.Layer):
                 f"num_heads={self.num_heads} does not divide the input width {hidden_dim}; "
                 "choose a number of heads that does."
             )
-        self.attention = MultiHeadAttention(
-            self.num_heads,
-            hidden_dim // self.num_heads,
-            dropout=self.attention_dropout,
-            kernel_initializer=self.kernel_initializer.clone(),
-            dtype=self.dtype_policy,
-            name="attention",
-        )
-        self.attention.build(input_shape)
-        self.feed_forward.build(input_shape)
-        self.attention_norm.build(input_shape)
-        self.feed_forward_norm.build(input_shape)
+        if self.attention is None:
+            self.attention = MultiHeadAttention(
+                self.num_heads,
+                hidden_dim // self.num_heads,
+                dropout=self.attention_dropout,
+                kernel_initializer=self.kernel_initializer.clone(),
+                dtype=self.dtype_policy,
+                name="attention",
+            )
+        parts = (self.attention, self.feed_forward, self.attention_norm, self.feed_forward_norm)
+        for part in parts:
+            if not part.built:  # a part of another block is built already
+                part.build(input_shape)
+
+    def share(self, block, part):
+        """Takes the "attention" or the "feed_forward" of another block, and its layer norm.
+
+        To be called before this block is built.
+        """
+        setattr(self, part, getattr(block, part))
+        setattr(self, f"{part}_norm", getattr(block, f"{part}_norm"))
 
     def call(
         self,

@@ -8,7 +8,9 @@ from keras import ops
 class FactorizedEmbedding(keras.layers.Layer):
     """A (V, E) table followed by an (E, D) projection, E much smaller than D.
 
-    Lan et al. 2020, 'ALBERT', section 3.1: V x D parameters become V x E + E x D.
+    Lan et al. 2020, 'ALBERT', section 3.1: V x D parameters become V x E + E x D. The same
+    weights serve as the output over the vocabulary: the table transposed, after the projection
+    transposed where the states are D wide (Press & Wolf 2017).
 
     Args:
         vocabulary_size: V, the number of tokens.
@@ -17,12 +19,17 @@ class FactorizedEmbedding(keras.layers.Layer):
         use_bias: whether the projection adds a bias.
         embeddings_initializer: for the table.
         kernel_initializer: for the projection.
+        use_output_bias: whether the tied output adds a bias (V,), as ALBERT's does.
 
     Call arguments:
-        token_ids: (B, L) integers below V.
+        inputs: (B, L) integers below V; with `reverse`, states (..., E) or (..., D).
+        reverse: whether to go from states to logits.
 
     Returns:
-        (B, L, D).
+        (B, L, D); with `reverse` (..., V).
+
+    Raises:
+        ValueError: for sizes below 1, and for states of another width than E or D.
     """
 
     def __init__(
@@ -33,6 +40,7 @@ class FactorizedEmbedding(keras.layers.Layer):
         use_bias=True,
         embeddings_initializer="uniform",
         kernel_initializer="glorot_uniform",
+        use_output_bias=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -47,6 +55,7 @@ class FactorizedEmbedding(keras.layers.Layer):
         self.embedding_dim = embedding_dim
         self.hidden_dim = hidden_dim
         self.use_bias = use_bias
+        self.use_output_bias = use_output_bias
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.projection = keras.layers.Dense(
@@ -57,20 +66,44 @@ class FactorizedEmbedding(keras.layers.Layer):
             name="projection",
         )
 
-    def build(self, token_ids_shape):
+    def build(self, inputs_shape):
         self.token_table = self.add_weight(
             name="token_table",
             shape=(self.vocabulary_size, self.embedding_dim),
             initializer=self.embeddings_initializer.clone(),
         )
-        self.projection.build((*token_ids_shape, self.embedding_dim))
+        self.projection.build((None, None, self.embedding_dim))
+        self.output_bias = None
+        if self.use_output_bias:
+            self.output_bias = self.add_weight(
+                name="output_bias", shape=(self.vocabulary_size,), initializer="zeros"
+            )
 
-    def call(self, token_ids):
-        x = ops.take(self.token_table, token_ids, axis=0)  # (B, L, E)
-        return self.projection(x)  # (B, L, D)
+    def call(self, inputs, reverse=False):
+        if not reverse:
+            x = ops.take(self.token_table, inputs, axis=0)  # (B, L, E)
+            return self.projection(x)  # (B, L, D)
+        self._check_states(inputs)
+        x = ops.cast(inputs, self.compute_dtype)
+        if x.shape[-1] != self.embedding_dim:
+            x = ops.matmul(x, ops.transpose(self.projection.kernel))  # (..., E)
+        logits = ops.matmul(x, ops.transpose(self.token_table))  # (..., V)
+        return logits if self.output_bias is None else logits + self.output_bias
 
-    def compute_output_spec(self, token_ids):
-        return keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
+    def _check_states(self, inputs):
+        if inputs.shape[-1] not in (self.embedding_dim, self.hidden_dim):
+            raise ValueError(
+                f"inputs have width {inputs.shape[-1]}, but reverse=True takes states of width "
+                f"embedding_dim={self.embedding_dim} or hidden_dim={self.hidden_dim}."
+            )
+
+    def compute_output_spec(self, inputs, reverse=False):
+        if reverse:
+            self._check_states(inputs)
+            shape = (*inputs.shape[:-1], self.vocabulary_size)
+        else:
+            shape = (*inputs.shape, self.hidden_dim)
+        return keras.KerasTensor(shape, dtype=self.compute_dtype)
 
     def get_config(self):
         return super().get_config() | {
@@ -78,6 +111,7 @@ class FactorizedEmbedding(keras.layers.Layer):
             "embedding_dim": self.embedding_dim,
             "hidden_dim": self.hidden_dim,
             "use_bias": self.use_bias,
+            "use_output_bias": self.use_output_bias,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
         }

@@ -1,0 +1,63 @@
+"""Run by test_jax_backend in a process of its own: every layer on Keras' JAX backend."""
+
+import jax
+import keras
+import numpy as np
+from keras import ops
+
+from tfnlp import layers
+
+assert keras.backend.backend() == "jax"
+rng = np.random.default_rng(0)
+x = rng.normal(size=(2, 10, 16)).astype("float32")
+mask = rng.random((2, 10, 10)) < 0.8
+image = rng.normal(size=(2, 4, 5, 3)).astype("float32")
+ids = rng.integers(0, 30, (2, 10))
+
+PAIRS = [  # whole and in blocks of keys
+    (layers.MultiHeadAttention, {}),
+    (layers.RelativeAttention, {"clamp_length": 6}),
+    (layers.DisentangledAttention, {"max_distance": 8, "num_buckets": 4}),
+    (layers.DisentangledAttention, {"terms": layers.ATTENTION_TERMS, "max_distance": 4}),
+]
+for cls, arguments in PAIRS:
+    found = []
+    for block_size in (None, 3):
+        layer = cls(4, 4, block_size=block_size, **arguments)
+        layer.build(x.shape)
+        weights = [
+            0.3 * np.random.default_rng(i).normal(size=w.shape).astype("float32")
+            for i, w in enumerate(layer.weights)
+        ]
+        layer.set_weights(weights)
+        values = [v.value for v in layer.trainable_variables]
+
+        def loss(values, inputs, layer=layer):
+            output, _ = layer.stateless_call(values, [], inputs, attention_mask=mask)
+            return ops.sum(output**2)
+
+        value, gradients = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))(values, x)
+        found.append([value, *gradients[0], gradients[1]])
+    largest = max(np.abs(a).max() for a in found[0][1:])
+    for a, b in zip(*found, strict=True):
+        # The gradient of a key's bias is rounding alone.
+        scale = max(np.abs(a).max(), 1e-2 * largest)
+        assert np.abs(a - b).max() <= 1e-4 * scale, (cls, np.abs(a - b).max(), scale)
+        assert np.isfinite(a).all()
+
+two_streams = layers.TwoStreamAttention(4, 4)
+order = np.stack([rng.permutation(10) for _ in range(2)])
+content_mask, query_mask = layers.permutation_masks(order)
+outputs = two_streams(
+    x, x, attention_mask=content_mask, query_attention_mask=query_mask, segment_mask=mask
+)
+assert all(np.isfinite(output).all() for output in outputs)
+for score in ("dot", "general", "concat"):
+    assert layers.ScoreAttention(score)(x, x).shape == (2, 10, 16)
+assert layers.QuadraticPositionAttention(4, 6)(image).shape == (2, 4, 5, 6)
+assert layers.SharedEncoder(2, 4, 32)(x).shape == (2, 10, 16)
+assert layers.FactorizedEmbedding(30, 4, 16)(ids).shape == (2, 10, 16)
+assert layers.TextEmbedding(30, 16, 12)(ids).shape == (2, 10, 16)
+assert layers.SinusoidalPositionEncoding()(x).shape == x.shape
+assert layers.LearnedPositionEncoding(12)(x).shape == x.shape
+print("all layers ran on JAX")

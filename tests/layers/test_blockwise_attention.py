@@ -1,0 +1,178 @@
+"""Attention in blocks of keys against the same layer with all keys at once."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.layers import DisentangledAttention, MultiHeadAttention, RelativeAttention
+
+LAYERS = {
+    "plain": lambda **kw: MultiHeadAttention(2, 4, **kw),
+    "relative": lambda **kw: RelativeAttention(2, 4, **kw),
+    "disentangled": lambda **kw: DisentangledAttention(
+        2, 4, ("c2c", "c2p", "p2c", "p2p"), max_distance=9, num_buckets=4, **kw
+    ),
+}
+
+
+def run(layer, x, mask, weights=None, **kwargs):
+    """The output, and the gradients by the input and by every weight."""
+    x = tf.constant(x)
+    if not layer.built:
+        layer.build(x.shape)
+    if weights is not None:
+        layer.set_weights(weights)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = layer(x, attention_mask=mask, **kwargs)
+        pull = tf.reshape(tf.cos(tf.range(tf.size(y), dtype=tf.float32)), tf.shape(y))
+        loss = tf.reduce_sum(y * pull)
+    variables = [x, *(v.value for v in layer.trainable_variables)]
+    return [y, *(tf.convert_to_tensor(g) for g in tape.gradient(loss, variables))]
+
+
+def check_equal(found, expected):
+    largest = max(np.abs(g).max() for g in expected[1:])
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-5)
+    for a, b in zip(found[1:], expected[1:], strict=True):
+        assert np.abs(a - b).max() <= 1e-4 * max(np.abs(b).max(), 1e-2 * largest)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(("length", "block_size"), [(1, 4), (12, 4), (13, 4), (7, 16), (64, 15)])
+def test_equals_attention_to_all_keys_at_once(name, causal, masked, length, block_size):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, length, 8)).astype("float32")
+    mask = None
+    if masked:
+        mask = rng.random((2, length, length)) < 0.6
+        mask[0, 0] = False  # one query that may see nothing
+        mask[1, :, -1] = True
+    whole, blocks = LAYERS[name](), LAYERS[name](block_size=block_size)
+    whole.build(x.shape)
+    weights = [rng.normal(size=w.shape, scale=0.4).astype("float32") for w in whole.weights]
+    expected = run(whole, x, mask, weights, use_causal_mask=causal)
+    found = run(blocks, x, mask, weights, use_causal_mask=causal)
+    check_equal(found, expected)
+
+
+def test_relative_attention_reads_its_memory_in_blocks():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 9, 8)).astype("float32")
+    memory = rng.normal(size=(2, 7, 8)).astype("float32")
+    whole, blocks = LAYERS["relative"](), LAYERS["relative"](block_size=4)
+    expected = run(whole, x, None, memory=memory)
+    found = run(blocks, x, None, whole.get_weights(), memory=memory)
+    check_equal(found, expected)
+
+
+def test_cross_attention_of_unequal_lengths():
+    rng = np.random.default_rng(0)
+    query = rng.normal(size=(2, 5, 8)).astype("float32")
+    value = rng.normal(size=(2, 11, 6)).astype("float32")
+    mask = np.arange(11)[None, None] < np.array([11, 4])[:, None, None]
+    whole, blocks = LAYERS["plain"](), LAYERS["plain"](block_size=3)
+    expected = whole(query, value, attention_mask=mask)
+    blocks.build(query.shape, value.shape)
+    blocks.set_weights(whole.get_weights())
+    np.testing.assert_allclose(blocks(query, value, attention_mask=mask), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_dynamic_length_in_a_graph(name):
+    layer = LAYERS[name](block_size=4)
+    inputs = keras.Input((None, 8))
+    model = keras.Model(inputs, layer(inputs))
+    whole = LAYERS[name]()
+    whole.build((None, None, 8))
+    whole.set_weights(layer.get_weights())
+
+    @tf.function(input_signature=[tf.TensorSpec((None, None, 8))])
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(model(x, training=True) ** 2)
+        return tape.gradient(y, x)
+
+    for length in (1, 6, 9):
+        x = tf.random.normal((2, length, 8))
+        np.testing.assert_allclose(model(x), whole(x), atol=1e-5)
+        expected = run_gradient(whole, x)
+        np.testing.assert_allclose(gradient(x), expected, atol=1e-4 * np.abs(expected).max())
+
+
+def run_gradient(layer, x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(layer(x, training=True) ** 2)
+    return tape.gradient(y, x)
+
+
+def test_gradient_drops_what_the_forward_pass_dropped():
+    """Against differences: with another draw in the gradient they would not agree."""
+    layer = MultiHeadAttention(2, 4, dropout=0.5, block_size=3)
+    x = tf.random.normal((1, 7, 8))
+    layer(x)
+    direction = tf.random.normal(x.shape)
+    generator = layer.dropout_layer.seed_generator
+    state = generator.state.numpy()
+
+    def loss(x):
+        generator.state.assign(state)
+        return tf.reduce_sum(layer(x, training=True) ** 2)
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = loss(x)
+    slope = float(tf.reduce_sum(tape.gradient(y, x) * direction))
+    step = 1e-3
+    measured = (loss(x + step * direction) - loss(x - step * direction)) / (2 * step)
+    assert abs(float(measured) - slope) <= 0.01 * abs(slope) + 0.01
+    assert abs(float(loss(x)) - float(tf.reduce_sum(layer(x) ** 2))) > 1e-3
+    generator.state.assign(state + 1)
+    assert abs(float(tf.reduce_sum(layer(x, training=True) ** 2)) - float(y)) > 1e-3
+
+
+def test_dropout_keeps_the_mean():
+    layer = MultiHeadAttention(1, 4, dropout=0.3, block_size=5, use_bias=False)
+    x = tf.random.normal((1, 12, 8))
+    expected = layer(x)
+    mean = np.mean([layer(x, training=True) for _ in range(400)], axis=0)
+    assert np.abs(mean - expected).max() < 0.15 * np.abs(expected).max()
+
+
+def test_scores_cannot_be_returned():
+    layer = MultiHeadAttention(2, 4, block_size=4)
+    with pytest.raises(ValueError, match="return_attention_scores=True, but block_size=4"):
+        layer(np.zeros((1, 6, 8)), return_attention_scores=True)
+    with pytest.raises(ValueError, match="block_size=0 must be at least 1"):
+        MultiHeadAttention(2, 4, block_size=0)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_mixed_precision(name, policy):
+    x = np.random.default_rng(0).normal(size=(2, 10, 8)).astype("float32")
+    exact = LAYERS[name]()
+    exact.build(x.shape)
+    mixed = LAYERS[name](block_size=4, dtype=policy)
+    tolerance = 0.02 if policy == "mixed_float16" else 0.1
+    found = run_cast(mixed, x, exact.get_weights())
+    expected = run_cast(exact, x, exact.get_weights())
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, atol=tolerance * np.abs(b).max())
+
+
+def run_cast(layer, x, weights):
+    x = tf.constant(x)
+    if not layer.built:
+        layer.build(x.shape)
+    layer.set_weights(weights)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.cast(layer(x), "float32")
+        loss = tf.reduce_sum(y**2)
+    return y, tape.gradient(loss, x)
