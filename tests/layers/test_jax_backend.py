@@ -18,6 +18,7 @@ def test_layers_run_on_the_jax_backend():
         env=os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
+        check=False,
     )
     assert result.returncode == 0, result.stderr
     assert "all layers ran on JAX" in result.stdout

@@ -142,7 +142,7 @@ class TwoStreamAttention(BaseAttention):
             shape = (content_stream.shape, inputs.shape)
             segment_mask = combine_masks(*shape, segment_mask, name="segment_mask")
 
-        def attend(stream, allowed, mapping=None):
+        def attend(stream, allowed, mapping=None, name="attention_mask"):
             q = self.query(stream)
             if mapping is not None:
                 mapping = ops.cast(mapping, q.dtype)  # (B, P, T)
@@ -154,7 +154,7 @@ class TwoStreamAttention(BaseAttention):
             if segment_mask is not None:
                 terms.append(self._segment_term(q, segment_mask))
             seen = combine_masks(
-                content_stream.shape, inputs.shape, allowed, key_mask=content_mask
+                content_stream.shape, inputs.shape, allowed, key_mask=content_mask, name=name
             )
             q = q + scaled(self.content_bias)[:, None]
             return self._attend(q, k, v, seen, terms, training, mapping)
@@ -164,7 +164,9 @@ class TwoStreamAttention(BaseAttention):
             return (content, scores) if return_attention_scores else content
         if query_attention_mask is None:
             query_attention_mask = attention_mask
-        query, query_scores = attend(query_stream, query_attention_mask, target_mapping)
+        query, query_scores = attend(
+            query_stream, query_attention_mask, target_mapping, "query_attention_mask"
+        )
         if not return_attention_scores:
             return content, query
         return (content, query), (scores, query_scores)
@@ -185,7 +187,7 @@ class TwoStreamAttention(BaseAttention):
         attention_mask=None,
         query_attention_mask=None,
         return_attention_scores=False,
-        training=None,
+        **kwargs,
     ):
         length = content_stream.shape[1]
         source = length

@@ -1,0 +1,368 @@
+"""What every attention layer promises: masks, saving, shapes, precision, TFLite, errors."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+
+from tfnlp import layers
+
+MAKERS = {
+    "plain": lambda **kw: layers.MultiHeadAttention(2, 4, **kw),
+    "relative": lambda **kw: layers.RelativeAttention(2, 4, clamp_length=6, **kw),
+    "two-stream": lambda **kw: layers.TwoStreamAttention(2, 4, **kw),
+    "disentangled": lambda **kw: layers.DisentangledAttention(2, 4, max_distance=5, **kw),
+    "DeBERTa v1": lambda **kw: layers.DisentangledAttention(
+        2, 4, max_distance=5, joint_projection=True, **kw
+    ),
+    "DeBERTa v3": lambda **kw: layers.DisentangledAttention(
+        2, 4, max_distance=9, num_buckets=4, share_att_key=True, normalize_positions=True, **kw
+    ),
+    "four terms": lambda **kw: layers.DisentangledAttention(
+        2, 4, layers.ATTENTION_TERMS, max_distance=5, **kw
+    ),
+    "dot": lambda **kw: Recurrent("dot", **kw),
+    "general": lambda **kw: Recurrent("general", **kw),
+    "concat": lambda **kw: Recurrent("concat", units=6, **kw),
+}
+BLOCKWISE = ("plain", "relative", "disentangled", "DeBERTa v3", "four terms")
+
+
+@keras.saving.register_keras_serializable("tests")
+class Recurrent(layers.ScoreAttention):
+    """`ScoreAttention` of a sequence to itself, to be tested as the others are."""
+
+    def build(self, query_shape):
+        super().build(query_shape, query_shape)
+
+    def call(
+        self,
+        query,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        mask=None,
+    ):
+        return super().call(
+            query,
+            query,
+            attention_mask=attention_mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            query_mask=mask,
+            value_mask=mask,
+        )
+
+    def compute_output_spec(self, query, **kwargs):
+        return super().compute_output_spec(query, query, **kwargs)
+
+
+def made(name, **kwargs):
+    layer = MAKERS[name](**kwargs)
+    layer.build((None, None, 8))
+    rng = np.random.default_rng(0)
+    layer.set_weights([rng.normal(size=w.shape, scale=0.4) for w in layer.weights])
+    return layer
+
+
+def text(batch=2, length=6, seed=0):
+    return np.random.default_rng(seed).normal(size=(batch, length, 8)).astype("float32")
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_fully_masked_row_gives_zeros_and_finite_gradients(name):
+    layer = made(name)
+    if hasattr(layer, "output_dense") and layer.output_dense.bias is not None:
+        layer.output_dense.bias.assign(np.zeros(8))
+    x = tf.constant(text())
+    mask = tf.constant([[True] * 6, [False] * 6])[:, None, :]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = layer(x, attention_mask=mask)
+        loss = tf.reduce_sum(y**2)
+    variables = [x, *(v.value for v in layer.trainable_variables)]
+    gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables) if g is not None]
+    np.testing.assert_array_equal(y[1], np.zeros((6, 8)))
+    assert np.abs(y[0]).max() > 1e-3
+    assert all(np.isfinite(g).all() for g in gradients)
+    np.testing.assert_array_equal(gradients[0][1], np.zeros((6, 8)))
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_takes_keras_masks(name):
+    layer = made(name)
+    embedding = keras.layers.Embedding(10, 8, mask_zero=True)
+    ids = np.array([[3, 4, 5, 0, 0]])
+    found = layer(embedding(ids))[:, :3]
+    np.testing.assert_allclose(found, layer(embedding(ids[:, :3])), atol=1e-5)
+    mask = (ids != 0)[:, None, :]
+    unmasked = embedding(ids).numpy()
+    np.testing.assert_allclose(layer(unmasked, attention_mask=mask)[:, :3], found, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_two_and_three_axes_of_a_mask_agree(name):
+    layer = made(name)
+    mask = np.tri(6, dtype=bool)
+    found = layer(text(), attention_mask=mask)
+    expected = layer(text(), attention_mask=np.tile(mask, (2, 1, 1)).astype("int32"))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_saves_loads_and_takes_any_length(name, tmp_path):
+    inputs = keras.Input((None, 8))
+    outputs = MAKERS[name](dropout=0.1)(inputs, return_attention_scores=True)
+    model = keras.Model(inputs, outputs)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.layers[1].get_config() == model.layers[1].get_config()
+    for length in (1, 9, 20):
+        for a, b in zip(model(text(2, length)), loaded(text(2, length)), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", BLOCKWISE)
+def test_blockwise_saves_and_loads(name, tmp_path):
+    inputs = keras.Input((None, 8))
+    model = keras.Model(inputs, MAKERS[name](block_size=4)(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.layers[1].block_size == 4
+    np.testing.assert_array_equal(model(text()), loaded(text()))
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("length", [None, 7])
+def test_symbolic_shapes_are_the_real_ones(name, length):
+    layer = MAKERS[name](dtype="mixed_float16")
+    output, scores = layer(keras.Input((length, 8)), return_attention_scores=True)
+    found, found_scores = layer(text(3, 7), return_attention_scores=True)
+    known = (length,) * (len(found_scores.shape) - (2 if len(found_scores.shape) == 4 else 1))
+    assert output.shape == (None, length, 8)
+    assert scores.shape[-2:] == known
+    assert len(scores.shape) == len(found_scores.shape)
+    assert (output.dtype, scores.dtype) == (found.dtype, found_scores.dtype)
+    assert found.shape == (3, 7, 8)
+    assert found_scores.shape[-2:] == (7, 7)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("name", MAKERS)
+def test_mixed_precision_stays_close_and_finite(name, policy):
+    exact = made(name)
+    mixed = MAKERS[name](dtype=policy)
+    mixed.build((None, None, 8))
+    mixed.set_weights(exact.get_weights())
+    mask = np.array([[1, 1, 1, 0, 0, 0], [0] * 6], bool)[:, None]
+    x = tf.constant(text())
+    results = []
+    for layer in (mixed, exact):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x, attention_mask=mask)
+            loss = tf.reduce_sum(tf.cast(y, "float32") ** 2)
+        results.append((y, tape.gradient(loss, x)))
+    (y, gradient), (expected, expected_gradient) = results
+    assert y.dtype == policy.removeprefix("mixed_")
+    tolerance = 0.01 if policy == "mixed_float16" else 0.08
+    largest = np.abs(expected).max()
+    np.testing.assert_allclose(tf.cast(y, "float32"), expected, atol=tolerance * largest)
+    largest = np.abs(expected_gradient).max()
+    np.testing.assert_allclose(gradient, expected_gradient, atol=3 * tolerance * largest)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_dropout_drops_only_in_training(name):
+    layer = MAKERS[name](dropout=0.5)
+    np.testing.assert_array_equal(layer(text()), layer(text(), training=False))
+    assert np.abs(layer(text(), training=True) - layer(text())).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_training_without_dropout_is_inference(name):
+    """Also with lengths that the graph does not know, where fewer positions are projected."""
+    layer = made(name)
+    inputs = keras.Input((None, 8))
+    model = keras.Model(inputs, layer(inputs))
+    step = tf.function(
+        lambda x: model(x, training=True), input_signature=[tf.TensorSpec((None, None, 8))]
+    )
+    for length in (1, 4, 15):
+        expected = layer(text(2, length))
+        np.testing.assert_allclose(step(text(2, length)), expected, atol=1e-5)
+        np.testing.assert_allclose(model.predict(text(2, length), verbose=0), expected, atol=1e-5)
+
+
+def to_tflite(model, shape):
+    """The model as TFLite builtins alone, its input of `shape`."""
+    function = tf.function(
+        lambda x: model(x, training=False), input_signature=[tf.TensorSpec(shape)]
+    )
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()])
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+    interpreter = Interpreter(model_content=converter.convert())
+
+    def run(x):
+        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+        interpreter.invoke()
+        return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+    return run
+
+
+@pytest.mark.parametrize("name", [*MAKERS, *(f"{name} in blocks" for name in BLOCKWISE)])
+def test_converts_to_tflite_without_flex(name):
+    options = {"block_size": 4} if name.endswith(" in blocks") else {}
+    layer = made(name.removesuffix(" in blocks"), **options)
+    inputs = keras.Input((None, 8))
+    model = keras.Model(inputs, layer(inputs))
+    run = to_tflite(model, (1, None, 8))
+    for length in (1, 3, 12, 7):
+        np.testing.assert_allclose(run(text(1, length)), model(text(1, length)), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (np.ones((2, 5)), "axis 1 must be 6"),
+        (np.ones((2, 3, 6)), "axis 1 must be 6"),
+        (np.ones((2, 6, 7)), "axis 2 must be 6"),
+        (np.ones((3, 6, 6)), "axis 0 must be 2"),
+        (np.ones((2, 1, 6, 6)), "must have 3 axes"),
+        (np.ones(6), "must have 3 axes"),
+    ],
+)
+@pytest.mark.parametrize("name", MAKERS)
+def test_refuses_masks_that_do_not_fit(name, mask, message):
+    with pytest.raises(ValueError, match=f"attention_mask has shape .*{message}"):
+        MAKERS[name]()(text(), attention_mask=mask)
+
+
+@pytest.mark.parametrize("name", ["relative", "two-stream"])
+@pytest.mark.parametrize("memory", [np.zeros((2, 3, 7)), np.zeros((3, 3, 8)), np.zeros((3, 8))])
+def test_refuses_memories_that_do_not_fit(name, memory):
+    with pytest.raises(ValueError, match=r"memory has shape .*\(2, any, 8\)"):
+        MAKERS[name]()(text(), memory=memory.astype("float32"))
+
+
+def test_a_mask_counts_the_memory():
+    memory = text(2, 3)
+    for name in ("relative", "two-stream"):
+        with pytest.raises(ValueError, match=r"attention_mask has shape .* must be 9"):
+            MAKERS[name]()(text(), memory=memory, attention_mask=np.ones((2, 6, 6)))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: layers.RelativeAttention(0, 4), "num_heads=0 must be at least 1"),
+        (lambda: layers.MultiHeadAttention(2, 4, dropout=1.0), "dropout=1.0 must be"),
+        (lambda: layers.RelativeAttention(2, 4, clamp_length=0), "clamp_length=0"),
+        (lambda: layers.TwoStreamAttention(2, 4, clamp_length=-1), "clamp_length=-1"),
+        (lambda: layers.RelativeAttention(2, 4)(np.zeros((1, 3, 7))), "width 7"),
+        (lambda: layers.TwoStreamAttention(2, 4)(np.zeros((1, 3, 7))), "width 7"),
+        (lambda: layers.DisentangledAttention(2, 4, ("c2c", "q2q")), "'q2q'"),
+        (lambda: layers.DisentangledAttention(2, 4, "c2p"), "as a tuple"),
+        (lambda: layers.DisentangledAttention(2, 4, ()), "one or more of"),
+        (lambda: layers.DisentangledAttention(2, 4, max_distance=0), "max_distance=0"),
+        (
+            lambda: layers.DisentangledAttention(2, 4, max_distance=4, num_buckets=8),
+            "num_buckets=8 must be at least 2 and below",
+        ),
+        (
+            lambda: layers.DisentangledAttention(2, 4, share_att_key=True, joint_projection=True),
+            "share_att_key=True needs",
+        ),
+        (
+            lambda: layers.DisentangledAttention(2, 4, value_dim=5, joint_projection=True),
+            "value_dim=5 must be key_dim=4",
+        ),
+        (
+            lambda: layers.DisentangledAttention(2, 4, max_distance=5)(
+                text(), position_table=np.zeros((9, 8))
+            ),
+            r"position_table has shape \(9, 8\), but must be \(10, 8\)",
+        ),
+        (
+            lambda: layers.RelativeAttention(2, 4)(
+                text(), content_bias=np.zeros((4, 2)), position_bias=np.zeros((2, 4))
+            ),
+            r"content_bias has shape \(4, 2\), but must be \(2, 4\)",
+        ),
+        (lambda: layers.RelativePositionTable(-1), "max_distance=-1"),
+        (lambda: layers.ScoreAttention("cosine"), "score='cosine' must be one of"),
+        (lambda: layers.ScoreAttention("dot", units=3), "units=3"),
+        (
+            lambda: layers.ScoreAttention("dot")(np.zeros((1, 2, 3)), np.zeros((1, 2, 4))),
+            "width 3 and key 4",
+        ),
+        (lambda: layers.QuadraticPositionAttention(0, 3), "num_heads=0"),
+        (lambda: layers.QuadraticPositionAttention(2, 3)(text()), "must be .batch, height"),
+        (
+            lambda: layers.QuadraticPositionAttention.from_convolution(keras.layers.Dense(3)),
+            "must be a keras.layers.Conv2D",
+        ),
+        (
+            lambda: layers.QuadraticPositionAttention.from_convolution(keras.layers.Conv2D(3, 3)),
+            "is not built",
+        ),
+        (lambda: layers.SharedEncoder(4, 2, 8, sharing="some"), "sharing='some'"),
+        (lambda: layers.SharedEncoder(4, 2, 8, num_groups=3), "num_groups=3 must divide"),
+        (lambda: layers.SharedEncoder(2, 3, 8)(text()), "num_heads=3 does not divide"),
+        (lambda: layers.FactorizedEmbedding(9, 2, 4)(text(), reverse=True), "have width 8"),
+        (lambda: layers.sinusoids(np.arange(3), 5), "dim=5 must be even"),
+        (lambda: layers.SinusoidalPositionEncoding()(np.zeros((1, 2, 5))), "width 5"),
+        (lambda: layers.LearnedPositionEncoding(4)(text()), "length 6, .* max_length=4"),
+        (lambda: layers.LearnedPositionEncoding(0), "max_length=0"),
+        (lambda: layers.update_memory(None, text(), 0), "memory_length=0"),
+        (lambda: layers.update_memory(np.zeros((2, 3, 5)), text(), 4), "memory has shape"),
+    ],
+)
+def test_errors_name_the_argument_and_what_was_due(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("options", [{"strides": 2}, {"groups": 2}])
+def test_convolutions_that_attention_is_not(options):
+    convolution = keras.layers.Conv2D(4, 3, **options)
+    convolution.build((None, 8, 8, 4))
+    with pytest.raises(ValueError, match=f"convolution has {next(iter(options))}="):
+        layers.QuadraticPositionAttention.from_convolution(convolution)
+
+
+@pytest.mark.parametrize(
+    ("streams", "message"),
+    [
+        ({"query_stream": np.zeros((2, 6, 5))}, "query_stream has shape .* content_stream, 8"),
+        ({"query_stream": np.zeros((2, 4, 8))}, "without target_mapping its length must be"),
+        ({"target_mapping": np.zeros((2, 4, 6))}, "there is no query_stream"),
+        (
+            {"query_stream": np.zeros((2, 4, 8)), "target_mapping": np.zeros((2, 4, 5))},
+            r"target_mapping has shape \(2, 4, 5\).* here \(2, 4, 6\)",
+        ),
+        ({"segment_mask": np.ones((2, 6, 5))}, "segment_mask has shape .* must be 6"),
+        (
+            {"query_stream": np.zeros((2, 6, 8)), "query_attention_mask": np.ones((2, 6, 5))},
+            "query_attention_mask has shape .* must be 6",
+        ),
+    ],
+)
+def test_two_streams_refuse_what_does_not_fit(streams, message):
+    with pytest.raises(ValueError, match=message):
+        layers.TwoStreamAttention(2, 4)(text(), **streams)
+
+
+@pytest.mark.parametrize("part", ["position_table", "content_bias"])
+def test_own_and_shared_parts_do_not_mix(part):
+    if part == "position_table":
+        layer, given = MAKERS["disentangled"](), {part: np.zeros((10, 8), "float32")}
+    else:
+        layer, given = MAKERS["relative"](), {part: np.zeros((2, 4), "float32")}
+    layer(text())
+    with pytest.raises(ValueError, match=f"{part} (was|is) given, but the layer was built with"):
+        layer(text(), **given)
