@@ -1,0 +1,125 @@
+import keras
+import numpy as np
+import pytest
+
+from tests.layers.witnesses import sinusoid
+from tfnlp.layers import (
+    FactorizedEmbedding,
+    LearnedPositionEncoding,
+    SharedEncoder,
+    SinusoidalPositionEncoding,
+    causal_mask,
+    log_buckets,
+    padding_mask,
+    permutation_masks,
+    segment_mask,
+    sinusoids,
+    with_memory,
+)
+
+# Parameters of one block of width 8, 2 heads and inner width 16, in its two parts with norms.
+ATTENTION = 4 * (8 * 8 + 8) + 2 * 8
+FEED_FORWARD = (8 * 16 + 16) + (16 * 8 + 8) + 2 * 8
+
+
+@pytest.mark.parametrize(
+    ("sharing", "groups", "count"),
+    [
+        ("all", 1, ATTENTION + FEED_FORWARD),
+        ("all", 2, 2 * (ATTENTION + FEED_FORWARD)),
+        ("attention", 1, ATTENTION + 4 * FEED_FORWARD),
+        ("attention", 2, 2 * ATTENTION + 4 * FEED_FORWARD),
+        ("feed_forward", 1, 4 * ATTENTION + FEED_FORWARD),
+        ("none", 1, 4 * (ATTENTION + FEED_FORWARD)),
+    ],
+)
+def test_sharing_counts_weights_once_and_survives_saving(sharing, groups, count, tmp_path):
+    encoder = SharedEncoder(4, 2, 16, sharing=sharing, num_groups=groups)
+    inputs = keras.Input((None, 8))
+    model = keras.Model(inputs, encoder(inputs))
+    assert encoder.count_params() == count
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    np.testing.assert_array_equal(model(x), loaded(x))
+    assert loaded.count_params() == count
+    # Shared before, shared after: a change of the first block's part shows in the last's.
+    first, last = loaded.layers[1].blocks[0], loaded.layers[1].blocks[-1]
+    assert (first.attention is last.attention) == (groups == 1 and sharing in ("all", "attention"))
+    assert (first.feed_forward is last.feed_forward) == (
+        groups == 1 and sharing in ("all", "feed_forward")
+    )
+
+
+def test_groups_are_consecutive_layers():
+    encoder = SharedEncoder(6, 2, 16, num_groups=3)
+    encoder.build((None, None, 8))
+    order = [encoder.blocks.index(block) for block in encoder._in_order()]
+    assert order == [0, 0, 1, 1, 2, 2]
+    parts = SharedEncoder(6, 2, 16, sharing="attention", num_groups=3)
+    parts.build((None, None, 8))
+    leaders = [id(block.attention) for block in parts._in_order()]
+    assert len(set(leaders)) == 3 and leaders == [leaders[i - i % 2] for i in range(6)]
+
+
+def test_tied_output_goes_back_through_the_projection():
+    layer = FactorizedEmbedding(11, 3, 6)
+    ids = np.array([[1, 2]])
+    layer(ids)
+    states = np.random.default_rng(0).normal(size=(2, 4, 6)).astype("float32")
+    table, kernel = layer.token_table.numpy(), layer.projection.kernel.numpy()
+    np.testing.assert_allclose(layer(states, reverse=True), states @ kernel.T @ table.T, atol=1e-6)
+    narrow = states[..., :3]
+    np.testing.assert_allclose(layer(narrow, reverse=True), narrow @ table.T, atol=1e-6)
+
+
+def test_tied_output_in_a_saved_model(tmp_path):
+    layer = FactorizedEmbedding(11, 3, 6, use_output_bias=True)
+    ids = keras.Input((None,), dtype="int32")
+    model = keras.Model(ids, layer(layer(ids), reverse=True))
+    assert model.output.shape == (None, None, 11)
+    model.save(tmp_path / "model.keras")
+    x = np.array([[1, 5, 10]])
+    np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras")(x), model(x))
+    assert model.count_params() == 11 * 3 + 3 * 6 + 6 + 11
+
+
+def test_sinusoids_of_the_paper_and_of_transformer_xl():
+    positions = np.array([0, 1, 7, 300, -4])
+    found = np.asarray(sinusoids(positions, 10, interleaved=False))
+    expected = np.stack([sinusoid(p, 10) for p in positions])
+    np.testing.assert_allclose(found, expected, atol=3e-5)
+    pairs = np.asarray(sinusoids(positions, 10))
+    np.testing.assert_array_equal(pairs[:, 0::2], found[:, :5])
+    np.testing.assert_array_equal(pairs[:, 1::2], found[:, 5:])
+
+
+def test_encodings_are_added_and_saved(tmp_path):
+    inputs = keras.Input((None, 8))
+    learned = LearnedPositionEncoding(12)
+    model = keras.Model(inputs, learned(SinusoidalPositionEncoding()(inputs)))
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    expected = x + np.asarray(sinusoids(np.arange(5), 8)) + learned.position_table.numpy()[:5]
+    np.testing.assert_allclose(model(x), expected, atol=1e-6)
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras")(x), model(x))
+
+
+def test_log_buckets_near_and_far():
+    # DeBERTa v3: exact up to 128, the last bucket 255 at distance 511.
+    distances = np.array([0, 1, -127, 128, 129, 200, 511, -511])
+    buckets = log_buckets(distances, 256, 512)
+    np.testing.assert_array_equal(buckets, [0, 1, -127, 128, 129, 169, 255, -255])
+
+
+def test_masks_read_as_tables():
+    np.testing.assert_array_equal(padding_mask(np.array([[5, 0, 7]])), [[True, False, True]])
+    same = segment_mask(np.array([[0, 1]]), np.array([[0, 0, 1]]))
+    np.testing.assert_array_equal(same, [[[True, True, False], [False, False, True]]])
+    content, query = permutation_masks(np.array([[2, 0, 1]]))  # position 1 first, 0 last
+    expected = [[True, True, True], [False, True, False], [False, True, True]]
+    np.testing.assert_array_equal(content[0], expected)
+    np.testing.assert_array_equal(query[0], expected & ~np.eye(3, dtype=bool))
+    np.testing.assert_array_equal(
+        with_memory(causal_mask(2, 2), 1)[0], [[True, True, False], [True, True, True]]
+    )
