@@ -284,7 +284,10 @@ class DisentangledAttention(BaseAttention):
         rows = xp.take(self.rows_by_distance, distances + self.max_distance, axis=0)
         if known or training:
             first, last = rows[-1], rows[0]
-            table, rows = table[first : last + 1], rows - first
+            shape = (last + 1 - first, table.shape[-1])
+            shape = tuple(map(int, shape)) if known else shape
+            table = ops.slice(table, (int(first) if known else first, 0), shape)
+            rows = rows - first
         return table, rows
 
     def compute_output_spec(self, query, value=None, key=None, **kwargs):

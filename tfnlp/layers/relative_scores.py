@@ -49,7 +49,9 @@ class Layout:
         self.num_blocks = num_blocks
         self.block = -(-length // num_blocks)
         self.padding = num_blocks * self.block - length
-        self.is_padded = not (isinstance(self.padding, int) and self.padding == 0)
+        self.is_padded = num_blocks > 1 and not (
+            isinstance(self.padding, int) and self.padding == 0
+        )
         self.width = source_length + (1 if causal else self.block)
 
     def windows(self, rows):
@@ -59,37 +61,47 @@ class Layout:
         last = ops.shape(rows)[0] - 1
         return ops.take(rows, ops.clip(columns, 0, last), axis=0)
 
-    def cut(self, query):
-        """(B, N, T, H) to (B, N, blocks, block, H)."""
-        batch, heads, _, size = ops.shape(query)
+    def cut(self, x):
+        """(B, N, T, X) to (B, N * blocks, block, X)."""
+        batch, heads, _, size = ops.shape(x)
         if self.is_padded:
-            query = ops.pad(query, ((0, 0), (0, 0), (0, self.padding), (0, 0)))
-        return ops.reshape(query, (batch, heads, self.num_blocks, self.block, size))
+            x = ops.pad(x, ((0, 0), (0, 0), (0, self.padding), (0, 0)))
+        return ops.reshape(x, (batch, heads * self.num_blocks, self.block, size))
 
-    def join(self, x):
-        """(B, N, blocks, block, ...) to (B, N, T, ...)."""
-        batch, heads, _, _, size = ops.shape(x)
-        x = ops.reshape(x, (batch, heads, self.num_blocks * self.block, size))
-        return x[:, :, : self.length] if self.is_padded else x
+    def join(self, x, heads):
+        """(B, N * blocks, block, X), its first axes in any shape, to (B, N, T, X)."""
+        size = ops.shape(x)[-1]
+        x = ops.reshape(x, (-1, heads, self.num_blocks * self.block, size))
+        if not self.is_padded:
+            return x
+        return ops.slice(x, (0, 0, 0, 0), (ops.shape(x)[0], heads, self.length, size))
+
+    def keys(self, position_key, windows):
+        """The keys that each block reads, (N * blocks, width, H)."""
+        heads, _, size = ops.shape(position_key)
+        keys = ops.take(position_key, windows, axis=1)  # (N, blocks, width, H)
+        return ops.reshape(keys, (heads * self.num_blocks, self.width, size))
 
 
 def relative_scores_forward(query, position_key, rows, layout):
     """`relative_scores`, without its gradient."""
-    keys = ops.take(position_key, layout.windows(rows), axis=1)  # (N, blocks, width, H)
+    keys = layout.keys(position_key, layout.windows(rows))
     x = ops.matmul(layout.cut(query), ops.swapaxes(keys, -1, -2))
-    return layout.join(shift_rows(x, layout.block, layout.width, layout.source_length))
+    x = shift_rows(x, layout.block, layout.width, layout.source_length)
+    return layout.join(x, ops.shape(position_key)[0])
 
 
 def relative_scores_gradient(upstream, query, position_key, rows, layout):
     """The gradients of `relative_scores` by `query` and `position_key`."""
-    windows = layout.windows(rows)
-    keys = ops.take(position_key, windows, axis=1)  # (N, blocks, width, H)
-    x = unshift(layout.cut(upstream), layout.block, layout.width)
-    query_gradient = layout.join(ops.matmul(x, keys))
-    # (N, blocks, width, H)
-    by_window = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
     heads, table_rows, size = ops.shape(position_key)
-    by_window = ops.reshape(ops.transpose(by_window, (1, 2, 0, 3)), (-1, heads * size))
+    windows = layout.windows(rows)
+    keys = layout.keys(position_key, windows)
+    x = unshift(layout.cut(upstream), layout.block, layout.width)
+    query_gradient = layout.join(ops.matmul(x, keys), heads)
+    # (N * blocks, width, H)
+    by_window = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
+    by_window = ops.reshape(by_window, (heads, layout.num_blocks * layout.width, size))
+    by_window = ops.reshape(ops.transpose(by_window, (1, 0, 2)), (-1, heads * size))
     by_row = ops.segment_sum(by_window, ops.reshape(windows, (-1,)), table_rows)
     by_row = ops.reshape(by_row, (table_rows, heads, size))
     return query_gradient, ops.transpose(by_row, (1, 0, 2))

@@ -36,21 +36,27 @@ def relative_shift(x, source_length):
         def gradient(*args, upstream=None):
             return unshift(args[0] if upstream is None else upstream, rows, width)
 
-        return shift_rows(x, rows, width, source_length), gradient
+        leading = ops.shape(x)[:-2]
+        output = shift_rows(x, rows, width, source_length)
+        return ops.reshape(output, (*leading, rows, source_length)), gradient
 
     return shift(x)
 
 
 def shift_rows(x, rows, width, source_length):
-    leading = ops.shape(x)[:-2]
-    x = ops.reshape(x, (-1, rows * width))[:, rows - 1 : rows * width - 1]
-    x = ops.reshape(x, (-1, rows, width - 1))[:, :, :source_length]
-    return ops.reshape(x, (*leading, rows, source_length))
+    """(..., rows, width) to (product of ..., rows, source_length): `relative_shift`."""
+    # `slice`, and of three axes: TFLite copies strided slices entry by entry, and TensorFlow
+    # copies slices and pads of matrices on one core.
+    x = ops.reshape(x, (-1, 1, rows * width))
+    x = ops.slice(x, (0, 0, rows - 1), (ops.shape(x)[0], 1, rows * (width - 1)))
+    x = ops.reshape(x, (-1, rows, width - 1))
+    return ops.slice(x, (0, 0, 0), (ops.shape(x)[0], rows, source_length))
 
 
 def unshift(x, rows, width):
+    """The gradient of `relative_shift`."""
     *leading, _, source_length = ops.shape(x)
     x = ops.reshape(x, (-1, rows, source_length))
     x = ops.pad(x, ((0, 0), (0, 0), (0, width - 1 - source_length)))
-    x = ops.pad(ops.reshape(x, (-1, rows * (width - 1))), ((0, 0), (rows - 1, 1)))
+    x = ops.pad(ops.reshape(x, (-1, 1, rows * (width - 1))), ((0, 0), (0, 0), (rows - 1, 1)))
     return ops.reshape(x, (*leading, rows, width))
