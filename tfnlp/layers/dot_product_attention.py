@@ -65,14 +65,59 @@ def attend(scores, value, mask=None, dropout=None):
 
     Args:
         scores: (B, N, T, S), before mask and softmax.
-        value: (B, N, S, H).
+        value: (B, N, S, H), or (B, 1, S, H) for all heads.
         mask: boolean, broadcasts to (B, T, S), or None.
         dropout: a function of the attention weights, or None.
 
     Returns:
         (B, N, T, H), zeros where a query may see nothing.
     """
-    weights = masked_softmax(scores, mask)
-    if dropout is not None:
-        weights = dropout(weights)
-    return zero_masked_rows(ops.matmul(weights, value), mask)
+    if dropout is not None or value.shape[1] != scores.shape[1]:
+        weights = masked_softmax(scores, mask)
+        weights = weights if dropout is None else dropout(weights)
+        return zero_masked_rows(ops.matmul(weights, value), mask)
+
+    @ops.custom_gradient
+    def attention(scores, value):
+        weights = masked_softmax(scores, mask)
+        context = ops.matmul(weights, value)
+
+        def gradient(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            mean = ops.sum(
+                ops.cast(upstream, "float32") * ops.cast(context, "float32"),
+                axis=-1,
+                keepdims=True,
+            )
+            # With the mean as a feature of the product, the softmax's gradient is one pass.
+            by_weights = product_less(*less(upstream, value, mean))
+            by_scores = ops.cast(weights, "float32") * by_weights
+            by_value = ops.matmul(ops.swapaxes(weights, -1, -2), upstream)
+            return ops.cast(by_scores, scores.dtype), by_value
+
+        return context, gradient
+
+    return zero_masked_rows(attention(scores, value), mask)
+
+
+def less(a, b, column):
+    """`a`, `b` and what is left of `column` for `product_less` to subtract.
+
+    In float32 the column becomes a feature of `a`, which costs the product nothing; as a
+    subtraction it is another pass over the scores.
+
+    Args:
+        a: (B, N, T, H).
+        b: (B, N, S, H).
+        column: (B, N, T, 1) float32.
+    """
+    if a.dtype != "float32":
+        return a, b, column
+    a = ops.concatenate([a, -column], axis=-1)
+    return a, ops.concatenate([b, ops.ones_like(b[..., :1])], axis=-1), None
+
+
+def product_less(a, b, column):
+    """a . b^T, less `column` where there is one, (B, N, T, S) float32."""
+    product = ops.cast(ops.matmul(a, ops.swapaxes(b, -1, -2)), "float32")
+    return product if column is None else product - column
