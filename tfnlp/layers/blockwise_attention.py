@@ -2,7 +2,12 @@
 
 from keras import ops, random
 
-from tfnlp.layers.dot_product_attention import additive_mask, zero_masked_rows
+from tfnlp.layers.dot_product_attention import (
+    additive_mask,
+    less,
+    product_less,
+    zero_masked_rows,
+)
 from tfnlp.layers.masks import MASKED
 from tfnlp.layers.relative_scores import (
     Layout,
@@ -109,7 +114,7 @@ class _Plan:
         def over_queries(i, state):
             def over_keys(j, state):
                 total, log_sum = state
-                scores = self.scores(i, j, query, key, tables)
+                scores = self.scores(i, j, query, key, None, tables)
                 weights = ops.softmax(scores, axis=-1)
                 # The tile's own log of its sum, from the largest score and its weight.
                 largest, weight = (ops.max(x, axis=-1, keepdims=True) for x in (scores, weights))
@@ -135,6 +140,9 @@ class _Plan:
         dtype = query.dtype
         product = ops.cast(upstream, "float32") * ops.cast(output, "float32")
         mean = ops.sum(product, axis=-1, keepdims=True)  # (B, N, T, 1)
+        # What two products are of: the scores less log_sum, and by_weights less mean.
+        for_scores = less(query, key, log_sum)
+        for_weights = (upstream, value, mean) if self.dropout else less(upstream, value, mean)
 
         def over_keys(j, state):
             by_query, by_key, by_value, *by_tables = state
@@ -143,15 +151,15 @@ class _Plan:
             def over_queries(i, state):
                 by_query, by_k, by_v, *by_tables = state
                 q, by_output = self.block(query, i), self.block(upstream, i)
-                scores = self.scores(i, j, query, key, tables, self.block(log_sum, i))
-                weights = ops.exp(scores)
+                weights = ops.exp(self.scores(i, j, *for_scores, tables))
                 dropped = ops.cast(self.drop(weights, i, j), dtype)
                 by_v += ops.matmul(_transposed(dropped), by_output)
+                column = None if for_weights[2] is None else self.block(for_weights[2], i)
+                factors = self.block(for_weights[0], i), self.block(for_weights[1], j)
                 if self.dropout:
-                    by_weights = _product(by_output, v)
-                    by_weights = self.drop(by_weights, i, j) - self.block(mean, i)
+                    by_weights = self.drop(product_less(*factors, None), i, j) - column
                 else:
-                    by_weights = _product(by_output, v, self.block(mean, i))
+                    by_weights = product_less(*factors, column)
                 by_scores = ops.cast(weights * by_weights, dtype)
                 by_query = self.add(by_query, i, ops.matmul(by_scores, k))
                 by_k += ops.matmul(_transposed(by_scores), q)
@@ -182,9 +190,10 @@ class _Plan:
             by_tables[2 * n + 1] = ops.slice_update(x, (0, first, 0), by_positions)
         return by_tables
 
-    def scores(self, i, j, query, key, tables, column=None):
+    def scores(self, i, j, query, key, column, tables):
         """The scores of a tile, masked, float32, less a `column` (B, N, block, 1)."""
-        scores = _product(self.block(query, i), self.block(key, j), column)
+        column = None if column is None else self.block(column, i)
+        scores = product_less(self.block(query, i), self.block(key, j), column)
         for n, term in enumerate(self.terms):
             vectors, positions, _ = self.part(n, tables, i, j)
             added = relative_scores_forward(vectors, positions, self.offsets, self.layout)
@@ -248,18 +257,6 @@ def _one_by_one(count, step, state):
     return ops.while_loop(
         lambda index, state: index < count, body, (start, state), maximum_iterations=count
     )[1]
-
-
-def _product(a, b, column=None):
-    """a . b^T - column in float32: (B, N, T, H), (B, N, S, H) and (B, N, T, 1)."""
-    if column is None:
-        return ops.cast(ops.matmul(a, _transposed(b)), "float32")
-    if a.dtype != "float32":
-        return ops.cast(ops.matmul(a, _transposed(b)), "float32") - column
-    # As one more feature it costs the product nothing; as a subtraction, another pass.
-    a = ops.concatenate([a, -column], axis=-1)
-    b = ops.concatenate([b, ops.ones_like(b[..., :1])], axis=-1)
-    return ops.matmul(a, _transposed(b))
 
 
 def _is_zero(x):
