@@ -142,6 +142,21 @@ class BaseAttention(keras.layers.Layer):
         }
 
 
+def fill_inputs(query, value, key, query_mask, value_mask, key_mask, mask):
+    """The value, the key and their masks, where not given those of the query or the value.
+
+    Returns:
+        `value`, `key`, `query_mask` and `key_mask`.
+    """
+    # Keras passes a mask on as `mask` beside one tensor, as `query_mask` beside several.
+    query_mask = mask if query_mask is None else query_mask
+    if value is None:
+        value, value_mask = query, query_mask if value_mask is None else value_mask
+    if key is None:
+        key, key_mask = value, value_mask if key_mask is None else key_mask
+    return value, key, query_mask, key_mask
+
+
 def seen_keys(
     query, key, attention_mask=None, query_mask=None, key_mask=None, use_causal_mask=False
 ):

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.layers.base_attention import BaseAttention, seen_keys
+from tfnlp.layers.base_attention import BaseAttention, fill_inputs, seen_keys
 from tfnlp.layers.dot_product_attention import scaled, split_heads, split_table
 from tfnlp.layers.positions import distance_rows
 from tfnlp.layers.relative_scores import RelativeTerm
@@ -195,11 +195,9 @@ class DisentangledAttention(BaseAttention):
         mask=None,
     ):
         self._check_scores(return_attention_scores)
-        query_mask = mask if query_mask is None else query_mask
-        if value is None:
-            value, value_mask = query, query_mask if value_mask is None else value_mask
-        if key is None:
-            key, key_mask = value, value_mask if key_mask is None else key_mask
+        value, key, query_mask, key_mask = fill_inputs(
+            query, value, key, query_mask, value_mask, key_mask, mask
+        )
         seen = seen_keys(query, key, attention_mask, query_mask, key_mask, use_causal_mask)
         # (B, N, T, H), (B, N, S, H), (B, N, S, H')
         q, k, v = self._project(query, key, value)

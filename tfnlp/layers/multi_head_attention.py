@@ -2,7 +2,7 @@
 
 import keras
 
-from tfnlp.layers.base_attention import BaseAttention, seen_keys
+from tfnlp.layers.base_attention import BaseAttention, fill_inputs, seen_keys
 from tfnlp.layers.dot_product_attention import scaled, split_heads
 
 
@@ -70,12 +70,9 @@ class MultiHeadAttention(BaseAttention):
         mask=None,
     ):
         self._check_scores(return_attention_scores)
-        # Keras passes a mask on as `mask` beside one tensor, as `query_mask` beside several.
-        query_mask = mask if query_mask is None else query_mask
-        if value is None:
-            value, value_mask = query, query_mask if value_mask is None else value_mask
-        if key is None:
-            key, key_mask = value, value_mask if key_mask is None else key_mask
+        value, key, query_mask, key_mask = fill_inputs(
+            query, value, key, query_mask, value_mask, key_mask, mask
+        )
         seen = seen_keys(query, key, attention_mask, query_mask, key_mask, use_causal_mask)
         q = scaled(split_heads(self.query(query), self.num_heads))  # (B, N, T, H)
         k = split_heads(self.key(key), self.num_heads)  # (B, N, S, H)

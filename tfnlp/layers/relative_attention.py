@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.base_attention import BaseAttention, seen_keys
+from tfnlp.layers.base_attention import BaseAttention, fill_inputs, seen_keys
 from tfnlp.layers.dot_product_attention import scaled, split_heads, split_table
 from tfnlp.layers.masks import with_memory
 from tfnlp.layers.memory import check_memory
@@ -131,11 +131,9 @@ class RelativeAttention(BaseAttention):
         mask=None,
     ):
         self._check_scores(return_attention_scores)
-        query_mask = mask if query_mask is None else query_mask
-        if value is None:
-            value, value_mask = query, query_mask if value_mask is None else value_mask
-        if key is None:
-            key, key_mask = value, value_mask if key_mask is None else key_mask
+        value, key, query_mask, key_mask = fill_inputs(
+            query, value, key, query_mask, value_mask, key_mask, mask
+        )
         if memory is not None:
             check_memory(memory, key.shape)
             memory = ops.stop_gradient(memory)
