@@ -165,7 +165,10 @@ class QuadraticPositionAttention(keras.layers.Layer):
         scores = None
         if attention_mask is not None or mask is not None or return_attention_scores:
             shape = (1, self.num_heads, height * width, height * width)
-            scores = by_row[:, :, None, :, None] + by_column[:, None, :, None, :]
+            # Reshaped: TFLite cannot add two axes at once to an array of open lengths.
+            scores = ops.reshape(by_row, (-1, height, 1, height, 1)) + ops.reshape(
+                by_column, (-1, 1, width, 1, width)
+            )
             scores = ops.reshape(scores, shape)
         if attention_mask is None and mask is None:
             # So is its softmax a product, and attention goes along columns, then along rows.
