@@ -357,6 +357,14 @@ def test_two_streams_refuse_what_does_not_fit(streams, message):
         layers.TwoStreamAttention(2, 4)(text(), **streams)
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_unknown_call_arguments_are_refused(name):
+    with pytest.raises(TypeError, match="causal_mask_please"):
+        MAKERS[name]()(text(), causal_mask_please=True)
+    with pytest.raises(ValueError, match="head_count"):
+        MAKERS[name](head_count=3)
+
+
 @pytest.mark.parametrize("part", ["position_table", "content_bias"])
 def test_own_and_shared_parts_do_not_mix(part):
     if part == "position_table":

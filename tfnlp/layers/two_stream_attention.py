@@ -126,7 +126,6 @@ class TwoStreamAttention(BaseAttention):
         training=None,
         mask=None,
         content_stream_mask=None,
-        **masks,
     ):
         content_mask = mask if content_stream_mask is None else content_stream_mask
         _check_streams(content_stream, query_stream, target_mapping)
