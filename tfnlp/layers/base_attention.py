@@ -110,7 +110,7 @@ class BaseAttention(keras.layers.Layer):
         scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
         for term in terms:
             scores += term.scores(ops.shape(query)[2], ops.shape(key)[2])
-        context = attend(scores, value, seen, lambda x: self.dropout_layer(x, training=training))
+        context = attend(scores, value, seen, self.dropout_layer, training)
         context = join_heads(context)  # (B, T, N * H')
         if mapping is not None:
             context = ops.matmul(mapping, context)  # (B, P, N * H')

@@ -290,7 +290,6 @@ class DisentangledAttention(BaseAttention):
 
     def compute_output_spec(self, query, value=None, key=None, **kwargs):
         source = query if value is None else value
-        kwargs = {k: v for k, v in kwargs.items() if k == "return_attention_scores"}
         return self._output_spec(query, source.shape[1], **kwargs)
 
     def get_config(self):

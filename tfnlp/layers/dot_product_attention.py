@@ -60,21 +60,23 @@ def zero_masked_rows(context, mask):
     return context * ops.cast(seen, context.dtype)
 
 
-def attend(scores, value, mask=None, dropout=None):
+def attend(scores, value, mask=None, dropout_layer=None, training=None):
     """softmax(scores) . value (Vaswani et al. 2017, eq. 1).
 
     Args:
         scores: (B, N, T, S), before mask and softmax.
         value: (B, N, S, H), or (B, 1, S, H) for all heads.
         mask: boolean, broadcasts to (B, T, S), or None.
-        dropout: a function of the attention weights, or None.
+        dropout_layer: a `keras.layers.Dropout` for the attention weights, or None.
+        training: whether dropout is on.
 
     Returns:
         (B, N, T, H), zeros where a query may see nothing.
     """
-    if dropout is not None or value.shape[1] != scores.shape[1]:
+    drops = dropout_layer is not None and dropout_layer.rate and training
+    if drops or value.shape[1] != scores.shape[1]:
         weights = masked_softmax(scores, mask)
-        weights = weights if dropout is None else dropout(weights)
+        weights = dropout_layer(weights, training=True) if drops else weights
         return zero_masked_rows(ops.matmul(weights, value), mask)
 
     @ops.custom_gradient

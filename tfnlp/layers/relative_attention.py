@@ -162,7 +162,6 @@ class RelativeAttention(BaseAttention):
         if memory is not None:
             known = None not in (length, memory.shape[1])
             length = length + memory.shape[1] if known else None
-        kwargs = {k: v for k, v in kwargs.items() if k == "return_attention_scores"}
         return self._output_spec(query, length, **kwargs)
 
     def get_config(self):

@@ -111,12 +111,7 @@ class ScoreAttention(keras.layers.Layer):
             key, key_mask = value, value_mask if key_mask is None else key_mask
         seen = combine_masks(query.shape, key.shape, attention_mask, query_mask, key_mask)
         scores = self._scores(query, key)  # (B, T, S)
-        context = attend(
-            scores[:, None],
-            value[:, None],
-            seen,
-            lambda x: self.dropout_layer(x, training=training),
-        )[:, 0]
+        context = attend(scores[:, None], value[:, None], seen, self.dropout_layer, training)[:, 0]
         return (context, scores) if return_attention_scores else context
 
     def _scores(self, query, key):
