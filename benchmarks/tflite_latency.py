@@ -58,7 +58,7 @@ def tflite_runner(folder):
     """A function from ids (1, L) that runs the .tflite, and its path."""
     from distill.runtime import TextClassifier
     from distill.tflite import export_tflite
-    from tfnlp.models import BertConfig, bert_classifier
+    from tfnlp.models import BertConfig, build_model
     from tfnlp.text import WordPieceTokenizer
     from tfnlp.text.wordpiece import SPECIAL_TOKENS, Encoding
 
@@ -66,7 +66,7 @@ def tflite_runner(folder):
     filler = [f"token{i:05d}" for i in range(config.vocabulary_size - len(SPECIAL_TOKENS))]
     tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *filler], strip_accents=False)
     path = folder / "student.tflite"
-    export_tflite(bert_classifier(config, 2), path, tokenizer, ["negative", "positive"])
+    export_tflite(build_model(config, "classifier", 2), path, tokenizer, ["negative", "positive"])
     classifier = TextClassifier(path, num_threads=1)
 
     def run(ids):

@@ -12,7 +12,7 @@ import numpy as np
 from distill.runtime import TextClassifier
 from tfnlp.errors import InputError
 from tfnlp.text import LengthBatches
-from tfnlp.text.wordpiece import Encoding
+from tfnlp.text.tokenizer import Encoding
 
 LENGTHS = (16, 32, 64, 128)
 THREADS = (1, 2)

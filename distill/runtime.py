@@ -71,7 +71,7 @@ class TextClassifier:
         return [self.classify_encoding(encoding) for encoding in encodings]
 
     def classify_encoding(self, encoding):
-        """Classifies one `tfnlp.text.wordpiece.Encoding`."""
+        """Classifies one `tfnlp.text.Encoding`."""
         probabilities = self.run(encoding)
         return Classification(
             self.labels[int(np.argmax(probabilities))],

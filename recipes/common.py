@@ -76,6 +76,34 @@ def define_data_flags():
     flags.mark_flags_as_required(["train", "dev"])
 
 
+def define_split_flags():
+    """Flags of a recipe that trains on files of its task's own format."""
+    flags.DEFINE_string("train", None, "Training file.")
+    flags.DEFINE_string("dev", None, "File that picks the best epoch and reports its score.")
+    flags.DEFINE_string("test", None, "File scored once at the end, if given.")
+    flags.mark_flags_as_required(["train", "dev"])
+
+
+def define_adversarial_flags():
+    """Flags of virtual adversarial fine-tuning (SiFT)."""
+    flags.DEFINE_float(
+        "adversarial_weight",
+        0.0,
+        "Weight of the adversarial loss (SiFT: DeBERTa, section 4); 0: none. A step takes "
+        "three times as long with it.",
+        0,
+    )
+    flags.DEFINE_float(
+        "adversarial_step", 1e-4, "Its gradient step, in deviations of an embedding.", 0
+    )
+
+
+def define_model_flag():
+    """The flag of the model to start from."""
+    flags.DEFINE_string("model_dir", None, "Hugging Face folder to start from.")
+    flags.mark_flag_as_required("model_dir")
+
+
 def define_training_flags(epochs, learning_rate):
     """Flags of a recipe that trains."""
     flags.DEFINE_string("output_dir", None, "Folder of the run; a killed run resumes from it.")
@@ -169,13 +197,61 @@ def batches_of(tokenizer, examples, shuffle=False):
     return batches
 
 
+def finetune(task, train, dev, test=None, make_model=None):
+    """Fine-tunes the model of --model_dir for a task, as the flags say.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        train, dev, test: examples; `test` may be None.
+        make_model: gives a model and its tokenizer instead, in the strategy's scope.
+    """
+    import keras
+
+    from tfnlp.checkpoints import load_model
+    from tfnlp.text import load_tokenizer
+    from tfnlp.training import RunFolder, finetune, make_strategy, set_precision
+    from tfnlp.training.adversarial import AdversarialRegularizer
+
+    run = RunFolder(FLAGS.output_dir, decisive_flags())
+    keras.utils.set_random_seed(FLAGS.seed)
+    set_precision(FLAGS.precision)
+    with make_strategy(FLAGS.strategy).scope():
+        if make_model is None:
+            tokenizer = load_tokenizer(FLAGS.model_dir)
+            model = load_model(FLAGS.model_dir, task.head, task.num_classes)
+        else:
+            model, tokenizer = make_model()
+        check_fit(model, tokenizer)
+        regularizer = None
+        if FLAGS.adversarial_weight:
+            regularizer = AdversarialRegularizer(
+                model,
+                task.outputs,
+                FLAGS.adversarial_weight,
+                FLAGS.adversarial_step,
+                seed=FLAGS.seed,
+            )
+        return finetune(
+            task,
+            model,
+            tokenizer,
+            train,
+            dev,
+            training_config(),
+            run,
+            FLAGS.max_length,
+            test,
+            regularizer,
+        )
+
+
 def check_fit(model, tokenizer):
     """Raises an InputError unless vocabulary and --max_length fit the model."""
     from tfnlp.models import check_vocabulary
 
     check_vocabulary(tokenizer, model)
-    positions = model.get_layer("embeddings").max_length
-    if FLAGS.max_length > positions:
+    positions = model.text_config.max_length
+    if positions is not None and FLAGS.max_length > positions:
         raise InputError(
             f"--max_length={FLAGS.max_length} is above the model's {positions} positions."
         )

@@ -47,7 +47,7 @@ def main():
     from distill.student import initialize_student, student_config
     from distill.teacher_outputs import compute_teacher_outputs
     from tfnlp.checkpoints import load_model, read_config, read_labels, save_model
-    from tfnlp.models import bert_classifier
+    from tfnlp.models import build_model
     from tfnlp.text import WordPieceTokenizer
     from tfnlp.training import RunFolder, fit, make_strategy, set_precision
     from tfnlp.training.report import report_classifier
@@ -81,7 +81,7 @@ def main():
         }
         teacher = load_model(FLAGS.teacher_dir, "classifier", **outputs)
         common.check_fit(teacher, tokenizer)
-        student = bert_classifier(small, len(labels), **outputs)
+        student = build_model(small, "classifier", len(labels), **outputs)
         if FLAGS.initialize:
             initialize_student(student, teacher, layer_map)
         batches = common.batches_of(tokenizer, train, shuffle=True)

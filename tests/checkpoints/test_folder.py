@@ -6,12 +6,12 @@ import safetensors.numpy
 
 from tfnlp.checkpoints import load_model, read_labels, save_model
 from tfnlp.errors import InputError
-from tfnlp.models import bert, bert_classifier
+from tfnlp.models import build_model
 
 
 @pytest.fixture
 def saved(tmp_path, tiny_config, tokenizer):
-    model = bert_classifier(tiny_config, 2)
+    model = build_model(tiny_config, "classifier", 2)
     save_model(model, tmp_path, ["bad", "good"], tokenizer)
     return tmp_path
 
@@ -82,9 +82,9 @@ def test_a_new_head_starts_fresh_where_the_number_of_classes_differs(saved):
 
 
 def test_encoder_alone_is_saved_without_prefix(tmp_path, tiny_config):
-    save_model(bert(tiny_config), tmp_path)
+    save_model(build_model(tiny_config), tmp_path)
     assert "embeddings.word_embeddings.weight" in tensors_of(tmp_path)
-    with pytest.raises(InputError, match="has no classification head"):
+    with pytest.raises(InputError, match="has no classifier head"):
         load_model(tmp_path, "classifier")
 
 

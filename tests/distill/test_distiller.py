@@ -9,9 +9,9 @@ from distill.losses import make_losses
 from distill.student import initialize_student, student_config
 from distill.teacher_outputs import compute_teacher_outputs
 from tfnlp.errors import InputError
-from tfnlp.models import bert_classifier
+from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
-from tfnlp.text.wordpiece import Encoding
+from tfnlp.text.tokenizer import Encoding
 
 
 def make_batches(vocabulary, targets=None, shuffle=False):
@@ -27,11 +27,11 @@ def make_batches(vocabulary, targets=None, shuffle=False):
 @pytest.fixture
 def pair(tiny_config):
     outputs = {"hidden_states": True, "attention_scores": True}
-    teacher = bert_classifier(tiny_config, 2, **outputs)
+    teacher = build_model(tiny_config, "classifier", 2, **outputs)
     small = dataclasses.replace(
         tiny_config, num_layers=2, hidden_dim=16, dropout=0.0, attention_dropout=0.0
     )
-    return teacher, bert_classifier(small, 2, **outputs)
+    return teacher, build_model(small, "classifier", 2, **outputs)
 
 
 def losses():
@@ -101,8 +101,8 @@ def test_evaluation_and_prediction_are_the_students_own(pair, tiny_config):
 
 
 def test_student_starts_from_the_chosen_layers(tiny_config):
-    teacher = bert_classifier(tiny_config, 2)
-    student = bert_classifier(student_config(tiny_config, 2), 2)
+    teacher = build_model(tiny_config, "classifier", 2)
+    student = build_model(student_config(tiny_config, 2), "classifier", 2)
     copied, left = initialize_student(student, teacher, [0, 2])
     assert left == 0
     assert copied == len(student.weights)
@@ -117,7 +117,10 @@ def test_narrower_student_keeps_ratios_and_its_own_weights(tiny_config):
     narrow = student_config(tiny_config, 2, hidden_dim=16)
     assert (narrow.num_heads, narrow.intermediate_dim) == (2, 32)
     assert student_config(tiny_config, 2, hidden_dim=20).num_heads == 4
-    teacher, student = bert_classifier(tiny_config, 2), bert_classifier(narrow, 2)
+    teacher, student = (
+        build_model(tiny_config, "classifier", 2),
+        build_model(narrow, "classifier", 2),
+    )
     before = student.get_layer("encoder_0").get_weights()
     copied, left = initialize_student(student, teacher, [0, 2])
     assert left == len(student.weights) - copied

@@ -11,7 +11,7 @@ from distill.metadata import METADATA_NAME
 from distill.runtime import TextClassifier
 from distill.tflite import export_tflite, mediapipe_differences
 from tfnlp.errors import InputError
-from tfnlp.models import bert_classifier
+from tfnlp.models import build_model
 from tfnlp.text import LengthBatches, WordPieceTokenizer
 
 LABELS = ["bad", "good", "싫다"]
@@ -20,7 +20,7 @@ TEXTS = ["a fine film", "", "정말 좋다 !", "unbelievable 🙂 zzz", "x " * 3
 
 @pytest.fixture
 def model(tiny_config):
-    return bert_classifier(tiny_config, 3)
+    return build_model(tiny_config, "classifier", 3)
 
 
 def expected_probabilities(model, tokenizer, texts, max_length):
@@ -104,9 +104,8 @@ def test_the_same_model_gives_the_same_file(model, tokenizer, tmp_path):
 def test_int8_is_about_a_quarter_of_float32(model, tokenizer, tmp_path, tiny_config):
     import dataclasses
 
-    wide = bert_classifier(
-        dataclasses.replace(tiny_config, hidden_dim=128, intermediate_dim=512), 3
-    )
+    config = dataclasses.replace(tiny_config, hidden_dim=128, intermediate_dim=512)
+    wide = build_model(config, "classifier", 3)
     sizes = {}
     for quantization in ("float32", "float16", "int8"):
         export_tflite(wide, tmp_path / "m", tokenizer, LABELS, quantization)

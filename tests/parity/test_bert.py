@@ -91,14 +91,14 @@ def test_gradients(masked, tmp_path, random_inputs):
             strict=True,
         )
     )
-    from tfnlp.checkpoints.bert_map import weight_map
-    from tfnlp.models.bert import config_of
+    from tfnlp.checkpoints.bert_map import BERT
 
     expected = dict(theirs.named_parameters())
     checked = 0
     largest = max(float(p.grad.abs().max()) for p in expected.values())
-    for path, name, transpose in weight_map(config_of(ours), classifier=True):
-        name = name if name.startswith("classifier") else f"bert.{name}"
+    for weight in BERT.weights(ours.text_config, "classifier"):
+        path, transpose = weight.path, weight.transpose
+        name = weight.name if weight.head else f"bert.{weight.name}"
         gradient = expected[name].grad.numpy()
         gradient = gradient.T if transpose else gradient
         ours_gradient = tf.convert_to_tensor(found[path]).numpy()
@@ -112,9 +112,9 @@ def test_gradients(masked, tmp_path, random_inputs):
 def test_saved_model_loads_in_transformers_with_the_same_logits(
     tmp_path, tiny_config, tokenizer, random_inputs
 ):
-    from tfnlp.models import bert_classifier
+    from tfnlp.models import build_model
 
-    model = bert_classifier(tiny_config, 3)
+    model = build_model(tiny_config, "classifier", 3)
     save_model(model, tmp_path, ["x", "y", "z"], tokenizer)
     theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
     inputs = random_inputs(4, 11, tiny_config.vocabulary_size)
@@ -160,9 +160,9 @@ def test_mixed_precision(policy, tmp_path, random_inputs):
 
 
 def test_keras_file_keeps_the_model(tmp_path, tiny_config, random_inputs):
-    from tfnlp.models import bert_classifier
+    from tfnlp.models import build_model
 
-    model = bert_classifier(tiny_config, 2, attention_scores=True)
+    model = build_model(tiny_config, "classifier", 2, attention_scores=True)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     inputs = random_inputs(2, 6, tiny_config.vocabulary_size)

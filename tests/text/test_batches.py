@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tfnlp.text import LengthBatches, WordPieceTokenizer, read_examples
-from tfnlp.text.wordpiece import Encoding
+from tfnlp.text.tokenizer import Encoding
 
 
 def encodings(lengths):

@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.errors import InputError
-from tfnlp.models import bert_classifier
+from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
-from tfnlp.text.wordpiece import Encoding
+from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
 
 CONFIG = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-3, checkpoint_steps=2)
@@ -33,7 +33,7 @@ def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
     """Trains a fresh model in `folder`, or goes on; killed after so many batches if asked."""
     keras.utils.set_random_seed(0)
     batches = make_batches(tiny_config.vocabulary_size)
-    model = bert_classifier(tiny_config, 2)
+    model = build_model(tiny_config, "classifier", 2)
     trained = compile_classifier(model, config.optimizer(model, len(batches)))
     run = RunFolder(folder, {"seed": 0})
     dev_batches = make_batches(tiny_config.vocabulary_size, False) if dev else None
@@ -179,7 +179,7 @@ from test_fit import make_batches
 from distill.distiller import Distiller
 from distill.losses import make_losses
 from tfnlp.checkpoints import save_model
-from tfnlp.models import BertConfig, bert_classifier
+from tfnlp.models import BertConfig, build_model
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
 config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-3)
 tiny = BertConfig(vocabulary_size=25, num_layers=2, num_heads=2, hidden_dim=16,
@@ -190,7 +190,7 @@ for name in ("one_device", "mirrored"):
     batches = make_batches(25, count=24)
     strategy = make_strategy(name)
     with strategy.scope():
-        model = bert_classifier(tiny, 2)
+        model = build_model(tiny, "classifier", 2)
         trained = compile_classifier(model, config.optimizer(model, len(batches)))
     run = RunFolder({folder!r} + "/" + name, dict())
     fit(trained, batches, config, run, lambda: save_model(model, run.best), batches)
@@ -198,7 +198,7 @@ for name in ("one_device", "mirrored"):
 # 25: of the last batch one replica gets one example, the other none.
 batches = make_batches(25, count=25)
 with strategy.scope():
-    student, teacher = (bert_classifier(tiny, 2, hidden_states=True) for _ in range(2))
+    student, teacher = (build_model(tiny, "classifier", 2, hidden_states=True) for _ in range(2))
     distiller = Distiller(student, make_losses([0, 1], 16, 16, hidden_state_weight=0.1), teacher)
     distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
 run = RunFolder({folder!r} + "/distilled", dict())

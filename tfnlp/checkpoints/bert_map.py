@@ -1,111 +1,111 @@
-"""BERT between tfnlp and Hugging Face: config fields and weight names."""
+"""BERT and RoBERTa between tfnlp and Hugging Face."""
 
-from tfnlp.errors import InputError
-from tfnlp.models.bert import BertConfig
+from tfnlp.checkpoints.family import (
+    COMMON_FIELDS,
+    Family,
+    Weight,
+    architectures,
+    dense,
+    norm,
+    token_heads,
+)
+from tfnlp.models.bert import BertConfig, RobertaConfig
 
-PREFIX = "bert."
-
-# Their config field: ours.
-FIELDS = {
-    "vocab_size": "vocabulary_size",
-    "num_hidden_layers": "num_layers",
-    "num_attention_heads": "num_heads",
-    "hidden_size": "hidden_dim",
-    "intermediate_size": "intermediate_dim",
-    "hidden_act": "activation",
-    "hidden_dropout_prob": "dropout",
-    "attention_probs_dropout_prob": "attention_dropout",
-    "max_position_embeddings": "max_length",
-    "type_vocab_size": "num_segments",
-    "layer_norm_eps": "layer_norm_epsilon",
-    "initializer_range": "initializer_range",
-    "pad_token_id": "pad_token_id",
-}
-# Their activation: ours.
-ACTIVATIONS = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-}
-# Fields that would change what the model computes, with the one value that is supported.
 FIXED = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+SELF_ATTENTION = {part: f"attention.self.{part}" for part in ("query", "key", "value")}
 
 
-def config_from_hugging_face(fields, path):
-    """A `BertConfig` from the fields of a config.json.
-
-    Raises:
-        InputError: for an unknown activation and for fields that ask for another model.
-    """
-    for name, value in FIXED.items():
-        if fields.get(name, value) not in (value, None):
-            raise InputError(
-                f"{path}: {name}={fields[name]!r} is not supported; only {value!r} is."
-            )
-    ours = {FIELDS[name]: value for name, value in fields.items() if name in FIELDS}
-    ours = {name: value for name, value in ours.items() if value is not None}
-    activation = ours.get("activation", "gelu")
-    if activation not in ACTIVATIONS:
-        raise InputError(f"{path}: hidden_act={activation!r} is not one of {sorted(ACTIVATIONS)}.")
-    ours["activation"] = ACTIVATIONS[activation]
-    try:
-        return BertConfig(**ours)
-    except (TypeError, ValueError) as e:
-        raise InputError(f"{path}: {e}") from None
-
-
-def config_to_hugging_face(config):
-    """The fields of a config.json from a `BertConfig`."""
-    theirs = {name: getattr(config, ours) for name, ours in FIELDS.items()}
-    names = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
-    theirs["hidden_act"] = names[config.activation]
-    return {"model_type": "bert", "position_embedding_type": "absolute"} | theirs
-
-
-def weight_map(config, classifier):
-    """Yields (path of our variable, their name less the prefix, whether to transpose).
-
-    Their dense weights are (out, in) where a Keras kernel is (in, out).
-    """
-    yield "embeddings/token_table", "embeddings.word_embeddings.weight", False
-    yield "embeddings/position_table", "embeddings.position_embeddings.weight", False
+def embeddings(config):
+    """The tables of BERT's kin, and their layer norm."""
+    yield Weight("embeddings/token_table", "embeddings.word_embeddings.weight")
+    yield Weight("embeddings/position_table", "embeddings.position_embeddings.weight")
     if config.num_segments:
-        yield "embeddings/segment_table", "embeddings.token_type_embeddings.weight", False
-    yield from _norm("embeddings/norm", "embeddings.LayerNorm")
+        yield Weight("embeddings/segment_table", "embeddings.token_type_embeddings.weight")
+    yield from norm("embeddings/norm", "embeddings.LayerNorm")
+
+
+def layer_rest(ours, theirs):
+    """What follows the attention in a layer of BERT and its kin."""
+    yield from dense(f"{ours}/attention/output", f"{theirs}.attention.output.dense")
+    yield from norm(f"{ours}/attention_norm", f"{theirs}.attention.output.LayerNorm")
+    yield from dense(f"{ours}/feed_forward/intermediate", f"{theirs}.intermediate.dense")
+    yield from dense(f"{ours}/feed_forward/output", f"{theirs}.output.dense")
+    yield from norm(f"{ours}/feed_forward_norm", f"{theirs}.output.LayerNorm")
+
+
+def layers(config):
+    """Every layer of BERT and its kin."""
     for i in range(config.num_layers):
         ours, theirs = f"encoder_{i}", f"encoder.layer.{i}"
-        for part in ("query", "key", "value"):
-            yield from _dense(f"{ours}/attention/{part}", f"{theirs}.attention.self.{part}")
-        yield from _dense(f"{ours}/attention/output", f"{theirs}.attention.output.dense")
-        yield from _norm(f"{ours}/attention_norm", f"{theirs}.attention.output.LayerNorm")
-        yield from _dense(f"{ours}/feed_forward/intermediate", f"{theirs}.intermediate.dense")
-        yield from _dense(f"{ours}/feed_forward/output", f"{theirs}.output.dense")
-        yield from _norm(f"{ours}/feed_forward_norm", f"{theirs}.output.LayerNorm")
-    yield from _dense("pooler", "pooler.dense")
-    if classifier:
-        yield from _dense("classifier", "classifier")
+        for part, name in SELF_ATTENTION.items():
+            yield from dense(f"{ours}/attention/{part}", f"{theirs}.{name}")
+        yield from layer_rest(ours, theirs)
 
 
-def may_be_missing(name):
-    """Weights that a checkpoint without that head lacks; they keep their fresh values."""
-    return name.startswith(("pooler.", "classifier."))
+def bert_lm_head():
+    """BERT's masked-token head, tied to the token table."""
+    yield from dense("lm_transform", "cls.predictions.transform.dense", head=True)
+    yield from norm("lm_norm", "cls.predictions.transform.LayerNorm", head=True)
+    yield Weight("lm_bias/bias", "cls.predictions.bias", head=True)
 
 
-def may_be_left_over(name):
-    """Weights of other heads, and buffers of old versions."""
-    return name.startswith(("cls.", "classifier.", "qa_outputs.")) or name.endswith(
-        ".position_ids"
-    )
+def bert_weights(config, head):
+    yield from embeddings(config)
+    yield from layers(config)
+    if head in (None, "classifier", "chooser"):
+        yield from dense("pooler", "pooler.dense")
+    if head in ("classifier", "chooser"):
+        yield from dense("classifier", "classifier", head=True)
+    yield from token_heads(head)
+    if head == "masked_lm":
+        yield from bert_lm_head()
 
 
-def _dense(ours, theirs):
-    yield f"{ours}/kernel", f"{theirs}.weight", True
-    yield f"{ours}/bias", f"{theirs}.bias", False
+def roberta_weights(config, head):
+    yield from embeddings(config)
+    yield from layers(config)
+    if head in (None, "chooser"):
+        yield from dense("pooler", "pooler.dense")
+    if head == "classifier":
+        yield from dense("pooler", "classifier.dense", head=True)
+        yield from dense("classifier", "classifier.out_proj", head=True)
+    if head == "chooser":
+        yield from dense("classifier", "classifier", head=True)
+    yield from token_heads(head)
+    if head == "masked_lm":
+        yield from dense("lm_transform", "lm_head.dense", head=True)
+        yield from norm("lm_norm", "lm_head.layer_norm", head=True)
+        yield Weight("lm_bias/bias", "lm_head.bias", head=True)
 
 
-def _norm(ours, theirs):
-    yield f"{ours}/gamma", f"{theirs}.weight", False
-    yield f"{ours}/beta", f"{theirs}.bias", False
+def _count_positions(ours, fields):
+    """The rows before the first position's are in their number of positions, not in ours."""
+    offset = ours.get("pad_token_id", 1) + 1
+    return ours | {"max_length": ours["max_length"] - offset}
+
+
+def _count_rows(theirs, config):
+    return theirs | {"max_position_embeddings": config.max_length + config.pad_token_id + 1}
+
+
+BERT = Family(
+    model_type="bert",
+    config=BertConfig,
+    prefix="bert.",
+    fields=COMMON_FIELDS | {"classifier_dropout": "classifier_dropout"},
+    weights=bert_weights,
+    architectures=architectures("Bert"),
+    fixed=FIXED,
+)
+ROBERTA = Family(
+    model_type="roberta",
+    config=RobertaConfig,
+    prefix="roberta.",
+    fields=COMMON_FIELDS | {"classifier_dropout": "classifier_dropout"},
+    weights=roberta_weights,
+    architectures=architectures("Roberta"),
+    fixed=FIXED,
+    defaults={"layer_norm_eps": 1e-12, "type_vocab_size": 2, "max_position_embeddings": 512},
+    decode=_count_positions,
+    encode=_count_rows,
+)

@@ -1,17 +1,62 @@
 """Models from and to Hugging Face checkpoint folders."""
 
+import collections
 import pathlib
 
 import numpy as np
 from absl import logging
 
-from tfnlp.checkpoints import bert_map
+from tfnlp.checkpoints import (
+    albert_map,
+    bert_map,
+    deberta_map,
+    distilbert_map,
+    electra_map,
+    gpt_map,
+    xlnet_map,
+)
+from tfnlp.checkpoints.family import read_fields, write_fields
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, write_tensors
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
-from tfnlp.models.bert import bert, bert_classifier, config_of
+from tfnlp.models import build_model, config_of
+from tfnlp.progress import progress_bar
 
-HEADS = (None, "classifier")
+FAMILIES = (
+    bert_map.BERT,
+    bert_map.ROBERTA,
+    distilbert_map.DISTILBERT,
+    albert_map.ALBERT,
+    electra_map.ELECTRA,
+    deberta_map.DEBERTA,
+    deberta_map.DEBERTA_V2,
+    xlnet_map.XLNET,
+    gpt_map.GPT,
+    gpt_map.GPT2,
+)
+# Layers that a checkpoint without that head lacks; they start from fresh weights.
+HEAD_LAYERS = {
+    *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_bias"),
+    *("discriminator_transform", "discriminator"),
+}
+# Weights of other heads.
+OTHER_HEADS = (
+    *("cls.", "classifier.", "qa_outputs.", "pooler.", "lm_head.", "lm_loss.", "score."),
+    *("pre_classifier.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector."),
+    *("predictions.", "sop_classifier.", "generator_predictions.", "generator_lm_head."),
+    *("discriminator_predictions.", "sequence_summary.", "logits_proj.", "lm_predictions."),
+    *("mask_predictions.", "multiple_choice_head.", "start_logits.", "end_logits."),
+    *("answer_class.",),
+)
+# Buffers of old versions.
+BUFFERS = (".position_ids", ".attn.bias", ".attn.masked_bias")
+# From so many bytes of weights on, progress is shown.
+LARGE = 500_000_000
+
+
+def family_of(config):
+    """The `Family` of a config."""
+    return next(family for family in FAMILIES if family.config is type(config))
 
 
 def read_config(folder):
@@ -22,10 +67,16 @@ def read_config(folder):
     """
     path = pathlib.Path(folder) / "config.json"
     fields = read_json(path)
-    family = fields.get("model_type")
-    if family != "bert":
-        raise InputError(f"{path}: model_type={family!r} is not a supported family; 'bert' is.")
-    return bert_map.config_from_hugging_face(fields, path)
+    kinds = {family.model_type: family for family in FAMILIES}
+    if fields.get("model_type") not in kinds:
+        raise InputError(
+            f"{path}: model_type={fields.get('model_type')!r} is not a supported family; use one "
+            f"of {', '.join(kinds)}."
+        )
+    config, unknown = read_fields(kinds[fields["model_type"]], fields, path)
+    if unknown:
+        logging.warning("%s: not known, so without effect: %s.", path, ", ".join(unknown))
+    return config
 
 
 def read_labels(folder):
@@ -43,47 +94,44 @@ def load_model(
 
     Args:
         folder: holds config.json and model.safetensors (or its index and shards).
-        head: None for the encoder alone, "classifier" for a classification head.
-        num_classes: of a new classification head; as many as the folder's where None.
+        head: None for the encoder alone, or one of `tfnlp.models.HEADS`. Where the folder has
+            no such head, it starts from fresh weights.
+        num_classes: of a new head; as many as the folder's where None.
         hidden_states: also output every layer's hidden states.
         attention_scores: also output every layer's scores before the softmax.
         dtype: a Keras dtype policy; the global one where None.
 
     Returns:
-        A `keras.Model`, see `tfnlp.models.bert`. Its tokenizer is
-        `tfnlp.text.WordPieceTokenizer.from_folder(folder)`.
+        A `TextModel`, see `tfnlp.models.build_model`. Its tokenizer is
+        `tfnlp.text.load_tokenizer(folder)`.
 
     Raises:
         InputError: if a file is missing or broken, or a weight missing, left over or of
             another shape than config.json says.
     """
-    if head not in HEADS:
-        raise ValueError(f"head={head!r} is unknown; use one of {HEADS}.")
     config = read_config(folder)
+    family = family_of(config)
     reader = TensorReader(folder)
-    extras = {
-        "hidden_states": hidden_states,
-        "attention_scores": attention_scores,
-        "dtype": dtype,
-    }
-    if head == "classifier":
-        stored = "classifier.weight" in reader.names()
-        num_classes = num_classes or _stored_classes(folder, reader, stored)
-        model = bert_classifier(config, num_classes, **extras)
-        if stored and reader.shape("classifier.weight")[0] != num_classes:
-            # Another task's head: start a fresh one, as a new task needs.
-            logging.warning(
-                "%s has a head of %d classes; a new one of %d starts from random weights.",
-                folder,
-                reader.shape("classifier.weight")[0],
-                num_classes,
+    stored = _stored_classes(folder, family, head, reader)
+    if head in ("classifier", "tagger") and not (num_classes or stored):
+        labels = read_labels(folder)
+        if labels is None:
+            raise InputError(
+                f"{reader.description} has no {head} head; say num_classes to start a new one."
             )
-            _assign(model, config, reader, classifier=False)
-        else:
-            _assign(model, config, reader, classifier=True)
-    else:
-        model = bert(config, **extras)
-        _assign(model, config, reader, classifier=False)
+        num_classes = len(labels)
+    num_classes = num_classes or stored
+    model = build_model(config, head, num_classes, hidden_states, attention_scores, dtype)
+    if stored and stored != num_classes:
+        # Another task's head: start a fresh one, as a new task needs.
+        logging.warning(
+            "%s has a head of %d classes; a new one of %d starts from random weights.",
+            folder,
+            stored,
+            num_classes,
+        )
+    has_head = _has_head(folder, family, head)
+    _assign(model, family, reader, has_head and stored in (None, num_classes))
     return model
 
 
@@ -91,83 +139,129 @@ def save_model(model, folder, labels=None, tokenizer=None):
     """Writes a model as a Hugging Face folder that `transformers` loads.
 
     Args:
-        model: from `tfnlp.models` or `load_model`.
+        model: from `tfnlp.models.build_model` or `load_model`.
         folder: created if need be; config.json and model.safetensors in it are replaced,
             each only once it is written whole.
         labels: class names in order of their ids; LABEL_0, LABEL_1, ... where None.
         tokenizer: also written where given.
 
     Raises:
-        InputError: if a file cannot be written.
+        InputError: if a file cannot be written, or `transformers` has no such model.
     """
     folder = pathlib.Path(folder)
     config = config_of(model)
-    classifier = "logits" in model.output
-    variables = {v.path: v for v in model.weights}
-    tensors = {}
-    for path, name, transpose in bert_map.weight_map(config, classifier):
-        value = np.asarray(variables[path])
-        if not name.startswith("classifier."):
-            name = bert_map.PREFIX * classifier + name
-        tensors[name] = np.ascontiguousarray(value.T if transpose else value)
-    fields = bert_map.config_to_hugging_face(config)
-    fields["architectures"] = ["BertForSequenceClassification" if classifier else "BertModel"]
-    if classifier:
+    family = family_of(config)
+    if model.head not in family.architectures:
+        raise InputError(
+            f"`transformers` has no {family.model_type} with the head {model.head!r}, so it "
+            "cannot be saved as its folder; save the model as a .keras file."
+        )
+    fields = write_fields(family, config)
+    fields["architectures"] = [family.architectures[model.head]]
+    if model.head in ("classifier", "tagger"):
         classes = model.output["logits"].shape[-1]
         labels = labels or [f"LABEL_{i}" for i in range(classes)]
         if len(labels) != classes:
             raise ValueError(f"labels has {len(labels)} names, but the model {classes} classes.")
         fields["id2label"] = {str(i): str(label) for i, label in enumerate(labels)}
         fields["label2id"] = {str(label): i for i, label in enumerate(labels)}
-    write_tensors(folder / WEIGHTS, tensors)
+    write_tensors(folder / WEIGHTS, _tensors(model, family))
     write_json(folder / "config.json", fields)
     if tokenizer is not None:
         tokenizer.save(folder)
 
 
-def _stored_classes(folder, reader, stored):
-    if stored:
-        return reader.shape("classifier.weight")[0]
-    labels = read_labels(folder)
-    if labels is None:
-        raise InputError(
-            f"{reader.description} has no classification head; say num_classes to start a new one."
-        )
-    return len(labels)
+def _tensors(model, family):
+    """Their tensors by their names."""
+    variables = {v.path: v for v in model.weights}
+    parts = collections.defaultdict(list)
+    for weight in family.weights(model.text_config, model.head):
+        value = np.asarray(variables[weight.path])
+        value = value.T if weight.transpose else value
+        value = value.reshape(weight.shape) if weight.shape else value
+        prefix = family.prefix if model.head and not weight.head else ""
+        parts[prefix + weight.name].append(value)
+    return {
+        name: np.ascontiguousarray(np.concatenate(values, axis=-1) if values[1:] else values[0])
+        for name, values in parts.items()
+    }
 
 
-def _assign(model, config, reader, classifier):
+def _has_head(folder, family, head):
+    """Whether the folder says that its head is of this kind, or does not say."""
+    stored = read_json(pathlib.Path(folder) / "config.json").get("architectures") or [None]
+    others = {name for kind, name in family.architectures.items() if kind not in (None, head)}
+    return stored[0] not in others
+
+
+def _stored_classes(folder, family, head, reader):
+    """The classes of the folder's head, or None where it has no such head."""
+    if head not in ("classifier", "tagger") or not _has_head(folder, family, head):
+        return None
+    weights = family.weights(family.config(), head)
+    last = next(w.name for w in weights if w.path == "classifier/kernel")
+    return reader.shape(last)[0] if last in reader.names() else None
+
+
+def _assign(model, family, reader, with_head):
     """Copies every tensor into its variable, once all names and shapes are known to fit."""
     names = set(reader.names())
-    prefix = bert_map.PREFIX if any(n.startswith(bert_map.PREFIX) for n in names) else ""
+    prefix = family.prefix if any(n.startswith(family.prefix) for n in names) else ""
     variables = {v.path: v for v in model.weights}
-    plan, fresh = [], []
-    for path, name, transpose in bert_map.weight_map(config, classifier):
-        stored = _stored_name(name, prefix, names)
+    plan, fresh, used = [], [], set()
+    for weight in family.weights(model.text_config, model.head):
+        in_head = weight.path.partition("/")[0] in HEAD_LAYERS
+        stored = None
+        if with_head or not weight.head:
+            stored = _stored_name(weight.name, "" if weight.head else prefix, names)
         if stored is None:
-            if not bert_map.may_be_missing(name):
-                raise InputError(f"{reader.description} lacks the tensor {prefix}{name}.")
-            fresh.append(name)
+            if not in_head:
+                raise InputError(f"{reader.description} lacks the tensor {prefix}{weight.name}.")
+            fresh.append(weight.name)
             continue
-        due = tuple(variables[path].shape)[:: -1 if transpose else 1]
+        due = _stored_shape(weight, variables[weight.path].shape)
         if reader.shape(stored) != due:
             raise InputError(
                 f"{reader.description}: tensor {stored} has shape {reader.shape(stored)}, "
                 f"but config.json asks for {due}."
             )
-        plan.append((variables[path], stored, transpose))
-        names.discard(stored)
-    surplus = [n for n in names if not bert_map.may_be_left_over(n.removeprefix(prefix))]
+        plan.append((variables[weight.path], stored, weight))
+        used.add(stored)
+    surplus = [n for n in names - used if not _may_be_left_over(n, prefix)]
     if surplus:
         raise InputError(
-            f"{reader.description} has {len(surplus)} tensors that a BERT of its config.json "
-            f"has no place for, such as {min(surplus)}."
+            f"{reader.description} has {len(surplus)} tensors that a {family.model_type} of its "
+            f"config.json has no place for, such as {min(surplus)}."
         )
-    for variable, stored, transpose in plan:
-        value = reader.read(stored)
-        variable.assign(value.T if transpose else value)
+    if reader.size() > LARGE:
+        plan = progress_bar(plan, desc="Loading weights", unit="tensor")
+    for variable, stored, weight in plan:
+        variable.assign(_ours(reader.read(stored), weight, variable.shape))
     if fresh:
         logging.info("Not in %s, so random: %s.", reader.description, ", ".join(fresh))
+
+
+def _ours(value, weight, shape):
+    """Their tensor as one of our variables."""
+    if weight.part:
+        index, count = weight.part
+        value = np.split(value, count, axis=-1)[index]
+    if weight.transpose:
+        # A matrix, or one with its rows (XLNet's heads) or its columns (a convolution's) cut up.
+        return value.reshape(value.shape[0], -1).T if len(shape) == 2 else value.T
+    return value.reshape(shape)
+
+
+def _stored_shape(weight, shape):
+    if weight.shape:
+        return tuple(weight.shape)
+    shape = tuple(shape)[:: -1 if weight.transpose else 1]
+    return (*shape[:-1], shape[-1] * weight.part[1]) if weight.part else shape
+
+
+def _may_be_left_over(name, prefix):
+    rest = name.removeprefix(prefix)
+    return rest.startswith(OTHER_HEADS) or name.startswith(OTHER_HEADS) or name.endswith(BUFFERS)
 
 
 def _stored_name(name, prefix, names):

@@ -1,7 +1,10 @@
 """The tensors of a checkpoint folder: safetensors, whole or in shards."""
 
+import json
+import math
 import pathlib
 
+import numpy as np
 import safetensors
 import safetensors.numpy
 
@@ -11,6 +14,18 @@ from tfnlp.files import read_json, replaced_when_whole
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "model.ckpt.index")
+
+# What safetensors calls the types that weights come in.
+DTYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "U8": "u1",
+    "BOOL": "?",
+}
 
 
 def write_tensors(path, tensors, metadata=None):
@@ -36,6 +51,7 @@ class TensorReader:
         folder = pathlib.Path(folder)
         self._files = [self._open(path) for path in _weight_files(folder)]
         self._file_of = {name: file for file in self._files for name in file[1].keys()}  # noqa: SIM118
+        self._headers = {}
         self.description = str(folder / (WEIGHTS if len(self._files) == 1 else INDEX))
 
     def _open(self, path):
@@ -51,6 +67,10 @@ class TensorReader:
                 "pickle: copy it again, or save the model with safetensors."
             ) from None
 
+    def size(self):
+        """The bytes of all files together."""
+        return sum(path.stat().st_size for path, _ in self._files)
+
     def names(self):
         """Every tensor's name."""
         return list(self._file_of)
@@ -60,12 +80,32 @@ class TensorReader:
         return tuple(self._file_of[name][1].get_slice(name).get_shape())
 
     def read(self, name):
-        """One tensor as a NumPy array."""
-        path, file = self._file_of[name]
+        """One tensor as a NumPy array; bfloat16, which NumPy lacks, as float32."""
+        path, _ = self._file_of[name]
         try:
-            return file.get_tensor(name)
-        except (safetensors.SafetensorError, OSError) as e:
+            start, header = self._header(path)
+            entry = header[name]
+            # Read, not mapped: pages of a mapped file would stay in memory beside the model.
+            value = np.fromfile(
+                path,
+                DTYPES[entry["dtype"]],
+                math.prod(entry["shape"]),
+                offset=start + entry["data_offsets"][0],
+            ).reshape(entry["shape"])
+        except (ValueError, KeyError, OSError) as e:
             raise InputError(f"{path}: tensor {name} cannot be read ({e}).") from None
+        if entry["dtype"] == "BF16":
+            # A bfloat16 is the upper half of a float32.
+            value = (value.astype("uint32") << 16).view("float32")
+        return value
+
+    def _header(self, path):
+        """Where the data of a file start, and what it says of each tensor."""
+        if path not in self._headers:
+            with open(path, "rb") as file:
+                length = int.from_bytes(file.read(8), "little")
+                self._headers[path] = 8 + length, json.loads(file.read(length))
+        return self._headers[path]
 
 
 def _weight_files(folder):

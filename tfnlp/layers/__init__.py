@@ -1,5 +1,7 @@
 """Layers to build transformers from, written in `keras.ops` alone."""
 
+from tfnlp.layers.choices import MergeChoices, SplitChoices
+from tfnlp.layers.convolution_block import ConvolutionBlock
 from tfnlp.layers.disentangled_attention import (
     ATTENTION_TERMS,
     DisentangledAttention,
@@ -8,6 +10,7 @@ from tfnlp.layers.disentangled_attention import (
 from tfnlp.layers.encoder_block import EncoderBlock
 from tfnlp.layers.factorized_embedding import FactorizedEmbedding
 from tfnlp.layers.feed_forward import FeedForward
+from tfnlp.layers.last_state import LastState
 from tfnlp.layers.masks import (
     causal_mask,
     padding_mask,
@@ -17,6 +20,7 @@ from tfnlp.layers.masks import (
 )
 from tfnlp.layers.memory import update_memory
 from tfnlp.layers.multi_head_attention import MultiHeadAttention
+from tfnlp.layers.output_bias import OutputBias
 from tfnlp.layers.positions import (
     LearnedPositionEncoding,
     SinusoidalPositionEncoding,
@@ -30,15 +34,20 @@ from tfnlp.layers.score_attention import ScoreAttention
 from tfnlp.layers.shared_encoder import SharedEncoder
 from tfnlp.layers.text_embedding import TextEmbedding
 from tfnlp.layers.two_stream_attention import TwoStreamAttention
+from tfnlp.layers.two_stream_embedding import TwoStreamEmbedding
 
 __all__ = [
     "ATTENTION_TERMS",
+    "ConvolutionBlock",
     "DisentangledAttention",
     "EncoderBlock",
     "FactorizedEmbedding",
     "FeedForward",
+    "LastState",
     "LearnedPositionEncoding",
+    "MergeChoices",
     "MultiHeadAttention",
+    "OutputBias",
     "QuadraticPositionAttention",
     "RelativeAttention",
     "RelativeBiases",
@@ -46,8 +55,10 @@ __all__ = [
     "ScoreAttention",
     "SharedEncoder",
     "SinusoidalPositionEncoding",
+    "SplitChoices",
     "TextEmbedding",
     "TwoStreamAttention",
+    "TwoStreamEmbedding",
     "causal_mask",
     "log_buckets",
     "padding_mask",

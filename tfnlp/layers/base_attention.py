@@ -20,6 +20,7 @@ class BaseAttention(keras.layers.Layer):
         output_dim: width of the output; the width of the query where None.
         block_size: keys to attend to at a time, for long inputs; all where None.
         kernel_initializer: for the kernels.
+        output_initializer: for the output's kernel; `kernel_initializer` where None.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class BaseAttention(keras.layers.Layer):
         output_dim=None,
         block_size=None,
         kernel_initializer="glorot_uniform",
+        output_initializer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -56,20 +58,23 @@ class BaseAttention(keras.layers.Layer):
         self.output_dim = output_dim
         self.block_size = block_size
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.output_initializer = keras.initializers.get(output_initializer)
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
-    def _dense(self, units, name, use_bias=None):
+    def _dense(self, units, name, use_bias=None, initializer=None):
         # A fresh copy: one initializer instance would give every kernel the same values.
         return keras.layers.Dense(
             units,
             use_bias=self.use_bias if use_bias is None else use_bias,
-            kernel_initializer=self.kernel_initializer.clone(),
+            kernel_initializer=(initializer or self.kernel_initializer).clone(),
             dtype=self.dtype_policy,
             name=name,
         )
 
     def _build_output(self, query_shape):
-        self.output_dense = self._dense(self.output_dim or query_shape[-1], "output")
+        self.output_dense = self._dense(
+            self.output_dim or query_shape[-1], "output", initializer=self.output_initializer
+        )
         self.output_dense.build((*query_shape[:-1], self.num_heads * self.value_dim))
 
     def _check_scores(self, return_attention_scores):
@@ -139,6 +144,8 @@ class BaseAttention(keras.layers.Layer):
             "output_dim": self.output_dim,
             "block_size": self.block_size,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "output_initializer": self.output_initializer
+            and keras.initializers.serialize(self.output_initializer),
         }
 
 

@@ -3,6 +3,7 @@
 import keras
 
 from tfnlp.layers.feed_forward import FeedForward
+from tfnlp.layers.masks import combine_masks
 from tfnlp.layers.multi_head_attention import MultiHeadAttention
 
 
@@ -22,15 +23,23 @@ class EncoderBlock(keras.layers.Layer):
         norm_first: pre-norm where true.
         layer_norm_epsilon: added to the variance.
         kernel_initializer: for every kernel.
+        attention: the attention layer, such as a `DisentangledAttention`; multi-head attention
+            of `num_heads` where None.
+        feed_forward_dropout: applied between the two layers of the feed-forward network.
+        output_initializer: for the kernels that write to the residual stream, which GPT-2
+            starts smaller; `kernel_initializer` where None.
 
     Call arguments:
         inputs: (B, L, D).
         attention_mask: (B, T, S), (B, 1, S) or (T, S), true where T may see S.
         use_causal_mask: hide every position after the query's own.
         return_attention_scores: also return the scores before the softmax.
+        attention_arguments: a dict of further tensors that `attention` takes, such as
+            `memory`. With XLNet's `query_stream` among them the block has two streams.
 
     Returns:
-        (B, L, D), or a pair of it and the scores, (B, N, L, L).
+        (B, L, D), or a pair of it and the scores, (B, N, L, S). With two streams a pair of
+        outputs in place of one.
 
     Raises:
         ValueError: at build, if D is no multiple of `num_heads`.
@@ -46,6 +55,9 @@ class EncoderBlock(keras.layers.Layer):
         norm_first=False,
         layer_norm_epsilon=1e-12,
         kernel_initializer="glorot_uniform",
+        attention=None,
+        feed_forward_dropout=0.0,
+        output_initializer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -58,11 +70,15 @@ class EncoderBlock(keras.layers.Layer):
         self.norm_first = norm_first
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.attention = None
+        self.output_initializer = keras.initializers.get(output_initializer)
+        self.feed_forward_dropout = feed_forward_dropout
+        self.given_attention = self.attention = attention
         self.feed_forward = FeedForward(
             intermediate_dim,
             activation,
+            dropout=feed_forward_dropout,
             kernel_initializer=self.kernel_initializer.clone(),
+            output_initializer=self._output_initializer(),
             dtype=self.dtype_policy,
             name="feed_forward",
         )
@@ -71,31 +87,37 @@ class EncoderBlock(keras.layers.Layer):
         self.attention_dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.feed_forward_dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
+    def _output_initializer(self):
+        return self.output_initializer and self.output_initializer.clone()
+
     def _norm(self, name):
         return keras.layers.LayerNormalization(
             epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
         )
 
-    def build(self, input_shape):
-        hidden_dim = input_shape[-1]
-        if hidden_dim % self.num_heads:
-            raise ValueError(
-                f"num_heads={self.num_heads} does not divide the input width {hidden_dim}; "
-                "choose a number of heads that does."
-            )
+    def build(self, inputs_shape, attention_arguments_shape=None):
+        hidden_dim = inputs_shape[-1]
         if self.attention is None:
+            if hidden_dim % self.num_heads:
+                raise ValueError(
+                    f"num_heads={self.num_heads} does not divide the input width {hidden_dim}; "
+                    "choose a number of heads that does."
+                )
             self.attention = MultiHeadAttention(
                 self.num_heads,
                 hidden_dim // self.num_heads,
                 dropout=self.attention_dropout,
                 kernel_initializer=self.kernel_initializer.clone(),
+                output_initializer=self._output_initializer(),
                 dtype=self.dtype_policy,
                 name="attention",
             )
-        parts = (self.attention, self.feed_forward, self.attention_norm, self.feed_forward_norm)
-        for part in parts:
-            if not part.built:  # a part of another block is built already
-                part.build(input_shape)
+        if not self.attention.built:  # a part of another block is built already
+            shapes = attention_arguments_shape or {}
+            self.attention.build(inputs_shape, **{f"{k}_shape": v for k, v in shapes.items()})
+        for part in (self.feed_forward, self.attention_norm, self.feed_forward_norm):
+            if not part.built:
+                part.build(inputs_shape)
 
     def share(self, block, part):
         """Takes the "attention" or the "feed_forward" of another block, and its layer norm.
@@ -111,40 +133,59 @@ class EncoderBlock(keras.layers.Layer):
         attention_mask=None,
         use_causal_mask=False,
         return_attention_scores=False,
+        attention_arguments=None,
         training=None,
         mask=None,
         inputs_mask=None,
     ):
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
         mask = inputs_mask if mask is None else mask
-        x = self.attention_norm(inputs) if self.norm_first else inputs
+        if mask is not None:
+            attention_mask = combine_masks(inputs.shape, inputs.shape, attention_mask, None, mask)
+        arguments = dict(attention_arguments or {})
+        if use_causal_mask:
+            arguments["use_causal_mask"] = True
         attended, scores = self.attention(
-            x,
+            self.attention_norm(inputs) if self.norm_first else inputs,
             attention_mask=attention_mask,
-            use_causal_mask=use_causal_mask,
             return_attention_scores=True,
             training=training,
-            key_mask=mask,
+            **arguments,
         )
+        if "query_stream" in arguments:
+            streams = (inputs, arguments["query_stream"])
+            pairs = zip(streams, attended, strict=True)
+            y = tuple(self._residuals(x, output, training) for x, output in pairs)
+        else:
+            y = self._residuals(inputs, attended, training)
+        return (y, scores) if return_attention_scores else y
+
+    def _residuals(self, inputs, attended, training):
         x = inputs + self.attention_dropout_layer(attended, training=training)
         if self.norm_first:
             y = self.feed_forward(self.feed_forward_norm(x), training=training)
-            y = x + self.feed_forward_dropout_layer(y, training=training)
-        else:
-            x = self.attention_norm(x)
-            y = self.feed_forward(x, training=training)
-            y = self.feed_forward_norm(x + self.feed_forward_dropout_layer(y, training=training))
-        return (y, scores) if return_attention_scores else y
+            return x + self.feed_forward_dropout_layer(y, training=training)
+        x = self.attention_norm(x)
+        y = self.feed_forward(x, training=training)
+        return self.feed_forward_norm(x + self.feed_forward_dropout_layer(y, training=training))
 
-    def compute_output_spec(self, inputs, return_attention_scores=False, **kwargs):
-        output = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
-        if not return_attention_scores:
-            return output
+    def compute_output_spec(
+        self, inputs, return_attention_scores=False, attention_arguments=None, **kwargs
+    ):
+        arguments = attention_arguments or {}
         batch, length, _ = inputs.shape
+        source = length
+        if "memory" in arguments:
+            known = None not in (length, arguments["memory"].shape[1])
+            source = length + arguments["memory"].shape[1] if known else None
+        output = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
         scores = keras.KerasTensor(
-            (batch, self.num_heads, length, length), dtype=self.compute_dtype
+            (batch, self.num_heads, length, source), dtype=self.compute_dtype
         )
-        return output, scores
+        if "query_stream" in arguments:
+            query = keras.KerasTensor(arguments["query_stream"].shape, dtype=self.compute_dtype)
+            output, scores = (output, query), (scores, scores)
+        return (output, scores) if return_attention_scores else output
 
     def compute_mask(self, inputs, previous_mask=None, **kwargs):
         return previous_mask
@@ -159,4 +200,16 @@ class EncoderBlock(keras.layers.Layer):
             "norm_first": self.norm_first,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "attention": self.given_attention
+            and keras.saving.serialize_keras_object(self.given_attention),
+            "feed_forward_dropout": self.feed_forward_dropout,
+            "output_initializer": self.output_initializer
+            and keras.initializers.serialize(self.output_initializer),
         }
+
+    @classmethod
+    def from_config(cls, config):
+        attention = config["attention"] and keras.saving.deserialize_keras_object(
+            config["attention"]
+        )
+        return cls(**config | {"attention": attention})

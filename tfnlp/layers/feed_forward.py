@@ -14,6 +14,7 @@ class FeedForward(keras.layers.Layer):
         activation: name from `tfnlp.layers.activations`, or a callable; "gelu" is exact.
         dropout: share of inner activations dropped in training.
         kernel_initializer: for both kernels.
+        output_initializer: for the second; `kernel_initializer` where None.
 
     Call arguments:
         inputs: (B, L, D).
@@ -28,6 +29,7 @@ class FeedForward(keras.layers.Layer):
         activation="gelu",
         dropout=0.0,
         kernel_initializer="glorot_uniform",
+        output_initializer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -39,20 +41,23 @@ class FeedForward(keras.layers.Layer):
         self.activation = get_activation(activation)
         self.dropout = dropout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.intermediate = self._dense(intermediate_dim, "intermediate")
+        self.output_initializer = keras.initializers.get(output_initializer)
+        self.intermediate = self._dense(intermediate_dim, self.kernel_initializer, "intermediate")
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
-    def _dense(self, units, name):
+    def _dense(self, units, initializer, name):
         return keras.layers.Dense(
             units,
-            kernel_initializer=self.kernel_initializer.clone(),
+            kernel_initializer=initializer.clone(),
             dtype=self.dtype_policy,
             name=name,
         )
 
     def build(self, input_shape):
         self.intermediate.build(input_shape)
-        self.output_dense = self._dense(input_shape[-1], "output")
+        self.output_dense = self._dense(
+            input_shape[-1], self.output_initializer or self.kernel_initializer, "output"
+        )
         self.output_dense.build((*input_shape[:-1], self.intermediate_dim))
 
     def call(self, inputs, training=None):
@@ -71,6 +76,8 @@ class FeedForward(keras.layers.Layer):
             "activation": activation,
             "dropout": self.dropout,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "output_initializer": self.output_initializer
+            and keras.initializers.serialize(self.output_initializer),
         }
 
     @classmethod

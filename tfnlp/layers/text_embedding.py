@@ -6,39 +6,49 @@ from keras import ops
 
 @keras.saving.register_keras_serializable("tfnlp")
 class TextEmbedding(keras.layers.Layer):
-    """The input layer of BERT: `norm(token + position + segment)`.
+    """The input layer of BERT and its kin: `norm(token + position + segment)`.
 
-    Devlin et al. 2019, 'BERT', section 3 and figure 2.
+    Devlin et al. 2019, 'BERT', section 3 and figure 2. With `embedding_dim` the tables are
+    narrower and the sum is projected, as ALBERT (Lan et al. 2020, section 3.1) and ELECTRA
+    have it: norm, dropout, then the projection.
 
     Args:
         vocabulary_size: V, the number of tokens.
-        hidden_dim: D, the width of every embedding.
-        max_length: the number of learned positions, the longest input there can be.
+        hidden_dim: D, the width of the output.
+        max_length: the number of learned positions, the longest input there can be; None for
+            no position embedding.
         num_segments: the number of segments; 0 for no segment embedding.
         dropout: applied to the sum in training.
         layer_norm_epsilon: added to the variance.
-        embeddings_initializer: for the tables.
+        embeddings_initializer: for the tables, and the projection's kernel.
+        embedding_dim: E, the width of the tables; D, and no projection, where None or D.
+        position_offset: rows before the first position's, as RoBERTa has them.
+        use_norm: whether the sum is normalised.
 
     Call arguments:
-        token_ids: (B, L) integers below V.
+        token_ids: (B, L) integers below V; with `reverse` states (..., E).
         segment_ids: (B, L) integers below `num_segments`; all 0 where None.
+        reverse: multiply states with the token table, as a tied output does.
 
     Returns:
-        (B, L, D).
+        (B, L, D); with `reverse` (..., V).
 
     Raises:
-        ValueError: for a known length above `max_length`.
+        ValueError: for a known length above `max_length`, and states that are not E wide.
     """
 
     def __init__(
         self,
         vocabulary_size,
         hidden_dim,
-        max_length,
+        max_length=None,
         num_segments=2,
         dropout=0.0,
         layer_norm_epsilon=1e-12,
         embeddings_initializer="uniform",
+        embedding_dim=None,
+        position_offset=0,
+        use_norm=True,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -49,45 +59,82 @@ class TextEmbedding(keras.layers.Layer):
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
-        )
+        self.embedding_dim = embedding_dim or hidden_dim
+        self.position_offset = position_offset
+        self.use_norm = use_norm
+        self.norm = None
+        if use_norm:
+            self.norm = keras.layers.LayerNormalization(
+                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
+            )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.projection = None
+        if self.embedding_dim != hidden_dim:
+            self.projection = keras.layers.Dense(
+                hidden_dim,
+                kernel_initializer=self.embeddings_initializer.clone(),
+                dtype=self.dtype_policy,
+                name="projection",
+            )
 
     def build(self, token_ids_shape, segment_ids_shape=None):
         self.token_table = self._table("token_table", self.vocabulary_size)
-        self.position_table = self._table("position_table", self.max_length)
+        if self.max_length:
+            self.position_table = self._table(
+                "position_table", self.max_length + self.position_offset
+            )
         if self.num_segments:
             self.segment_table = self._table("segment_table", self.num_segments)
-        self.norm.build((*token_ids_shape, self.hidden_dim))
+        for part in (self.norm, self.projection):
+            if part is not None:
+                part.build((None, None, self.embedding_dim))
 
     def _table(self, name, rows):
         return self.add_weight(
             name=name,
-            shape=(rows, self.hidden_dim),
+            shape=(rows, self.embedding_dim),
             initializer=self.embeddings_initializer.clone(),
         )
 
-    def call(self, token_ids, segment_ids=None, training=None):
-        if token_ids.shape[1] is not None and token_ids.shape[1] > self.max_length:
+    def call(self, token_ids, segment_ids=None, reverse=False, training=None):
+        if reverse:
+            self._check_states(token_ids)
+            states = ops.cast(token_ids, self.compute_dtype)
+            return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
+        length = token_ids.shape[1]
+        if None not in (length, self.max_length) and length > self.max_length:
             raise ValueError(
-                f"token_ids has length {token_ids.shape[1]}, but there are only "
+                f"token_ids has length {length}, but there are only "
                 f"max_length={self.max_length} positions; cut the input."
             )
-        length = ops.shape(token_ids)[1]
-        x = ops.take(self.token_table, token_ids, axis=0)  # (B, L, D)
-        # A gather, not a slice: TFLite's quantisation reaches the tables of gathers alone.
-        x = x + ops.take(self.position_table, ops.arange(length), axis=0)[None]  # (1, L, D)
+        x = ops.take(self.token_table, token_ids, axis=0)  # (B, L, E)
+        if self.max_length:
+            positions = ops.arange(ops.shape(token_ids)[1]) + self.position_offset
+            # A gather, not a slice: TFLite's quantisation reaches the tables of gathers alone.
+            x = x + ops.take(self.position_table, positions, axis=0)[None]  # (1, L, E)
         if self.num_segments:
             if segment_ids is None:
                 x = x + self.segment_table[:1][None]
             else:
                 x = x + ops.take(self.segment_table, segment_ids, axis=0)
-        x = self.norm(ops.cast(x, self.compute_dtype))
-        return self.dropout_layer(x, training=training)
+        x = ops.cast(x, self.compute_dtype)
+        x = x if self.norm is None else self.norm(x)
+        x = self.dropout_layer(x, training=training)
+        return x if self.projection is None else self.projection(x)
 
-    def compute_output_spec(self, token_ids, segment_ids=None, **kwargs):
-        return keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
+    def _check_states(self, states):
+        if states.shape[-1] != self.embedding_dim:
+            raise ValueError(
+                f"token_ids has width {states.shape[-1]}, but reverse=True takes states of "
+                f"width {self.embedding_dim}."
+            )
+
+    def compute_output_spec(self, token_ids, segment_ids=None, reverse=False, **kwargs):
+        shape = (*token_ids.shape, self.hidden_dim)
+        if reverse:
+            self._check_states(token_ids)
+            shape = (*token_ids.shape[:-1], self.vocabulary_size)
+        return keras.KerasTensor(shape, dtype=self.compute_dtype)
 
     def get_config(self):
         return super().get_config() | {
@@ -98,4 +145,7 @@ class TextEmbedding(keras.layers.Layer):
             "dropout": self.dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "embedding_dim": self.embedding_dim,
+            "position_offset": self.position_offset,
+            "use_norm": self.use_norm,
         }

@@ -1,6 +1,35 @@
 """Functional models: a config in, a `keras.Model` from named inputs to a dict out."""
 
-from tfnlp.models.bert import BertConfig, bert, bert_classifier
-from tfnlp.models.vocabulary import check_vocabulary
+from tfnlp.models.albert import AlbertConfig
+from tfnlp.models.bert import BertConfig, RobertaConfig
+from tfnlp.models.build import build_model
+from tfnlp.models.config import Pooling, TextConfig
+from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
+from tfnlp.models.distilbert import DistilBertConfig
+from tfnlp.models.electra import ElectraConfig
+from tfnlp.models.gpt import Gpt2Config, GptConfig
+from tfnlp.models.heads import HEADS
+from tfnlp.models.sizes import SIZES
+from tfnlp.models.text_model import TextModel, check_vocabulary, config_of
+from tfnlp.models.xlnet import XLNetConfig
 
-__all__ = ["BertConfig", "bert", "bert_classifier", "check_vocabulary"]
+__all__ = [
+    "HEADS",
+    "SIZES",
+    "AlbertConfig",
+    "BertConfig",
+    "DebertaConfig",
+    "DebertaV2Config",
+    "DistilBertConfig",
+    "ElectraConfig",
+    "Gpt2Config",
+    "GptConfig",
+    "Pooling",
+    "RobertaConfig",
+    "TextConfig",
+    "TextModel",
+    "XLNetConfig",
+    "build_model",
+    "check_vocabulary",
+    "config_of",
+]

@@ -1,13 +1,23 @@
 """Text to token ids: tokenizers, readers of labelled files, batches by length."""
 
 from tfnlp.text.batches import LengthBatches
+from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
+from tfnlp.text.load import load_tokenizer
 from tfnlp.text.readers import Examples, read_examples
+from tfnlp.text.tokenizer import Encoding
+from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
 __all__ = [
+    "ByteLevelBpeTokenizer",
+    "Encoding",
     "Examples",
     "LengthBatches",
+    "UnigramTokenizer",
     "WordPieceTokenizer",
+    "load_tokenizer",
     "read_examples",
+    "train_byte_level_bpe",
+    "train_unigram",
     "train_wordpiece",
 ]

@@ -7,6 +7,8 @@ import numpy as np
 # Batches that are sorted by length together: enough for little padding, few enough that
 # every epoch mixes the examples anew.
 POOL = 50
+# The label of tokens that have none.
+IGNORED = -100
 
 
 class LengthBatches:
@@ -16,9 +18,10 @@ class LengthBatches:
     finds them again.
 
     Args:
-        encodings: a list of `tfnlp.text.wordpiece.Encoding`.
+        encodings: a list of `tfnlp.text.Encoding`, or of lists of as many each, to choose from.
         batch_size: B.
-        labels: one integer for each encoding, or None.
+        labels: for each encoding a number or as many numbers each; or one for each of its
+            tokens, padded with `IGNORED`; or None.
         targets: an object whose `batch(indices, length)` gives a dict of further arrays
             (cached teacher outputs) and whose `signature()` gives their specs; or None.
         shuffle: whether each epoch has its own order; else sorted by length.
@@ -39,8 +42,16 @@ class LengthBatches:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1.")
         self.encodings = encodings
-        self.lengths = np.array([len(e.token_ids) for e in encodings])
-        self.labels = None if labels is None else np.asarray(labels, "int32")
+        self.choices = bool(encodings) and isinstance(encodings[0], list | tuple)
+        groups = encodings if self.choices else ([e] for e in encodings)
+        self.lengths = np.array([max(len(e.token_ids) for e in group) for group in groups])
+        self.token_labels = None
+        if labels is not None and isinstance(labels[0], list):
+            self.token_labels, labels = labels, np.zeros(len(encodings), "int32")
+        self.labels = None if labels is None else np.asarray(labels)
+        if self.labels is not None:
+            floating = self.labels.dtype.kind == "f"
+            self.labels = self.labels.astype("float32" if floating else "int32")
         self.targets = targets
         self.batch_size = batch_size
         self.shuffle = shuffle
@@ -69,23 +80,34 @@ class LengthBatches:
         return [indices[i : i + self.batch_size] for i in range(0, len(indices), self.batch_size)]
 
     def batch(self, indices):
-        """The inputs of some encodings, (B, L) int32 each; with their targets if any."""
+        """The inputs of some encodings, (B, L) int32 each; with their targets if any.
+
+        To choose from, inputs are (B, choices, L).
+        """
         length = int(self.lengths[indices].max())
-        shape = (len(indices), length)
-        token_ids = np.full(shape, self.pad_token_id, "int32")
-        segment_ids = np.zeros(shape, "int32")
-        padding_mask = np.zeros(shape, "int32")
-        for row, i in enumerate(indices):
-            encoding = self.encodings[i]
-            end = self.lengths[i]
+        rows = [self.encodings[i] for i in indices]
+        shape = (len(rows), length)
+        if self.choices:
+            shape = (len(rows), len(rows[0]), length)
+            rows = [encoding for group in rows for encoding in group]
+        token_ids = np.full((len(rows), length), self.pad_token_id, "int32")
+        segment_ids = np.zeros((len(rows), length), "int32")
+        padding_mask = np.zeros((len(rows), length), "int32")
+        for row, encoding in enumerate(rows):
+            end = len(encoding.token_ids)
             token_ids[row, :end] = encoding.token_ids
             segment_ids[row, :end] = encoding.segment_ids
             padding_mask[row, :end] = 1
         inputs = {
-            "token_ids": token_ids,
-            "segment_ids": segment_ids,
-            "padding_mask": padding_mask,
+            "token_ids": token_ids.reshape(shape),
+            "segment_ids": segment_ids.reshape(shape),
+            "padding_mask": padding_mask.reshape(shape),
         }
+        if self.token_labels is not None:
+            labels = np.full(shape, IGNORED, "int32")
+            for row, i in enumerate(indices):
+                labels[row, : self.lengths[i]] = self.token_labels[i]
+            return inputs, labels
         if self.labels is None:
             return (inputs,)
         if self.targets is None:
@@ -106,9 +128,12 @@ class LengthBatches:
         """
         import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
 
-        ids = tf.TensorSpec((None, None), "int32")
+        ids = tf.TensorSpec((None, None, None) if self.choices else (None, None), "int32")
         signature = ({key: ids for key in ("token_ids", "segment_ids", "padding_mask")},)
-        labels = tf.TensorSpec((None,), "int32")
+        if self.token_labels is not None:
+            labels = tf.TensorSpec((None, None), "int32")
+        elif self.labels is not None:
+            labels = tf.TensorSpec((None, *self.labels.shape[1:]), self.labels.dtype.name)
         if self.labels is not None and self.targets is not None:
             signature += ({"labels": labels, **self.targets.signature()},)
         elif self.labels is not None:

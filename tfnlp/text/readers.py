@@ -56,18 +56,15 @@ def read_examples(
     """
     path = pathlib.Path(path)
     columns = [c for c in (text_column, pair_column, label_column) if c]
-    suffix = _suffix(path)
-    if suffix == ".txt":
-        return Examples([text for _, text in _lines(path)])
+    if _suffix(path) == ".txt":
+        return Examples([text for _, text in read_lines(path)])
     texts, pairs, labels = [], [], []
-    for line, row in _rows(path, suffix, columns):
+    for line, row in read_columns(path, columns):
         texts.append(row[text_column])
         if pair_column:
             pairs.append(row[pair_column])
         if label_column:
             labels.append((line, row[label_column]))
-    if not texts:
-        raise InputError(f"{path} holds no examples; it needs at least one line of data.")
     examples = Examples(texts, pairs if pair_column else None)
     if label_column:
         examples.label_names = list(label_names or _label_names(labels))
@@ -75,11 +72,43 @@ def read_examples(
     return examples
 
 
-def _suffix(path):
+def read_columns(path, columns):
+    """Some columns of a TSV, CSV or JSON Lines file: yields (line number, {column: value}).
+
+    Raises:
+        InputError: if the file is missing, without data, of an unknown format or not UTF-8, a
+            column is missing, or a line has the wrong number of columns.
+    """
+    path = pathlib.Path(path)
+    found = False
+    for found in _rows(path, _suffix(path), columns):
+        yield found
+    if not found:
+        raise InputError(f"{path} holds no examples; it needs at least one line of data.")
+
+
+def read_header(path):
+    """The names of a TSV or CSV file's columns, or the fields of a JSON Lines file's first."""
+    path = pathlib.Path(path)
+    suffix = _suffix(path)
+    _, line = next(read_lines(path))
+    if suffix == ".jsonl":
+        try:
+            return list(json.loads(line))
+        except (json.JSONDecodeError, TypeError):
+            raise InputError(f"{path}, line 1: not a JSON object.") from None
+    return line.split("\t") if suffix == ".tsv" else next(csv.reader([line]))
+
+
+def _check_file(path):
     if not path.exists():
         raise InputError(f"{path} does not exist; check the path.")
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a file in it.")
+
+
+def _suffix(path):
+    _check_file(path)
     suffix = pathlib.Path(path.name.removesuffix(".gz")).suffix
     if suffix not in FORMATS:
         raise InputError(
@@ -89,8 +118,14 @@ def _suffix(path):
     return suffix
 
 
-def _lines(path):
-    """Yields (number, text) of each line, the line end removed."""
+def read_lines(path):
+    """Yields (number, text) of each line, the line end removed.
+
+    Raises:
+        InputError: if the file is missing, empty, not UTF-8 or not a whole gzip file.
+    """
+    path = pathlib.Path(path)
+    _check_file(path)
     open_bytes = gzip.open if path.name.endswith(".gz") else open
     number = 0
     try:
@@ -117,7 +152,7 @@ def _rows(path, suffix, columns):
     if suffix == ".jsonl":
         yield from _json_rows(path, columns)
         return
-    lines = _lines(path)
+    lines = read_lines(path)
     if suffix == ".tsv":
         records = ((number, line.split("\t")) for number, line in lines if line)
     else:
@@ -154,7 +189,7 @@ def _csv_records(path, lines):
 
 
 def _json_rows(path, columns):
-    for number, line in _lines(path):
+    for number, line in read_lines(path):
         if not line.strip():
             continue
         try:

@@ -1,7 +1,6 @@
 """WordPiece tokenization as BERT has it."""
 
 import collections
-import dataclasses
 import pathlib
 
 import tokenizers
@@ -9,6 +8,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json, write_text
+from tfnlp.text.tokenizer import Tokenizer
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # BERT gives up on longer words; `transformers` has the same bound.
@@ -18,22 +18,7 @@ MAX_CHARS_PER_WORD = 100
 MAX_ALPHABET = 3000
 
 
-@dataclasses.dataclass(frozen=True)
-class Encoding:
-    """One text, or a pair, as ids.
-
-    Args:
-        token_ids: list of ids, `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`.
-        segment_ids: 0 up to the first `[SEP]`, 1 after it; as long as `token_ids`.
-        cut: whether tokens were dropped to keep to the length limit.
-    """
-
-    token_ids: list
-    segment_ids: list
-    cut: bool
-
-
-class WordPieceTokenizer:
+class WordPieceTokenizer(Tokenizer):
     """Text to WordPiece ids, equal to those of BERT's own tokenizer.
 
     Devlin et al. 2019, section 4 and the released `tokenization.py`: clean control
@@ -65,8 +50,7 @@ class WordPieceTokenizer:
         if len(ids) != len(self.vocabulary):
             twice = next(t for i, t in enumerate(self.vocabulary) if ids[t] != i)
             raise InputError(f"The vocabulary holds {twice!r} twice; every token needs one id.")
-        self.pad_token_id = ids["[PAD]"]
-        self._engine = _engine(ids, lowercase, strip_accents, split_cjk)
+        super().__init__(_engine(ids, lowercase, strip_accents, split_cjk), "[PAD]")
 
     @classmethod
     def from_folder(cls, folder):
@@ -129,38 +113,6 @@ class WordPieceTokenizer:
         engine.no_truncation()
         engine.add_special_tokens([t for t in SPECIAL_TOKENS if t in self.vocabulary])
         write_text(folder / "tokenizer.json", engine.to_str(pretty=True))
-
-    @property
-    def vocabulary_size(self):
-        """V, the number of tokens."""
-        return len(self.vocabulary)
-
-    def encode(self, texts, pairs=None, max_length=None):
-        """Texts, or pairs of texts, as ids.
-
-        Args:
-            texts: a list of strings; an empty one gives `[CLS] [SEP]`.
-            pairs: the second texts, one for each; or None.
-            max_length: the most ids an encoding may have, special tokens counted; the
-                longer text of a pair is cut first. No limit where None.
-
-        Returns:
-            A list of `Encoding`.
-        """
-        if max_length is None:
-            self._engine.no_truncation()
-        else:
-            self._engine.enable_truncation(max_length, strategy="longest_first")
-        inputs = list(texts) if pairs is None else list(zip(texts, pairs, strict=True))
-        return [
-            Encoding(e.ids, e.type_ids, cut=bool(e.overflowing))
-            for e in self._engine.encode_batch(inputs)
-        ]
-
-    def tokens(self, text):
-        """The pieces of one text, without special tokens."""
-        self._engine.no_truncation()
-        return self._engine.encode(text, add_special_tokens=False).tokens
 
 
 def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False, min_frequency=2):

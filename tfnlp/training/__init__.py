@@ -1,5 +1,6 @@
 """Training: strategies, schedules, run folders, and a `fit` that resumes exactly."""
 
+from tfnlp.training.finetune import FineTuner, encode_batches, finetune
 from tfnlp.training.fit import TrainingConfig, compile_classifier, fit
 from tfnlp.training.optimizer import WarmupLinearDecay, adamw
 from tfnlp.training.precision import set_precision
@@ -7,11 +8,14 @@ from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.strategy import make_strategy
 
 __all__ = [
+    "FineTuner",
     "RunFolder",
     "TrainingConfig",
     "WarmupLinearDecay",
     "adamw",
     "compile_classifier",
+    "encode_batches",
+    "finetune",
     "fit",
     "make_strategy",
     "set_precision",

@@ -63,7 +63,7 @@ def compile_classifier(model, optimizer):
     return trained
 
 
-def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"):
+def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy", evaluate=None):
     """Trains a compiled model, or goes on where a killed run of the same folder stopped.
 
     A resumed run ends with the weights that the unbroken one would have: the state holds
@@ -76,16 +76,17 @@ def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         save_best: called with no argument after each epoch that is the best so far.
-        dev: the `LengthBatches` to evaluate on after each epoch, or None.
-        monitor: the metric that the best epoch has the most of; without `dev`, each epoch
+        dev: the `LengthBatches` that Keras evaluates on after each epoch, or None.
+        monitor: the metric that the best epoch has the most of; without it, each epoch
             counts as the best.
+        evaluate: called with no argument after each epoch; gives a dict of further metrics.
 
     Raises:
         KeyboardInterrupt: on SIGINT or SIGTERM, after the step in hand, the state saved.
     """
     with model.distribute_strategy.scope():
         model.optimizer.build(model.trainable_variables)
-    recorder = _Recorder(batches, config, run, save_best, monitor)
+    recorder = _Recorder(batches, config, run, save_best, monitor, evaluate)
     recorder.set_model(model)
     recorder.restore()
     if recorder.finished():
@@ -120,13 +121,14 @@ class _Stopped(Exception):
 class _Recorder(keras.callbacks.Callback):
     """Keeps the run folder up to date, shows progress, and stops when it is time."""
 
-    def __init__(self, batches, config, run, save_best, monitor):
+    def __init__(self, batches, config, run, save_best, monitor, evaluate):
         super().__init__()
         self.batches = batches
         self.config = config
         self.run = run
         self.save_best = save_best
         self.monitor = monitor
+        self.evaluate = evaluate
         # `epoch` and `step` count what is done; `step` is within the epoch.
         self.progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "stopped": False}
         self.signal = None
@@ -185,6 +187,8 @@ class _Recorder(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         logs = {key: float(value) for key, value in logs.items()}
+        if self.evaluate is not None:
+            logs |= self.evaluate()
         self.progress |= {"epoch": epoch + 1, "step": 0}
         logs["learning_rate"] = float(self.model.optimizer.learning_rate)
         self.run.log({"epoch": epoch + 1, **logs})

@@ -6,24 +6,12 @@ from absl import logging
 from tfnlp.checkpoints import load_model
 from tfnlp.files import write_json
 from tfnlp.plots import plot_curves
+from tfnlp.training.predict import predict
 
 
 def predict_logits(model, batches):
     """The logits of every example, (examples, C), in the examples' own order."""
-    logits = None
-    forward = _forward(model)
-    for indices in batches.order():
-        found = np.asarray(forward(batches.batch(indices)[0]))
-        if logits is None:
-            logits = np.empty((len(batches.encodings), found.shape[1]), "float32")
-        logits[indices] = found
-    return logits
-
-
-def _forward(model):
-    import tensorflow as tf
-
-    return tf.function(lambda x: model(x, training=False)["logits"], reduce_retracing=True)
+    return np.stack(predict(model, batches)["logits"])
 
 
 def accuracy(model, batches):
@@ -52,13 +40,25 @@ def report_classifier(run, labels, dev, test=None, teacher=None):
         figures["teacher_parameters"] = teacher.count_params()
         figures["teacher_dev_accuracy"] = accuracy(teacher, dev)
         figures["kept"] = figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
+    write_report(run, figures, labels)
+    return figures
+
+
+def write_report(run, figures, labels=None, metric="accuracy"):
+    """Writes a run's figures, its plot and its model card.
+
+    Args:
+        run: the `RunFolder`.
+        figures: a dict of numbers.
+        labels: the class names, or None.
+        metric: what is plotted beside the loss.
+    """
     write_json(run.path / "figures.json", figures)
-    plot = plot_curves(run.metrics(), run.path / "curves.png")
+    plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
     run.write_model_card(_model_card(run, labels, figures, plot))
     for key, value in figures.items():
         logging.info("%s: %s", key, _shown(value))
     logging.info("The best weights are in %s, the model card is %s/README.md.", run.best, run.path)
-    return figures
 
 
 def _shown(value):
@@ -66,12 +66,14 @@ def _shown(value):
 
 
 def _model_card(run, labels, figures, plot):
-    lines = ["# Text classifier", "", f"Classes: {', '.join(map(str, labels))}.", ""]
+    lines = [f"# {run.path.name}", ""]
+    if labels:
+        lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
     lines += ["## Measured", "", "| figure | value |", "| --- | --- |"]
     for key, value in figures.items():
         lines.append(f"| {key.replace('_', ' ')} | {_shown(value)} |")
     if plot:
-        lines += ["", "![Loss and accuracy by epoch](curves.png)"]
+        lines += ["", "![Loss and score by epoch](curves.png)"]
     lines += ["", "## Made with", "", "| flag | value |", "| --- | --- |"]
     lines += [f"| {key} | {value} |" for key, value in run.flags.items() if value is not None]
     lines += ["", "`best/` is a Hugging Face folder; `metrics.jsonl` has every epoch.", ""]

@@ -1,0 +1,37 @@
+"""Fine-tunes a model to find answers in texts, as in SQuAD.
+
+    python -m recipes.finetune_answerer --model_dir=MODEL --train=xquad_en/train.json \\
+        --dev=xquad_en/dev.json --max_length=256 --output_dir=runs/answers
+
+Files are in the JSON of SQuAD 1.1 or, with --null_answers, 2.0. Long texts are read in windows.
+The scores are F1 and exact match by SQuAD's rules; the best answers to each question of --dev
+go to OUTPUT_DIR/n_best.json, with their places in the text.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
+flags.DEFINE_bool("null_answers", False, "Whether a text may not answer a question (SQuAD 2.0).")
+flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
+common.define_model_flag()
+common.define_split_flags()
+common.define_training_flags(epochs=3, learning_rate=5e-5)
+common.define_adversarial_flags()
+
+
+def main():
+    from tfnlp.tasks import Answering, read_questions
+    from tfnlp.tasks.answering import write_n_best
+
+    train, dev = read_questions(FLAGS.train), read_questions(FLAGS.dev)
+    test = read_questions(FLAGS.test) if FLAGS.test else None
+    task = Answering(FLAGS.stride, FLAGS.null_answers)
+    common.finetune(task, train, dev, test)
+    write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
+
+
+if __name__ == "__main__":
+    common.run(main)

@@ -1,0 +1,34 @@
+"""Fine-tunes a model to choose the best of several endings, as in SWAG and CODAH.
+
+    python -m recipes.finetune_chooser --model_dir=MODEL --train=codah/train.tsv \\
+        --dev=codah/dev.tsv --output_dir=runs/endings
+
+Each line has a beginning, its endings (columns choice0, choice1, ... or ending0, ...) and the
+number of the right one, from 0.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("prompt_column", "prompt", "Column of the beginning.")
+flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
+flags.DEFINE_string("label_column", "label", "Column of the right ending's number.")
+common.define_model_flag()
+common.define_split_flags()
+common.define_training_flags(epochs=3, learning_rate=5e-5)
+common.define_adversarial_flags()
+
+
+def main():
+    from tfnlp.tasks import Choosing, read_choices
+
+    columns = (FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column)
+    train, dev = read_choices(FLAGS.train, *columns), read_choices(FLAGS.dev, *columns)
+    test = read_choices(FLAGS.test, *columns) if FLAGS.test else None
+    common.finetune(Choosing(), train, dev, test)
+
+
+if __name__ == "__main__":
+    common.run(main)

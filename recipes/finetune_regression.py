@@ -1,0 +1,35 @@
+"""Fine-tunes a model to give texts, or pairs of texts, a number, such as their likeness.
+
+    python -m recipes.finetune_regression --model_dir=MODEL --train=korsts/train.tsv \\
+        --dev=korsts/dev.tsv --output_dir=runs/likeness
+
+The score is Pearson's correlation (--monitor=spearman for Spearman's). Without
+--pair_column every text has a number by itself.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
+flags.DEFINE_string("pair_column", "sentence2", "Column of the second text; empty for none.")
+flags.DEFINE_string("score_column", "score", "Column of the number.")
+flags.DEFINE_enum("monitor", "pearson", ["pearson", "spearman"], "What picks the best epoch.")
+common.define_model_flag()
+common.define_split_flags()
+common.define_training_flags(epochs=3, learning_rate=5e-5)
+common.define_adversarial_flags()
+
+
+def main():
+    from tfnlp.tasks import Regression, read_scored_pairs
+
+    columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.score_column)
+    train, dev = (read_scored_pairs(path, *columns) for path in (FLAGS.train, FLAGS.dev))
+    test = read_scored_pairs(FLAGS.test, *columns) if FLAGS.test else None
+    common.finetune(Regression(FLAGS.monitor), train, dev, test)
+
+
+if __name__ == "__main__":
+    common.run(main)

@@ -1,0 +1,36 @@
+"""Fine-tunes a model to tag words, such as named entities.
+
+    python -m recipes.finetune_tagger --model_dir=MODEL --train=wnut17/train.conll \\
+        --dev=wnut17/dev.conll --output_dir=runs/entities
+
+Files are in CoNLL columns: a word and, last, its tag (B-, I-, O) on each line, an empty line
+after each sentence. The score is the F1 of whole entities, as seqeval counts them. Long
+sentences are read in windows.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_list("labels", None, "Tags in order of their ids; those in --train if not given.")
+flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
+common.define_model_flag()
+common.define_split_flags()
+common.define_training_flags(epochs=3, learning_rate=5e-5)
+common.define_adversarial_flags()
+
+
+def main():
+    from tfnlp.tasks import Tagging, read_tagged
+    from tfnlp.tasks.tagging import tag_names
+
+    train = read_tagged(FLAGS.train, FLAGS.labels)
+    labels = FLAGS.labels or tag_names(train)
+    dev = read_tagged(FLAGS.dev, labels)
+    test = read_tagged(FLAGS.test, labels) if FLAGS.test else None
+    common.finetune(Tagging(labels, FLAGS.stride), train, dev, test)
+
+
+if __name__ == "__main__":
+    common.run(main)

@@ -1,0 +1,315 @@
+"""Every family against `transformers` on the same weights: outputs, scores, gradients, files."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.parity.compare import check_gradients, near
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.checkpoints.folder import family_of
+from tfnlp.errors import InputError
+
+torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+
+V = 60
+COMMON = {
+    "vocab_size": V,
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 40,
+    "max_position_embeddings": 140,
+    "initializer_range": 0.3,
+}
+DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+GPT = {
+    "vocab_size": V,
+    "n_embd": 24,
+    "n_layer": 2,
+    "n_head": 3,
+    "n_positions": 140,
+    "initializer_range": 0.3,
+    "resid_pdrop": 0.0,
+    "embd_pdrop": 0.0,
+    "attn_pdrop": 0.0,
+    "pad_token_id": 0,
+}
+DEBERTA = (
+    COMMON
+    | DROPOUT
+    | {
+        "relative_attention": True,
+        "pos_att_type": ["c2p", "p2c"],
+        "type_vocab_size": 0,
+        "position_biased_input": False,
+        "max_relative_positions": 16,
+    }
+)
+V3 = DEBERTA | {"share_att_key": True, "position_buckets": 8, "norm_rel_ebd": "layer_norm"}
+# Name: the stem of their classes and the fields of their config.
+CASES = {
+    "bert": ("Bert", COMMON | DROPOUT),
+    "roberta": ("Roberta", COMMON | DROPOUT | {"type_vocab_size": 1, "pad_token_id": 1}),
+    "distilbert": (
+        "DistilBert",
+        {
+            "vocab_size": V,
+            "dim": 24,
+            "n_layers": 2,
+            "n_heads": 3,
+            "hidden_dim": 40,
+            "max_position_embeddings": 140,
+            "initializer_range": 0.3,
+            "dropout": 0.0,
+            "attention_dropout": 0.0,
+            "seq_classif_dropout": 0.0,
+            "qa_dropout": 0.0,
+        },
+    ),
+    "albert": ("Albert", COMMON | DROPOUT | {"embedding_size": 8, "classifier_dropout_prob": 0.0}),
+    "albert_groups": (
+        "Albert",
+        COMMON | DROPOUT | {"embedding_size": 8, "num_hidden_groups": 2, "hidden_act": "relu"},
+    ),
+    "electra": ("Electra", COMMON | DROPOUT | {"embedding_size": 8, "summary_last_dropout": 0.0}),
+    "electra_wide": ("Electra", COMMON | DROPOUT | {"embedding_size": 24}),
+    "deberta": ("Deberta", DEBERTA),
+    "deberta_absolute": (
+        "Deberta",
+        DEBERTA | {"position_biased_input": True, "type_vocab_size": 2, "pos_att_type": "c2p"},
+    ),
+    "deberta_v2": ("DebertaV2", DEBERTA),
+    "deberta_v2_xlarge": ("DebertaV2", V3 | {"conv_kernel_size": 3, "conv_act": "gelu"}),
+    "deberta_v3": ("DebertaV2", V3),
+    "xlnet": (
+        "XLNet",
+        {
+            "vocab_size": V,
+            "d_model": 24,
+            "n_layer": 2,
+            "n_head": 3,
+            "d_inner": 40,
+            "initializer_range": 0.3,
+            "dropout": 0.0,
+            "summary_last_dropout": 0.0,
+            "pad_token_id": 0,
+        },
+    ),
+    "gpt": ("OpenAIGPT", GPT),
+    "gpt2": ("GPT2", GPT),
+}
+HEADS = {
+    "classifier": "ForSequenceClassification",
+    "tagger": "ForTokenClassification",
+    "answerer": "ForQuestionAnswering",
+    "chooser": "ForMultipleChoice",
+    "masked_lm": "ForMaskedLM",
+    "causal_lm": "LMHeadModel",
+    "discriminator": "ForPreTraining",
+}
+
+
+def reference(folder, name, suffix="Model"):
+    """A small random model of `transformers`, saved to a folder."""
+    torch.manual_seed(0)
+    stem, fields = CASES[name]
+    labels = {"num_labels": 3} if "Classification" in suffix else {}
+    config = getattr(transformers, f"{stem}Config")(
+        **fields, **labels, attn_implementation="eager"
+    )
+    model = getattr(transformers, stem + suffix)(config).eval()
+    with torch.no_grad():
+        # Biases and norms start at 0 and 1, which would hide a swapped name.
+        for parameter in model.parameters():
+            if parameter.ndim == 1:
+                parameter.add_(0.1 * torch.randn_like(parameter))
+    model.save_pretrained(folder)
+    return model
+
+
+def make_inputs(name, length, masked, batch=2):
+    rng = np.random.default_rng(length)
+    mask = np.ones((batch, length), "int32")
+    if masked:
+        # XLNet's texts are padded before them, so that the last state is of a real token.
+        padded = slice(length // 2) if name == "xlnet" else slice((length + 1) // 2, None)
+        mask[0, padded] = 0
+    pad = CASES[name][1].get("pad_token_id", 0)
+    segments = 1 if name == "roberta" else 2
+    return {
+        "token_ids": np.where(mask, rng.integers(2, V, (batch, length)), pad).astype("int32"),
+        "segment_ids": rng.integers(0, segments, (batch, length)).astype("int32"),
+        "padding_mask": mask,
+    }
+
+
+def run_reference(model, name, inputs, **kwargs):
+    ids = {k: torch.tensor(v).long() for k, v in inputs.items()}
+    if name not in ("distilbert", "gpt", "gpt2"):
+        kwargs["token_type_ids"] = ids["segment_ids"]
+    return model(input_ids=ids["token_ids"], attention_mask=ids["padding_mask"], **kwargs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_states_scores_and_gradients(name, tmp_path):
+    theirs = reference(tmp_path, name)
+    ours = load_model(tmp_path, hidden_states=True, attention_scores=True)
+    for length, masked in ((1, False), (2, True), (7, True), (128, False), (128, True)):
+        inputs = make_inputs(name, length, masked)
+        real = inputs["padding_mask"][..., None]
+        pull = np.random.default_rng(1).normal(size=(2, length, 24)).astype("float32") * real
+        theirs.zero_grad()
+        expected = run_reference(
+            theirs, name, inputs, output_hidden_states=True, output_attentions=True
+        )
+        with tf.GradientTape() as tape:
+            found = ours(inputs)
+            loss = tf.reduce_sum(found["sequence_output"] * pull)
+        for a, b in zip(found["hidden_states"], expected.hidden_states, strict=True):
+            near(a * real, b.detach().numpy() * real, 1e-5 * max(1, float(b.abs().max())))
+        seen = inputs["padding_mask"][:, None, None, :].astype(bool)
+        if "gpt" in name:
+            seen = seen & np.tri(length, dtype=bool)
+        for a, b in zip(found["attention_scores"], expected.attentions, strict=True):
+            weights = tf.nn.softmax(a + np.where(seen, 0, -1e9).astype("float32"))
+            near(weights * real[:, None], b.detach().numpy() * real[:, None], 1e-5)
+        (expected.last_hidden_state * torch.tensor(pull)).sum().backward()
+        check_gradients(tape, loss, named_gradients(ours, theirs))
+
+
+def named_gradients(ours, theirs):
+    """(variable, the reference's gradient, transpose) for every variable of an encoder."""
+    parameters = dict(theirs.named_parameters())
+    variables = {v.path: v for v in ours.trainable_variables}
+    named = []
+    for weight in family_of(ours.text_config).weights(ours.text_config, ours.head):
+        gradient = parameters[weight.name].grad
+        if gradient is None:  # the pooler, which the loss does not reach
+            continue
+        value = gradient.numpy()
+        if weight.part:
+            value = np.split(value, weight.part[1], axis=-1)[weight.part[0]]
+        shape = tuple(variables[weight.path].shape)
+        if weight.transpose and weight.shape and len(shape) == 2:
+            value = value.reshape(shape[::-1])
+        value = value.T if weight.transpose else value.reshape(shape)
+        named.append((variables[weight.path], value, False))
+    assert len(named) >= len(variables) - 2
+    return named
+
+
+def cases_with_heads():
+    for name, (stem, _) in CASES.items():
+        for head, suffix in HEADS.items():
+            if name == "xlnet" and head == "answerer":
+                suffix += "Simple"
+            if head == "discriminator" and stem != "Electra":
+                continue
+            if head == "causal_lm" and stem not in ("OpenAIGPT", "GPT2"):
+                continue
+            if hasattr(transformers, stem + suffix):
+                yield pytest.param(name, head, suffix, id=f"{name}-{head}")
+
+
+@pytest.mark.parametrize(("name", "head", "suffix"), cases_with_heads())
+def test_heads_load_and_what_is_saved_loads_in_transformers(name, head, suffix, tmp_path):
+    theirs = reference(tmp_path / "theirs", name, suffix)
+    ours = load_model(tmp_path / "theirs", head)
+    save_model(ours, tmp_path / "ours")
+    again = type(theirs).from_pretrained(tmp_path / "ours", attn_implementation="eager").eval()
+    expected_names = {k for k, _ in theirs.named_parameters()}
+    loading = type(theirs).from_pretrained(tmp_path / "ours", output_loading_info=True)[1]
+    assert not loading["missing_keys"] and not loading["unexpected_keys"]
+    assert expected_names == {k for k, _ in again.named_parameters()}
+    inputs = make_inputs(name, 9, masked=head != "chooser")
+    if head == "chooser":
+        inputs = {k: np.stack([v, v[:, ::-1], v], 1) for k, v in inputs.items()}
+    with torch.no_grad():
+        before = run_reference(theirs, name, inputs)
+        after = run_reference(again, name, inputs)
+    found = ours(inputs)
+    keys = ["start_logits", "end_logits"] if head == "answerer" else ["logits"]
+    for key in keys:
+        value = found[key].numpy()
+        real = 1
+        if value.ndim > 1 and value.shape[:2] == (2, 9):
+            real = inputs["padding_mask"].reshape((2, 9) + (1,) * (value.ndim - 2))
+        scale = max(1, float(getattr(before, key).abs().max()))
+        near(value * real, getattr(before, key).numpy() * real, 1e-5 * scale)
+        near(getattr(after, key).numpy(), getattr(before, key).numpy(), 1e-6 * scale)
+
+
+def test_two_streams_of_xlnet(tmp_path):
+    theirs = reference(tmp_path / "theirs", "xlnet", "LMHeadModel")
+    ours = load_model(tmp_path / "theirs", "permutation_lm", hidden_states=True)
+    save_model(ours, tmp_path / "ours")
+    loaded = type(theirs).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not loaded[1]["missing_keys"] and not loaded[1]["unexpected_keys"]
+    inputs = make_inputs("xlnet", 7, masked=False)
+    order = np.stack([np.random.default_rng(row).permutation(7) for row in range(2)])
+    hidden = order[:, None, :] >= order[:, :, None]
+    # The first in the order sees nothing: zeros here, the mean of all values in their model.
+    targets = np.argsort(order)[:, [5, 1]]
+    mapping = np.eye(7, dtype="int32")[targets]
+    with torch.no_grad():
+        expected = run_reference(
+            theirs,
+            "xlnet",
+            inputs,
+            perm_mask=torch.tensor(hidden).float(),
+            target_mapping=torch.tensor(mapping).float(),
+            output_hidden_states=True,
+        )
+    found = ours(inputs | {"permutation_order": order, "target_mapping": mapping})
+    near(found["logits"], expected.logits.numpy(), 1e-5 * float(expected.logits.abs().max()))
+    for a, b in zip(found["hidden_states"], expected.hidden_states[1::2], strict=True):
+        near(a, b.numpy(), 1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_config_comes_back(name, tmp_path):
+    theirs = reference(tmp_path / "theirs", name)
+    ours = load_model(tmp_path / "theirs")
+    save_model(ours, tmp_path / "ours")
+    assert load_model(tmp_path / "ours").text_config == ours.text_config
+    again = type(theirs.config).from_pretrained(tmp_path / "ours").to_dict()
+    for key, value in theirs.config.to_dict().items():
+        free = ("architectures", "dtype", "id2label", "label2id", "transformers_version", "_name")
+        if key.startswith(free) or key.endswith("dropout") or key == "mem_len":
+            continue
+        assert again[key] == value or (key == "pos_att_type" and list(again[key]) == [value]), key
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("bert", "is_decoder", True),
+        ("bert", "hidden_act", "mish"),
+        ("albert", "inner_group_num", 2),
+        ("xlnet", "attn_type", "uni"),
+        ("gpt2", "scale_attn_by_inverse_layer_idx", True),
+        ("deberta", "pooler_hidden_act", "tanh"),
+    ],
+)
+def test_fields_that_ask_for_another_model_are_named(name, field, value, tmp_path):
+    import json
+
+    reference(tmp_path, name)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+    with pytest.raises(InputError, match=f"{field}="):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_and_sharded_files(dtype, tmp_path):
+    theirs = reference(tmp_path / "whole", "gpt2").to(dtype)
+    theirs.save_pretrained(tmp_path, max_shard_size="10KB")
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1
+    ours = load_model(tmp_path)
+    expected = {k: v.float().numpy() for k, v in theirs.state_dict().items()}
+    found = {v.path: v.numpy() for v in ours.weights}
+    np.testing.assert_array_equal(found["embeddings/token_table"], expected["wte.weight"])
+    joined = expected["h.1.attn.c_attn.weight"]
+    np.testing.assert_array_equal(found["encoder_1/attention/key/kernel"], joined[:, 24:48])

@@ -1,0 +1,61 @@
+"""ALBERT between tfnlp and Hugging Face."""
+
+from tfnlp.checkpoints.bert_map import embeddings
+from tfnlp.checkpoints.family import (
+    COMMON_FIELDS,
+    Family,
+    Weight,
+    architectures,
+    dense,
+    norm,
+    token_heads,
+)
+from tfnlp.models.albert import AlbertConfig
+
+FIELDS = COMMON_FIELDS | {
+    "embedding_size": "embedding_dim",
+    "num_hidden_groups": "num_groups",
+    "classifier_dropout_prob": "classifier_dropout",
+}
+
+
+def weights(config, head):
+    yield from embeddings(config)
+    if config.embedding_dim != config.hidden_dim:
+        yield from dense("embeddings/projection", "encoder.embedding_hidden_mapping_in")
+    for i in range(config.num_groups):
+        ours = f"encoder/block_{i}"
+        theirs = f"encoder.albert_layer_groups.{i}.albert_layers.0"
+        for part in ("query", "key", "value"):
+            yield from dense(f"{ours}/attention/{part}", f"{theirs}.attention.{part}")
+        yield from dense(f"{ours}/attention/output", f"{theirs}.attention.dense")
+        yield from norm(f"{ours}/attention_norm", f"{theirs}.attention.LayerNorm")
+        yield from dense(f"{ours}/feed_forward/intermediate", f"{theirs}.ffn")
+        yield from dense(f"{ours}/feed_forward/output", f"{theirs}.ffn_output")
+        yield from norm(f"{ours}/feed_forward_norm", f"{theirs}.full_layer_layer_norm")
+    if head in (None, "classifier", "chooser"):
+        yield from dense("pooler", "pooler")
+    if head in ("classifier", "chooser"):
+        yield from dense("classifier", "classifier", head=True)
+    yield from token_heads(head)
+    if head == "masked_lm":
+        yield from dense("lm_transform", "predictions.dense", head=True)
+        yield from norm("lm_norm", "predictions.LayerNorm", head=True)
+        yield Weight("lm_bias/bias", "predictions.bias", head=True)
+
+
+ALBERT = Family(
+    model_type="albert",
+    config=AlbertConfig,
+    prefix="albert.",
+    fields=FIELDS,
+    weights=weights,
+    architectures=architectures("Albert"),
+    fixed={"inner_group_num": 1, "position_embedding_type": "absolute"},
+    defaults={
+        "hidden_size": 4096,
+        "num_attention_heads": 64,
+        "intermediate_size": 16384,
+        "hidden_act": "gelu_new",
+    },
+)

@@ -1,0 +1,120 @@
+"""GPT and GPT-2 between tfnlp and Hugging Face."""
+
+from tfnlp.checkpoints.family import Family, Weight, norm, token_heads
+from tfnlp.errors import InputError
+from tfnlp.models.gpt import Gpt2Config, GptConfig
+
+FIELDS = {
+    "vocab_size": "vocabulary_size",
+    "n_layer": "num_layers",
+    "n_head": "num_heads",
+    "n_embd": "hidden_dim",
+    "n_positions": "max_length",
+    "resid_pdrop": "dropout",
+    "attn_pdrop": "attention_dropout",
+    "embd_pdrop": "embedding_dropout",
+    "layer_norm_epsilon": "layer_norm_epsilon",
+    "initializer_range": "initializer_range",
+    "pad_token_id": "pad_token_id",
+}
+
+
+def _weights(config, head, token_table, position_table):
+    yield Weight("embeddings/token_table", f"{token_table}.weight")
+    yield Weight("embeddings/position_table", f"{position_table}.weight")
+    for i in range(config.num_layers):
+        ours, theirs = f"encoder_{i}", f"h.{i}"
+        for k, part in enumerate(("query", "key", "value")):
+            for own, name in (("kernel", "weight"), ("bias", "bias")):
+                path = f"{ours}/attention/{part}/{own}"
+                yield Weight(path, f"{theirs}.attn.c_attn.{name}", part=(k, 3))
+        yield from _dense(f"{ours}/attention/output", f"{theirs}.attn.c_proj")
+        yield from norm(f"{ours}/attention_norm", f"{theirs}.ln_1")
+        yield from _dense(f"{ours}/feed_forward/intermediate", f"{theirs}.mlp.c_fc")
+        yield from _dense(f"{ours}/feed_forward/output", f"{theirs}.mlp.c_proj")
+        yield from norm(f"{ours}/feed_forward_norm", f"{theirs}.ln_2")
+    if head == "classifier":
+        yield Weight("classifier/kernel", "score.weight", transpose=True, head=True)
+    yield from token_heads(head)
+
+
+def _dense(path, name):
+    """Their Conv1D holds its kernel as Keras does, (in, out)."""
+    yield Weight(f"{path}/kernel", f"{name}.weight")
+    yield Weight(f"{path}/bias", f"{name}.bias")
+
+
+def gpt_weights(config, head):
+    yield from _weights(config, head, "tokens_embed", "positions_embed")
+
+
+def gpt2_weights(config, head):
+    yield from _weights(config, head, "wte", "wpe")
+    yield from norm("final_norm", "ln_f")
+
+
+def _decode(ours, fields):
+    # Their GPT says "gelu" and computes the tanh one.
+    activation = fields.get("afn", "gelu")
+    activation = "gelu_new" if activation == "gelu" else activation
+    width = 4 * ours.get("hidden_dim", GptConfig.hidden_dim)
+    return ours | {"activation": activation, "intermediate_dim": width}
+
+
+def _encode(theirs, config):
+    if config.intermediate_dim != 4 * config.hidden_dim or config.activation == "gelu":
+        raise InputError(
+            f"A GPT of `transformers` has intermediate_dim=4 * hidden_dim and no exact GELU, but "
+            f"this has {config.intermediate_dim} and activation={config.activation!r}."
+        )
+    activation = "gelu" if config.activation == "gelu_tanh" else config.activation
+    return theirs | {"afn": activation}
+
+
+def _decode_gpt2(ours, fields):
+    width = fields.get("n_inner") or 4 * ours.get("hidden_dim", Gpt2Config.hidden_dim)
+    return ours | {"intermediate_dim": width}
+
+
+def _encode_gpt2(theirs, config):
+    usual = config.intermediate_dim == 4 * config.hidden_dim
+    return theirs | {"n_inner": None if usual else config.intermediate_dim}
+
+
+GPT = Family(
+    model_type="openai-gpt",
+    config=GptConfig,
+    prefix="transformer.",
+    fields=FIELDS,
+    weights=gpt_weights,
+    architectures={
+        None: "OpenAIGPTModel",
+        "classifier": "OpenAIGPTForSequenceClassification",
+        "causal_lm": "OpenAIGPTLMHeadModel",
+    },
+    defaults={"afn": "gelu"},
+    decode=_decode,
+    encode=_encode,
+)
+GPT2 = Family(
+    model_type="gpt2",
+    config=Gpt2Config,
+    prefix="transformer.",
+    fields=FIELDS | {"activation_function": "activation"},
+    weights=gpt2_weights,
+    architectures={
+        None: "GPT2Model",
+        "classifier": "GPT2ForSequenceClassification",
+        "tagger": "GPT2ForTokenClassification",
+        "answerer": "GPT2ForQuestionAnswering",
+        "causal_lm": "GPT2LMHeadModel",
+    },
+    fixed={
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": False,
+        "add_cross_attention": False,
+    },
+    defaults={"n_inner": None, "reorder_and_upcast_attn": False},
+    decode=_decode_gpt2,
+    encode=_encode_gpt2,
+)

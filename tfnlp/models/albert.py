@@ -1,0 +1,64 @@
+"""ALBERT (Lan et al. 2020): factorized embeddings, blocks that share their weights."""
+
+import dataclasses
+from typing import ClassVar
+
+import keras
+
+from tfnlp.errors import InputError
+from tfnlp.layers import SharedEncoder
+from tfnlp.models.blocks import text_embedding
+from tfnlp.models.config import Pooling, TextConfig
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+@dataclasses.dataclass(frozen=True)
+class AlbertConfig(TextConfig):
+    """The sizes and rates of an ALBERT; defaults are those of ALBERT-base v2.
+
+    Args:
+        embedding_dim: E, the width of the embedding tables.
+        num_groups: groups of layers that share their weights.
+    """
+
+    vocabulary_size: int = 30000
+    activation: str = "gelu_tanh"
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    classifier_dropout: float | None = 0.1
+    embedding_dim: int = 128
+    num_groups: int = 1
+
+    pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.num_layers % self.num_groups:
+            raise InputError(
+                f"num_groups={self.num_groups} does not divide num_layers={self.num_layers}."
+            )
+
+
+def encode_albert(config, inputs, dtype):
+    """The embeddings and every block's output, and every block's scores, of an ALBERT."""
+    embed = text_embedding(config, dtype, embedding_dim=config.embedding_dim)
+    encoder = SharedEncoder(
+        config.num_layers,
+        config.num_heads,
+        config.intermediate_dim,
+        num_groups=config.num_groups,
+        activation=config.activation,
+        dropout=config.dropout,
+        attention_dropout=config.attention_dropout,
+        layer_norm_epsilon=config.layer_norm_epsilon,
+        kernel_initializer=config.initializer,
+        dtype=dtype,
+        name="encoder",
+    )
+    _, states, scores = encoder(
+        embed(inputs["token_ids"], inputs["segment_ids"]),
+        attention_mask=inputs["padding_mask"][:, None, :],
+        return_hidden_states=True,
+        return_attention_scores=True,
+    )
+    return states, scores

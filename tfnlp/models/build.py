@@ -1,0 +1,136 @@
+"""One call builds the model of any family, with any head."""
+
+import keras
+
+from tfnlp.errors import InputError
+from tfnlp.layers import MergeChoices, SplitChoices
+from tfnlp.models import albert, bert, deberta, distilbert, electra, gpt, heads, xlnet
+from tfnlp.models.text_model import TextModel
+
+# How each family turns inputs into states and scores.
+ENCODERS = {
+    bert.BertConfig: bert.encode_bert,
+    bert.RobertaConfig: bert.encode_roberta,
+    distilbert.DistilBertConfig: distilbert.encode_distilbert,
+    albert.AlbertConfig: albert.encode_albert,
+    electra.ElectraConfig: electra.encode_electra,
+    deberta.DebertaConfig: deberta.encode_deberta,
+    deberta.DebertaV2Config: deberta.encode_deberta_v2,
+    xlnet.XLNetConfig: xlnet.encode_xlnet,
+    gpt.GptConfig: gpt.encode_gpt,
+    gpt.Gpt2Config: gpt.encode_gpt2,
+}
+CAUSAL = (gpt.GptConfig, gpt.Gpt2Config)
+
+
+def build_model(
+    config,
+    head=None,
+    num_classes=None,
+    hidden_states=False,
+    attention_scores=False,
+    dtype=None,
+    name=None,
+):
+    """Builds a model of any family, with fresh weights.
+
+    Args:
+        config: of a family, such as a `BertConfig`.
+        head: None for the encoder alone, or one of `tfnlp.models.HEADS`: "classifier",
+            "tagger", "answerer", "chooser", "masked_lm", "causal_lm", "permutation_lm",
+            "discriminator".
+        num_classes: C, of a classifier (1 for regression) or a tagger.
+        hidden_states: also output the embeddings and every block's output.
+        attention_scores: also output every block's scores before the softmax.
+        dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
+        name: of the model; the family's where None.
+
+    Returns:
+        A functional `TextModel` from a dict of `token_ids`, `segment_ids` and `padding_mask`,
+        each (B, L) int32 (the mask 1 at real tokens); for a chooser each (B, choices, L). With
+        "permutation_lm" also of `permutation_order` (B, L), the rank of each position in the
+        order in which they are seen, and `target_mapping` (B, P, L), one-hot rows of the
+        positions to predict. Its output is a dict of what the head gives:
+
+        - "classifier": `logits` (B, C); "tagger": `logits` (B, L, C);
+        - "answerer": `start_logits` and `end_logits` (B, L);
+        - "chooser": `logits` (B, choices);
+        - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
+        - "discriminator": `logits` (B, L);
+
+        then `sequence_output` (B, L, D), `pooled_output` (B, D) where the family or the head
+        has one, and on request `hidden_states`, a list of num_layers + 1 tensors (B, L, D),
+        and `attention_scores`, a list of num_layers tensors (B, N, L, L). A chooser's are of
+        B * choices texts.
+
+    Raises:
+        InputError: for a head that is unknown or that the family cannot have.
+    """
+    if type(config) not in ENCODERS:
+        raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
+    check_head(config, head, num_classes)
+    shape = (None, None) if head == "chooser" else (None,)
+    inputs = {
+        key: keras.Input(shape, dtype="int32", name=key)
+        for key in ("token_ids", "segment_ids", "padding_mask")
+    }
+    if head == "permutation_lm":
+        inputs["permutation_order"] = keras.Input((None,), dtype="int32", name="permutation_order")
+        inputs["target_mapping"] = keras.Input((None, None), dtype="int32", name="target_mapping")
+    texts = inputs
+    if head == "chooser":
+        texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
+    states, scores = ENCODERS[type(config)](config, texts, dtype)
+    x, mask = states[-1], texts["padding_mask"]
+    outputs = {"sequence_output": x}
+    whole_text = head in ("classifier", "chooser")
+    if whole_text or (head is None and config.pooling.pretrained):
+        outputs["pooled_output"] = heads.pool(config, x, mask, dtype)
+    if head == "classifier":
+        logits = heads.classify(config, outputs["pooled_output"], num_classes, dtype)
+        outputs = {"logits": logits} | outputs
+    elif head == "chooser":
+        logits = heads.classify(config, outputs["pooled_output"], 1, dtype)
+        logits = SplitChoices(dtype="float32", name="choices")(logits, inputs["token_ids"])
+        outputs = {"logits": logits} | outputs
+    elif head == "tagger":
+        outputs = {"logits": heads.tag(config, x, num_classes, dtype)} | outputs
+    elif head == "answerer":
+        start, end = heads.answer(config, x)
+        outputs = {"start_logits": start, "end_logits": end} | outputs
+    elif head == "discriminator":
+        outputs = {"logits": heads.discriminate(config, x, dtype)} | outputs
+    elif head is not None:
+        embeddings = keras.Model(inputs, x).get_layer("embeddings")
+        if head == "masked_lm":
+            logits = heads.masked_lm(config, embeddings, x, dtype)
+        else:
+            logits = heads.lm(embeddings, x, dtype, use_bias=not isinstance(config, CAUSAL))
+        outputs = {"logits": logits} | outputs
+    if hidden_states:
+        outputs["hidden_states"] = states
+    if attention_scores:
+        outputs["attention_scores"] = scores
+    model = TextModel(inputs, outputs, name=name or family_name(config))
+    model.text_config, model.head = config, head
+    return model
+
+
+def family_name(config):
+    """The family's name in lower case, such as "bert"."""
+    return type(config).__name__.removesuffix("Config").lower()
+
+
+def check_head(config, head, num_classes):
+    """Raises an InputError for a head that is unknown or that the family cannot have."""
+    if head is not None and head not in heads.HEADS:
+        raise InputError(f"head={head!r} is unknown; use None or one of {list(heads.HEADS)}.")
+    language_model = "masked_lm"
+    if isinstance(config, CAUSAL):
+        language_model = "causal_lm"
+    elif isinstance(config, xlnet.XLNetConfig):
+        language_model = "permutation_lm"
+    if head in ("masked_lm", "causal_lm", "permutation_lm") and head != language_model:
+        raise InputError(f"head={head!r} does not fit the family {family_name(config)!r}.")
+    if head in ("classifier", "tagger") and not num_classes:
+        raise InputError(f"num_classes={num_classes} must be at least 1 for head={head!r}.")

@@ -1,0 +1,89 @@
+"""What the configs of all families have in common."""
+
+import dataclasses
+from typing import ClassVar
+
+import keras
+
+from tfnlp.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Pooling:
+    """How a family makes one vector of a text, for heads on whole texts.
+
+    Args:
+        token: "first" for the first token's state, "last" for the last real token's.
+        activation: of the dense layer on it; None for no such layer.
+        pretrained: whether the dense layer belongs to the encoder, not to a head.
+        dropout_before: whether there is dropout before the dense layer too.
+    """
+
+    token: str = "first"
+    activation: str | None = "tanh"
+    pretrained: bool = False
+    dropout_before: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class TextConfig:
+    """The sizes and rates that every family has.
+
+    Args:
+        vocabulary_size: V, the number of tokens.
+        num_layers: the number of blocks.
+        num_heads: N; must divide `hidden_dim`.
+        hidden_dim: D, the model width.
+        intermediate_dim: F, the inner width of the feed-forward networks.
+        activation: of the feed-forward networks; "gelu" is exact.
+        dropout: applied to embeddings and sub-layer outputs in training.
+        attention_dropout: applied to attention weights in training.
+        classifier_dropout: applied before a head's last layer; `dropout` where None.
+        max_length: the longest input there can be, in tokens; None for any length.
+        num_segments: the number of segments (2: first and second text).
+        layer_norm_epsilon: added to variances.
+        initializer_range: standard deviation of fresh weights, truncated at 2.
+        pad_token_id: the id that pads a batch.
+    """
+
+    vocabulary_size: int = 30522
+    num_layers: int = 12
+    num_heads: int = 12
+    hidden_dim: int = 768
+    intermediate_dim: int = 3072
+    activation: str = "gelu"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    classifier_dropout: float | None = None
+    max_length: int | None = 512
+    num_segments: int = 2
+    layer_norm_epsilon: float = 1e-12
+    initializer_range: float = 0.02
+    pad_token_id: int = 0
+
+    pooling: ClassVar[Pooling] = Pooling()
+
+    def __post_init__(self):
+        if self.hidden_dim % self.num_heads:
+            raise InputError(
+                f"num_heads={self.num_heads} does not divide hidden_dim={self.hidden_dim}."
+            )
+
+    @property
+    def initializer(self):
+        """A new initializer for fresh weights."""
+        return keras.initializers.TruncatedNormal(stddev=self.initializer_range)
+
+    @property
+    def head_dropout(self):
+        """The dropout before a head's last layer."""
+        return self.dropout if self.classifier_dropout is None else self.classifier_dropout
+
+    def get_config(self):
+        """The fields, as Keras serializes them."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_config(cls, config):
+        """A config from its fields."""
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})

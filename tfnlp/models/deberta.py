@@ -1,0 +1,133 @@
+"""DeBERTa v1 (He et al. 2020), v2 and v3 (He et al. 2021): disentangled attention."""
+
+import dataclasses
+from typing import ClassVar
+
+import keras
+
+from tfnlp.layers import ConvolutionBlock, DisentangledAttention, RelativePositionTable
+from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
+from tfnlp.models.config import Pooling, TextConfig
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+@dataclasses.dataclass(frozen=True)
+class DebertaConfig(TextConfig):
+    """The sizes and rates of a DeBERTa v1; defaults are those of DeBERTa-base.
+
+    Args:
+        terms: of the attention, see `DisentangledAttention`.
+        max_distance: the farthest distance that attention tells apart.
+        absolute_positions: whether the embeddings have positions too.
+    """
+
+    vocabulary_size: int = 50265
+    num_segments: int = 0
+    layer_norm_epsilon: float = 1e-7
+    terms: tuple = ("c2c", "c2p", "p2c")
+    max_distance: int = 512
+    absolute_positions: bool = False
+
+    pooling: ClassVar[Pooling] = Pooling("first", "gelu")
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+@dataclasses.dataclass(frozen=True)
+class DebertaV2Config(DebertaConfig):
+    """The sizes and rates of a DeBERTa v2 or v3; defaults are those of DeBERTa-v3-base.
+
+    Args:
+        num_buckets: log buckets on either side of the relative positions; None for none.
+        share_att_key: whether positions are projected as queries and keys are.
+        normalize_positions: whether the relative table goes through a layer norm.
+        convolution_size: width of the convolution beside the first block, as DeBERTa-v2-xlarge
+            has it; 0 for none.
+        convolution_groups: of the convolution.
+        convolution_activation: likewise.
+    """
+
+    vocabulary_size: int = 128100
+    num_buckets: int | None = 256
+    share_att_key: bool = True
+    normalize_positions: bool = True
+    convolution_size: int = 0
+    convolution_groups: int = 1
+    convolution_activation: str = "tanh"
+
+
+def encode_deberta(config, inputs, dtype):
+    """The embeddings and every block's output, and every block's scores, of a DeBERTa v1."""
+
+    def attention():
+        return DisentangledAttention(joint_projection=True, **_attention_arguments(config, dtype))
+
+    x, arguments = _embed(config, inputs, dtype)
+    return run_blocks(encoder_blocks(config, dtype, attention), x, **arguments)
+
+
+def encode_deberta_v2(config, inputs, dtype):
+    """As `encode_deberta`, of a DeBERTa v2 or v3."""
+
+    def attention():
+        return DisentangledAttention(
+            num_buckets=config.num_buckets,
+            share_att_key=config.share_att_key,
+            **_attention_arguments(config, dtype),
+        )
+
+    x, arguments = _embed(
+        config,
+        inputs,
+        dtype,
+        num_buckets=config.num_buckets,
+        normalize=config.normalize_positions,
+    )
+    blocks = encoder_blocks(config, dtype, attention)
+    states, scores = run_blocks(blocks[:1], x, **arguments)
+    if config.convolution_size:
+        convolve = ConvolutionBlock(
+            config.convolution_size,
+            groups=config.convolution_groups,
+            activation=config.convolution_activation,
+            dropout=config.dropout,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            kernel_initializer=config.initializer,
+            dtype=dtype,
+            name="convolution",
+        )
+        states[1] = convolve(x, states[1], inputs["padding_mask"])
+    later_states, later_scores = run_blocks(blocks[1:], states[1], **arguments)
+    return states + later_states[1:], scores + later_scores
+
+
+def _attention_arguments(config, dtype):
+    return {
+        "num_heads": config.num_heads,
+        "key_dim": config.hidden_dim // config.num_heads,
+        "terms": config.terms,
+        "max_distance": config.max_distance,
+        "dropout": config.attention_dropout,
+        "position_dropout": config.dropout,
+        "kernel_initializer": config.initializer,
+        "dtype": dtype,
+        "name": "attention",
+    }
+
+
+def _embed(config, inputs, dtype, **table_arguments):
+    """The embeddings, and the arguments that all blocks are called with."""
+    max_length = config.max_length if config.absolute_positions else None
+    embed = text_embedding(config, dtype, max_length=max_length)
+    x = embed(inputs["token_ids"], inputs["segment_ids"])
+    arguments = {"attention_mask": inputs["padding_mask"][:, None, :]}
+    if config.terms != ("c2c",):
+        table = RelativePositionTable(
+            config.max_distance,
+            embeddings_initializer=config.initializer,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            dtype=dtype,
+            name="relative_positions",
+            **table_arguments,
+        )
+        arguments["attention_arguments"] = {"position_table": table(x)}
+    return x, arguments

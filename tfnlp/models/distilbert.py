@@ -1,0 +1,24 @@
+"""DistilBERT (Sanh et al. 2019): half the layers of BERT, without segments."""
+
+import dataclasses
+from typing import ClassVar
+
+import keras
+
+from tfnlp.models.bert import encode_bert
+from tfnlp.models.config import Pooling, TextConfig
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+@dataclasses.dataclass(frozen=True)
+class DistilBertConfig(TextConfig):
+    """The sizes and rates of a DistilBERT; defaults are those of DistilBERT-base."""
+
+    num_layers: int = 6
+    num_segments: int = 0
+    classifier_dropout: float | None = 0.2
+
+    pooling: ClassVar[Pooling] = Pooling("first", "relu")
+
+
+encode_distilbert = encode_bert

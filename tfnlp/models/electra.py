@@ -1,0 +1,34 @@
+"""ELECTRA (Clark et al. 2020): generator and discriminator."""
+
+import dataclasses
+from typing import ClassVar
+
+import keras
+
+from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
+from tfnlp.models.config import Pooling, TextConfig
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+@dataclasses.dataclass(frozen=True)
+class ElectraConfig(TextConfig):
+    """The sizes and rates of an ELECTRA; defaults are those of ELECTRA-small's discriminator.
+
+    Args:
+        embedding_dim: E, the width of the embedding tables.
+    """
+
+    num_heads: int = 4
+    hidden_dim: int = 256
+    intermediate_dim: int = 1024
+    embedding_dim: int = 128
+
+    pooling: ClassVar[Pooling] = Pooling("first", "gelu", dropout_before=True)
+
+
+def encode_electra(config, inputs, dtype):
+    """The embeddings and every block's output, and every block's scores, of an ELECTRA."""
+    embed = text_embedding(config, dtype, embedding_dim=config.embedding_dim)
+    x = embed(inputs["token_ids"], inputs["segment_ids"])
+    attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
+    return run_blocks(encoder_blocks(config, dtype), x, attention_mask=attention_mask)

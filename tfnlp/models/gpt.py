@@ -1,0 +1,71 @@
+"""GPT (Radford et al. 2018) and GPT-2 (Radford et al. 2019)."""
+
+import dataclasses
+import math
+from typing import ClassVar
+
+import keras
+
+from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
+from tfnlp.models.config import Pooling, TextConfig
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+@dataclasses.dataclass(frozen=True)
+class GptConfig(TextConfig):
+    """The sizes and rates of a GPT; defaults are those of the first, 'openai-gpt'.
+
+    Args:
+        embedding_dropout: applied to the embeddings in training.
+    """
+
+    vocabulary_size: int = 40478
+    activation: str = "gelu_tanh"
+    num_segments: int = 0
+    layer_norm_epsilon: float = 1e-5
+    embedding_dropout: float = 0.1
+
+    pooling: ClassVar[Pooling] = Pooling("last", None)
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+@dataclasses.dataclass(frozen=True)
+class Gpt2Config(GptConfig):
+    """The sizes and rates of a GPT-2; defaults are those of the smallest, 'gpt2'.
+
+    Args:
+        embedding_dropout: applied to the embeddings in training.
+    """
+
+    vocabulary_size: int = 50257
+    max_length: int | None = 1024
+
+
+def encode_gpt(config, inputs, dtype):
+    """The embeddings and every block's output, and every block's scores, of a GPT."""
+    return _run(config, inputs, dtype)
+
+
+def encode_gpt2(config, inputs, dtype):
+    """As `encode_gpt`, of a GPT-2: pre-norm, and a norm at the end."""
+    # Radford et al. 2019, section 2.3: residual layers start scaled by 1 / sqrt(their number).
+    scale = 1 / math.sqrt(2 * config.num_layers)
+    scaled = keras.initializers.TruncatedNormal(stddev=config.initializer_range * scale)
+    states, scores = _run(config, inputs, dtype, norm_first=True, output_initializer=scaled)
+    norm = keras.layers.LayerNormalization(
+        epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_norm"
+    )
+    states[-1] = norm(states[-1])
+    return states, scores
+
+
+def _run(config, inputs, dtype, **block_arguments):
+    embed = text_embedding(
+        config, dtype, num_segments=0, use_norm=False, dropout=config.embedding_dropout
+    )
+    return run_blocks(
+        encoder_blocks(config, dtype, **block_arguments),
+        embed(inputs["token_ids"]),
+        attention_mask=inputs["padding_mask"][:, None, :],
+        use_causal_mask=True,
+    )

@@ -1,0 +1,115 @@
+"""What is put on an encoder: heads for texts, tokens, answers, choices and language models."""
+
+import keras
+
+from tfnlp.layers import LastState, OutputBias
+from tfnlp.layers.activations import get_activation
+
+# Each head's name, and what it is for.
+HEADS = {
+    "classifier": "one class, or one number, for a text or a pair",
+    "tagger": "one class for each token",
+    "answerer": "where an answer starts and ends",
+    "chooser": "which of several texts",
+    "masked_lm": "which token stood at each position",
+    "causal_lm": "which token comes next",
+    "permutation_lm": "which token stood at some positions, seen in any order",
+    "discriminator": "whether each token was replaced",
+}
+
+
+def pool(config, x, padding_mask, dtype):
+    """One vector for each text, (B, D), from states (B, L, D), as the family's `pooling` says."""
+    pooling = config.pooling
+    x = (
+        x[:, 0]
+        if pooling.token == "first"
+        else LastState(dtype=dtype, name="last_state")(x, padding_mask)
+    )
+    if pooling.activation is None:
+        return x
+    if pooling.dropout_before and not pooling.pretrained:
+        x = _dropout(config, dtype, "pooler_dropout")(x)
+    pooler = keras.layers.Dense(
+        config.hidden_dim,
+        activation=get_activation(pooling.activation),
+        kernel_initializer=config.initializer,
+        dtype=dtype,
+        name="pooler",
+    )
+    return pooler(x)
+
+
+def classify(config, pooled, num_classes, dtype):
+    """The logits of each text, (B, C) float32, from its vector (B, D).
+
+    Devlin et al. 2019, section 4.1: dropout, then one dense layer.
+    """
+    # GPT's head is a bare product with the last state.
+    if config.pooling.activation is None:
+        return _dense(config, num_classes, "classifier", use_bias=False)(pooled)
+    x = _dropout(config, dtype, "classifier_dropout")(pooled)
+    return _dense(config, num_classes, "classifier")(x)
+
+
+def tag(config, x, num_classes, dtype):
+    """The logits of each token, (B, L, C) float32 (Devlin et al. 2019, section 5.3)."""
+    x = _dropout(config, dtype, "classifier_dropout")(x)
+    return _dense(config, num_classes, "classifier")(x)
+
+
+def answer(config, x):
+    """The logits of an answer's first and last token, each (B, L) float32.
+
+    Devlin et al. 2019, section 4.2: a product with a start and an end vector.
+    """
+    logits = _dense(config, 2, "span")(x)  # (B, L, 2)
+    return logits[..., 0], logits[..., 1]
+
+
+def masked_lm(config, embeddings, x, dtype):
+    """The logits of the token at each position, (B, L, V) (Devlin et al. 2019, task 1)."""
+    transform = keras.layers.Dense(
+        embeddings.embedding_dim,
+        activation=get_activation(config.activation),
+        kernel_initializer=config.initializer,
+        dtype=dtype,
+        name="lm_transform",
+    )
+    norm = keras.layers.LayerNormalization(
+        epsilon=config.layer_norm_epsilon, dtype=dtype, name="lm_norm"
+    )
+    return lm(embeddings, norm(transform(x)), dtype)
+
+
+def lm(embeddings, x, dtype, use_bias=True):
+    """The logits of a token at each position, (B, L, V): a product with the token table."""
+    logits = embeddings(x, reverse=True)
+    return OutputBias(dtype=dtype, name="lm_bias")(logits) if use_bias else logits
+
+
+def discriminate(config, x, dtype):
+    """The logits of each token being replaced, (B, L) float32 (Clark et al. 2020, section 2)."""
+    transform = keras.layers.Dense(
+        config.hidden_dim,
+        activation=get_activation(config.activation),
+        kernel_initializer=config.initializer,
+        dtype=dtype,
+        name="discriminator_transform",
+    )
+    return _dense(config, 1, "discriminator")(transform(x))[..., 0]
+
+
+def _dropout(config, dtype, name):
+    return keras.layers.Dropout(config.head_dropout, dtype=dtype, name=name)
+
+
+def _dense(config, units, name, use_bias=True):
+    # Logits stay in float32 so that the loss is exact under mixed precision.
+    return keras.layers.Dense(
+        units,
+        use_bias=use_bias,
+        kernel_initializer=config.initializer,
+        dtype="float32",
+        name=name,
+    )

@@ -1,0 +1,66 @@
+"""Sizes that have a name, as data: `SIZES["tinybert_4l_312"]` is a config."""
+
+from tfnlp.models.albert import AlbertConfig
+from tfnlp.models.bert import BertConfig, RobertaConfig
+from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
+from tfnlp.models.distilbert import DistilBertConfig
+from tfnlp.models.electra import ElectraConfig
+from tfnlp.models.gpt import Gpt2Config, GptConfig
+from tfnlp.models.xlnet import XLNetConfig
+
+_LARGE = {"num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "intermediate_dim": 4096}
+
+SIZES = {
+    "bert_base": BertConfig(),
+    "bert_large": BertConfig(**_LARGE),
+    "bert_tiny": BertConfig(num_layers=2, num_heads=2, hidden_dim=128, intermediate_dim=512),
+    "bert_mini": BertConfig(num_layers=4, num_heads=4, hidden_dim=256, intermediate_dim=1024),
+    "bert_small": BertConfig(num_layers=4, num_heads=8, hidden_dim=512, intermediate_dim=2048),
+    "bert_medium": BertConfig(num_layers=8, num_heads=8, hidden_dim=512, intermediate_dim=2048),
+    "tinybert_4l_312": BertConfig(num_layers=4, hidden_dim=312, intermediate_dim=1200),
+    "tinybert_6l_768": BertConfig(num_layers=6),
+    "minilm_6l_384": BertConfig(num_layers=6, hidden_dim=384, intermediate_dim=1536),
+    "minilm_12l_384": BertConfig(num_layers=12, hidden_dim=384, intermediate_dim=1536),
+    "roberta_base": RobertaConfig(),
+    "roberta_large": RobertaConfig(**_LARGE),
+    "distilbert_base": DistilBertConfig(),
+    "albert_base": AlbertConfig(),
+    "albert_large": AlbertConfig(**_LARGE),
+    "albert_xlarge": AlbertConfig(
+        num_layers=24, num_heads=16, hidden_dim=2048, intermediate_dim=8192
+    ),
+    "albert_xxlarge": AlbertConfig(
+        num_layers=12, num_heads=64, hidden_dim=4096, intermediate_dim=16384, activation="gelu"
+    ),
+    "electra_small": ElectraConfig(),
+    # The generator is narrower than the discriminator (Clark et al. 2020, section 3.2).
+    "electra_small_generator": ElectraConfig(),
+    "electra_base": ElectraConfig(
+        num_heads=12, hidden_dim=768, intermediate_dim=3072, embedding_dim=768
+    ),
+    "electra_base_generator": ElectraConfig(
+        num_heads=4, hidden_dim=256, intermediate_dim=1024, embedding_dim=768
+    ),
+    "electra_large": ElectraConfig(embedding_dim=1024, **_LARGE),
+    "deberta_base": DebertaConfig(),
+    "deberta_large": DebertaConfig(**_LARGE),
+    "deberta_v2_xlarge": DebertaV2Config(
+        num_layers=24,
+        num_heads=24,
+        hidden_dim=1536,
+        intermediate_dim=6144,
+        convolution_size=3,
+        convolution_activation="gelu",
+    ),
+    "deberta_v3_xsmall": DebertaV2Config(num_heads=6, hidden_dim=384, intermediate_dim=1536),
+    "deberta_v3_small": DebertaV2Config(num_layers=6),
+    "deberta_v3_base": DebertaV2Config(),
+    "deberta_v3_large": DebertaV2Config(**_LARGE),
+    "xlnet_base": XLNetConfig(),
+    "xlnet_large": XLNetConfig(**_LARGE),
+    "gpt": GptConfig(),
+    "gpt2": Gpt2Config(),
+    "gpt2_medium": Gpt2Config(**_LARGE),
+    "gpt2_large": Gpt2Config(num_layers=36, num_heads=20, hidden_dim=1280, intermediate_dim=5120),
+    "gpt2_xl": Gpt2Config(num_layers=48, num_heads=25, hidden_dim=1600, intermediate_dim=6400),
+}

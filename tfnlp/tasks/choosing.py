@@ -1,0 +1,93 @@
+"""The best of several endings, as in SWAG and CODAH."""
+
+import dataclasses
+import re
+
+import keras
+import numpy as np
+
+from tfnlp.errors import InputError
+from tfnlp.text.readers import read_columns, read_header
+
+
+@dataclasses.dataclass
+class Choices:
+    """Beginnings with several endings each.
+
+    Args:
+        prompts: a list of strings.
+        endings: a list of as many strings each.
+        labels: which ending is right, counted from 0; or None.
+    """
+
+    prompts: list
+    endings: list
+    labels: list | None = None
+
+    def __len__(self):
+        return len(self.prompts)
+
+
+def read_choices(path, prompt_column="prompt", choice_columns=None, label_column="label"):
+    """Reads beginnings, endings and which is right from a TSV, CSV or JSON Lines file.
+
+    Args:
+        path: the file.
+        prompt_column: the column of the beginning.
+        choice_columns: the columns of the endings; those called choice0, choice1, ... (or
+            ending0, ...) where None.
+        label_column: the column of the right ending's number, from 0; None to read none.
+
+    Raises:
+        InputError: as `read_columns`, for fewer than 2 endings, and for a label that is not
+            the number of one.
+    """
+    if choice_columns is None:
+        header = read_header(path)
+        choice_columns = [c for c in header if re.fullmatch(r"(choice|ending)\d+", c)]
+    if len(choice_columns) < 2:
+        raise InputError(
+            f"{path} has {len(choice_columns)} columns of endings; name at least 2 "
+            "(--choice_columns), or call them choice0, choice1, ..."
+        )
+    columns = [prompt_column, *choice_columns, *([label_column] if label_column else [])]
+    prompts, endings, labels = [], [], []
+    for line, row in read_columns(path, columns):
+        prompts.append(row[prompt_column])
+        endings.append([row[c] for c in choice_columns])
+        if label_column:
+            label = row[label_column]
+            if not label.isdigit() or int(label) >= len(choice_columns):
+                raise InputError(
+                    f"{path}, line {line}: {label_column} {label!r} is not the number of an "
+                    f"ending, 0 to {len(choice_columns) - 1}."
+                )
+            labels.append(int(label))
+    return Choices(prompts, endings, labels if label_column else None)
+
+
+class Choosing:
+    """Which ending goes with a beginning (Devlin et al. 2019, section 4.4)."""
+
+    head = "chooser"
+    num_classes = None
+    label_names = None
+    outputs = ("logits",)
+    monitor = "accuracy"
+    metrics = ("accuracy",)
+
+    def encode(self, tokenizer, examples, max_length):
+        count = len(examples.endings[0])
+        prompts = [prompt for prompt in examples.prompts for _ in range(count)]
+        endings = [ending for group in examples.endings for ending in group]
+        flat = tokenizer.encode(prompts, endings, max_length)
+        groups = [flat[i : i + count] for i in range(0, len(flat), count)]
+        return groups, examples.labels
+
+    def loss(self, labels, outputs):
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        return loss(labels, outputs["logits"])
+
+    def score(self, examples, encodings, outputs):
+        found = np.stack(outputs["logits"]).argmax(1)
+        return {"accuracy": float(np.mean(found == np.asarray(examples.labels)))}

@@ -1,0 +1,41 @@
+"""Classes of texts, or of pairs of texts."""
+
+import keras
+import numpy as np
+from sklearn import metrics
+
+
+class Classification:
+    """One of several classes for each text or pair (Devlin et al. 2019, section 4.1).
+
+    Args:
+        label_names: the classes in order of their ids.
+        monitor: "accuracy", "matthews" (the correlation that CoLA is scored by) or "f1" (the
+            mean over classes).
+    """
+
+    head = "classifier"
+    outputs = ("logits",)
+    metrics = ("accuracy", "matthews", "f1")
+
+    def __init__(self, label_names, monitor="accuracy"):
+        self.label_names = label_names
+        self.num_classes = len(label_names)
+        self.monitor = monitor
+
+    def encode(self, tokenizer, examples, max_length):
+        encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
+        return encodings, examples.labels
+
+    def loss(self, labels, outputs):
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        return loss(labels, outputs["logits"])
+
+    def score(self, examples, encodings, outputs):
+        logits = np.stack(outputs["logits"])  # (examples, C)
+        found, labels = logits.argmax(1), np.asarray(examples.labels)
+        return {
+            "accuracy": float(np.mean(found == labels)),
+            "matthews": float(metrics.matthews_corrcoef(labels, found)),
+            "f1": float(metrics.f1_score(labels, found, average="macro", zero_division=0)),
+        }

@@ -1,0 +1,72 @@
+"""A number for each text or pair, such as how alike two sentences are."""
+
+import dataclasses
+import math
+
+import keras
+import numpy as np
+from scipy import stats
+
+from tfnlp.errors import InputError
+from tfnlp.text.readers import Examples, read_columns
+
+
+@dataclasses.dataclass
+class ScoredExamples(Examples):
+    """Texts or pairs with a number each, `labels`."""
+
+
+def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", column="score"):
+    """Reads texts, or pairs, with a number each from a TSV, CSV or JSON Lines file.
+
+    Raises:
+        InputError: as `read_columns`, and for a score that is no number.
+    """
+    texts, pairs, labels = [], [], []
+    for line, row in read_columns(path, [c for c in (text_column, pair_column, column) if c]):
+        try:
+            labels.append(float(row[column]))
+        except ValueError:
+            labels.append(math.nan)
+        if not math.isfinite(labels[-1]):
+            raise InputError(f"{path}, line {line}: {column} {row[column]!r} is not a number.")
+        texts.append(row[text_column])
+        if pair_column:
+            pairs.append(row[pair_column])
+    return ScoredExamples(texts, pairs if pair_column else None, labels)
+
+
+class Regression:
+    """A number for each text or pair, by mean squared error (Devlin et al. 2019, STS-B).
+
+    Args:
+        monitor: "pearson" or "spearman", the correlations that STS-B is scored by.
+    """
+
+    head = "classifier"
+    num_classes = 1
+    label_names = ("score",)
+    outputs = ("logits",)
+    metrics = ("pearson", "spearman")
+
+    def __init__(self, monitor="pearson"):
+        self.monitor = monitor
+
+    def encode(self, tokenizer, examples, max_length):
+        encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
+        return encodings, examples.labels
+
+    def loss(self, labels, outputs):
+        return keras.losses.MeanSquaredError()(labels[:, None], outputs["logits"])
+
+    def score(self, examples, encodings, outputs):
+        found = np.stack(outputs["logits"])[:, 0]  # (examples,)
+        # Of a constant there is no correlation: an untrained model is as good as none.
+        pearson = stats.pearsonr(found, examples.labels).statistic if np.ptp(found) else 0.0
+        spearman = stats.spearmanr(found, examples.labels).statistic if np.ptp(found) else 0.0
+        error = np.mean((found - np.asarray(examples.labels)) ** 2)
+        return {
+            "pearson": float(pearson),
+            "spearman": float(spearman),
+            "mean_squared_error": float(error),
+        }

@@ -1,0 +1,164 @@
+"""Byte-level BPE, as GPT-2, RoBERTa and DeBERTa v1 have it."""
+
+import json
+import pathlib
+
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers, processors, trainers
+
+from tfnlp.errors import InputError
+from tfnlp.files import read_json, write_json, write_text
+from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizer import Tokenizer, with_prefix_space
+
+FAMILIES = ("gpt2", "roberta", "deberta")
+
+
+class ByteLevelBpeTokenizer(Tokenizer):
+    """Text to ids by merging bytes (Radford et al. 2019, section 2.2).
+
+    Nothing is unknown, and nothing is lost: every text comes back from its ids.
+
+    Args:
+        vocabulary: {token: id}; bytes are written as GPT-2 does, a space as "Ġ".
+        merges: pairs of tokens, the earliest learned first.
+        family: "gpt2", "roberta" or "deberta": which special tokens frame a text.
+        add_prefix_space: whether a text's first word is one like the others.
+
+    Raises:
+        InputError: if a merge is of tokens that the vocabulary lacks.
+    """
+
+    def __init__(self, vocabulary, merges, family="roberta", add_prefix_space=False):
+        try:
+            engine = tokenizers.Tokenizer(models.BPE(vocab=dict(vocabulary), merges=list(merges)))
+        except Exception as e:  # the engine's errors have no class of their own
+            raise InputError(
+                f"The merges do not belong to the vocabulary ({e}); give vocab.json and "
+                "merges.txt of one tokenizer."
+            ) from None
+        engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+        engine.decoder = decoders.ByteLevel()
+        self.family = family
+        self.special_tokens = SPECIAL_TOKENS[family]
+        self.add_prefix_space = add_prefix_space
+        self.special_tokens.frame(engine)
+        # Offsets leave out the space that belongs to a token.
+        trim = processors.ByteLevel(add_prefix_space=add_prefix_space, trim_offsets=True)
+        engine.post_processor = processors.Sequence([trim, engine.post_processor])
+        super().__init__(engine, self.special_tokens.tokens["pad_token"])
+
+    @classmethod
+    def from_folder(cls, folder, family):
+        """Reads vocab.json and merges.txt (or tokenizer.json) of a checkpoint.
+
+        Raises:
+            InputError: if a file is missing, broken, or of another kind of tokenizer.
+        """
+        folder = pathlib.Path(folder)
+        settings = {}
+        if (folder / "tokenizer_config.json").exists():
+            settings = read_json(folder / "tokenizer_config.json")
+        if (folder / "vocab.json").exists():
+            vocabulary = read_json(folder / "vocab.json")
+            merges = _read_merges(folder / "merges.txt")
+        else:
+            path = folder / "tokenizer.json"
+            content = read_json(path)
+            if content.get("model", {}).get("type") != "BPE":
+                raise InputError(
+                    f"{path} is not a byte-level BPE tokenizer; a {family} folder must hold one."
+                )
+            vocabulary = content["model"]["vocab"]
+            # Tokens that were added later stand beside the vocabulary.
+            vocabulary |= {t["content"]: t["id"] for t in content.get("added_tokens", [])}
+            merges = [
+                tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge)
+                for merge in content["model"]["merges"]
+            ]
+            pre_tokenizer = content.get("pre_tokenizer") or {}
+            settings = {"add_prefix_space": pre_tokenizer.get("add_prefix_space")} | settings
+        try:
+            return cls(vocabulary, merges, family, bool(settings.get("add_prefix_space")))
+        except InputError as e:
+            raise InputError(f"{folder}: {e}") from None
+
+    def settings(self):
+        """The fields of a tokenizer_config.json."""
+        tokens = self.special_tokens.tokens
+        return {
+            "tokenizer_class": self.special_tokens.tokenizer_class,
+            "add_prefix_space": self.add_prefix_space,
+            **tokens,
+        }
+
+    def save(self, folder):
+        """Writes vocab.json, merges.txt, tokenizer_config.json and tokenizer.json."""
+        folder = pathlib.Path(folder)
+        engine = tokenizers.Tokenizer.from_str(self._engine.to_str())
+        engine.no_truncation()
+        content = json.loads(engine.to_str())
+        merges = (m if isinstance(m, str) else " ".join(m) for m in content["model"]["merges"])
+        write_text(folder / "vocab.json", json.dumps(engine.get_vocab(), ensure_ascii=False))
+        write_text(folder / "merges.txt", "#version: 0.2\n" + "".join(f"{m}\n" for m in merges))
+        write_json(folder / "tokenizer_config.json", self.settings())
+        write_text(folder / "tokenizer.json", engine.to_str(pretty=True))
+
+    def _word_engine(self):
+        return with_prefix_space(self._engine)
+
+
+def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency=2):
+    """Learns a byte-level BPE vocabulary from texts; the same texts give the same one.
+
+    Args:
+        texts: a list of strings.
+        vocabulary_size: the most tokens to learn, bytes and special ones counted.
+        family: "gpt2", "roberta" or "deberta": which special tokens there are.
+        min_frequency: how often a pair must occur to be merged.
+
+    Returns:
+        A `ByteLevelBpeTokenizer`.
+
+    Raises:
+        InputError: if the size has no room for the bytes.
+    """
+    special = list(dict.fromkeys(SPECIAL_TOKENS[family].tokens.values()))
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    if vocabulary_size < len(special) + len(alphabet):
+        raise InputError(
+            f"vocabulary_size={vocabulary_size} must be at least {len(special) + len(alphabet)}, "
+            "for the 256 bytes and the special tokens."
+        )
+    engine = tokenizers.Tokenizer(models.BPE())
+    engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary_size,
+        min_frequency=min_frequency,
+        special_tokens=special,
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
+    engine.train_from_iterator(texts, trainer)
+    model = json.loads(engine.to_str())["model"]
+    return ByteLevelBpeTokenizer(
+        model["vocab"], [tuple(merge) for merge in model["merges"]], family
+    )
+
+
+def _read_merges(path):
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing; copy it beside vocab.json.") from None
+    except UnicodeDecodeError as e:
+        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); copy it again.") from None
+    merges = []
+    for number, line in enumerate(lines, start=1):
+        if not line or (number == 1 and line.startswith("#version")):
+            continue
+        pair = line.split(" ")
+        if len(pair) != 2:
+            raise InputError(f"{path}, line {number}: {line!r} is not two tokens and a space.")
+        merges.append(tuple(pair))
+    return merges

@@ -1,0 +1,192 @@
+"""SentencePiece unigram, as ALBERT, XLNet and DeBERTa v2 and v3 have it."""
+
+import base64
+import json
+import pathlib
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+from tfnlp.errors import InputError
+from tfnlp.files import read_json, write_json, write_text
+from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizer import Tokenizer
+
+# The SentencePiece file of each family.
+MODEL_FILES = {"albert": "spiece.model", "xlnet": "spiece.model", "deberta-v2": "spm.model"}
+FAMILIES = tuple(MODEL_FILES)
+
+
+class UnigramTokenizer(Tokenizer):
+    """Text to ids by the most probable pieces (Kudo 2018, 'Subword Regularization', eq. 7).
+
+    Args:
+        pieces: (piece, log probability) in order of their ids.
+        family: "albert", "xlnet" or "deberta-v2": which special tokens frame a text, and how
+            texts are normalised.
+        lowercase: whether to lowercase; the family's way where None.
+        keep_accents: whether ALBERT keeps accents; stripping them takes Hangul syllables
+            apart, which its pieces are then learned from too.
+        character_map: SentencePiece's compiled normalisation, bytes; or None.
+
+    Raises:
+        InputError: if the pieces lack a special token.
+    """
+
+    def __init__(self, pieces, family, lowercase=None, keep_accents=False, character_map=None):
+        self.family = family
+        self.special_tokens = SPECIAL_TOKENS[family]
+        self.lowercase = family == "albert" if lowercase is None else lowercase
+        self.keep_accents = keep_accents
+        self.character_map = character_map
+        names = {piece: i for i, (piece, _) in enumerate(pieces)}
+        for token in self.special_tokens.tokens.values():
+            if token not in names and token != "[MASK]":
+                raise InputError(f"The pieces lack {token}, which {family}'s input needs.")
+        unknown = names[self.special_tokens.tokens["unk_token"]]
+        engine = tokenizers.Tokenizer(models.Unigram(list(pieces), unk_id=unknown))
+        engine.normalizer = _normalizer(family, self.lowercase, keep_accents, character_map)
+        engine.pre_tokenizer = _pre_tokenizer(family)
+        engine.decoder = decoders.Metaspace()
+        super().__init__(
+            self.special_tokens.frame(engine), self.special_tokens.tokens["pad_token"]
+        )
+
+    @classmethod
+    def from_folder(cls, folder, family):
+        """Reads tokenizer.json, or SentencePiece's own file, of a checkpoint.
+
+        Raises:
+            InputError: if there is none, or it is broken or of another kind of tokenizer.
+        """
+        folder = pathlib.Path(folder)
+        settings = {}
+        if (folder / "tokenizer_config.json").exists():
+            settings = read_json(folder / "tokenizer_config.json")
+        if (folder / "tokenizer.json").exists():
+            pieces, character_map = _from_tokenizer_json(folder / "tokenizer.json", family)
+        elif (folder / MODEL_FILES[family]).exists():
+            pieces, character_map = _from_sentencepiece(folder / MODEL_FILES[family])
+        else:
+            raise InputError(
+                f"{folder} holds neither tokenizer.json nor {MODEL_FILES[family]}; copy the "
+                "tokenizer's files into it."
+            )
+        try:
+            return cls(
+                pieces,
+                family,
+                settings.get("do_lower_case"),
+                settings.get("keep_accents", False),
+                character_map,
+            )
+        except InputError as e:
+            raise InputError(f"{folder}: {e}") from None
+
+    def settings(self):
+        """The fields of a tokenizer_config.json."""
+        return {
+            "tokenizer_class": self.special_tokens.tokenizer_class,
+            "do_lower_case": self.lowercase,
+            "keep_accents": self.keep_accents,
+            **self.special_tokens.tokens,
+        }
+
+    def save(self, folder):
+        """Writes tokenizer_config.json and tokenizer.json, which `transformers` reads."""
+        folder = pathlib.Path(folder)
+        engine = tokenizers.Tokenizer.from_str(self._engine.to_str())
+        engine.no_truncation()
+        write_json(folder / "tokenizer_config.json", self.settings())
+        write_text(folder / "tokenizer.json", engine.to_str(pretty=True))
+
+
+def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=True):
+    """Learns unigram pieces from texts.
+
+    Args:
+        texts: a list of strings.
+        vocabulary_size: the most pieces to learn, special tokens counted.
+        family: "albert", "xlnet" or "deberta-v2".
+        lowercase: whether the tokenizer lowercases; the family's way where None.
+        keep_accents: whether ALBERT's keeps accents (XLNet's never does).
+
+    Returns:
+        A `UnigramTokenizer`.
+    """
+    style = SPECIAL_TOKENS[family]
+    lowercase = family == "albert" if lowercase is None else lowercase
+    engine = tokenizers.Tokenizer(models.Unigram())
+    engine.normalizer = _normalizer(family, lowercase, keep_accents, None)
+    engine.pre_tokenizer = _pre_tokenizer(family)
+    special = list(dict.fromkeys(style.tokens.values()))
+    trainer = trainers.UnigramTrainer(
+        vocab_size=vocabulary_size,
+        special_tokens=special,
+        unk_token=style.tokens["unk_token"],
+        show_progress=False,
+    )
+    engine.train_from_iterator(texts, trainer)
+    # Rounded, as a file's reader may lose the last bit, and that decides ties ("ㅋㅋㅋ").
+    learned = json.loads(engine.to_str())["model"]["vocab"]
+    pieces = [(piece, round(score, 6)) for piece, score in learned]
+    return UnigramTokenizer(pieces, family, lowercase, keep_accents)
+
+
+def _normalizer(family, lowercase, keep_accents, character_map):
+    """What each family's tokenizer of `transformers` does to a text first."""
+    steps = []
+    if family == "deberta-v2":
+        if lowercase:
+            steps.append(normalizers.Lowercase())
+        steps += [
+            normalizers.Replace(tokenizers.Regex(r"\s{2,}|[\n\r\t]"), " "),
+            normalizers.NFC(),
+            normalizers.Strip(left=False, right=True),
+        ]
+        return normalizers.Sequence(steps)
+    steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+    if not keep_accents or family == "xlnet":
+        steps += [normalizers.NFKD(), normalizers.StripAccents()]
+    if lowercase:
+        steps.append(normalizers.Lowercase())
+    if character_map:
+        steps.append(normalizers.Precompiled(character_map))
+    return normalizers.Sequence(steps)
+
+
+def _pre_tokenizer(family):
+    space = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    if family == "deberta-v2":
+        return space
+    return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), space])
+
+
+def _from_tokenizer_json(path, family):
+    content = read_json(path)
+    if content.get("model", {}).get("type") != "Unigram":
+        raise InputError(
+            f"{path} is not a SentencePiece unigram tokenizer; a {family} folder must hold one."
+        )
+    pieces = [tuple(piece) for piece in content["model"]["vocab"]]
+    # Tokens that were added later, such as DeBERTa's [MASK], follow the pieces.
+    late = sorted((t["id"], t["content"]) for t in content.get("added_tokens", []))
+    pieces += [(token, 0.0) for i, token in late if i >= len(pieces)]
+    steps = (content.get("normalizer") or {}).get("normalizers", [])
+    maps = [s["precompiled_charsmap"] for s in steps if s.get("type") == "Precompiled"]
+    return pieces, base64.b64decode(maps[0]) if maps else None
+
+
+def _from_sentencepiece(path):
+    from google.protobuf.message import DecodeError
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = sentencepiece_model_pb2.ModelProto()
+    try:
+        model.ParseFromString(path.read_bytes())
+    except DecodeError:
+        raise InputError(f"{path} is no SentencePiece model; copy the file again.") from None
+    if model.trainer_spec.model_type != model.trainer_spec.UNIGRAM:
+        raise InputError(f"{path} is a SentencePiece model, but not a unigram one.")
+    pieces = [(piece.piece, piece.score) for piece in model.pieces]
+    return pieces, model.normalizer_spec.precompiled_charsmap or None

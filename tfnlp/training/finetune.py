@@ -1,0 +1,126 @@
+"""Fine-tuning a model for a task, from examples to a finished run."""
+
+import keras
+from absl import logging
+
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.text import LengthBatches
+from tfnlp.training.fit import fit
+from tfnlp.training.predict import predict
+from tfnlp.training.report import write_report
+
+
+class FineTuner(keras.Model):
+    """A model that is fitted to a task; the model itself stays as it is, to be saved.
+
+    Args:
+        model: from `tfnlp.models.build_model`, with the task's head.
+        task: see `tfnlp.tasks`.
+        regularizer: called with a batch's inputs and its outputs in training; gives a loss to
+            add, such as an `AdversarialRegularizer`. None for none.
+    """
+
+    def __init__(self, model, task, regularizer=None, **kwargs):
+        super().__init__(**kwargs)
+        self.model = model
+        self.task = task
+        self.regularizer = regularizer
+        self.built = True
+
+    def call(self, inputs, training=None):
+        outputs = self.model(inputs, training=training)
+        return {key: outputs[key] for key in self.task.outputs}
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        loss = self.task.loss(y, y_pred)
+        if training and self.regularizer is not None:
+            loss = loss + self.regularizer(x, y_pred)
+        return loss
+
+
+def encode_batches(task, tokenizer, examples, max_length, batch_size, shuffle=False, seed=0):
+    """`LengthBatches` of a task's examples; how many were cut is logged."""
+    encodings, labels = task.encode(tokenizer, examples, max_length)
+    flat = [e for group in encodings for e in (group if isinstance(group, list) else [group])]
+    cut = sum(e.cut and e.example is None for e in flat)
+    if cut:
+        logging.info(
+            "%d of %d texts were cut to --max_length=%d tokens.", cut, len(flat), max_length
+        )
+    batches = LengthBatches(
+        encodings,
+        batch_size,
+        labels,
+        shuffle=shuffle,
+        seed=seed,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    logging.info(
+        "%d examples in %d batches, %.1f %% of their tokens padding.",
+        len(encodings),
+        len(batches),
+        100 * batches.padding_share(),
+    )
+    return batches
+
+
+def score(task, model, examples, batches):
+    """The task's metrics of a model."""
+    outputs = predict(model, batches, task.outputs)
+    return task.score(examples, batches.encodings, outputs)
+
+
+def finetune(
+    task, model, tokenizer, train, dev, config, run, max_length, test=None, regularizer=None
+):
+    """Trains a model for a task, keeps the best epoch, and reports its scores.
+
+    A killed run goes on from its folder and ends with the same weights.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        model: with the task's head, made in the scope of the strategy to train under.
+        tokenizer: the model's.
+        train, dev, test: examples of the task; the best epoch is the one with the most of
+            `task.monitor` on `dev`; `test` may be None.
+        config: a `TrainingConfig`.
+        run: the `RunFolder` to write to.
+        max_length: the longest input in tokens.
+        regularizer: as `FineTuner` takes it.
+
+    Returns:
+        A dict of the figures.
+    """
+    arguments = (max_length, config.batch_size)
+    batches = encode_batches(task, tokenizer, train, *arguments, shuffle=True, seed=config.seed)
+    dev_batches = encode_batches(task, tokenizer, dev, *arguments)
+    trained = FineTuner(model, task, regularizer)
+    trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
+    labels = task.label_names
+
+    def save_best():
+        save_model(model, run.best, labels, tokenizer)
+
+    def evaluate():
+        found = score(task, model, dev, dev_batches)
+        return {f"val_{key}": value for key, value in found.items()}
+
+    fit(
+        trained,
+        batches,
+        config,
+        run,
+        save_best,
+        monitor=f"val_{task.monitor}",
+        evaluate=evaluate,
+    )
+    best = load_model(run.best, task.head, task.num_classes)
+    figures = {"parameters": best.count_params()}
+    splits = {"dev": (dev, dev_batches)}
+    if test is not None:
+        splits["test"] = test, encode_batches(task, tokenizer, test, *arguments)
+    for name, (examples, split) in splits.items():
+        found = score(task, best, examples, split)
+        figures |= {f"{name}_{key}": value for key, value in found.items()}
+    write_report(run, figures, labels, task.monitor)
+    return figures

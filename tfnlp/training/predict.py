@@ -1,0 +1,36 @@
+"""A model's outputs for every encoding, in their own order."""
+
+import numpy as np
+import tensorflow as tf
+
+# What a position after a text's end has for a logit.
+TOKEN_OUTPUTS = ("start_logits", "end_logits")
+
+
+def predict(model, batches, outputs=("logits",)):
+    """Runs a model over batches.
+
+    Args:
+        model: gives a dict.
+        batches: `LengthBatches`.
+        outputs: the names of the outputs to keep.
+
+    Returns:
+        A dict of lists with an array for each encoding: (C,), (choices,), or for outputs of
+        each token (L, ...), cut to the encoding's own length.
+    """
+
+    @tf.function(reduce_retracing=True)
+    def forward(inputs):
+        found = model(inputs, training=False)
+        return {key: tf.cast(found[key], "float32") for key in outputs}
+
+    results = {key: [None] * len(batches.encodings) for key in outputs}
+    for indices in batches.order():
+        inputs = batches.batch(indices)[0]
+        for key, value in forward(inputs).items():
+            value = np.asarray(value)
+            tokens = key in TOKEN_OUTPUTS or value.ndim == 3
+            for row, i in enumerate(indices):
+                results[key][i] = value[row, : batches.lengths[i]] if tokens else value[row]
+    return results
