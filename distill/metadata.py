@@ -18,7 +18,8 @@ MIN_PARSER_VERSION = "1.1.0"
 
 LABELS_FILE = "labels.txt"
 VOCABULARY_FILE = "vocab.txt"
-TOKENIZER_FILE = "tokenizer_config.json"
+SETTINGS_FILE = "tokenizer_config.json"
+TOKENIZER_FILE = "tokenizer.json"
 
 # enum AssociatedFileType
 UNKNOWN, TENSOR_AXIS_LABELS, VOCABULARY = 0, 2, 5
@@ -41,33 +42,40 @@ class TensorDescription:
     description: str
 
 
-def text_classifier_metadata(name, description, inputs, output):
-    """The metadata flatbuffer of a BERT text classifier.
+def text_model_metadata(name, description, inputs, outputs, files, labels):
+    """The metadata flatbuffer of a model that reads text.
 
     Args:
         name: of the model.
         description: of the model.
         inputs: `TensorDescription`s in the order of the subgraph's inputs.
-        output: the `TensorDescription` of the probabilities.
+        outputs: `TensorDescription`s in the order of the subgraph's outputs.
+        files: the names of the files that go with the model. A vocabulary among them is
+            named as that of BERT's tokenizer, which MediaPipe then uses.
+        labels: whether the first output's last axis has the names in `LABELS_FILE`.
 
     Returns:
         bytes.
     """
     b = flatbuffers.Builder(1024)
-    labels = _file(b, LABELS_FILE, "The class names, in order of the output.", TENSOR_AXIS_LABELS)
-    vocabulary = _file(b, VOCABULARY_FILE, "The WordPiece vocabulary, one a line.", VOCABULARY)
-    settings = _file(b, TOKENIZER_FILE, "The settings of the WordPiece tokenizer.", UNKNOWN)
-    options = _table(b, 1, {0: _vector(b, [vocabulary])})  # BertTokenizerOptions
-    tokenizer = _process_unit(b, BERT_TOKENIZER_OPTIONS, options)
-    subgraph = _table(
-        b,
-        7,
-        {
-            2: _vector(b, [_tensor(b, i, []) for i in inputs]),
-            3: _vector(b, [_tensor(b, output, [labels])]),
-            5: _vector(b, [tokenizer]),
-        },
-    )
+    tensors = []
+    for i, output in enumerate(outputs):
+        named = labels and i == 0
+        axis = [
+            _file(b, LABELS_FILE, "The class names, in order of the output.", TENSOR_AXIS_LABELS)
+        ]
+        tensors.append(_tensor(b, output, axis if named else []))
+    slots = {2: _vector(b, [_tensor(b, i, []) for i in inputs]), 3: _vector(b, tensors)}
+    if VOCABULARY_FILE in files:
+        vocabulary = _file(b, VOCABULARY_FILE, "The WordPiece vocabulary, one a line.", VOCABULARY)
+        options = _table(b, 1, {0: _vector(b, [vocabulary])})  # BertTokenizerOptions
+        slots[5] = _vector(b, [_process_unit(b, BERT_TOKENIZER_OPTIONS, options)])
+    others = [
+        _file(b, name, "The settings of the tokenizer and the model.", UNKNOWN)
+        for name in files
+        if name not in (VOCABULARY_FILE, LABELS_FILE)
+    ]
+    subgraph = _table(b, 7, slots)
     model = _table(
         b,
         8,
@@ -75,7 +83,7 @@ def text_classifier_metadata(name, description, inputs, output):
             0: b.CreateString(name),
             1: b.CreateString(description),
             3: _vector(b, [subgraph]),
-            6: _vector(b, [settings]),
+            6: _vector(b, others),
             7: b.CreateString(MIN_PARSER_VERSION),
         },
     )
@@ -115,13 +123,15 @@ def add_metadata(model, metadata, files):
     return whole.getvalue()
 
 
-def input_names(model):
-    """The names of a .tflite model's inputs, in order, as its signature has them."""
+def tensor_names(model):
+    """The names of a .tflite model's inputs and of its outputs, in order."""
     from tensorflow.lite.python import schema_py_generated as schema
 
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
-    names = {i.tensorIndex: i.name.decode() for i in tree.signatureDefs[0].inputs}
-    return [names[index] for index in tree.subgraphs[0].inputs]
+    signature, graph = tree.signatureDefs[0], tree.subgraphs[0]
+    inputs = {i.tensorIndex: i.name.decode() for i in signature.inputs}
+    outputs = {i.tensorIndex: i.name.decode() for i in signature.outputs}
+    return [inputs[i] for i in graph.inputs], [outputs[i] for i in graph.outputs]
 
 
 def _tensor(b, tensor, files):

@@ -1,4 +1,4 @@
-"""A classifier as one .tflite file with all that a phone needs."""
+"""A model as one .tflite file with all that a phone needs."""
 
 import contextlib
 import json
@@ -13,16 +13,18 @@ from keras import ops
 
 from distill.metadata import (
     LABELS_FILE,
+    SETTINGS_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     TensorDescription,
     add_metadata,
-    input_names,
-    text_classifier_metadata,
+    tensor_names,
+    text_model_metadata,
 )
 from tfnlp.errors import InputError
 from tfnlp.files import replaced_when_whole
 from tfnlp.models import check_vocabulary
+from tfnlp.text import WordPieceTokenizer
 
 QUANTIZATIONS = ("float32", "float16", "int8")
 
@@ -33,25 +35,44 @@ INPUTS = {
 }
 
 
-def export_tflite(
-    model, path, tokenizer, labels, quantization="int8", max_length=None, name="text classifier"
-):
-    """Writes a text classifier as a .tflite file.
+# What each head gives on a phone.
+OUTPUTS = {
+    "classifier": {"probability": "The probability of each class."},
+    "scorer": {"score": "The number of the text or pair."},
+    "tagger": {"probability": "The probability of each tag at each token."},
+    "answerer": {
+        "start_logits": "How likely an answer starts at each token.",
+        "end_logits": "How likely an answer ends at each token.",
+    },
+}
 
-    The file takes `ids`, `mask` and `segment_ids`, (1, L) int32 with any L, and gives the
-    probabilities, (1, C) float32. It holds the vocabulary, the labels and the tokenizer's
-    settings as TFLite metadata, so that `distill.runtime` and MediaPipe's TextClassifier
-    take raw text, and no operation outside TFLite's own. An input longer than `max_length`
-    is cut inside the model, its last id, [SEP], kept.
+
+def export_tflite(
+    model, path, tokenizer, labels=None, quantization="int8", max_length=None, name="text model"
+):
+    """Writes a model as a .tflite file.
+
+    The file takes `ids`, `mask` and `segment_ids`, (1, L) int32 with any L, and gives, float32:
+
+    - of a classifier `probability`, (1, C); of a regression, or a chooser of which each text
+      is run by itself, `score`, (1, 1);
+    - of a tagger `probability`, (1, L, C);
+    - of an answerer `start_logits` and `end_logits`, (1, L).
+
+    It holds the tokenizer, the labels and the settings as TFLite metadata, so that
+    `distill.runtime` takes raw text, and MediaPipe's TextClassifier too where the model is a
+    classifier with WordPiece; and no operation outside TFLite's own. An input longer than
+    `max_length` is cut inside the model, its last id, [SEP], kept.
 
     Args:
-        model: a classifier from `tfnlp.models`.
+        model: from `tfnlp.models`, with the head "classifier", "tagger", "answerer" or
+            "chooser".
         path: of the file.
-        tokenizer: the model's `WordPieceTokenizer`.
-        labels: the class names in order of their ids.
+        tokenizer: the model's.
+        labels: the class names in order of their ids, of a classifier or tagger.
         quantization: "float32"; "float16" weights; or "int8", weights in 8 bits and
             activations quantised as they come (dynamic range).
-        max_length: the most ids read; the model's positions where None.
+        max_length: the most ids read; the model's positions, or 512, where None.
         name: of the model, in the metadata.
 
     Returns:
@@ -59,47 +80,82 @@ def export_tflite(
         `mediapipe_differences`; each is logged as a warning too.
 
     Raises:
-        InputError: for an unknown quantization, a vocabulary or labels that are not the
-            model's, a `max_length` above the model's, or a file that cannot be written.
+        InputError: for an unknown quantization, a head that has no export, a vocabulary or
+            labels that are not the model's, a `max_length` above the model's, or a file that
+            cannot be written.
     """
     if quantization not in QUANTIZATIONS:
         raise InputError(
             f"--quantization={quantization} is unknown; use one of {', '.join(QUANTIZATIONS)}."
         )
-    embeddings = model.get_layer("embeddings")
-    max_length = max_length or embeddings.max_length
-    if not 3 <= max_length <= embeddings.max_length:
+    kind = kind_of(model)
+    positions = model.text_config.max_length or 512
+    max_length = max_length or positions
+    if not 3 <= max_length <= positions:
         raise InputError(
-            f"--max_length={max_length} must lie between 3 and the model's "
-            f"{embeddings.max_length} positions."
+            f"--max_length={max_length} must lie between 3 and the model's {positions} positions."
         )
     check_vocabulary(tokenizer, model)
-    classes = model.output["logits"].shape[-1]
+    labels = list(labels or []) if kind in ("classifier", "tagger") else []
+    if labels or kind in ("classifier", "tagger"):
+        _check_labels(labels, model.output["logits"].shape[-1])
+    content = _convert(model, kind, quantization, max_length)
+    settings = tokenizer.settings() | {"model_max_length": max_length, "kind": kind}
+    files = {SETTINGS_FILE: json.dumps(settings)}
+    if labels:
+        files[LABELS_FILE] = "\n".join(map(str, labels))
+    if isinstance(tokenizer, WordPieceTokenizer):
+        files[VOCABULARY_FILE] = "\n".join(tokenizer.vocabulary)
+    else:
+        files[TOKENIZER_FILE] = tokenizer.to_json()
+    inputs, outputs = tensor_names(content)
+    metadata = text_model_metadata(
+        name,
+        _description(kind, labels),
+        [TensorDescription(i, INPUTS[i]) for i in inputs],
+        [TensorDescription(i, OUTPUTS[kind][i]) for i in outputs],
+        files,
+        bool(labels),
+    )
+    content = add_metadata(content, metadata, files)
+    with replaced_when_whole(path) as temporary:
+        pathlib.Path(temporary).write_bytes(content)
+    differences = mediapipe_differences(tokenizer) if kind == "classifier" else []
+    for sentence in differences:
+        logging.warning("%s", sentence)
+    return differences
+
+
+def kind_of(model):
+    """What a model does on a phone: one of `OUTPUTS`."""
+    if model.head == "chooser":
+        return "scorer"
+    if model.head == "classifier" and model.output["logits"].shape[-1] == 1:
+        return "scorer"
+    if model.head not in OUTPUTS:
+        raise InputError(
+            f"A model with the head {model.head!r} has no export; use one with the head "
+            "classifier, tagger, answerer or chooser."
+        )
+    return model.head
+
+
+def _check_labels(labels, classes):
     if len(labels) != classes:
         raise InputError(f"There are {len(labels)} labels, but the model has {classes} classes.")
     for label in labels:
         if "\n" in str(label):
             raise InputError(f"Label {label!r} holds a line break, which metadata cannot hold.")
-    content = _convert(model, quantization, max_length)
-    metadata = text_classifier_metadata(
-        name,
-        f"Classifies a text as one of: {', '.join(map(str, labels))}. Made with tfnlp.",
-        [TensorDescription(i, INPUTS[i]) for i in input_names(content)],
-        TensorDescription("probability", "The probability of each class."),
-    )
-    settings = tokenizer.settings() | {"model_max_length": max_length}
-    files = {
-        VOCABULARY_FILE: "\n".join(tokenizer.vocabulary),
-        LABELS_FILE: "\n".join(map(str, labels)),
-        TOKENIZER_FILE: json.dumps(settings),
+
+
+def _description(kind, labels):
+    what = {
+        "classifier": f"Classifies a text as one of: {', '.join(map(str, labels))}.",
+        "scorer": "Gives a text, or a pair, a number.",
+        "tagger": f"Tags words as one of: {', '.join(map(str, labels))}.",
+        "answerer": "Finds the answer to a question in a text.",
     }
-    content = add_metadata(content, metadata, files)
-    with replaced_when_whole(path) as temporary:
-        pathlib.Path(temporary).write_bytes(content)
-    differences = mediapipe_differences(tokenizer)
-    for sentence in differences:
-        logging.warning("%s", sentence)
-    return differences
+    return f"{what[kind]} Made with tfnlp."
 
 
 def mediapipe_differences(tokenizer):
@@ -108,6 +164,11 @@ def mediapipe_differences(tokenizer):
     MediaPipe lowercases A-Z, splits at white space, punctuation and CJK ideographs, and
     never strips accents (its `bert_tokenizer.cc` and `bert_preprocessor_calculator.cc`).
     """
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        return [
+            "MediaPipe has no tokenizer of this kind, so it cannot run the file; use "
+            "distill.runtime, or a model with WordPiece."
+        ]
     found = []
     strips = tokenizer.strip_accents
     if strips or (strips is None and tokenizer.lowercase):
@@ -129,23 +190,28 @@ def mediapipe_differences(tokenizer):
     return found
 
 
-def _convert(model, quantization, max_length):
-    forward = (
-        _forward_of_scaled_rows(model, max_length) if quantization == "int8" else _forward(model)
-    )
+def _convert(model, kind, quantization, max_length):
+    names = ("start_logits", "end_logits") if kind == "answerer" else ("logits",)
+    forward = _forward_of_scaled_rows if quantization == "int8" else _forward
+    forward = forward(model, names, max_length)
 
-    def classify(ids, mask, segment_ids):
+    def run(ids, mask, segment_ids):
         inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
-        logits = forward({key: _cut(x, max_length) for key, x in inputs.items()})
-        return {"probability": ops.softmax(logits, axis=-1)}
+        inputs = {key: _cut(x, max_length) for key, x in inputs.items()}
+        outputs = forward(inputs)
+        if kind == "answerer":
+            return outputs
+        if kind == "scorer":
+            return {"score": outputs["logits"]}
+        return {"probability": ops.softmax(outputs["logits"], axis=-1)}
 
     signature = [tf.TensorSpec((1, None), "int32", name=i) for i in INPUTS]
     with tempfile.TemporaryDirectory() as folder, _quiet():
         archive = keras.export.ExportArchive()
         archive.track(model)
-        archive.add_endpoint("classify", classify, input_signature=signature)
+        archive.add_endpoint("run", run, input_signature=signature)
         archive.write_out(folder, verbose=False)
-        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["classify"])
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["run"])
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         if quantization != "float32":
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -154,27 +220,43 @@ def _convert(model, quantization, max_length):
         return converter.convert()
 
 
-def _forward(model):
-    return lambda inputs: model(inputs, training=False)["logits"]
+def _graph(model, names):
+    """The inputs and outputs of the model of one text, as tensors of its graph.
+
+    A chooser's are those between the merging of its choices and their parting.
+    """
+    if model.head != "chooser":
+        return model.input, {name: model.output[name] for name in names}
+    inputs = {key: model.get_layer(f"merge_{key}").output for key in model.input}
+    return inputs, {"logits": model.get_layer("choices").input[0]}
 
 
-def _forward_of_scaled_rows(model, max_length):
-    """The model's logits from embedding tables whose every row fills the 8-bit range.
+def _forward(model, names, max_length):
+    whole = keras.Model(*_graph(model, names), name="whole")
+    return lambda inputs: whole(inputs, training=False)
+
+
+def _forward_of_scaled_rows(model, names, max_length):
+    """The model's outputs from embedding tables whose every row fills the 8-bit range.
 
     TFLite has one scale for a whole table, which a few large rows would set for all. So each
     row is divided by its largest value, and multiplied by it again after the lookup.
     """
     layer = model.get_layer("embeddings")
     # The model from the embeddings' output on.
+    inputs, outputs = _graph(model, names)
     rest = keras.Model(
-        [layer.output, model.input["padding_mask"]],
-        model.output["logits"],
+        [layer.output, inputs],
+        outputs,
         name="rest",  # a name of its own, not a counted one, so that files are the same bytes
     )
-
     token = _scaled_rows(layer.token_table)
-    position = _scaled_rows(layer.position_table[:max_length])  # the rest is never read
-    segment = _scaled_rows(layer.segment_table) if layer.num_segments else None
+    position = segment = None
+    if getattr(layer, "max_length", None):
+        start = layer.position_offset  # rows before it, and beyond the end, are never read
+        position = _scaled_rows(layer.position_table[start : start + max_length])
+    if getattr(layer, "num_segments", 0):
+        segment = _scaled_rows(layer.segment_table)
 
     def lookup(table, ids):
         rows, largest = table
@@ -182,10 +264,14 @@ def _forward_of_scaled_rows(model, max_length):
 
     def forward(inputs):
         ids = inputs["token_ids"]
-        x = lookup(token, ids) + lookup(position, tf.range(tf.shape(ids)[1]))
+        x = lookup(token, ids)
+        if position is not None:
+            x += lookup(position, tf.range(tf.shape(ids)[1]))
         if segment is not None:
             x += lookup(segment, inputs["segment_ids"])
-        return rest([layer.norm(x), inputs["padding_mask"]], training=False)
+        for part in (getattr(layer, "norm", None), getattr(layer, "projection", None)):
+            x = x if part is None else part(x)
+        return rest([x, inputs], training=False)
 
     return forward
 

@@ -48,14 +48,14 @@ def main():
     from distill.teacher_outputs import compute_teacher_outputs
     from tfnlp.checkpoints import load_model, read_config, read_labels, save_model
     from tfnlp.models import build_model
-    from tfnlp.text import WordPieceTokenizer
+    from tfnlp.text import load_tokenizer
     from tfnlp.training import RunFolder, fit, make_strategy, set_precision
     from tfnlp.training.report import report_classifier
 
     run = RunFolder(FLAGS.output_dir, common.decisive_flags())
     labels = read_labels(FLAGS.teacher_dir)
     train, dev, test = common.read_splits(labels)
-    tokenizer = WordPieceTokenizer.from_folder(FLAGS.teacher_dir)
+    tokenizer = load_tokenizer(FLAGS.teacher_dir)
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     config = common.training_config()

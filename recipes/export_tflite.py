@@ -1,10 +1,11 @@
-"""Exports a fine-tuned or distilled classifier as a .tflite file for phones.
+"""Exports a fine-tuned or distilled model as a .tflite file for phones.
 
     python -m recipes.export_tflite --model_dir=runs/student/best --output_dir=runs/export
 
-writes OUTPUT_DIR/model.tflite: inputs ids, mask and segment_ids of any length, output
-probabilities, with vocabulary, labels and tokenizer settings inside, ready for MediaPipe's
-TextClassifier and for recipes.classify.
+writes OUTPUT_DIR/model.tflite: inputs ids, mask and segment_ids of any length, with the
+tokenizer, the labels and the settings inside. distill.runtime runs it: a classifier as
+TextClassifier (recipes.classify and, with WordPiece, MediaPipe do too), a tagger as TokenTagger,
+an answerer as QuestionAnswerer, a regression or a chooser as SentenceScorer.
 """
 
 import pathlib
@@ -14,7 +15,7 @@ from absl import flags, logging
 from recipes import common
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model_dir", None, "Folder of the classifier, such as runs/student/best.")
+flags.DEFINE_string("model_dir", None, "Folder of the model, such as runs/student/best.")
 flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
 flags.DEFINE_enum(
     "quantization",
@@ -23,17 +24,17 @@ flags.DEFINE_enum(
     "Weights as they are, in 16 bits, or in 8 bits with activations quantised as they come.",
 )
 flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
-flags.DEFINE_string("name", "text classifier", "Name of the model in the metadata.")
+flags.DEFINE_string("name", "text model", "Name of the model in the metadata.")
 flags.mark_flags_as_required(["model_dir", "output_dir"])
 
 
 def main():
     from distill.tflite import export_tflite
-    from tfnlp.checkpoints import load_model, read_labels
-    from tfnlp.text import WordPieceTokenizer
+    from tfnlp.checkpoints import load_model, read_head, read_labels
+    from tfnlp.text import load_tokenizer
 
-    model = load_model(FLAGS.model_dir, "classifier")
-    tokenizer = WordPieceTokenizer.from_folder(FLAGS.model_dir)
+    model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
+    tokenizer = load_tokenizer(FLAGS.model_dir)
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     export_tflite(
         model,

@@ -87,6 +87,21 @@ def read_labels(folder):
     return [id2label[key] for key in sorted(id2label, key=int)]
 
 
+def read_head(folder):
+    """The head of a checkpoint folder: one of `tfnlp.models.HEADS`, or None.
+
+    Raises:
+        InputError: if config.json names a model of `transformers` that tfnlp lacks.
+    """
+    path = pathlib.Path(folder) / "config.json"
+    family = family_of(read_config(folder))
+    heads = {name: head for head, name in family.architectures.items()}
+    stored = read_json(path).get("architectures") or [family.architectures[None]]
+    if stored[0] not in heads:
+        raise InputError(f"{path}: the model {stored[0]} is none of {', '.join(heads)}.")
+    return heads[stored[0]]
+
+
 def load_model(
     folder, head=None, num_classes=None, hidden_states=False, attention_scores=False, dtype=None
 ):

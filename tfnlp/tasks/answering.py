@@ -11,11 +11,7 @@ import numpy as np
 
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
-
-# An answer longer than so many tokens is none.
-MAX_ANSWER_TOKENS = 30
-# How many starts and ends of a window are paired.
-CANDIDATES = 20
+from tfnlp.text.answers import answer_places, best_answers
 
 
 @dataclasses.dataclass
@@ -37,23 +33,6 @@ class Questions:
 
     def __len__(self):
         return len(self.questions)
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """One answer.
-
-    Args:
-        text: of the context; empty where there is none.
-        start: its first character in the context.
-        end: the character after its last.
-        score: the sum of both logits.
-    """
-
-    text: str
-    start: int
-    end: int
-    score: float
 
 
 def read_questions(path):
@@ -124,7 +103,7 @@ class Answering:
         windows = tokenizer.encode_windows(
             examples.questions, examples.contexts, max_length, min(self.stride, room // 2)
         )
-        labels = [_span(window, examples.answers[window.example]) for window in windows]
+        labels = [answer_places(window, examples.answers[window.example]) for window in windows]
         return windows, np.array(labels, "int32")
 
     def loss(self, labels, outputs):
@@ -140,24 +119,14 @@ class Answering:
             For each question a list of at most `count` `Answer`s, one of them the empty one
             where there may be none.
         """
-        found = [{} for _ in examples.questions]
-        none = [np.inf] * len(examples)
-        starts, ends = outputs["start_logits"], outputs["end_logits"]
-        for window, start, end in zip(encodings, starts, ends, strict=True):
-            i = window.example
-            null = _null_place(window)
-            none[i] = min(none[i], float(start[null] + end[null]))
-            for answer in window_answers(window, start, end, examples.contexts[i]):
-                key = answer.start, answer.end
-                if key not in found[i] or found[i][key].score < answer.score:
-                    found[i][key] = answer
-        lists = []
-        for i, answers in enumerate(found):
-            best = list(answers.values())
-            if self.null_answers:
-                best.append(Answer("", 0, 0, none[i]))
-            lists.append(sorted(best, key=lambda a: -a.score)[:count] or [Answer("", 0, 0, 0.0)])
-        return lists
+        return best_answers(
+            encodings,
+            outputs["start_logits"],
+            outputs["end_logits"],
+            examples.contexts,
+            self.null_answers,
+            count,
+        )
 
     def score(self, examples, encodings, outputs):
         best = self.n_best(examples, encodings, outputs, 1)
@@ -200,25 +169,6 @@ def write_n_best(task, run_folder, examples, max_length, count=5):
     )
 
 
-def window_answers(window, start, end, context, count=CANDIDATES):
-    """The answers that a window's logits (L,) point at, the most likely ones, unordered."""
-    inside = np.array([s == 1 for s in window.sources])
-    places = np.flatnonzero(inside)
-    firsts = places[np.argsort(-start[places])[:count]]
-    lasts = places[np.argsort(-end[places])[:count]]
-    return [
-        Answer(
-            context[window.offsets[a][0] : window.offsets[b][1]],
-            window.offsets[a][0],
-            window.offsets[b][1],
-            float(start[a] + end[b]),
-        )
-        for a in firsts
-        for b in lasts
-        if a <= b < a + MAX_ANSWER_TOKENS
-    ]
-
-
 def normalise(text):
     """An answer as SQuAD's official script compares it.
 
@@ -236,26 +186,3 @@ def f1(found, right):
         return float(a == b)
     common = sum((collections.Counter(a) & collections.Counter(b)).values())
     return 2 * common / (len(a) + len(b))
-
-
-def _span(window, answers):
-    """The first and last token of an answer in a window, or twice that of no answer."""
-    null = _null_place(window)
-    if not answers:
-        return null, null
-    start, text = answers[0]
-    end = start + len(text)
-    inside = [
-        place
-        for place, (source, (a, b)) in enumerate(zip(window.sources, window.offsets, strict=True))
-        if source == 1 and a < end and b > start and a < b
-    ]
-    if not inside:
-        return null, null
-    whole = window.offsets[inside[0]][0] <= start and window.offsets[inside[-1]][1] >= end
-    return (inside[0], inside[-1]) if whole else (null, null)
-
-
-def _null_place(window):
-    """The place of the first special token, which stands for no answer."""
-    return next((i for i, source in enumerate(window.sources) if source is None), 0)

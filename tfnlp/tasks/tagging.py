@@ -9,6 +9,7 @@ from keras import ops
 from tfnlp.errors import InputError
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.readers import read_lines
+from tfnlp.text.tags import best_tags, first_tokens
 
 
 @dataclasses.dataclass
@@ -118,17 +119,7 @@ class Tagging:
 
     def predict(self, sentences, encodings, outputs):
         """The tag of each word: a list of lists of names."""
-        tags = [["O"] * len(words) for words in sentences]
-        margins = [[-1] * len(words) for words in sentences]
-        for window, logits in zip(encodings, outputs["logits"], strict=True):
-            places = list(first_tokens(window))
-            for k, (word, place) in enumerate(places):
-                margin = min(k, len(places) - 1 - k)
-                if margin > margins[window.example][word]:
-                    margins[window.example][word] = margin
-                    name = self.label_names[int(logits[place].argmax())]
-                    tags[window.example][word] = name
-        return tags
+        return best_tags(sentences, encodings, outputs["logits"], self.label_names)
 
     def score(self, examples, encodings, outputs):
         from seqeval import metrics
@@ -146,15 +137,3 @@ class Tagging:
             "recall": float(metrics.recall_score(examples.tags, found)),
             "word_accuracy": right / words,
         }
-
-
-def first_tokens(window):
-    """Yields (word, place of its first token) of a window.
-
-    A word that begins in an earlier window is left to that one.
-    """
-    before = None
-    for place, word in enumerate(window.words):
-        if word is not None and word != before and window.offsets[place][0] == 0:
-            yield word, place
-        before = word

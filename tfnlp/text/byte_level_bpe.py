@@ -9,7 +9,7 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json, write_text
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.tokenizer import Tokenizer, with_prefix_space
+from tfnlp.text.tokenizer import Tokenizer
 
 FAMILIES = ("gpt2", "roberta", "deberta")
 
@@ -95,17 +95,12 @@ class ByteLevelBpeTokenizer(Tokenizer):
     def save(self, folder):
         """Writes vocab.json, merges.txt, tokenizer_config.json and tokenizer.json."""
         folder = pathlib.Path(folder)
-        engine = tokenizers.Tokenizer.from_str(self._engine.to_str())
-        engine.no_truncation()
-        content = json.loads(engine.to_str())
+        content = json.loads(self.to_json())
         merges = (m if isinstance(m, str) else " ".join(m) for m in content["model"]["merges"])
-        write_text(folder / "vocab.json", json.dumps(engine.get_vocab(), ensure_ascii=False))
+        write_text(folder / "vocab.json", json.dumps(self._engine.get_vocab(), ensure_ascii=False))
         write_text(folder / "merges.txt", "#version: 0.2\n" + "".join(f"{m}\n" for m in merges))
         write_json(folder / "tokenizer_config.json", self.settings())
-        write_text(folder / "tokenizer.json", engine.to_str(pretty=True))
-
-    def _word_engine(self):
-        return with_prefix_space(self._engine)
+        write_text(folder / "tokenizer.json", json.dumps(content, ensure_ascii=False, indent=2))
 
 
 def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency=2):

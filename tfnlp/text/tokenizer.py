@@ -44,6 +44,16 @@ class Tokenizer:
         self._engine.no_padding()
         self.pad_token_id = engine.token_to_id(pad_token)
 
+    def to_json(self):
+        """The whole tokenizer as one text, which `Tokenizer.from_json` reads."""
+        self._engine.no_truncation()
+        return self._engine.to_str()
+
+    @classmethod
+    def from_json(cls, text, pad_token):
+        """The tokenizer that `to_json` wrote."""
+        return cls(tokenizers.Tokenizer.from_str(text), pad_token)
+
     @property
     def vocabulary_size(self):
         """V, the number of tokens."""
@@ -122,7 +132,12 @@ class Tokenizer:
 
     def _word_engine(self):
         """The engine for words that are split already."""
-        return self._engine
+        if not isinstance(self._engine.pre_tokenizer, pre_tokenizers.ByteLevel):
+            return self._engine
+        # Each word gets the space before it that it has in running text.
+        engine = tokenizers.Tokenizer.from_str(self._engine.to_str())
+        engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+        return engine
 
     def _truncate(self, engine, max_length, **kwargs):
         if max_length is None:
@@ -134,10 +149,3 @@ class Tokenizer:
 def _encoding(e, offsets=False):
     places = {"offsets": e.offsets, "sources": e.sequence_ids} if offsets else {}
     return Encoding(e.ids, e.type_ids, cut=bool(e.overflowing), **places)
-
-
-def with_prefix_space(engine):
-    """A copy of a byte-level engine that puts a space before each word, as in running text."""
-    engine = tokenizers.Tokenizer.from_str(engine.to_str())
-    engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    return engine

@@ -95,10 +95,8 @@ class UnigramTokenizer(Tokenizer):
     def save(self, folder):
         """Writes tokenizer_config.json and tokenizer.json, which `transformers` reads."""
         folder = pathlib.Path(folder)
-        engine = tokenizers.Tokenizer.from_str(self._engine.to_str())
-        engine.no_truncation()
         write_json(folder / "tokenizer_config.json", self.settings())
-        write_text(folder / "tokenizer.json", engine.to_str(pretty=True))
+        write_text(folder / "tokenizer.json", self.to_json())
 
 
 def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=True):

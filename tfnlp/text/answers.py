@@ -1,0 +1,112 @@
+"""Answers in a text from the logits of their first and last tokens."""
+
+import dataclasses
+
+import numpy as np
+
+# An answer longer than so many tokens is none.
+MAX_ANSWER_TOKENS = 30
+# How many starts and ends of a window are paired.
+CANDIDATES = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """One answer.
+
+    Args:
+        text: of the context; empty where there is none.
+        start: its first character in the context.
+        end: the character after its last.
+        score: the sum of both logits.
+    """
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+def best_answers(windows, start_logits, end_logits, contexts, null_answers=False, count=20):
+    """The best answers of each question, from all windows over its text.
+
+    Devlin et al. 2019, sections 4.2 and 4.3: the highest sum of both logits.
+
+    Args:
+        windows: from `Tokenizer.encode_windows`.
+        start_logits: for each window (L,).
+        end_logits: likewise.
+        contexts: the text of each question.
+        null_answers: whether there may be none.
+        count: the most answers to give for a question.
+
+    Returns:
+        For each question a list of `Answer`s, best first, at least one; where there may be
+        none, the empty one is among them.
+    """
+    found = [{} for _ in contexts]
+    none = [np.inf] * len(contexts)
+    for window, start, end in zip(windows, start_logits, end_logits, strict=True):
+        i = window.example
+        null = null_place(window)
+        none[i] = min(none[i], float(start[null] + end[null]))
+        for answer in window_answers(window, start, end, contexts[i]):
+            key = answer.start, answer.end
+            if key not in found[i] or found[i][key].score < answer.score:
+                found[i][key] = answer
+    lists = []
+    for i, answers in enumerate(found):
+        best = list(answers.values())
+        if null_answers:
+            best.append(Answer("", 0, 0, none[i]))
+        lists.append(sorted(best, key=lambda a: -a.score)[:count] or [Answer("", 0, 0, 0.0)])
+    return lists
+
+
+def window_answers(window, start, end, context, count=CANDIDATES):
+    """The answers that a window's logits (L,) point at, the most likely ones, unordered."""
+    places = np.flatnonzero([source == 1 for source in window.sources])
+    firsts = places[np.argsort(-start[places])[:count]]
+    lasts = places[np.argsort(-end[places])[:count]]
+    return [
+        Answer(
+            context[window.offsets[a][0] : window.offsets[b][1]],
+            window.offsets[a][0],
+            window.offsets[b][1],
+            float(start[a] + end[b]),
+        )
+        for a in firsts
+        for b in lasts
+        if a <= b < a + MAX_ANSWER_TOKENS
+    ]
+
+
+def answer_places(window, answers):
+    """The first and last token of a question's first answer in a window.
+
+    Args:
+        window: from `Tokenizer.encode_windows`.
+        answers: (first character, text) of each right answer; empty where there is none.
+
+    Returns:
+        Two places; twice that of no answer where the window does not hold the whole answer.
+    """
+    null = null_place(window)
+    if not answers:
+        return null, null
+    start, text = answers[0]
+    end = start + len(text)
+    inside = [
+        place
+        for place, (source, (a, b)) in enumerate(zip(window.sources, window.offsets, strict=True))
+        if source == 1 and a < end and b > start and a < b
+    ]
+    if not inside:
+        return null, null
+    whole = window.offsets[inside[0]][0] <= start and window.offsets[inside[-1]][1] >= end
+    return (inside[0], inside[-1]) if whole else (null, null)
+
+
+def null_place(window):
+    """The place of the first special token, which stands for no answer."""
+    return next((i for i, source in enumerate(window.sources) if source is None), 0)
