@@ -2,6 +2,7 @@
 
 from tfnlp.layers.choices import MergeChoices, SplitChoices
 from tfnlp.layers.convolution_block import ConvolutionBlock
+from tfnlp.layers.decoder_block import DecoderBlock
 from tfnlp.layers.disentangled_attention import (
     ATTENTION_TERMS,
     DisentangledAttention,
@@ -39,6 +40,7 @@ from tfnlp.layers.two_stream_embedding import TwoStreamEmbedding
 __all__ = [
     "ATTENTION_TERMS",
     "ConvolutionBlock",
+    "DecoderBlock",
     "DisentangledAttention",
     "EncoderBlock",
     "FactorizedEmbedding",

@@ -1,13 +1,13 @@
-"""The tokenizer of a checkpoint folder, whichever it has."""
+"""Any kind of tokenizer, loaded from a checkpoint folder or learned from texts."""
 
 import pathlib
 
 from tfnlp.errors import InputError
 from tfnlp.files import read_json
 from tfnlp.text import byte_level_bpe, unigram
-from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer
-from tfnlp.text.unigram import UnigramTokenizer
-from tfnlp.text.wordpiece import WordPieceTokenizer
+from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
+from tfnlp.text.unigram import UnigramTokenizer, train_unigram
+from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
 WORDPIECE_FAMILIES = ("bert", "distilbert", "electra")
 
@@ -36,3 +36,37 @@ def load_tokenizer(folder):
     if family in unigram.FAMILIES:
         return UnigramTokenizer.from_folder(folder, family)
     raise InputError(f"{folder}: there is no tokenizer for the family {family!r}.")
+
+
+def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
+    """Learns a tokenizer from texts.
+
+    Args:
+        texts: a list of strings.
+        kind: "wordpiece", "bpe" or "unigram".
+        vocabulary_size: the most tokens to learn.
+        family: whose special tokens; "bert", "roberta" or "albert" by kind where None.
+        lowercase: whether WordPiece and unigram lowercase.
+
+    Returns:
+        The tokenizer, and the family.
+
+    Raises:
+        InputError: for a family that has another kind of tokenizer, or too small a size.
+    """
+    families = {
+        "wordpiece": WORDPIECE_FAMILIES,
+        "bpe": ("roberta", "gpt2", "deberta"),
+        "unigram": unigram.FAMILIES,
+    }[kind]
+    family = family or families[0]
+    if family not in families:
+        raise InputError(
+            f"--family={family} has no tokenizer of --kind={kind}; use one of "
+            f"{', '.join(families)}."
+        )
+    if kind == "wordpiece":
+        return train_wordpiece(texts, vocabulary_size, lowercase), family
+    if kind == "bpe":
+        return train_byte_level_bpe(texts, vocabulary_size, family), family
+    return train_unigram(texts, vocabulary_size, family, lowercase), family

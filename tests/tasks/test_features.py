@@ -1,0 +1,76 @@
+"""Features by layer choice, and the files they are written to."""
+
+import numpy as np
+import pytest
+
+from tfnlp.errors import InputError
+from tfnlp.models import build_model
+from tfnlp.tasks.features import extract_features, write_features
+from tfnlp.text import LengthBatches
+from tfnlp.text.load import train_tokenizer
+
+TEXTS = ["the film is not dull", "a fine plot", "영화"]
+
+
+@pytest.fixture
+def parts(tiny_config, tokenizer):
+    import dataclasses
+
+    config = dataclasses.replace(tiny_config, num_layers=4)
+    model = build_model(config, hidden_states=True)
+    encodings = tokenizer.encode(TEXTS)
+    return model, encodings, LengthBatches(encodings, 2)
+
+
+JOINED = {
+    "last": lambda s: s[4],
+    "second_to_last": lambda s: s[3],
+    "sum_last_four": lambda s: s[1] + s[2] + s[3] + s[4],
+    "concat_last_four": lambda s: np.concatenate(s[1:], -1),
+}
+POOLED = {"none": lambda x: x, "first": lambda x: x[0], "mean": lambda x: x.mean(0)}
+
+
+@pytest.mark.parametrize(
+    ("layers", "pooling"),
+    [*((layers, "none") for layers in JOINED), ("last", "first"), ("sum_last_four", "mean")],
+)
+def test_layers_and_poolings(layers, pooling, parts):
+    model, encodings, batches = parts
+    found = extract_features(model, batches, layers, pooling)
+    for encoding, features in zip(encodings, found, strict=True):
+        inputs = {
+            "token_ids": np.array([encoding.token_ids]),
+            "segment_ids": np.array([encoding.segment_ids]),
+            "padding_mask": np.ones((1, len(encoding.token_ids)), "int32"),
+        }
+        states = [s[0].numpy() for s in model(inputs)["hidden_states"]]
+        expected = POOLED[pooling](JOINED[layers](states))
+        np.testing.assert_allclose(features, expected, atol=1e-4)
+
+
+def test_files(parts, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs tfnlp[parquet]")
+    model, encodings, batches = parts
+    texts = extract_features(model, batches)
+    write_features(tmp_path / "a.npz", texts, TEXTS, encodings)
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npz")["features"], np.stack(texts))
+    tokens = extract_features(model, batches, pooling="none")
+    write_features(tmp_path / "a.parquet", tokens, TEXTS, encodings)
+    table = parquet.read_table(tmp_path / "a.parquet").to_pydict()
+    assert table["text"][0] == TEXTS[0] and table["text"][-1] == TEXTS[-1]
+    assert table["token_id"] == [i for e in encodings for i in e.token_ids]
+    np.testing.assert_allclose(table["features"][-1], tokens[-1][-1])
+    with pytest.raises(InputError, match=r"must end in \.npz or \.parquet"):
+        write_features(tmp_path / "a.csv", texts, TEXTS, encodings)
+
+
+def test_too_few_layers_are_named(tiny_config, parts):
+    model = build_model(tiny_config, hidden_states=True)
+    with pytest.raises(InputError, match=r"--layers=sum_last_four needs 4 layers.* has 3"):
+        extract_features(model, parts[2], "sum_last_four")
+
+
+def test_a_family_with_another_kind_of_tokenizer_is_named():
+    with pytest.raises(InputError, match="--family=bert has no tokenizer of --kind=bpe"):
+        train_tokenizer(TEXTS, "bpe", 300, "bert")

@@ -1,0 +1,102 @@
+"""Contextual embeddings of texts, by layer choice (Devlin et al. 2019, section 5.3, table 7)."""
+
+import pathlib
+
+import numpy as np
+import tensorflow as tf
+
+from tfnlp.errors import InputError
+from tfnlp.files import replaced_when_whole
+from tfnlp.progress import progress_bar
+
+# What to make of the hidden states of all layers, a list of (B, L, D).
+LAYERS = {
+    "last": lambda states: states[-1],
+    "second_to_last": lambda states: states[-2],
+    "sum_last_four": lambda states: sum(states[-4:]),
+    "concat_last_four": lambda states: tf.concat(states[-4:], axis=-1),
+}
+POOLINGS = ("mean", "first", "none")
+
+
+def extract_features(model, batches, layers="last", pooling="mean"):
+    """The features of every text, in the texts' own order.
+
+    Args:
+        model: an encoder that gives `hidden_states`.
+        batches: `LengthBatches`.
+        layers: one of `LAYERS`.
+        pooling: "mean" over real tokens, "first" token, or "none" for one row a token.
+
+    Returns:
+        A list of arrays, (D,) each, or (L, D) without pooling; four times as wide for
+        "concat_last_four".
+
+    Raises:
+        InputError: if the model has fewer layers than are asked for.
+    """
+    if "four" in layers and model.text_config.num_layers < 4:
+        raise InputError(
+            f"--layers={layers} needs 4 layers, but the model has {model.text_config.num_layers}."
+        )
+
+    @tf.function(reduce_retracing=True)
+    def forward(inputs):
+        x = tf.cast(LAYERS[layers](model(inputs, training=False)["hidden_states"]), "float32")
+        if pooling == "first":
+            return x[:, 0]
+        if pooling == "none":
+            return x
+        mask = tf.cast(inputs["padding_mask"], "float32")[:, :, None]  # (B, L, 1)
+        return tf.reduce_sum(x * mask, 1) / tf.maximum(tf.reduce_sum(mask, 1), 1.0)
+
+    found = [None] * len(batches.encodings)
+    for indices in progress_bar(batches.order(), desc="extracting", unit="batch"):
+        rows = forward(batches.batch(indices)[0]).numpy()
+        for row, i in zip(rows, indices, strict=True):
+            found[i] = row[: batches.lengths[i]] if pooling == "none" else row
+    return found
+
+
+def write_features(path, features, texts, encodings):
+    """Writes features as .npz or .parquet, by the name.
+
+    A .npz holds `features` (texts, D); of tokens (all tokens, D), with `text`, the number of
+    each token's text, and `token_id`. A .parquet has a row for each, with the text itself.
+
+    Raises:
+        InputError: for another name, and for a .parquet where pyarrow is not installed.
+    """
+    path = pathlib.Path(path)
+    tokens = features[0].ndim == 2
+    columns = {"features": np.concatenate(features) if tokens else np.stack(features)}
+    if tokens:
+        counts = [len(rows) for rows in features]
+        columns["text"] = np.repeat(np.arange(len(features)), counts)
+        columns["token_id"] = np.concatenate([e.token_ids for e in encodings])
+    if path.suffix == ".npz":
+        with replaced_when_whole(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **columns)
+    elif path.suffix == ".parquet":
+        _write_parquet(path, columns, texts)
+    else:
+        raise InputError(f"--output={path} must end in .npz or .parquet.")
+
+
+def _write_parquet(path, columns, texts):
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError(
+            f"--output={path}: .parquet needs pyarrow; pip install pyarrow, or write a .npz."
+        ) from None
+    rows = columns.pop("features")
+    numbers = columns.get("text", np.arange(len(texts)))
+    table = {
+        "text": [texts[i] for i in numbers],
+        **{key: value for key, value in columns.items() if key != "text"},
+        "features": pyarrow.FixedSizeListArray.from_arrays(rows.ravel(), rows.shape[1]),
+    }
+    with replaced_when_whole(path) as temporary:
+        pyarrow.parquet.write_table(pyarrow.table(table), temporary)
