@@ -1,12 +1,14 @@
-"""Fine-tunes the same checkpoint with tfnlp and with transformers, and compares dev accuracy.
+"""Fine-tunes the same checkpoint with tfnlp and with transformers, and compares dev scores.
 
-    python -m benchmarks.finetune_parity --model_dir=MINILM --train=train.tsv --dev=dev.tsv \\
-        --output_dir=runs/parity
+    python -m benchmarks.finetune_parity --model_dir=MINILM --task=classifier \\
+        --train=train.tsv --dev=dev.tsv --output_dir=runs/parity
 
 Both get the same batches in the same order, the same schedule, AdamW and clipping; weights of
-the head and dropout are each library's own. The score is that of the best epoch.
+the head and dropout are each library's own. The score of a run is that of its best epoch; each
+run's is kept, so that the same command goes on where it was stopped.
 """
 
+import math
 import pathlib
 
 from absl import flags
@@ -16,10 +18,25 @@ from recipes import common
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Hugging Face BERT folder to start from.")
+flags.DEFINE_enum(
+    "task",
+    "classifier",
+    ["classifier", "regression", "tagger", "answerer", "chooser"],
+    "What to fine-tune for.",
+)
+flags.DEFINE_enum("monitor", "accuracy", ["accuracy", "matthews", "f1"], "A classifier's score.")
 flags.DEFINE_integer("seeds", 3, "Runs of each, with seeds 0, 1, ...", 1)
 common.define_data_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 flags.mark_flag_as_required("model_dir")
+
+CLASSES = {
+    "classifier": "AutoModelForSequenceClassification",
+    "regression": "AutoModelForSequenceClassification",
+    "tagger": "AutoModelForTokenClassification",
+    "answerer": "AutoModelForQuestionAnswering",
+    "chooser": "AutoModelForMultipleChoice",
+}
 
 
 def main():
@@ -29,58 +46,99 @@ def main():
 
     path = pathlib.Path(FLAGS.output_dir) / "parity.json"
     scores = read_json(path) if path.exists() else {}
+    task, train, dev = read_task()
     for seed in range(FLAGS.seeds):
         FLAGS.seed = seed
-        for name, train in (("tfnlp", train_tfnlp), ("transformers", train_transformers)):
+        for name, run in (("tfnlp", train_tfnlp), ("transformers", train_transformers)):
             key = f"{name} seed {seed}"
             if key not in scores:
-                scores[key] = train()
+                scores[key] = run(task, train, dev)
                 write_json(path, scores)
             print(f"{key}: {' '.join(f'{s:.4f}' for s in scores[key])}", flush=True)
+    means, errors = {}, {}
     for name in ("tfnlp", "transformers"):
         best = [max(s) for key, s in scores.items() if key.startswith(name)]
-        print(f"{name}: mean of {len(best)} best dev accuracies {np.mean(best):.4f}")
+        means[name] = np.mean(best)
+        errors[name] = np.std(best, ddof=1) / math.sqrt(len(best)) if len(best) > 1 else math.nan
+        print(
+            f"{name}: mean of {len(best)} best dev scores ({task.monitor}) {means[name]:.4f}, "
+            f"standard error {errors[name]:.4f}"
+        )
+    difference = means["tfnlp"] - means["transformers"]
+    error = math.hypot(*errors.values())
+    print(f"difference {difference:+.4f}, standard error of it {error:.4f}")
 
 
-def _data():
-    from tfnlp.text import WordPieceTokenizer
+def read_task():
+    """The task and its examples."""
+    from tfnlp import tasks
+    from tfnlp.tasks.tagging import tag_names
 
-    train, dev, _ = common.read_splits()
-    tokenizer = WordPieceTokenizer.from_folder(FLAGS.model_dir)
-    classes = len(train.label_names)
-    batches = common.batches_of(tokenizer, train, shuffle=True)
-    return batches, common.batches_of(tokenizer, dev), classes
+    if FLAGS.task == "classifier":
+        train, dev, _ = common.read_splits()
+        return tasks.Classification(train.label_names, FLAGS.monitor), train, dev
+    read = {
+        "regression": tasks.read_scored_pairs,
+        "tagger": tasks.read_tagged,
+        "answerer": tasks.read_questions,
+        "chooser": tasks.read_choices,
+    }[FLAGS.task]
+    train, dev = read(FLAGS.train), read(FLAGS.dev)
+    task = {
+        "regression": tasks.Regression,
+        "tagger": lambda: tasks.Tagging(tag_names(train)),
+        "answerer": tasks.Answering,
+        "chooser": tasks.Choosing,
+    }[FLAGS.task]()
+    return task, train, dev
 
 
-def train_tfnlp():
-    """The dev accuracy after each epoch."""
+def make_batches(task, train, dev):
+    from tfnlp.text import load_tokenizer
+    from tfnlp.training import encode_batches
+
+    tokenizer = load_tokenizer(FLAGS.model_dir)
+    sizes = (FLAGS.max_length, FLAGS.batch_size)
+    batches = encode_batches(task, tokenizer, train, *sizes, shuffle=True, seed=FLAGS.seed)
+    return tokenizer, batches, encode_batches(task, tokenizer, dev, *sizes)
+
+
+def train_tfnlp(task, train, dev):
+    """The dev score after each epoch."""
     import keras
 
     from tfnlp.checkpoints import load_model
-    from tfnlp.training import RunFolder, compile_classifier, fit
+    from tfnlp.training import FineTuner, RunFolder, fit
+    from tfnlp.training.finetune import score
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(FLAGS.seed)
-    batches, dev, classes = _data()
-    model = load_model(FLAGS.model_dir, "classifier", classes)
+    _, batches, dev_batches = make_batches(task, train, dev)
+    model = load_model(FLAGS.model_dir, task.head, task.num_classes)
     config = common.training_config()
-    trained = compile_classifier(model, config.optimizer(model, len(batches)))
+    trained = FineTuner(model, task)
+    trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
     run = RunFolder(f"{FLAGS.output_dir}/seed{FLAGS.seed}", common.decisive_flags())
-    fit(trained, batches, config, run, lambda: None, dev)
-    return [metrics["val_accuracy"] for metrics in run.metrics()]
+
+    def evaluate():
+        return {task.monitor: score(task, model, dev, dev_batches)[task.monitor]}
+
+    fit(trained, batches, config, run, lambda: None, monitor=task.monitor, evaluate=evaluate)
+    return [metrics[task.monitor] for metrics in run.metrics()]
 
 
-def train_transformers():
-    """The dev accuracy after each epoch."""
+def train_transformers(task, train, dev):
+    """The dev score after each epoch."""
     import torch
     import transformers
 
-    batches, dev, classes = _data()
+    _, batches, dev_batches = make_batches(task, train, dev)
     config = common.training_config()
     torch.manual_seed(FLAGS.seed)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(
-        FLAGS.model_dir, num_labels=classes
-    )
+    sizes = {"num_labels": task.num_classes} if task.num_classes else {}
+    if FLAGS.task == "regression":
+        sizes["problem_type"] = "regression"
+    model = getattr(transformers, CLASSES[FLAGS.task]).from_pretrained(FLAGS.model_dir, **sizes)
     plain = [p for n, p in model.named_parameters() if "bias" in n or "LayerNorm" in n]
     decayed = [p for n, p in model.named_parameters() if "bias" not in n and "LayerNorm" not in n]
     optimizer = torch.optim.AdamW(
@@ -99,20 +157,41 @@ def train_transformers():
     for epoch in range(config.epochs):
         model.train()
         for x, labels in batches.epoch(epoch):
-            loss = model(**torch_inputs(x), labels=torch.tensor(labels).long()).loss
-            loss.backward()
+            model(**torch_inputs(x), **torch_labels(labels)).loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
             optimizer.step()
             schedule.step()
             optimizer.zero_grad()
         model.eval()
-        right = 0
-        with torch.no_grad():
-            for x, labels in dev.epoch():
-                predicted = model(**torch_inputs(x)).logits.argmax(-1).numpy()
-                right += int((predicted == labels).sum())
-        scores.append(right / len(dev.encodings))
+        found = task.score(dev, dev_batches.encodings, torch_outputs(task, model, dev_batches))
+        scores.append(found[task.monitor])
     return scores
+
+
+def torch_labels(labels):
+    """The labels of a batch as the models of `transformers` take them."""
+    import torch
+
+    labels = torch.tensor(labels)
+    if FLAGS.task == "answerer":
+        return {"start_positions": labels[:, 0].long(), "end_positions": labels[:, 1].long()}
+    return {"labels": labels if FLAGS.task == "regression" else labels.long()}
+
+
+def torch_outputs(task, model, batches):
+    """The outputs of every encoding, as `tfnlp.training.predict` gives them."""
+    import torch
+
+    results = {key: [None] * len(batches.encodings) for key in task.outputs}
+    tokens = FLAGS.task in ("tagger", "answerer")
+    with torch.no_grad():
+        for indices in batches.order():
+            found = model(**torch_inputs(batches.batch(indices)[0]))
+            for key in task.outputs:
+                value = getattr(found, key).numpy()
+                for row, i in enumerate(indices):
+                    results[key][i] = value[row, : batches.lengths[i]] if tokens else value[row]
+    return results
 
 
 if __name__ == "__main__":

@@ -126,3 +126,33 @@ def test_fresh_kernels_differ():
 def test_unknown_activation_is_named():
     with pytest.raises(ValueError, match="'mish2' is unknown"):
         get_activation("mish2")
+
+
+def test_gelu_is_exact_and_so_is_its_gradient():
+    from scipy.special import erf
+
+    from tfnlp.layers.activations import gelu
+
+    x = np.linspace(-12, 12, 4001)
+    phi = 0.5 * (1 + erf(x / np.sqrt(2)))
+    density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    inputs = tf.constant(x, "float32")
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        found = gelu(inputs)
+    np.testing.assert_allclose(found, x * phi, atol=2e-6)
+    np.testing.assert_allclose(tape.gradient(found, inputs), phi + x * density, atol=2e-6)
+
+
+def test_fresh_weights_are_a_truncated_normal(tmp_path):
+    from scipy import stats
+
+    from tfnlp.layers import FastTruncatedNormal
+
+    draw = FastTruncatedNormal(stddev=0.02)
+    values = np.ravel(draw((400, 300)))
+    assert np.abs(values).max() <= 0.04
+    assert stats.kstest(values / 0.02, stats.truncnorm(-2, 2).cdf).statistic < 0.01
+    assert not np.array_equal(draw.clone()((3,)), draw((3,)))
+    again = keras.initializers.deserialize(keras.initializers.serialize(draw))
+    assert type(again) is FastTruncatedNormal and again.stddev == 0.02

@@ -34,6 +34,7 @@ from tfnlp.layers.relative_shift import relative_shift
 from tfnlp.layers.score_attention import ScoreAttention
 from tfnlp.layers.shared_encoder import SharedEncoder
 from tfnlp.layers.text_embedding import TextEmbedding
+from tfnlp.layers.truncated_normal import FastTruncatedNormal
 from tfnlp.layers.two_stream_attention import TwoStreamAttention
 from tfnlp.layers.two_stream_embedding import TwoStreamEmbedding
 
@@ -44,6 +45,7 @@ __all__ = [
     "DisentangledAttention",
     "EncoderBlock",
     "FactorizedEmbedding",
+    "FastTruncatedNormal",
     "FeedForward",
     "LastState",
     "LearnedPositionEncoding",

@@ -3,9 +3,8 @@
 import dataclasses
 from typing import ClassVar
 
-import keras
-
 from tfnlp.errors import InputError
+from tfnlp.layers import FastTruncatedNormal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +71,7 @@ class TextConfig:
     @property
     def initializer(self):
         """A new initializer for fresh weights."""
-        return keras.initializers.TruncatedNormal(stddev=self.initializer_range)
+        return FastTruncatedNormal(stddev=self.initializer_range)
 
     @property
     def head_dropout(self):

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import keras
 
+from tfnlp.layers import FastTruncatedNormal
 from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
 from tfnlp.models.config import Pooling, TextConfig
 
@@ -50,7 +51,7 @@ def encode_gpt2(config, inputs, dtype):
     """As `encode_gpt`, of a GPT-2: pre-norm, and a norm at the end."""
     # Radford et al. 2019, section 2.3: residual layers start scaled by 1 / sqrt(their number).
     scale = 1 / math.sqrt(2 * config.num_layers)
-    scaled = keras.initializers.TruncatedNormal(stddev=config.initializer_range * scale)
+    scaled = FastTruncatedNormal(stddev=config.initializer_range * scale)
     states, scores = _run(config, inputs, dtype, norm_first=True, output_initializer=scaled)
     norm = keras.layers.LayerNormalization(
         epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_norm"

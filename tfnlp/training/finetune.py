@@ -25,6 +25,8 @@ class FineTuner(keras.Model):
         self.model = model
         self.task = task
         self.regularizer = regularizer
+        # Tracked, so that a resumed run draws the numbers that the unbroken one would.
+        self.regularizer_seed = getattr(regularizer, "seed_generator", None)
         self.built = True
 
     def call(self, inputs, training=None):
