@@ -3,6 +3,7 @@
 import dataclasses
 
 from distill.layer_map import check_layer_map
+from tfnlp.models import config_of
 
 
 def student_config(teacher_config, num_layers, hidden_dim=None, num_heads=None):
@@ -39,11 +40,7 @@ def initialize_student(student, teacher, layer_map):
     Returns:
         The number of weights copied, and the number left.
     """
-    count = {
-        name: sum(layer.name.startswith("encoder_") for layer in model.layers)
-        for name, model in (("student", student), ("teacher", teacher))
-    }
-    check_layer_map(layer_map, count["teacher"], count["student"])
+    check_layer_map(layer_map, config_of(teacher).num_layers, config_of(student).num_layers)
     sources = {weight.path: weight for weight in teacher.weights}
     copied = 0
     for weight in student.weights:

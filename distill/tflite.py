@@ -268,7 +268,8 @@ def _forward_of_scaled_rows(model, names, max_length):
         if position is not None:
             x += lookup(position, tf.range(tf.shape(ids)[1]))
         if segment is not None:
-            x += lookup(segment, inputs["segment_ids"])
+            several = layer.num_segments > 1
+            x += lookup(segment, inputs["segment_ids"] if several else tf.zeros_like(ids))
         for part in (getattr(layer, "norm", None), getattr(layer, "projection", None)):
             x = x if part is None else part(x)
         return rest([x, inputs], training=False)

@@ -168,3 +168,44 @@ def test_a_full_disk_leaves_the_old_file_whole(saved, monkeypatch):
         save_model(model, saved)
     assert (saved / "model.safetensors").read_bytes() == before
     assert not [p for p in saved.iterdir() if p.name.startswith(".")]
+
+
+def test_loading_takes_little_more_memory_than_the_weights(tmp_path):
+    import pathlib
+    import subprocess
+    import sys
+
+    if not pathlib.Path("/proc/self/status").exists():
+        pytest.skip("the peak of a process's memory is read from /proc")
+    code = """
+import pathlib, sys
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.models import BertConfig, build_model
+
+def memory(kind):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return int(next(x for x in lines if x.startswith(kind)).split()[1]) * 1024
+
+folder = sys.argv[1]
+if sys.argv[2] == "save":
+    save_model(build_model(BertConfig(vocabulary_size=10000, num_layers=4)), folder)
+else:
+    build_model(BertConfig(10, 1, 2, 8, 8))  # what TensorFlow needs once
+    before = memory("VmRSS")
+    load_model(folder)
+    print((memory("VmHWM") - before) / pathlib.Path(folder, "model.safetensors").stat().st_size)
+"""
+    for step in ("save", "load"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path), step],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    assert 0.9 < float(done.stdout.splitlines()[-1]) < 1.3
+
+
+def test_a_missing_head_starts_from_drawn_weights(saved):
+    model = load_model(saved, "tagger", 4)
+    kernel = model.get_layer("classifier").kernel.numpy()
+    assert 0.1 < kernel.std() < 0.25 and np.abs(kernel).max() <= 0.4001

@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tfnlp.layers import EncoderBlock, FactorizedEmbedding, FeedForward, TextEmbedding
 from tfnlp.layers.activations import get_activation

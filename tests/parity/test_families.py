@@ -136,17 +136,16 @@ def make_inputs(name, length, masked, batch=2):
         padded = slice(length // 2) if name == "xlnet" else slice((length + 1) // 2, None)
         mask[0, padded] = 0
     pad = CASES[name][1].get("pad_token_id", 0)
-    segments = 1 if name == "roberta" else 2
     return {
         "token_ids": np.where(mask, rng.integers(2, V, (batch, length)), pad).astype("int32"),
-        "segment_ids": rng.integers(0, segments, (batch, length)).astype("int32"),
+        "segment_ids": rng.integers(0, 2, (batch, length)).astype("int32"),
         "padding_mask": mask,
     }
 
 
 def run_reference(model, name, inputs, **kwargs):
     ids = {k: torch.tensor(v).long() for k, v in inputs.items()}
-    if name not in ("distilbert", "gpt", "gpt2"):
+    if name not in ("distilbert", "gpt", "gpt2", "roberta"):
         kwargs["token_type_ids"] = ids["segment_ids"]
     return model(input_ids=ids["token_ids"], attention_mask=ids["padding_mask"], **kwargs)
 

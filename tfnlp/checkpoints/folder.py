@@ -16,9 +16,10 @@ from tfnlp.checkpoints import (
     xlnet_map,
 )
 from tfnlp.checkpoints.family import read_fields, write_fields
-from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, write_tensors
+from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, write_tensors
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
+from tfnlp.layers.truncated_normal import no_fresh_weights
 from tfnlp.models import build_model, config_of
 from tfnlp.progress import progress_bar
 
@@ -136,7 +137,8 @@ def load_model(
             )
         num_classes = len(labels)
     num_classes = num_classes or stored
-    model = build_model(config, head, num_classes, hidden_states, attention_scores, dtype)
+    with no_fresh_weights(untouched):
+        model = build_model(config, head, num_classes, hidden_states, attention_scores, dtype)
     if stored and stored != num_classes:
         # Another task's head: start a fresh one, as a new task needs.
         logging.warning(
@@ -232,7 +234,7 @@ def _assign(model, family, reader, with_head):
         if stored is None:
             if not in_head:
                 raise InputError(f"{reader.description} lacks the tensor {prefix}{weight.name}.")
-            fresh.append(weight.name)
+            fresh.append(weight)
             continue
         due = _stored_shape(weight, variables[weight.path].shape)
         if reader.shape(stored) != due:
@@ -252,8 +254,13 @@ def _assign(model, family, reader, with_head):
         plan = progress_bar(plan, desc="Loading weights", unit="tensor")
     for variable, stored, weight in plan:
         variable.assign(_ours(reader.read(stored), weight, variable.shape))
+    for weight in fresh:
+        layer = model.get_layer(weight.path.partition("/")[0])
+        if weight.path.endswith("/kernel"):
+            layer.kernel.assign(layer.kernel_initializer(layer.kernel.shape))
     if fresh:
-        logging.info("Not in %s, so random: %s.", reader.description, ", ".join(fresh))
+        names = ", ".join(weight.name for weight in fresh)
+        logging.info("Not in %s, so random: %s.", reader.description, names)
 
 
 def _ours(value, weight, shape):

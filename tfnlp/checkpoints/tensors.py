@@ -4,6 +4,7 @@ import json
 import math
 import pathlib
 
+import keras
 import numpy as np
 import safetensors
 import safetensors.numpy
@@ -106,6 +107,15 @@ class TensorReader:
                 length = int.from_bytes(file.read(8), "little")
                 self._headers[path] = 8 + length, json.loads(file.read(length))
         return self._headers[path]
+
+
+def untouched(shape, dtype):
+    """A tensor whose memory is not written yet, so that it takes none until it is."""
+    if keras.backend.backend() != "tensorflow":
+        return keras.ops.zeros(shape, dtype)
+    import tensorflow as tf
+
+    return tf.raw_ops.Empty(shape=shape, dtype=tf.as_dtype(dtype), init=False)
 
 
 def _weight_files(folder):

@@ -27,7 +27,8 @@ class TextEmbedding(keras.layers.Layer):
 
     Call arguments:
         token_ids: (B, L) integers below V; with `reverse` states (..., E).
-        segment_ids: (B, L) integers below `num_segments`; all 0 where None.
+        segment_ids: (B, L) integers below `num_segments`; all 0 where None, and where there is
+            one segment.
         reverse: multiply states with the token table, as a tied output does.
 
     Returns:
@@ -113,7 +114,8 @@ class TextEmbedding(keras.layers.Layer):
             # A gather, not a slice: TFLite's quantisation reaches the tables of gathers alone.
             x = x + ops.take(self.position_table, positions, axis=0)[None]  # (1, L, E)
         if self.num_segments:
-            if segment_ids is None:
+            # Where there is one segment, a tokenizer that tells two apart does no harm.
+            if segment_ids is None or self.num_segments == 1:
                 x = x + self.segment_table[:1][None]
             else:
                 x = x + ops.take(self.segment_table, segment_ids, axis=0)

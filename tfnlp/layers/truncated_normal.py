@@ -1,5 +1,6 @@
 """Fresh weights, drawn in half the time."""
 
+import contextlib
 import math
 
 import keras
@@ -8,6 +9,23 @@ from keras import ops
 # Where the distribution is cut, in standard deviations, and the share within.
 LIMIT = 2.0
 INSIDE = math.erf(LIMIT / math.sqrt(2))
+
+# What new weights are instead, where they will be loaded: of a shape and a dtype, gives a tensor.
+_instead = None
+
+
+@contextlib.contextmanager
+def no_fresh_weights(instead):
+    """Where it is active, `FastTruncatedNormal` gives `instead(shape, dtype)`.
+
+    For weights that will be loaded: drawing them would take time and memory for nothing.
+    """
+    global _instead  # noqa: PLW0603
+    before, _instead = _instead, instead
+    try:
+        yield
+    finally:
+        _instead = before
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -18,6 +36,8 @@ class FastTruncatedNormal(keras.initializers.TruncatedNormal):
     """
 
     def __call__(self, shape, dtype=None):
+        if _instead is not None:
+            return _instead(shape, dtype or keras.config.floatx())
         uniform = keras.random.uniform(shape, -INSIDE, INSIDE, dtype="float32", seed=self.seed)
         normal = self.mean + ops.erfinv(uniform) * (math.sqrt(2) * self.stddev)
         return ops.cast(normal, dtype or keras.config.floatx())
