@@ -156,57 +156,32 @@ def test_demo_corpus_is_balanced_and_without_repeats():
     assert reviews == make_reviews(2000)
 
 
-def write_task_files(folder):
-    """Small training files of every task, by recipe: {recipe: (file, its flags)}."""
+def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, tmp_path):
+    from distill.runtime import QuestionAnswerer, TokenTagger
+
     answers = {"answers": [{"answer_start": 4, "text": "fine"}], "question": "what film ?"}
     questions = [{"id": str(i)} | answers for i in range(8)]
     squad = {"data": [{"paragraphs": [{"context": "the fine film", "qas": questions}]}]}
     files = {
-        "finetune_regression": "sentence1\tsentence2\tscore\n"
-        + "".join(f"film {i}\tfilm {i % 3}\t{i % 5}\n" for i in range(8)),
-        "finetune_tagger": "the\tO\nfine\tB-x\nfilm\tI-x\n\n" * 8,
-        "finetune_answerer": json.dumps(squad),
-        "finetune_chooser": "prompt\tchoice0\tchoice1\tlabel\n" + "a\tfine\tdull\t0\n" * 8,
+        "finetune_tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n\n" * 8),
+        "finetune_answerer": ("a.json", json.dumps(squad)),
     }
-    for recipe, text in files.items():
-        suffix = {"finetune_answerer": "json", "finetune_tagger": "conll"}.get(recipe, "tsv")
-        path = folder / f"{recipe}.{suffix}"
+    for recipe, (name, text) in files.items():
+        path, out = tmp_path / name, tmp_path / recipe
         path.write_text(text)
-        yield recipe, path
-
-
-def test_every_task_from_the_shell_to_a_file_for_phones(teacher, tmp_path):
-    from distill import runtime
-
-    classes = {
-        "finetune_regression": runtime.SentenceScorer,
-        "finetune_tagger": runtime.TokenTagger,
-        "finetune_answerer": runtime.QuestionAnswerer,
-        "finetune_chooser": runtime.SentenceScorer,
-    }
-    model_dir = teacher[0] / "best"
-    for recipe, path in write_task_files(tmp_path):
-        out = tmp_path / recipe
-        flags = [f"--model_dir={model_dir}", f"--train={path}", f"--dev={path}", "--epochs=1"]
+        flags = [f"--model_dir={teacher[0] / 'best'}", f"--train={path}", f"--dev={path}"]
+        flags += ["--epochs=1", "--max_length=48", f"--output_dir={out}"]
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
-        run(recipe, *flags, *adversarial, "--max_length=48", f"--output_dir={out}")
+        run(recipe, *flags, *adversarial)
         assert (out / "README.md").exists() and (out / "curves.png").exists()
-        run(
-            "export_tflite",
-            f"--model_dir={out / 'best'}",
-            f"--output_dir={out}",
-            "--max_length=48",
-        )
-        model = classes[recipe](out / "model.tflite")
-        if recipe == "finetune_tagger":
-            assert [word for word, _ in model.tag(["the fine film"])[0]] == ["the", "fine", "film"]
-        elif recipe == "finetune_answerer":
-            context = "the fine film"
-            found = model.answer("what film ?", context)[0]
-            assert found.text == context[found.start : found.end]
-            assert len(json.loads((out / "n_best.json").read_text())) == 8
-        else:
-            assert model.choose("a", ["fine", "dull"]) in (0, 1)
+        export = [f"--model_dir={out / 'best'}", f"--output_dir={out}", "--max_length=48"]
+        run("export_tflite", *export)
+    tagger = TokenTagger(tmp_path / "finetune_tagger" / "model.tflite")
+    assert [word for word, _ in tagger.tag(["the fine film"])[0]] == ["the", "fine", "film"]
+    answerer = QuestionAnswerer(tmp_path / "finetune_answerer" / "model.tflite")
+    found = answerer.answer("what film ?", "the fine film")[0]
+    assert found.text == "the fine film"[found.start : found.end]
+    assert len(json.loads((tmp_path / "finetune_answerer" / "n_best.json").read_text())) == 8
 
 
 def test_features_and_tokenizers_from_the_shell(teacher, corpus, tmp_path):
