@@ -109,7 +109,7 @@ def train_tfnlp(task, train, dev):
 
     from tfnlp.checkpoints import load_model
     from tfnlp.training import FineTuner, RunFolder, fit
-    from tfnlp.training.finetune import score
+    from tfnlp.training.predict import predictor
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(FLAGS.seed)
@@ -120,8 +120,11 @@ def train_tfnlp(task, train, dev):
     trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
     run = RunFolder(f"{FLAGS.output_dir}/seed{FLAGS.seed}", common.decisive_flags())
 
+    predict = predictor(model, task.outputs)
+
     def evaluate():
-        return {task.monitor: score(task, model, dev, dev_batches)[task.monitor]}
+        found = task.score(dev, dev_batches.encodings, predict(dev_batches))
+        return {task.monitor: found[task.monitor]}
 
     fit(trained, batches, config, run, lambda: None, monitor=task.monitor, evaluate=evaluate)
     return [metrics[task.monitor] for metrics in run.metrics()]

@@ -60,11 +60,11 @@ def text_model_metadata(name, description, inputs, outputs, files, labels):
     b = flatbuffers.Builder(1024)
     tensors = []
     for i, output in enumerate(outputs):
-        named = labels and i == 0
-        axis = [
-            _file(b, LABELS_FILE, "The class names, in order of the output.", TENSOR_AXIS_LABELS)
-        ]
-        tensors.append(_tensor(b, output, axis if named else []))
+        axis = []
+        if labels and i == 0:
+            what = "The class names, in order of the output."
+            axis = [_file(b, LABELS_FILE, what, TENSOR_AXIS_LABELS)]
+        tensors.append(_tensor(b, output, axis))
     slots = {2: _vector(b, [_tensor(b, i, []) for i in inputs]), 3: _vector(b, tensors)}
     if VOCABULARY_FILE in files:
         vocabulary = _file(b, VOCABULARY_FILE, "The WordPiece vocabulary, one a line.", VOCABULARY)

@@ -167,36 +167,6 @@ def read_splits(label_names=None):
     return train, dev, test
 
 
-def batches_of(tokenizer, examples, shuffle=False):
-    """`LengthBatches` of examples, cut to --max_length; how many were cut is logged."""
-    from tfnlp.text import LengthBatches
-
-    encodings = tokenizer.encode(examples.texts, examples.pairs, FLAGS.max_length)
-    cut = sum(e.cut for e in encodings)
-    if cut:
-        logging.info(
-            "%d of %d texts were cut to --max_length=%d tokens.",
-            cut,
-            len(encodings),
-            FLAGS.max_length,
-        )
-    batches = LengthBatches(
-        encodings,
-        FLAGS.batch_size,
-        examples.labels,
-        shuffle=shuffle,
-        seed=FLAGS.seed,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    logging.info(
-        "%d examples in %d batches, %.1f %% of their tokens padding.",
-        len(encodings),
-        len(batches),
-        100 * batches.padding_share(),
-    )
-    return batches
-
-
 def finetune(task, train, dev, test=None, make_model=None):
     """Fine-tunes the model of --model_dir for a task, as the flags say.
 

@@ -48,14 +48,17 @@ def main():
     from distill.teacher_outputs import compute_teacher_outputs
     from tfnlp.checkpoints import load_model, read_config, read_labels, save_model
     from tfnlp.models import build_model
+    from tfnlp.tasks import Classification
     from tfnlp.text import load_tokenizer
-    from tfnlp.training import RunFolder, fit, make_strategy, set_precision
+    from tfnlp.training import RunFolder, encode_batches, fit, make_strategy, set_precision
     from tfnlp.training.report import report_classifier
 
     run = RunFolder(FLAGS.output_dir, common.decisive_flags())
     labels = read_labels(FLAGS.teacher_dir)
     train, dev, test = common.read_splits(labels)
     tokenizer = load_tokenizer(FLAGS.teacher_dir)
+    task = Classification(labels)
+    sizes = FLAGS.max_length, FLAGS.batch_size
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     config = common.training_config()
@@ -84,7 +87,7 @@ def main():
         student = build_model(small, "classifier", len(labels), **outputs)
         if FLAGS.initialize:
             initialize_student(student, teacher, layer_map)
-        batches = common.batches_of(tokenizer, train, shuffle=True)
+        batches = encode_batches(task, tokenizer, train, *sizes, shuffle=True, seed=FLAGS.seed)
         if FLAGS.cache_dir:
             reads = [read for _, loss in losses for read in loss.reads()]
             batches.targets = compute_teacher_outputs(teacher, batches, reads, FLAGS.cache_dir)
@@ -95,9 +98,9 @@ def main():
     def save_best():
         save_model(student, run.best, labels, tokenizer)
 
-    dev_batches = common.batches_of(tokenizer, dev)
+    dev_batches = encode_batches(task, tokenizer, dev, *sizes)
     fit(distiller, batches, config, run, save_best, dev_batches)
-    test_batches = common.batches_of(tokenizer, test) if test else None
+    test_batches = encode_batches(task, tokenizer, test, *sizes) if test else None
     report_classifier(run, labels, dev_batches, test_batches, teacher=teacher)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import keras
 
-from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
+from tfnlp.models.blocks import encode_text
 from tfnlp.models.config import Pooling, TextConfig
 
 
@@ -36,16 +36,6 @@ class RobertaConfig(TextConfig):
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True, dropout_before=True)
 
 
-def encode_bert(config, inputs, dtype):
-    """The embeddings and every block's output, and every block's scores, of a BERT."""
-    x = text_embedding(config, dtype)(inputs["token_ids"], inputs["segment_ids"])
-    attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
-    return run_blocks(encoder_blocks(config, dtype), x, attention_mask=attention_mask)
-
-
 def encode_roberta(config, inputs, dtype):
-    """As `encode_bert`, of a RoBERTa; padding must stand at the end."""
-    embed = text_embedding(config, dtype, position_offset=config.pad_token_id + 1)
-    x = embed(inputs["token_ids"], inputs["segment_ids"])
-    attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
-    return run_blocks(encoder_blocks(config, dtype), x, attention_mask=attention_mask)
+    """As `encode_text`, of a RoBERTa; padding must stand at the end."""
+    return encode_text(config, inputs, dtype, position_offset=config.pad_token_id + 1)

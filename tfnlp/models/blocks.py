@@ -41,6 +41,25 @@ def encoder_blocks(config, dtype, attention=None, **kwargs):
     ]
 
 
+def encode_text(config, inputs, dtype, **embedding_arguments):
+    """The states and scores of BERT and its kin: embeddings, then blocks that see all real tokens.
+
+    Args:
+        config: of the family.
+        inputs: `token_ids`, `segment_ids` and `padding_mask`, each (B, L).
+        dtype: a Keras dtype policy.
+        embedding_arguments: the family's own, of its `TextEmbedding`.
+
+    Returns:
+        As `run_blocks`.
+    """
+    x = text_embedding(config, dtype, **embedding_arguments)(
+        inputs["token_ids"], inputs["segment_ids"]
+    )
+    attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
+    return run_blocks(encoder_blocks(config, dtype), x, attention_mask=attention_mask)
+
+
 def run_blocks(blocks, x, **arguments):
     """Sends x (B, L, D) through blocks, all called with the same arguments.
 

@@ -5,13 +5,14 @@ import keras
 from tfnlp.errors import InputError
 from tfnlp.layers import MergeChoices, SplitChoices
 from tfnlp.models import albert, bert, deberta, distilbert, electra, gpt, heads, xlnet
+from tfnlp.models.blocks import encode_text
 from tfnlp.models.text_model import TextModel
 
 # How each family turns inputs into states and scores.
 ENCODERS = {
-    bert.BertConfig: bert.encode_bert,
+    bert.BertConfig: encode_text,
     bert.RobertaConfig: bert.encode_roberta,
-    distilbert.DistilBertConfig: distilbert.encode_distilbert,
+    distilbert.DistilBertConfig: encode_text,
     albert.AlbertConfig: albert.encode_albert,
     electra.ElectraConfig: electra.encode_electra,
     deberta.DebertaConfig: deberta.encode_deberta,

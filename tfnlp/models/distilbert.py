@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import keras
 
-from tfnlp.models.bert import encode_bert
 from tfnlp.models.config import Pooling, TextConfig
 
 
@@ -19,6 +18,3 @@ class DistilBertConfig(TextConfig):
     classifier_dropout: float | None = 0.2
 
     pooling: ClassVar[Pooling] = Pooling("first", "relu")
-
-
-encode_distilbert = encode_bert

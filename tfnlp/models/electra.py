@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import keras
 
-from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
+from tfnlp.models.blocks import encode_text
 from tfnlp.models.config import Pooling, TextConfig
 
 
@@ -27,8 +27,5 @@ class ElectraConfig(TextConfig):
 
 
 def encode_electra(config, inputs, dtype):
-    """The embeddings and every block's output, and every block's scores, of an ELECTRA."""
-    embed = text_embedding(config, dtype, embedding_dim=config.embedding_dim)
-    x = embed(inputs["token_ids"], inputs["segment_ids"])
-    attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
-    return run_blocks(encoder_blocks(config, dtype), x, attention_mask=attention_mask)
+    """As `encode_text`, of an ELECTRA."""
+    return encode_text(config, inputs, dtype, embedding_dim=config.embedding_dim)

@@ -86,7 +86,6 @@ class Answering:
     label_names = None
     outputs = ("start_logits", "end_logits")
     monitor = "f1"
-    metrics = ("f1", "exact_match")
 
     def __init__(self, stride=64, null_answers=False):
         self.stride = stride

@@ -74,7 +74,6 @@ class Choosing:
     label_names = None
     outputs = ("logits",)
     monitor = "accuracy"
-    metrics = ("accuracy",)
 
     def encode(self, tokenizer, examples, max_length):
         count = len(examples.endings[0])

@@ -16,7 +16,6 @@ class Classification:
 
     head = "classifier"
     outputs = ("logits",)
-    metrics = ("accuracy", "matthews", "f1")
 
     def __init__(self, label_names, monitor="accuracy"):
         self.label_names = label_names

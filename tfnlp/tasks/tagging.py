@@ -87,7 +87,6 @@ class Tagging:
     head = "tagger"
     outputs = ("logits",)
     monitor = "f1"
-    metrics = ("f1",)
 
     def __init__(self, label_names, stride=32):
         self.label_names = list(label_names)

@@ -6,7 +6,7 @@ from absl import logging
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.text import LengthBatches
 from tfnlp.training.fit import fit
-from tfnlp.training.predict import predict
+from tfnlp.training.predict import predictor
 from tfnlp.training.report import write_report
 
 
@@ -66,12 +66,6 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, shuffle=Fa
     return batches
 
 
-def score(task, model, examples, batches):
-    """The task's metrics of a model."""
-    outputs = predict(model, batches, task.outputs)
-    return task.score(examples, batches.encodings, outputs)
-
-
 def finetune(
     task, model, tokenizer, train, dev, config, run, max_length, test=None, regularizer=None
 ):
@@ -99,12 +93,13 @@ def finetune(
     trained = FineTuner(model, task, regularizer)
     trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
     labels = task.label_names
+    predict = predictor(model, task.outputs)
 
     def save_best():
         save_model(model, run.best, labels, tokenizer)
 
     def evaluate():
-        found = score(task, model, dev, dev_batches)
+        found = task.score(dev, dev_batches.encodings, predict(dev_batches))
         return {f"val_{key}": value for key, value in found.items()}
 
     fit(
@@ -121,8 +116,9 @@ def finetune(
     splits = {"dev": (dev, dev_batches)}
     if test is not None:
         splits["test"] = test, encode_batches(task, tokenizer, test, *arguments)
+    predict_best = predictor(best, task.outputs)
     for name, (examples, split) in splits.items():
-        found = score(task, best, examples, split)
+        found = task.score(examples, split.encodings, predict_best(split))
         figures |= {f"{name}_{key}": value for key, value in found.items()}
     write_report(run, figures, labels, task.monitor)
     return figures

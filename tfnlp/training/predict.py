@@ -8,16 +8,21 @@ TOKEN_OUTPUTS = ("start_logits", "end_logits")
 
 
 def predict(model, batches, outputs=("logits",)):
-    """Runs a model over batches.
+    """Runs a model over batches, once; `predictor` runs it again and again."""
+    return predictor(model, outputs)(batches)
+
+
+def predictor(model, outputs=("logits",)):
+    """A function that runs a model over batches; its graph is traced but once.
 
     Args:
         model: gives a dict.
-        batches: `LengthBatches`.
         outputs: the names of the outputs to keep.
 
     Returns:
-        A dict of lists with an array for each encoding: (C,), (choices,), or for outputs of
-        each token (L, ...), cut to the encoding's own length.
+        A function from `LengthBatches` to a dict of lists with an array for each encoding:
+        (C,), (choices,), or for outputs of each token (L, ...), cut to the encoding's own
+        length.
     """
 
     @tf.function(reduce_retracing=True)
@@ -25,12 +30,15 @@ def predict(model, batches, outputs=("logits",)):
         found = model(inputs, training=False)
         return {key: tf.cast(found[key], "float32") for key in outputs}
 
-    results = {key: [None] * len(batches.encodings) for key in outputs}
-    for indices in batches.order():
-        inputs = batches.batch(indices)[0]
-        for key, value in forward(inputs).items():
-            value = np.asarray(value)
-            tokens = key in TOKEN_OUTPUTS or value.ndim == 3
-            for row, i in enumerate(indices):
-                results[key][i] = value[row, : batches.lengths[i]] if tokens else value[row]
-    return results
+    def run(batches):
+        results = {key: [None] * len(batches.encodings) for key in outputs}
+        for indices in batches.order():
+            inputs = batches.batch(indices)[0]
+            for key, value in forward(inputs).items():
+                value = np.asarray(value)
+                tokens = key in TOKEN_OUTPUTS or value.ndim == 3
+                for row, i in enumerate(indices):
+                    results[key][i] = value[row, : batches.lengths[i]] if tokens else value[row]
+        return results
+
+    return run
