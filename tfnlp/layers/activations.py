@@ -9,8 +9,8 @@ from keras import ops
 def gelu(x):
     """Exact GELU, x * Phi(x) (Hendrycks & Gimpel 2016, eq. 1), through the error function.
 
-    By erf rather than erfc, and with its gradient in one expression, it takes two thirds of the
-    time of `ops.gelu`, forward and backward. TFLite knows the forward form as its GELU.
+    By erf rather than erfc, and with its gradient in one expression, it takes fewer passes than
+    `ops.gelu`. TFLite knows the forward form as its GELU.
     """
     return _gelu(x)
 

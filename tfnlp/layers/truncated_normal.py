@@ -1,4 +1,4 @@
-"""Fresh weights, drawn in half the time."""
+"""Fresh weights, drawn once each."""
 
 import contextlib
 import math
@@ -32,7 +32,7 @@ def no_fresh_weights(instead):
 class FastTruncatedNormal(keras.initializers.TruncatedNormal):
     """`keras.initializers.TruncatedNormal` by the inverse of its cumulative function.
 
-    The same distribution, a normal one cut at two standard deviations, in half the time.
+    The same distribution, a normal one cut at two standard deviations, without drawing anew.
     """
 
     def __call__(self, shape, dtype=None):
