@@ -15,21 +15,31 @@ def test_schedule_rises_and_falls_linearly():
         WarmupLinearDecay(1.0, 10, 11)
 
 
-def test_fused_update_equals_keras_adamw_with_sparse_and_dense_gradients():
+def test_updates_are_those_of_torch_with_clipping_and_repeated_tokens():
+    torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
     rng = np.random.default_rng(0)
     start = [rng.normal(size=(20, 3)).astype("float32"), rng.normal(size=3).astype("float32")]
-    results = []
-    for cls in (keras.optimizers.AdamW, FusedAdamW):
-        variables = [keras.Variable(v) for v in start]
-        optimizer = cls(WarmupLinearDecay(0.1, 30, 3), weight_decay=0.05, global_clipnorm=1.0)
-        for step in range(10):
-            values = tf.constant(np.random.default_rng(step).normal(size=(4, 3)), "float32")
-            ids = tf.constant([1, 5, 5, 7])
-            sparse = tf.IndexedSlices(values, ids, dense_shape=tf.constant([20, 3]))
-            optimizer.apply([sparse, values[0]], variables)
-        results.append([v.numpy() for v in variables])
-    for a, b in zip(*results, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
+    ours = [keras.Variable(v) for v in start]
+    schedule = WarmupLinearDecay(0.1, 30, 3)
+    # A large epsilon, so that where it is added shows.
+    optimizer = FusedAdamW(schedule, weight_decay=0.05, epsilon=1e-3, global_clipnorm=1.0)
+    theirs = [torch.nn.Parameter(torch.tensor(v)) for v in start]
+    reference = torch.optim.AdamW(theirs, weight_decay=0.05, eps=1e-3)
+    ids = [1, 5, 5, 7]
+    for step in range(10):
+        values = np.random.default_rng(step).normal(size=(4, 3)).astype("float32")
+        shape = tf.constant([20, 3])
+        sparse = tf.IndexedSlices(tf.constant(values), tf.constant(ids), dense_shape=shape)
+        optimizer.apply([sparse, tf.constant(values[0])], ours)
+        dense = np.zeros((20, 3), "float32")
+        np.add.at(dense, ids, values)
+        for parameter, gradient in zip(theirs, (dense, values[0]), strict=True):
+            parameter.grad = torch.tensor(gradient)
+        assert torch.nn.utils.clip_grad_norm_(theirs, 1.0) > 1
+        reference.param_groups[0]["lr"] = float(schedule(step))
+        reference.step()
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b.detach().numpy(), atol=1e-6)
 
 
 def test_biases_and_norms_are_not_decayed():

@@ -45,28 +45,42 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class FusedAdamW(keras.optimizers.AdamW):
-    """`keras.optimizers.AdamW` whose update is one TensorFlow kernel.
+    """`keras.optimizers.AdamW` in one TensorFlow kernel, each variable passed over once.
 
-    The same formula (Kingma & Ba 2015, section 2, the form before algorithm 1), but each
-    variable is passed over once instead of ten times: 13 ms instead of 68 for an embedding
-    table of 12 million on 2 cores.
+    Two things are as in PyTorch and not as in Keras: `epsilon` is added to the corrected root
+    (Kingma & Ba 2015, algorithm 1), and the norm of all gradients, for clipping, counts a
+    token that occurs several times by the sum of its gradients.
     """
+
+    def apply(self, grads, trainable_variables=None):
+        super().apply([_summed_rows(g) for g in grads], trainable_variables)
 
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         step = ops.cast(self.iterations + 1, variable.dtype)
+        beta2_power = self.beta_2**step
         tf.raw_ops.ResourceApplyAdam(
             var=_handle(variable),
             m=_handle(self._momentums[index]),
             v=_handle(self._velocities[index]),
             beta1_power=self.beta_1**step,
-            beta2_power=self.beta_2**step,
+            beta2_power=beta2_power,
             lr=tf.cast(learning_rate, variable.dtype),
             beta1=self.beta_1,
             beta2=self.beta_2,
-            epsilon=self.epsilon,
+            # The kernel adds it to the root before its correction.
+            epsilon=self.epsilon * ops.sqrt(1 - beta2_power),
             grad=tf.cast(tf.convert_to_tensor(gradient), variable.dtype),
         )
+
+
+def _summed_rows(gradient):
+    """A gradient in which no row of a table occurs twice."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    rows, places = tf.unique(gradient.indices)
+    values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+    return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
 
 def _handle(variable):
