@@ -25,6 +25,7 @@ from tfnlp.models import (
     Gpt2Config,
     GptConfig,
     RobertaConfig,
+    TransformerXLConfig,
     XLNetConfig,
     build_model,
 )
@@ -46,6 +47,7 @@ FAMILIES = {
     "deberta": DebertaConfig,
     "deberta_v2": DebertaV2Config,
     "xlnet": XLNetConfig,
+    "transformer_xl": TransformerXLConfig,
     "gpt": GptConfig,
     "gpt2": Gpt2Config,
 }
@@ -59,7 +61,13 @@ def config_of(name, tokenizer):
         config = dataclasses.replace(config, max_distance=24)
     if name == "deberta_v2":
         config = dataclasses.replace(config, num_buckets=8, convolution_size=3)
-    return dataclasses.replace(config, max_length=None) if name == "xlnet" else config
+    if name == "transformer_xl":  # a window shorter than the text, and distances clamped
+        config = dataclasses.replace(
+            config, cutoffs=(8, 16), div_value=2, memory_length=6, clamp_length=4
+        )
+    if name in ("xlnet", "transformer_xl"):
+        config = dataclasses.replace(config, max_length=None)
+    return config
 
 
 def encodings_of(tokenizer):

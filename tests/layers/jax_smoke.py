@@ -58,6 +58,13 @@ assert layers.QuadraticPositionAttention(4, 6)(image).shape == (2, 4, 5, 6)
 assert layers.SharedEncoder(2, 4, 32)(x).shape == (2, 10, 16)
 assert layers.FactorizedEmbedding(30, 4, 16)(ids).shape == (2, 10, 16)
 assert layers.TextEmbedding(30, 16, 12)(ids).shape == (2, 10, 16)
+assert layers.AdaptiveEmbedding(30, 16, (5, 12))(ids).shape == (2, 10, 16)
+softmax = layers.AdaptiveSoftmax(30, (5, 12))
+whole = softmax(x)
+entries = np.take_along_axis(np.asarray(whole), ids[..., None], -1)[..., 0]
+values = [v.value for v in softmax.trainable_variables]
+found, _ = jax.jit(lambda v, a: softmax.stateless_call(v, [], a, labels=ids))(values, x)
+assert np.abs(found - entries).max() <= 1e-5
 assert layers.SinusoidalPositionEncoding()(x).shape == x.shape
 assert layers.LearnedPositionEncoding(12)(x).shape == x.shape
 print("all layers ran on JAX")

@@ -8,6 +8,7 @@ from tests.parity.compare import check_gradients, near
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.checkpoints.folder import family_of
 from tfnlp.errors import InputError
+from tfnlp.models import BertConfig, XLNetConfig, build_model
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
@@ -264,6 +265,48 @@ def test_two_streams_of_xlnet(tmp_path):
     near(found["logits"], expected.logits.numpy(), 1e-5 * float(expected.logits.abs().max()))
     for a, b in zip(found["hidden_states"], expected.hidden_states[1::2], strict=True):
         near(a, b.numpy(), 1e-5)
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+@pytest.mark.parametrize("sizes", [(None, None), (9, 5)])
+def test_memory_of_xlnet(sizes, streams, tmp_path, monkeypatch):
+    stem, fields = CASES["xlnet"]
+    memory = {"mem_len": sizes[0], "reuse_len": sizes[1]}
+    monkeypatch.setitem(CASES, "xlnet", (stem, fields | memory))
+    theirs = reference(tmp_path, "xlnet", "LMHeadModel" if streams == 2 else "Model")
+    head = "permutation_lm" if streams == 2 else None
+    ours = load_model(tmp_path, head, hidden_states=True, attention_scores=True, memory=True)
+    assert (ours.text_config.memory_length, ours.text_config.reuse_length) == sizes
+    found = {"memory": np.zeros((2, 2, 0, 24), "float32")}
+    mems, kwargs, extra = None, {"output_hidden_states": True}, {}
+    for length in (7, 3, 6):
+        inputs = make_inputs("xlnet", length, masked=length == 6)
+        if streams == 2:
+            rng = np.random.default_rng(length)
+            order = np.stack([rng.permutation(length) for _ in range(2)])
+            mapping = np.eye(length, dtype="int32")[np.argsort(order)[:, [2, 1]]]
+            extra = {"permutation_order": order, "target_mapping": mapping}
+            hidden = order[:, None, :] >= order[:, :, None]
+            kwargs["perm_mask"] = torch.tensor(hidden).float()
+            kwargs["target_mapping"] = torch.tensor(mapping).float()
+        with torch.no_grad():
+            expected = run_reference(theirs, "xlnet", inputs, mems=mems, **kwargs)
+        found = ours(inputs | extra | {"memory": np.asarray(found["memory"])})
+        mems = expected.mems
+        if length != 6:  # the states of padding are of no use, and differ
+            near(found["memory"], torch.stack(mems).permute(2, 0, 1, 3).numpy(), 1e-5)
+        real = 1 if streams == 2 else inputs["padding_mask"][..., None]
+        states = expected.hidden_states[1::2] if streams == 2 else expected.hidden_states
+        for a, b in zip(found["hidden_states"], states, strict=True):
+            near(a * real, b.numpy() * real, 1e-5)
+    assert found["memory"].shape[2] == (9 if sizes[0] else 16)
+
+
+def test_memory_does_not_fit_other_models():
+    with pytest.raises(InputError, match="memory=True does not fit the family 'bert'"):
+        build_model(BertConfig(), memory=True)
+    with pytest.raises(InputError, match="no chooser"):
+        build_model(XLNetConfig(), "chooser", memory=True)
 
 
 @pytest.mark.parametrize("name", CASES)

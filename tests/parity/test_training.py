@@ -61,6 +61,6 @@ def test_losses_of_training_steps(tmp_path):
         loss.backward()
         torch.nn.utils.clip_grad_norm_(theirs.parameters(), 0.2)
         optimizer.step()
-        expected.append(float(loss))
+        expected.append(loss.item())
     assert expected[-1] < 0.8 * expected[0]
     np.testing.assert_allclose(found, expected, rtol=1e-3)

@@ -57,7 +57,8 @@ HARMLESS_FIELDS = {
     *("summary_type", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"),
     *("summary_last_dropout", "start_n_top", "end_n_top", "mem_len", "reuse_len"),
     *("use_mems_eval", "use_mems_train", "same_length", "qa_dropout", "tie_word_embeddings"),
-    *("use_mems", "use_bfloat16", "init", "init_range", "init_std", "dropatt"),
+    *("use_mems", "use_bfloat16", "init", "init_range", "init_std", "dropatt", "adaptive"),
+    *("proj_init_std", "sample_softmax", "trainer_compatible"),
 }
 
 
@@ -70,7 +71,8 @@ class Weight:
         name: theirs, less the prefix of the encoder.
         transpose: whether theirs is (out, in), where a Keras kernel is (in, out).
         shape: theirs before `transpose` and `part`, where it has more axes than ours.
-        part: (i, n) where ours is the i-th of n equal parts of theirs, along the last axis.
+        part: (i, n) where ours is the i-th of n equal parts of theirs, along the axis of
+            outputs: the first with `transpose`, else the last.
         head: whether the name stands without the encoder's prefix.
     """
 

@@ -13,6 +13,7 @@ from tfnlp.checkpoints import (
     distilbert_map,
     electra_map,
     gpt_map,
+    transformer_xl_map,
     xlnet_map,
 )
 from tfnlp.checkpoints.family import read_fields, write_fields
@@ -32,13 +33,14 @@ FAMILIES = (
     deberta_map.DEBERTA,
     deberta_map.DEBERTA_V2,
     xlnet_map.XLNET,
+    transformer_xl_map.TRANSFORMER_XL,
     gpt_map.GPT,
     gpt_map.GPT2,
 )
 # Layers that a checkpoint without that head lacks; they start from fresh weights.
 HEAD_LAYERS = {
     *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_bias"),
-    *("discriminator_transform", "discriminator"),
+    *("discriminator_transform", "discriminator", "lm_softmax"),
 }
 # Weights of other heads.
 OTHER_HEADS = (
@@ -47,10 +49,10 @@ OTHER_HEADS = (
     *("predictions.", "sop_classifier.", "generator_predictions.", "generator_lm_head."),
     *("discriminator_predictions.", "sequence_summary.", "logits_proj.", "lm_predictions."),
     *("mask_predictions.", "multiple_choice_head.", "start_logits.", "end_logits."),
-    *("answer_class.",),
+    *("answer_class.", "crit."),
 )
 # Buffers of old versions.
-BUFFERS = (".position_ids", ".attn.bias", ".attn.masked_bias")
+BUFFERS = (".position_ids", ".attn.bias", ".attn.masked_bias", "pos_emb.inv_freq")
 # From so many bytes of weights on, progress is shown.
 LARGE = 500_000_000
 
@@ -104,7 +106,13 @@ def read_head(folder):
 
 
 def load_model(
-    folder, head=None, num_classes=None, hidden_states=False, attention_scores=False, dtype=None
+    folder,
+    head=None,
+    num_classes=None,
+    hidden_states=False,
+    attention_scores=False,
+    memory=False,
+    dtype=None,
 ):
     """Builds the model of a Hugging Face folder and loads its weights.
 
@@ -115,6 +123,7 @@ def load_model(
         num_classes: of a new head; as many as the folder's where None.
         hidden_states: also output every layer's hidden states.
         attention_scores: also output every layer's scores before the softmax.
+        memory: also take a memory and give the next, of a Transformer-XL or an XLNet.
         dtype: a Keras dtype policy; the global one where None.
 
     Returns:
@@ -138,7 +147,9 @@ def load_model(
         num_classes = len(labels)
     num_classes = num_classes or stored
     with no_fresh_weights(untouched):
-        model = build_model(config, head, num_classes, hidden_states, attention_scores, dtype)
+        model = build_model(
+            config, head, num_classes, hidden_states, attention_scores, memory, dtype
+        )
     if stored and stored != num_classes:
         # Another task's head: start a fresh one, as a new task needs.
         logging.warning(
@@ -197,11 +208,16 @@ def _tensors(model, family):
         value = value.T if weight.transpose else value
         value = value.reshape(weight.shape) if weight.shape else value
         prefix = family.prefix if model.head and not weight.head else ""
-        parts[prefix + weight.name].append(value)
+        parts[prefix + weight.name, _part_axis(weight)].append(value)
     return {
-        name: np.ascontiguousarray(np.concatenate(values, axis=-1) if values[1:] else values[0])
-        for name, values in parts.items()
+        name: np.ascontiguousarray(np.concatenate(values, axis) if values[1:] else values[0])
+        for (name, axis), values in parts.items()
     }
+
+
+def _part_axis(weight):
+    """The axis of their tensor along which ours are parts of it."""
+    return 0 if weight.transpose else -1
 
 
 def _has_head(folder, family, head):
@@ -256,8 +272,10 @@ def _assign(model, family, reader, with_head):
         variable.assign(_ours(reader.read(stored), weight, variable.shape))
     for weight in fresh:
         layer = model.get_layer(weight.path.partition("/")[0])
-        if weight.path.endswith("/kernel"):
-            layer.kernel.assign(layer.kernel_initializer(layer.kernel.shape))
+        # What is added to something starts from its initial zeros, or ones for a scale.
+        if weight.path.endswith("kernel") or "/projection_" in weight.path:
+            variable = variables[weight.path]
+            variable.assign(layer.kernel_initializer(variable.shape))
     if fresh:
         names = ", ".join(weight.name for weight in fresh)
         logging.info("Not in %s, so random: %s.", reader.description, names)
@@ -267,7 +285,7 @@ def _ours(value, weight, shape):
     """Their tensor as one of our variables."""
     if weight.part:
         index, count = weight.part
-        value = np.split(value, count, axis=-1)[index]
+        value = np.split(value, count, _part_axis(weight))[index]
     if weight.transpose:
         # A matrix, or one with its rows (XLNet's heads) or its columns (a convolution's) cut up.
         return value.reshape(value.shape[0], -1).T if len(shape) == 2 else value.T
@@ -277,8 +295,10 @@ def _ours(value, weight, shape):
 def _stored_shape(weight, shape):
     if weight.shape:
         return tuple(weight.shape)
-    shape = tuple(shape)[:: -1 if weight.transpose else 1]
-    return (*shape[:-1], shape[-1] * weight.part[1]) if weight.part else shape
+    shape = list(shape)[:: -1 if weight.transpose else 1]
+    if weight.part:
+        shape[_part_axis(weight)] *= weight.part[1]
+    return tuple(shape)
 
 
 def _may_be_left_over(name, prefix):

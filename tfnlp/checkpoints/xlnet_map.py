@@ -16,6 +16,8 @@ FIELDS = {
     "initializer_range": "initializer_range",
     "pad_token_id": "pad_token_id",
     "clamp_len": "clamp_length",
+    "mem_len": "memory_length",
+    "reuse_len": "reuse_length",
 }
 ARCHITECTURES = {
     None: "XLNetModel",
@@ -63,7 +65,11 @@ def weights(config, head):
 def _decode(ours, fields):
     ours = ours | {"attention_dropout": ours.get("dropout", 0.1)}
     clamp = ours.get("clamp_length", -1)
-    return ours | {"clamp_length": clamp if clamp > 0 else None}
+    return ours | {
+        "clamp_length": clamp if clamp > 0 else None,
+        "memory_length": ours.get("memory_length") or None,
+        "reuse_length": ours.get("reuse_length") or None,
+    }
 
 
 def _encode(theirs, config):

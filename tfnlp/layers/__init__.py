@@ -1,5 +1,7 @@
 """Layers to build transformers from, written in `keras.ops` alone."""
 
+from tfnlp.layers.adaptive_embedding import AdaptiveEmbedding
+from tfnlp.layers.adaptive_softmax import AdaptiveSoftmax
 from tfnlp.layers.choices import MergeChoices, SplitChoices
 from tfnlp.layers.convolution_block import ConvolutionBlock
 from tfnlp.layers.decoder_block import DecoderBlock
@@ -40,6 +42,8 @@ from tfnlp.layers.two_stream_embedding import TwoStreamEmbedding
 
 __all__ = [
     "ATTENTION_TERMS",
+    "AdaptiveEmbedding",
+    "AdaptiveSoftmax",
     "ConvolutionBlock",
     "DecoderBlock",
     "DisentangledAttention",

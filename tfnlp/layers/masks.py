@@ -66,7 +66,7 @@ def segment_mask(query_segments, key_segments):
     return ops.equal(query_segments[:, :, None], key_segments[:, None, :])
 
 
-def permutation_masks(order):
+def permutation_masks(order, key_order=None):
     """What each stream of XLNet may see under a factorization order.
 
     Yang et al. 2019, 'XLNet', eq. 4: a position's content sees itself and what comes before it
@@ -74,11 +74,14 @@ def permutation_masks(order):
 
     Args:
         order: (B, L) integers, the rank of each position in the factorization order.
+        key_order: (B, S), the ranks of what may be seen, where that is more; `order` where
+            None.
 
     Returns:
-        Two boolean masks (B, L, L): for the content stream and for the query stream.
+        Two boolean masks (B, L, S): for the content stream and for the query stream.
     """
-    query, key = order[:, :, None], order[:, None, :]
+    query = order[:, :, None]
+    key = (order if key_order is None else key_order)[:, None, :]
     return ops.less_equal(key, query), ops.less(key, query)
 
 

@@ -11,6 +11,7 @@ from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.heads import HEADS
 from tfnlp.models.sizes import SIZES
 from tfnlp.models.text_model import TextModel, check_vocabulary, config_of
+from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "RobertaConfig",
     "TextConfig",
     "TextModel",
+    "TransformerXLConfig",
     "XLNetConfig",
     "build_model",
     "check_vocabulary",

@@ -1,5 +1,7 @@
 """The parts that families are put together from, made from a config."""
 
+from keras import ops
+
 from tfnlp.layers import EncoderBlock, TextEmbedding
 
 
@@ -60,16 +62,62 @@ def encode_text(config, inputs, dtype, **embedding_arguments):
     return run_blocks(encoder_blocks(config, dtype), x, attention_mask=attention_mask)
 
 
-def run_blocks(blocks, x, **arguments):
+def run_blocks(blocks, x, memory=None, attention_arguments=None, **arguments):
     """Sends x (B, L, D) through blocks, all called with the same arguments.
+
+    Args:
+        blocks: `EncoderBlock`s.
+        x: (B, L, D).
+        memory: (B, blocks, M, D), what each block sees of earlier segments.
+        attention_arguments, arguments: as an `EncoderBlock` takes them.
 
     Returns:
         The input and every block's output, a list of (B, L, D), and every block's scores, a
-        list of (B, N, L, L).
+        list of (B, N, L, M + L).
     """
     states, scores = [x], []
-    for block in blocks:
-        x, block_scores = block(x, return_attention_scores=True, **arguments)
+    for i, block in enumerate(blocks):
+        own = block_arguments(attention_arguments, memory, i)
+        x, block_scores = block(
+            x, return_attention_scores=True, attention_arguments=own, **arguments
+        )
         states.append(x)
         scores.append(block_scores)
     return states, scores
+
+
+def block_arguments(attention_arguments, memory, i):
+    """The `attention_arguments` of the i-th block, with its part of the memory."""
+    arguments = dict(attention_arguments or {})
+    if memory is not None:
+        arguments["memory"] = memory[:, i]
+    return arguments or None
+
+
+def visible_keys(padding_mask, memory=None):
+    """(B, M + L) boolean: all of the memory (B, blocks, M, D), and the real tokens (B, L)."""
+    seen = ops.cast(padding_mask, "bool")
+    if memory is None:
+        return seen
+    return ops.concatenate([ops.ones_like(memory[:, 0, :, 0], dtype="bool"), seen], axis=1)
+
+
+def updated_memory(memory, states, memory_length, reuse_length=None):
+    """The memory after a segment, (B, blocks, at most memory_length, D) float32.
+
+    Args:
+        memory: before it, (B, blocks, M, D); None where the model keeps none.
+        states: what went into each block, a list of (B, L, D).
+        memory_length: the most positions to keep; all where None.
+        reuse_length: keep only the first positions of the segment; all where None.
+
+    Returns:
+        The new memory, without gradient; None where there was none.
+    """
+    if memory is None:
+        return None
+    new = ops.cast(ops.stack(states, axis=1), "float32")[:, :, :reuse_length]
+    new = ops.concatenate([memory, new], axis=2)
+    if memory_length:
+        new = new[:, :, -memory_length:]
+    return ops.stop_gradient(new)

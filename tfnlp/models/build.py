@@ -4,11 +4,21 @@ import keras
 
 from tfnlp.errors import InputError
 from tfnlp.layers import MergeChoices, SplitChoices
-from tfnlp.models import albert, bert, deberta, distilbert, electra, gpt, heads, xlnet
+from tfnlp.models import (
+    albert,
+    bert,
+    deberta,
+    distilbert,
+    electra,
+    gpt,
+    heads,
+    transformer_xl,
+    xlnet,
+)
 from tfnlp.models.blocks import encode_text
 from tfnlp.models.text_model import TextModel
 
-# How each family turns inputs into states and scores.
+# How each family turns inputs into states and scores, and a memory into the next.
 ENCODERS = {
     bert.BertConfig: encode_text,
     bert.RobertaConfig: bert.encode_roberta,
@@ -18,10 +28,12 @@ ENCODERS = {
     deberta.DebertaConfig: deberta.encode_deberta,
     deberta.DebertaV2Config: deberta.encode_deberta_v2,
     xlnet.XLNetConfig: xlnet.encode_xlnet,
+    transformer_xl.TransformerXLConfig: transformer_xl.encode_transformer_xl,
     gpt.GptConfig: gpt.encode_gpt,
     gpt.Gpt2Config: gpt.encode_gpt2,
 }
-CAUSAL = (gpt.GptConfig, gpt.Gpt2Config)
+CAUSAL = (gpt.GptConfig, gpt.Gpt2Config, transformer_xl.TransformerXLConfig)
+RECURRENT = (xlnet.XLNetConfig, transformer_xl.TransformerXLConfig)
 
 
 def build_model(
@@ -30,6 +42,7 @@ def build_model(
     num_classes=None,
     hidden_states=False,
     attention_scores=False,
+    memory=False,
     dtype=None,
     name=None,
 ):
@@ -43,6 +56,8 @@ def build_model(
         num_classes: C, of a classifier (1 for regression) or a tagger.
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
+        memory: also take the memory of earlier segments, and give the one for the next; of a
+            Transformer-XL or an XLNet.
         dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
         name: of the model; the family's where None.
 
@@ -51,7 +66,8 @@ def build_model(
         each (B, L) int32 (the mask 1 at real tokens); for a chooser each (B, choices, L). With
         "permutation_lm" also of `permutation_order` (B, L), the rank of each position in the
         order in which they are seen, and `target_mapping` (B, P, L), one-hot rows of the
-        positions to predict. Its output is a dict of what the head gives:
+        positions to predict. With `memory` also of `memory` (B, num_layers, M, D) float32, M
+        being 0 before the first segment. Its output is a dict of what the head gives:
 
         - "classifier": `logits` (B, C); "tagger": `logits` (B, L, C);
         - "answerer": `start_logits` and `end_logits` (B, L);
@@ -59,13 +75,16 @@ def build_model(
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
         - "discriminator": `logits` (B, L);
 
+        (a Transformer-XL's logits are log-probabilities already),
+
         then `sequence_output` (B, L, D), `pooled_output` (B, D) where the family or the head
         has one, and on request `hidden_states`, a list of num_layers + 1 tensors (B, L, D),
-        and `attention_scores`, a list of num_layers tensors (B, N, L, L). A chooser's are of
-        B * choices texts.
+        and `attention_scores`, a list of num_layers tensors (B, N, L, M + L). A chooser's are of
+        B * choices texts. With `memory` the new `memory` (B, num_layers, at most
+        memory_length, D).
 
     Raises:
-        InputError: for a head that is unknown or that the family cannot have.
+        InputError: for a head that is unknown or that the family cannot have, or a memory.
     """
     if type(config) not in ENCODERS:
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
@@ -78,10 +97,14 @@ def build_model(
     if head == "permutation_lm":
         inputs["permutation_order"] = keras.Input((None,), dtype="int32", name="permutation_order")
         inputs["target_mapping"] = keras.Input((None, None), dtype="int32", name="target_mapping")
+    if memory:
+        _check_memory(config, head)
+        shape = (config.num_layers, None, config.hidden_dim)
+        inputs["memory"] = keras.Input(shape, dtype="float32", name="memory")
     texts = inputs
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
-    states, scores = ENCODERS[type(config)](config, texts, dtype)
+    states, scores, *new_memory = ENCODERS[type(config)](config, texts, dtype)
     x, mask = states[-1], texts["padding_mask"]
     outputs = {"sequence_output": x}
     whole_text = head in ("classifier", "chooser")
@@ -105,6 +128,8 @@ def build_model(
         embeddings = keras.Model(inputs, x).get_layer("embeddings")
         if head == "masked_lm":
             logits = heads.masked_lm(config, embeddings, x, dtype)
+        elif isinstance(config, transformer_xl.TransformerXLConfig):
+            logits = heads.adaptive_lm(config, embeddings, x, dtype)
         else:
             logits = heads.lm(embeddings, x, dtype, use_bias=not isinstance(config, CAUSAL))
         outputs = {"logits": logits} | outputs
@@ -112,6 +137,8 @@ def build_model(
         outputs["hidden_states"] = states
     if attention_scores:
         outputs["attention_scores"] = scores
+    if memory:
+        outputs["memory"] = new_memory[0]
     model = TextModel(inputs, outputs, name=name or family_name(config))
     model.text_config, model.head = config, head
     return model
@@ -120,6 +147,14 @@ def build_model(
 def family_name(config):
     """The family's name in lower case, such as "bert"."""
     return type(config).__name__.removesuffix("Config").lower()
+
+
+def _check_memory(config, head):
+    if not isinstance(config, RECURRENT) or head == "chooser":
+        raise InputError(
+            f"memory=True does not fit the family {family_name(config)!r} with head={head!r}; an "
+            "XLNet or a Transformer-XL can have one, but no chooser."
+        )
 
 
 def check_head(config, head, num_classes):

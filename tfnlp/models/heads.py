@@ -2,7 +2,7 @@
 
 import keras
 
-from tfnlp.layers import LastState, OutputBias
+from tfnlp.layers import AdaptiveSoftmax, LastState, OutputBias
 from tfnlp.layers.activations import get_activation
 
 # Each head's name, and what it is for.
@@ -86,6 +86,23 @@ def lm(embeddings, x, dtype, use_bias=True):
     """The logits of a token at each position, (B, L, V): a product with the token table."""
     logits = embeddings(x, reverse=True)
     return OutputBias(dtype=dtype, name="lm_bias")(logits) if use_bias else logits
+
+
+def adaptive_lm(config, embeddings, x, dtype):
+    """The log-probabilities of a token at each position, (B, L, V), by clusters of tokens."""
+    _, *weights = embeddings.output
+    clusters = len(config.cutoffs) + 1
+    tables, projections = weights[:clusters], weights[clusters:]
+    softmax = AdaptiveSoftmax(
+        config.vocabulary_size,
+        cutoffs=config.cutoffs,
+        embedding_dim=config.embedding_dim,
+        div_value=config.div_value,
+        kernel_initializer=config.initializer,
+        dtype=dtype,
+        name="lm_softmax",
+    )
+    return softmax(x, tables, projections if config.tie_projections else None)
 
 
 def discriminate(config, x, dtype):

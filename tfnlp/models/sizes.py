@@ -6,6 +6,7 @@ from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
+from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
 _LARGE = {"num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "intermediate_dim": 4096}
@@ -58,6 +59,19 @@ SIZES = {
     "deberta_v3_large": DebertaV2Config(**_LARGE),
     "xlnet_base": XLNetConfig(),
     "xlnet_large": XLNetConfig(**_LARGE),
+    "transformer_xl_wt103": TransformerXLConfig(),
+    # Trained on the characters of enwik8 (Dai et al. 2019, section 4.1).
+    "transformer_xl_enwik8": TransformerXLConfig(
+        vocabulary_size=204,
+        num_layers=12,
+        num_heads=8,
+        hidden_dim=512,
+        intermediate_dim=2048,
+        cutoffs=(),
+        div_value=1,
+        memory_length=512,
+        clamp_length=820,
+    ),
     "gpt": GptConfig(),
     "gpt2": Gpt2Config(),
     "gpt2_medium": Gpt2Config(**_LARGE),

@@ -12,7 +12,13 @@ from tfnlp.layers import (
     permutation_masks,
     segment_mask,
 )
-from tfnlp.models.blocks import encoder_blocks, run_blocks
+from tfnlp.models.blocks import (
+    block_arguments,
+    encoder_blocks,
+    run_blocks,
+    updated_memory,
+    visible_keys,
+)
 from tfnlp.models.config import Pooling, TextConfig
 
 
@@ -23,6 +29,10 @@ class XLNetConfig(TextConfig):
 
     Args:
         clamp_length: the farthest distance that is told apart; any where None.
+        memory_length: the most earlier positions to keep where the model has a memory; all
+            where None.
+        reuse_length: keep only the first positions of a segment, where the next one reads the
+            others again; all where None.
     """
 
     vocabulary_size: int = 32000
@@ -30,6 +40,8 @@ class XLNetConfig(TextConfig):
     num_segments: int = 3
     pad_token_id: int = 5
     clamp_length: int | None = None
+    memory_length: int | None = None
+    reuse_length: int | None = None
 
     pooling: ClassVar[Pooling] = Pooling("last", "tanh")
 
@@ -38,7 +50,7 @@ def encode_xlnet(config, inputs, dtype):
     """The embeddings and every block's output, and every block's scores, of an XLNet.
 
     With `permutation_order` and `target_mapping` among the inputs both streams run, and what
-    is returned is of the query stream.
+    is returned is of the query stream. The new memory comes third, None without `memory`.
     """
 
     def attention():
@@ -63,35 +75,51 @@ def encode_xlnet(config, inputs, dtype):
         name="embeddings",
     )
     blocks = encoder_blocks(config, dtype, attention, feed_forward_dropout=config.dropout)
-    segments = inputs["segment_ids"]
-    mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
-    arguments = {"segment_mask": segment_mask(segments, segments)}
+    memory = inputs.get("memory")
+    segments = keys = inputs["segment_ids"]
+    if memory is not None:  # which counts as the first segment
+        keys = ops.concatenate([ops.zeros_like(memory[:, 0, :, 0], dtype="int32"), keys], axis=1)
+    mask = visible_keys(inputs["padding_mask"], memory)[:, None, :]  # (B, 1, S)
+    arguments = {"segment_mask": segment_mask(segments, keys)}
     if "target_mapping" in inputs:
         streams = embed(inputs["token_ids"], inputs["target_mapping"])
-        masks = permutation_masks(inputs["permutation_order"])
+        order = key_order = inputs["permutation_order"]
+        if memory is not None:  # which comes before all of them
+            first = -ops.ones_like(memory[:, 0, :, 0], dtype="int32")
+            key_order = ops.concatenate([first, order], axis=1)
+        masks = permutation_masks(order, key_order)
         masks = [ops.logical_and(m, ops.cast(mask, "bool")) for m in masks]
         arguments["target_mapping"] = inputs["target_mapping"]
-        states, scores = _run_streams(blocks, streams, masks, arguments)
+        states, scores, contents = _run_streams(blocks, streams, masks, memory, arguments)
     else:
         x = embed(inputs["token_ids"])
-        states, scores = run_blocks(blocks, x, attention_mask=mask, attention_arguments=arguments)
+        states, scores = run_blocks(
+            blocks, x, memory, attention_mask=mask, attention_arguments=arguments
+        )
+        contents = states[:-1]
+    new_memory = updated_memory(memory, contents, config.memory_length, config.reuse_length)
     states[-1] = keras.layers.Dropout(config.dropout, dtype=dtype, name="dropout")(states[-1])
-    return states, scores
+    return states, scores, new_memory
 
 
-def _run_streams(blocks, streams, masks, arguments):
-    """Sends both streams through the blocks; gives the query stream's states and scores."""
+def _run_streams(blocks, streams, masks, memory, arguments):
+    """Sends both streams through the blocks.
+
+    Returns:
+        The query stream's states and scores, and what the content stream fed to each block.
+    """
     content, query = streams
     content_mask, query_mask = masks
-    states, scores = [query], []
-    for block in blocks:
+    states, scores, contents = [query], [], []
+    for i, block in enumerate(blocks):
+        contents.append(content)
+        own = {"query_stream": query, "query_attention_mask": query_mask}
         (content, query), (_, query_scores) = block(
             content,
             attention_mask=content_mask,
-            attention_arguments=arguments
-            | {"query_stream": query, "query_attention_mask": query_mask},
+            attention_arguments=block_arguments(arguments, memory, i) | own,
             return_attention_scores=True,
         )
         states.append(query)
         scores.append(query_scores)
-    return states, scores
+    return states, scores, contents

@@ -1,0 +1,177 @@
+"""Transformer-XL against numbers recorded from transformers 4.35 (record_transformer_xl_model)."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.parity.compare import check_gradients, near
+from tests.parity.record_transformer_xl_model import CASES, SEGMENTS, draw, fields, segments
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.checkpoints.folder import family_of
+from tfnlp.checkpoints.tensors import TensorReader, write_tensors
+from tfnlp.errors import InputError
+from tfnlp.files import write_json
+from tfnlp.layers import AdaptiveSoftmax
+
+RECORDED = np.load(pathlib.Path(__file__).parent / "recorded" / "transformer_xl_model.npz")
+
+
+def write_folder(folder, case):
+    """The checkpoint of a case: what `transformers` would save, tied weights once."""
+    shapes = json.loads(str(RECORDED[f"{case}/shapes"]))
+    write_tensors(folder / "model.safetensors", {n: draw(n, s) for n, s in shapes.items()})
+    write_json(folder / "config.json", fields(case) | {"architectures": ["TransfoXLLMHeadModel"]})
+    return shapes
+
+
+def make_inputs(ids, memory):
+    ones = np.ones_like(ids)
+    return {"token_ids": ids, "segment_ids": 0 * ones, "padding_mask": ones, "memory": memory}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_segments_with_memory(case, tmp_path):
+    write_folder(tmp_path, case)
+    model = load_model(
+        tmp_path, "causal_lm", hidden_states=True, attention_scores=True, memory=True
+    )
+    variables = {v.path: v for v in model.trainable_variables}
+    # Their first segment sees a memory of zeros; ours may have none, as the paper's.
+    memory = np.zeros((2, 2, CASES[case]["mem_len"], 12), "float32")
+    for i, ids in enumerate(segments(case)):
+        pull = draw(f"pull_{i}", (2, SEGMENTS[i], 50))
+        with tf.GradientTape() as tape:
+            found = model(make_inputs(ids, memory))
+            loss = tf.reduce_sum(found["logits"] * pull)
+        recorded = {k: RECORDED[f"{case}/{i}/{k}"] for k in ("logits", "memory", "hidden_states")}
+        near(found["logits"], recorded["logits"], 1e-5 * np.abs(recorded["logits"]).max())
+        near(found["memory"], recorded["memory"], 1e-5)
+        for a, b in zip(found["hidden_states"], recorded["hidden_states"], strict=True):
+            near(a, b, 1e-5)
+        for a, b in zip(
+            found["attention_scores"], RECORDED[f"{case}/{i}/attention_weights"], strict=True
+        ):
+            near(tf.nn.softmax(np.where(b > 0, a, -1e9)), b, 1e-5)
+        named = []
+        for weight in family_of(model.text_config).weights(model.text_config, "causal_lm"):
+            name = weight.name if weight.head else f"transformer.{weight.name}"
+            value = RECORDED[f"{case}/{i}/by/{name}"]
+            value = value.T if weight.transpose else value
+            if weight.part:
+                value = np.split(value, weight.part[1], axis=-1)[weight.part[0]]
+            named.append((variables[weight.path], value, False))
+        assert len(named) == len(variables)
+        check_gradients(tape, loss, named)
+        memory = found["memory"].numpy()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_labels_alone_give_their_entries_of_the_whole(case, tmp_path):
+    write_folder(tmp_path, case)
+    model = load_model(tmp_path, "causal_lm", memory=True)
+    softmax = model.get_layer("lm_softmax")
+    embeddings = model.get_layer("embeddings")
+    memory = np.zeros((2, 2, CASES[case]["mem_len"], 12), "float32")
+    for i, ids in enumerate(segments(case)):
+        found = model(make_inputs(ids, memory))
+        states = found["sequence_output"][:, :-1]
+        _, tables, projections = embeddings(ids, return_tables=True)
+        projections = projections if model.text_config.tie_projections else None
+        labels = ids[:, 1:].copy()
+        whole = tf.gather(found["logits"][:, :-1], labels, axis=-1, batch_dims=2).numpy()
+        near(softmax(states, tables, projections, labels=labels), whole, 1e-5)
+        # Theirs come cluster by cluster.
+        near(np.sort(-whole, axis=None), np.sort(RECORDED[f"{case}/{i}/losses"], axis=None), 1e-4)
+        labels[0, 0] = -100
+        some = tf.function(softmax)(states, tables, projections, labels=labels)
+        assert some[0, 0] == 0
+        near(some[1], whole[1], 1e-5)
+
+
+def test_gradients_of_labels_alone_are_those_of_the_whole():
+    layer = AdaptiveSoftmax(30, (5, 12), div_value=2)
+    states = tf.Variable(draw("states", (2, 6, 8)))
+    labels = np.array([[0, 29, 7, 11, -100, 3], [5, 12, 4, 4, 20, -1]])
+    layer(states)
+    for weight in layer.weights:
+        weight.assign(draw(weight.path, weight.shape))
+    variables = [states, *(w.value for w in layer.trainable_weights)]
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(states, labels=labels))
+    found = tape.gradient(loss, variables)
+    with tf.GradientTape() as tape:
+        whole = tf.gather(layer(states), np.maximum(labels, 0), axis=-1, batch_dims=2)
+        expected_loss = tf.reduce_sum(tf.where(labels >= 0, whole, 0.0))
+    near(loss, expected_loss, 1e-5)
+    for a, b in zip(found, tape.gradient(expected_loss, variables), strict=True):
+        near(tf.convert_to_tensor(a), tf.convert_to_tensor(b), 1e-5)
+
+
+def test_without_memory_as_with_an_empty_one(tmp_path):
+    write_folder(tmp_path, "adaptive")
+    ids = segments("adaptive")[0]
+    inputs = make_inputs(ids, np.zeros((2, 2, 0, 12), "float32"))
+    with_memory = load_model(tmp_path, "causal_lm", memory=True)(inputs)
+    del inputs["memory"]
+    without = load_model(tmp_path, "causal_lm")(inputs)
+    near(with_memory["logits"], without["logits"], 1e-6)
+    assert with_memory["memory"].shape == (2, 2, 6, 12)
+    assert "memory" not in without
+
+
+def test_padding_is_not_seen(tmp_path):
+    write_folder(tmp_path, "adaptive")
+    model = load_model(tmp_path)
+    ids = segments("adaptive")[0]
+    inputs = make_inputs(ids, None)
+    del inputs["memory"]
+    short = model({k: v[:, 2:] for k, v in inputs.items()})["sequence_output"]
+    inputs["padding_mask"] = np.where(np.arange(7) < 2, 0, inputs["padding_mask"])
+    near(model(inputs)["sequence_output"][:, 2:], short, 1e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_saved_has_their_names(case, tmp_path):
+    shapes = write_folder(tmp_path / "theirs", case)
+    model = load_model(tmp_path / "theirs", "causal_lm")
+    save_model(model, tmp_path / "ours")
+    reader = TensorReader(tmp_path / "ours")
+    assert {n: list(reader.shape(n)) for n in reader.names()} == shapes
+    for name in shapes:
+        np.testing.assert_array_equal(reader.read(name), draw(name, shapes[name]))
+    assert load_model(tmp_path / "ours").text_config == model.text_config
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"div_val": 1}, "div_val=1"),
+        ({"d_head": 5}, "d_head=5"),
+        ({"attn_type": 1}, "attn_type=1"),
+    ],
+)
+def test_fields_that_ask_for_another_model_are_named(change, message, tmp_path):
+    write_folder(tmp_path, "adaptive")
+    write_json(tmp_path / "config.json", fields("adaptive") | change)
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path)
+
+
+def test_keras_file_and_mixed_precision(tmp_path):
+    import keras
+
+    write_folder(tmp_path, "own_projections")
+    ids = segments("own_projections")[2]
+    inputs = make_inputs(ids, draw("memory", (2, 2, 4, 12)))
+    model = load_model(tmp_path, "causal_lm", memory=True)
+    model.save(tmp_path / "model.keras")
+    expected = model(inputs)
+    again = keras.models.load_model(tmp_path / "model.keras")
+    near(again(inputs)["logits"], expected["logits"], 1e-6)
+    half = load_model(tmp_path, "causal_lm", memory=True, dtype="mixed_float16")
+    found = half(inputs)
+    assert found["logits"].dtype == found["memory"].dtype == "float32"
+    near(found["logits"], expected["logits"], 0.05 * np.abs(expected["logits"]).max())

@@ -1,0 +1,128 @@
+"""Transformer-XL (Dai et al. 2019): relative positions, memory, adaptive input and softmax."""
+
+import dataclasses
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from tfnlp.errors import InputError
+from tfnlp.layers import AdaptiveEmbedding, RelativeAttention, RelativeBiases
+from tfnlp.models.blocks import encoder_blocks, run_blocks, updated_memory, visible_keys
+from tfnlp.models.config import Pooling, TextConfig
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+@dataclasses.dataclass(frozen=True)
+class TransformerXLConfig(TextConfig):
+    """The sizes and rates of a Transformer-XL; defaults are those trained on WikiText-103.
+
+    Args:
+        cutoffs: the first id of each cluster of rarer tokens (see `AdaptiveEmbedding`).
+        embedding_dim: width of the first cluster; `hidden_dim` where None.
+        div_value: by how much each cluster is narrower than the one before.
+        tie_projections: whether the softmax shares all projections but the first.
+        memory_length: the most earlier positions to keep.
+        clamp_length: the farthest distance that is told apart; any where None.
+        same_length: whether a position sees the last `memory_length` ones alone, itself
+            included, so that all see equally many.
+        share_biases: whether all blocks share the biases u and v.
+    """
+
+    vocabulary_size: int = 267735
+    num_layers: int = 18
+    num_heads: int = 16
+    hidden_dim: int = 1024
+    intermediate_dim: int = 4096
+    activation: str = "relu"
+    attention_dropout: float = 0.0
+    max_length: int | None = None
+    num_segments: int = 0
+    layer_norm_epsilon: float = 1e-5
+    cutoffs: tuple = (20000, 40000, 200000)
+    embedding_dim: int | None = None
+    div_value: int = 4
+    tie_projections: bool = True
+    memory_length: int | None = 1600
+    clamp_length: int | None = 1000
+    same_length: bool = True
+    share_biases: bool = False
+
+    pooling: ClassVar[Pooling] = Pooling("last", None)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.same_length and not self.memory_length:
+            raise InputError("same_length needs a memory_length of at least 1.")
+
+
+def encode_transformer_xl(config, inputs, dtype):
+    """The embeddings and every block's output, and every block's scores, of a Transformer-XL.
+
+    With `memory` among the inputs, the new memory comes third.
+    """
+
+    def attention():
+        return RelativeAttention(
+            config.num_heads,
+            config.hidden_dim // config.num_heads,
+            dropout=config.attention_dropout,
+            clamp_length=config.clamp_length,
+            position_dropout=config.dropout,
+            kernel_initializer=config.initializer,
+            bias_initializer=config.initializer,
+            dtype=dtype,
+            name="attention",
+        )
+
+    embed = AdaptiveEmbedding(
+        config.vocabulary_size,
+        config.hidden_dim,
+        cutoffs=config.cutoffs,
+        embedding_dim=config.embedding_dim,
+        div_value=config.div_value,
+        dropout=config.dropout,
+        embeddings_initializer=config.initializer,
+        kernel_initializer=config.initializer,
+        dtype=dtype,
+        name="embeddings",
+    )
+    # Keras takes a layer in a model for one with as many outputs at every call: one call is all.
+    x, _, _ = embed(inputs["token_ids"], return_tables=True)
+    memory = inputs.get("memory")
+    seen = visible_keys(inputs["padding_mask"], memory)[:, None, :]  # (B, 1, S)
+    if config.same_length:
+        window = _window_mask(inputs["token_ids"], memory, config.memory_length)
+        seen = ops.logical_and(seen, window)
+    arguments = {}
+    if config.share_biases:
+        biases = RelativeBiases(
+            config.num_heads,
+            config.hidden_dim // config.num_heads,
+            bias_initializer=config.initializer,
+            dtype=dtype,
+            name="biases",
+        )
+        arguments["content_bias"], arguments["position_bias"] = biases(x)
+    states, scores = run_blocks(
+        encoder_blocks(config, dtype, attention, feed_forward_dropout=config.dropout),
+        x,
+        memory=memory,
+        attention_mask=seen,
+        use_causal_mask=True,
+        attention_arguments=arguments,
+    )
+    new_memory = updated_memory(memory, states[:-1], config.memory_length)
+    states[-1] = keras.layers.Dropout(config.dropout, dtype=dtype, name="dropout")(states[-1])
+    return states, scores, new_memory
+
+
+def _window_mask(token_ids, memory, window):
+    """(B, T, S) boolean: true where a key is less than `window` before the query."""
+    queries = ops.cumsum(ops.ones_like(token_ids), axis=1)  # (B, T): 1, 2, ...
+    keys = queries
+    if memory is not None:
+        earlier = ops.ones_like(memory[:, 0, :, 0], dtype="int32")  # (B, M)
+        keys = ops.cumsum(ops.concatenate([earlier, ops.ones_like(token_ids)], axis=1), axis=1)
+        queries = queries + ops.sum(earlier, axis=1, keepdims=True)
+    return queries[:, :, None] - keys[:, None, :] < window
