@@ -23,6 +23,7 @@ from distill.metadata import (
 )
 from tfnlp.errors import InputError
 from tfnlp.files import replaced_when_whole
+from tfnlp.layers import AdaptiveEmbedding
 from tfnlp.models import check_vocabulary
 from tfnlp.text import WordPieceTokenizer
 
@@ -243,6 +244,8 @@ def _forward_of_scaled_rows(model, names, max_length):
     row is divided by its largest value, and multiplied by it again after the lookup.
     """
     layer = model.get_layer("embeddings")
+    if isinstance(layer, AdaptiveEmbedding):  # a table, and a scale, for each of its clusters
+        return _forward(model, names, max_length)
     # The model from the embeddings' output on.
     inputs, outputs = _graph(model, names)
     rest = keras.Model(

@@ -7,6 +7,7 @@ import tensorflow as tf
 from tests.parity.compare import check_gradients, near
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.checkpoints.folder import family_of
+from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, XLNetConfig, build_model
 
@@ -265,6 +266,92 @@ def test_two_streams_of_xlnet(tmp_path):
     near(found["logits"], expected.logits.numpy(), 1e-5 * float(expected.logits.abs().max()))
     for a, b in zip(found["hidden_states"], expected.hidden_states[1::2], strict=True):
         near(a, b.numpy(), 1e-5)
+
+
+def run_with_queries(encoder, states, queries, mask):
+    """The last layer of an encoder of `transformers`, with other queries than its input."""
+    layer = encoder.layer[-1]
+    attention = layer.attention.self
+    positions = (encoder.get_rel_pos(states), encoder.get_rel_embedding())
+    if not hasattr(attention, "in_proj"):
+        arguments = dict(zip(("relative_pos", "rel_embeddings"), positions, strict=True))
+        return layer(states, mask, query_states=queries, **arguments)[0]
+    # Their v1 fails with `query_states`: give it a joint projection whose queries are these.
+    joint = attention.in_proj
+
+    class Projection(torch.nn.Module):
+        def forward(self, x):
+            own, other = (joint(a).unflatten(-1, (3, 3, 8)) for a in (x, queries))
+            return torch.cat([other[..., :1, :], own[..., 1:, :]], -2).flatten(-3)
+
+    attention.in_proj = Projection()
+    attended = attention(states, mask, False, None, *positions)[0]
+    attention.in_proj = joint
+    y = layer.attention.output(attended, queries)
+    return layer.output(layer.intermediate(y), y)
+
+
+@pytest.mark.parametrize("name", ["deberta", "deberta_v3"])
+def test_enhanced_mask_decoder(name, tmp_path, monkeypatch):
+    """Against the blocks of `transformers`, run as He et al. 2020 and their code say."""
+    stem, fields = CASES[name]
+    monkeypatch.setitem(CASES, name, (stem, fields | {"legacy": False}))
+    theirs = reference(tmp_path / "theirs", name, "ForMaskedLM")
+    positions = torch.nn.Parameter(0.5 * torch.randn(140, 24))
+    tensors = {k: v.detach().numpy() for k, v in theirs.state_dict().items()}
+    tensors["deberta.embeddings.position_embeddings.weight"] = positions.detach().numpy()
+    write_tensors(tmp_path / "theirs" / "model.safetensors", tensors)
+    ours = load_model(tmp_path / "theirs", "masked_lm")
+    assert ours.text_config.enhanced_mask_decoder
+    encoder = theirs.deberta.encoder
+    for length, masked in ((7, True), (40, True), (128, False)):
+        inputs = make_inputs(name, length, masked)
+        real = inputs["padding_mask"][..., None]
+        pull = np.random.default_rng(1).normal(size=(2, length, V)).astype("float32") * real
+        states = run_reference(theirs.deberta, name, inputs, output_hidden_states=True)
+        states = states.hidden_states[-2]
+        mask = encoder.get_attention_mask(torch.tensor(inputs["padding_mask"]))
+        x = states + positions[:length]
+        for _ in range(2):
+            x = run_with_queries(encoder, states, x, mask)
+        expected = theirs.lm_predictions(x, theirs.deberta.embeddings.word_embeddings)
+        theirs.zero_grad()
+        positions.grad = None
+        (expected * torch.tensor(pull)).sum().backward()
+        with tf.GradientTape() as tape:
+            found = ours(inputs)["logits"]
+            loss = tf.reduce_sum(found * pull)
+        scale = max(1, expected.abs().max().item())
+        near(found * real, expected.detach().numpy() * real, 1e-5 * scale)
+        parameters = dict(theirs.named_parameters())
+        variables = {v.path: v for v in ours.trainable_variables}
+        named = []
+        for weight in family_of(ours.text_config).weights(ours.text_config, "masked_lm"):
+            if weight.path.startswith("decoder_positions"):
+                gradient = positions.grad.numpy()
+            else:
+                prefix = "" if weight.head else "deberta."
+                gradient = parameters[prefix + weight.name].grad.numpy()
+            gradient = gradient.T if weight.transpose else gradient
+            named.append((variables[weight.path], gradient, False))
+        assert len(named) == len(variables)
+        check_gradients(tape, loss, named)
+    save_model(ours, tmp_path / "ours")
+    again = load_model(tmp_path / "ours", "masked_lm")
+    near(again(inputs)["logits"], found, 1e-6)
+    # The other heads do not need the positions, nor mind them.
+    assert load_model(tmp_path / "ours", "tagger", num_classes=3)
+
+
+def test_head_by_the_names_of_microsoft(tmp_path, monkeypatch):
+    stem, fields = CASES["deberta"]
+    monkeypatch.setitem(CASES, "deberta", (stem, fields | {"legacy": False}))
+    theirs = reference(tmp_path, "deberta", "ForMaskedLM")
+    ours = load_model(tmp_path, "masked_lm")
+    assert not ours.text_config.enhanced_mask_decoder
+    inputs = make_inputs("deberta", 9, masked=False)
+    expected = run_reference(theirs, "deberta", inputs).logits.detach().numpy()
+    near(ours(inputs)["logits"], expected, 1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("streams", [1, 2])

@@ -44,9 +44,14 @@ def layers(config):
 
 def bert_lm_head():
     """BERT's masked-token head, tied to the token table."""
-    yield from dense("lm_transform", "cls.predictions.transform.dense", head=True)
-    yield from norm("lm_norm", "cls.predictions.transform.LayerNorm", head=True)
-    yield Weight("lm_bias/bias", "cls.predictions.bias", head=True)
+    yield from lm_head("cls.predictions.transform", "cls.predictions.bias")
+
+
+def lm_head(transform, bias):
+    """A masked-token head as BERT's, by the names of its transform and its bias."""
+    yield from dense("lm_transform", f"{transform}.dense", head=True)
+    yield from norm("lm_norm", f"{transform}.LayerNorm", head=True)
+    yield Weight("lm_bias/bias", bias, head=True)
 
 
 def bert_weights(config, head):

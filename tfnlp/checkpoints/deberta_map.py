@@ -1,6 +1,8 @@
 """DeBERTa v1, v2 and v3 between tfnlp and Hugging Face."""
 
-from tfnlp.checkpoints.bert_map import bert_lm_head, layer_rest
+import dataclasses
+
+from tfnlp.checkpoints.bert_map import bert_lm_head, layer_rest, lm_head
 from tfnlp.checkpoints.family import (
     COMMON_FIELDS,
     Family,
@@ -16,6 +18,7 @@ FIELDS = COMMON_FIELDS | {
     "max_relative_positions": "max_distance",
     "position_biased_input": "absolute_positions",
     "cls_dropout": "classifier_dropout",
+    "enhanced_mask_decoder": "enhanced_mask_decoder",
 }
 V2_FIELDS = FIELDS | {
     "position_buckets": "num_buckets",
@@ -25,6 +28,7 @@ V2_FIELDS = FIELDS | {
     "conv_groups": "convolution_groups",
     "conv_act": "convolution_activation",
 }
+POSITIONS = "embeddings.position_embeddings.weight"
 FIXED = {"pooler_hidden_act": "gelu", "pooler_dropout": 0, "talking_head": False}
 DEFAULTS = {
     "vocab_size": 50265,
@@ -75,7 +79,18 @@ def weights(config, head):
         yield from dense("classifier", "classifier", head=True)
     yield from token_heads(head)
     if head == "masked_lm":
-        yield from bert_lm_head()
+        yield from _lm_head(config)
+
+
+def _lm_head(config):
+    # The names of Microsoft's own files.
+    own = list(lm_head("lm_predictions.lm_head", "lm_predictions.lm_head.bias"))
+    if config.enhanced_mask_decoder:
+        yield Weight("decoder_positions/position_table", POSITIONS)
+        yield from own
+        return
+    for weight, other in zip(bert_lm_head(), own, strict=True):
+        yield dataclasses.replace(weight, other_name=other.name)
 
 
 def _attention(config, ours, theirs):
@@ -122,7 +137,17 @@ def _encode(theirs, config):
     if "norm_rel_ebd" in theirs:
         theirs["norm_rel_ebd"] = "layer_norm" if config.normalize_positions else "none"
         theirs["position_buckets"] = config.num_buckets or -1
-    return theirs
+    # `transformers` takes the head by Microsoft's names, though it decodes without positions.
+    return theirs | {"legacy": not config.enhanced_mask_decoder}
+
+
+def _adapt(config, names):
+    """Microsoft's files have absolute positions for the mask decoder alone."""
+    has_head = any(name.startswith("lm_predictions.") for name in names)
+    has_positions = any(name.endswith(POSITIONS) for name in names)
+    if has_head and has_positions and not config.absolute_positions:
+        return dataclasses.replace(config, enhanced_mask_decoder=True)
+    return config
 
 
 DEBERTA = Family(
@@ -136,6 +161,7 @@ DEBERTA = Family(
     defaults=DEFAULTS,
     decode=_decode,
     encode=_encode,
+    adapt=_adapt,
 )
 DEBERTA_V2 = Family(
     model_type="deberta-v2",
@@ -148,4 +174,5 @@ DEBERTA_V2 = Family(
     defaults=V2_DEFAULTS,
     decode=_decode,
     encode=_encode,
+    adapt=_adapt,
 )

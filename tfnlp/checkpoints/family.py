@@ -74,6 +74,7 @@ class Weight:
         part: (i, n) where ours is the i-th of n equal parts of theirs, along the axis of
             outputs: the first with `transpose`, else the last.
         head: whether the name stands without the encoder's prefix.
+        other_name: a name that it has in the checkpoints of another library.
     """
 
     path: str
@@ -82,6 +83,7 @@ class Weight:
     shape: tuple | None = None
     part: tuple | None = None
     head: bool = False
+    other_name: str | None = None
 
 
 def _identity(fields, _):
@@ -104,6 +106,8 @@ class Family:
             what our config's default says.
         decode: of our fields and theirs, gives our fields with what takes more than a name.
         encode: of their fields and our config, likewise the other way.
+        adapt: of our config and the names of the tensors in a checkpoint, gives the config
+            with what config.json does not tell.
     """
 
     model_type: str
@@ -116,6 +120,7 @@ class Family:
     defaults: dict = dataclasses.field(default_factory=dict)
     decode: collections.abc.Callable = _identity
     encode: collections.abc.Callable = _identity
+    adapt: collections.abc.Callable = _identity
 
 
 def read_fields(family, fields, path):

@@ -40,7 +40,7 @@ FAMILIES = (
 # Layers that a checkpoint without that head lacks; they start from fresh weights.
 HEAD_LAYERS = {
     *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_bias"),
-    *("discriminator_transform", "discriminator", "lm_softmax"),
+    *("discriminator_transform", "discriminator", "lm_softmax", "decoder_positions"),
 }
 # Weights of other heads.
 OTHER_HEADS = (
@@ -137,6 +137,7 @@ def load_model(
     config = read_config(folder)
     family = family_of(config)
     reader = TensorReader(folder)
+    config = family.adapt(config, reader.names())
     stored = _stored_classes(folder, family, head, reader)
     if head in ("classifier", "tagger") and not (num_classes or stored):
         labels = read_labels(folder)
@@ -246,7 +247,10 @@ def _assign(model, family, reader, with_head):
         in_head = weight.path.partition("/")[0] in HEAD_LAYERS
         stored = None
         if with_head or not weight.head:
-            stored = _stored_name(weight.name, "" if weight.head else prefix, names)
+            own_prefix = "" if weight.head else prefix
+            stored = _stored_name(weight.name, own_prefix, names)
+            if stored is None and weight.other_name:
+                stored = _stored_name(weight.other_name, own_prefix, names)
         if stored is None:
             if not in_head:
                 raise InputError(f"{reader.description} lacks the tensor {prefix}{weight.name}.")
@@ -260,7 +264,12 @@ def _assign(model, family, reader, with_head):
             )
         plan.append((variables[weight.path], stored, weight))
         used.add(stored)
-    surplus = [n for n in names - used if not _may_be_left_over(n, prefix)]
+    others = {
+        prefix + weight.name
+        for head in family.architectures
+        for weight in family.weights(model.text_config, head)
+    }
+    surplus = [n for n in names - used - others if not _may_be_left_over(n, prefix)]
     if surplus:
         raise InputError(
             f"{reader.description} has {len(surplus)} tensors that a {family.model_type} of its "
@@ -272,10 +281,12 @@ def _assign(model, family, reader, with_head):
         variable.assign(_ours(reader.read(stored), weight, variable.shape))
     for weight in fresh:
         layer = model.get_layer(weight.path.partition("/")[0])
-        # What is added to something starts from its initial zeros, or ones for a scale.
+        variable = variables[weight.path]
+        # Biases and norms have their zeros and ones already.
         if weight.path.endswith("kernel") or "/projection_" in weight.path:
-            variable = variables[weight.path]
             variable.assign(layer.kernel_initializer(variable.shape))
+        elif weight.path.endswith("_table"):
+            variable.assign(layer.embeddings_initializer(variable.shape))
     if fresh:
         names = ", ".join(weight.name for weight in fresh)
         logging.info("Not in %s, so random: %s.", reader.description, names)

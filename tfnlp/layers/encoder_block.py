@@ -36,10 +36,12 @@ class EncoderBlock(keras.layers.Layer):
         return_attention_scores: also return the scores before the softmax.
         attention_arguments: a dict of further tensors that `attention` takes, such as
             `memory`. With XLNet's `query_stream` among them the block has two streams.
+        query_states: (B, T, D), what attends to `inputs`, and gets the residuals, in their
+            place, as in DeBERTa's enhanced mask decoder.
 
     Returns:
         (B, L, D), or a pair of it and the scores, (B, N, L, S). With two streams a pair of
-        outputs in place of one.
+        outputs in place of one; with `query_states` (B, T, D).
 
     Raises:
         ValueError: at build, if D is no multiple of `num_heads`.
@@ -95,7 +97,7 @@ class EncoderBlock(keras.layers.Layer):
             epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
         )
 
-    def build(self, inputs_shape, attention_arguments_shape=None):
+    def build(self, inputs_shape, attention_arguments_shape=None, query_states_shape=None):
         hidden_dim = inputs_shape[-1]
         if self.attention is None:
             if hidden_dim % self.num_heads:
@@ -134,19 +136,24 @@ class EncoderBlock(keras.layers.Layer):
         use_causal_mask=False,
         return_attention_scores=False,
         attention_arguments=None,
+        query_states=None,
         training=None,
         mask=None,
         inputs_mask=None,
+        query_states_mask=None,
     ):
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
         mask = inputs_mask if mask is None else mask
+        x = inputs if query_states is None else query_states
         if mask is not None:
-            attention_mask = combine_masks(inputs.shape, inputs.shape, attention_mask, None, mask)
+            attention_mask = combine_masks(x.shape, inputs.shape, attention_mask, None, mask)
         arguments = dict(attention_arguments or {})
+        if query_states is not None:
+            arguments["value"] = self.attention_norm(inputs) if self.norm_first else inputs
         if use_causal_mask:
             arguments["use_causal_mask"] = True
         attended, scores = self.attention(
-            self.attention_norm(inputs) if self.norm_first else inputs,
+            self.attention_norm(x) if self.norm_first else x,
             attention_mask=attention_mask,
             return_attention_scores=True,
             training=training,
@@ -157,7 +164,7 @@ class EncoderBlock(keras.layers.Layer):
             pairs = zip(streams, attended, strict=True)
             y = tuple(self._residuals(x, output, training) for x, output in pairs)
         else:
-            y = self._residuals(inputs, attended, training)
+            y = self._residuals(x, attended, training)
         return (y, scores) if return_attention_scores else y
 
     def _residuals(self, inputs, attended, training):
@@ -170,15 +177,21 @@ class EncoderBlock(keras.layers.Layer):
         return self.feed_forward_norm(x + self.feed_forward_dropout_layer(y, training=training))
 
     def compute_output_spec(
-        self, inputs, return_attention_scores=False, attention_arguments=None, **kwargs
+        self,
+        inputs,
+        return_attention_scores=False,
+        attention_arguments=None,
+        query_states=None,
+        **kwargs,
     ):
         arguments = attention_arguments or {}
-        batch, length, _ = inputs.shape
-        source = length
+        shape = inputs.shape if query_states is None else query_states.shape
+        batch, length = shape[:2]
+        source = inputs.shape[1]
         if "memory" in arguments:
-            known = None not in (length, arguments["memory"].shape[1])
-            source = length + arguments["memory"].shape[1] if known else None
-        output = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+            known = None not in (source, arguments["memory"].shape[1])
+            source = source + arguments["memory"].shape[1] if known else None
+        output = keras.KerasTensor(shape, dtype=self.compute_dtype)
         scores = keras.KerasTensor(
             (batch, self.num_heads, length, source), dtype=self.compute_dtype
         )

@@ -125,8 +125,11 @@ def build_model(
     elif head == "discriminator":
         outputs = {"logits": heads.discriminate(config, x, dtype)} | outputs
     elif head is not None:
-        embeddings = keras.Model(inputs, x).get_layer("embeddings")
+        encoder = keras.Model(inputs, x)
+        embeddings = encoder.get_layer("embeddings")
         if head == "masked_lm":
+            if getattr(config, "enhanced_mask_decoder", False):
+                x = deberta.decode_masks(config, encoder, mask, states, dtype)
             logits = heads.masked_lm(config, embeddings, x, dtype)
         elif isinstance(config, transformer_xl.TransformerXLConfig):
             logits = heads.adaptive_lm(config, embeddings, x, dtype)

@@ -5,7 +5,12 @@ from typing import ClassVar
 
 import keras
 
-from tfnlp.layers import ConvolutionBlock, DisentangledAttention, RelativePositionTable
+from tfnlp.layers import (
+    ConvolutionBlock,
+    DisentangledAttention,
+    LearnedPositionEncoding,
+    RelativePositionTable,
+)
 from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
 from tfnlp.models.config import Pooling, TextConfig
 
@@ -19,6 +24,8 @@ class DebertaConfig(TextConfig):
         terms: of the attention, see `DisentangledAttention`.
         max_distance: the farthest distance that attention tells apart.
         absolute_positions: whether the embeddings have positions too.
+        enhanced_mask_decoder: whether masked tokens are predicted from absolute positions too,
+            see `decode_masks`.
     """
 
     vocabulary_size: int = 50265
@@ -27,6 +34,7 @@ class DebertaConfig(TextConfig):
     terms: tuple = ("c2c", "c2p", "p2c")
     max_distance: int = 512
     absolute_positions: bool = False
+    enhanced_mask_decoder: bool = False
 
     pooling: ClassVar[Pooling] = Pooling("first", "gelu")
 
@@ -98,6 +106,38 @@ def encode_deberta_v2(config, inputs, dtype):
         states[1] = convolve(x, states[1], inputs["padding_mask"])
     later_states, later_scores = run_blocks(blocks[1:], states[1], **arguments)
     return states + later_states[1:], scores + later_scores
+
+
+def decode_masks(config, encoder, padding_mask, states, dtype):
+    """The states (B, L, D) that masked tokens are predicted from.
+
+    He et al. 2020, section 3.2, as its code release has it: the last block is run twice more
+    over the states before it. Its queries start as these states plus absolute positions, then
+    are its own output.
+
+    Args:
+        config: with `enhanced_mask_decoder`.
+        encoder: the model from inputs to the last state.
+        padding_mask: (B, L).
+        states: of the embeddings and every block.
+        dtype: a Keras dtype policy.
+    """
+    arguments = {"attention_mask": padding_mask[:, None, :]}
+    if config.terms != ("c2c",):
+        table = encoder.get_layer("relative_positions").output
+        arguments["attention_arguments"] = {"position_table": table}
+    positions = LearnedPositionEncoding(
+        config.max_length,
+        embeddings_initializer=config.initializer,
+        dtype=dtype,
+        name="decoder_positions",
+    )
+    block = encoder.get_layer(f"encoder_{config.num_layers - 1}")
+    x = positions(states[-2])
+    for _ in range(2):
+        # Twice the outputs of the first call, as Keras wants it.
+        x, _ = block(states[-2], query_states=x, return_attention_scores=True, **arguments)
+    return x
 
 
 def _attention_arguments(config, dtype):
