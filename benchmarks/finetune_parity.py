@@ -103,8 +103,15 @@ def make_batches(task, train, dev):
     return tokenizer, batches, encode_batches(task, tokenizer, dev, *sizes)
 
 
-def train_tfnlp(task, train, dev):
-    """The dev score after each epoch."""
+def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: None):
+    """The dev score after each epoch.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        train, dev: its examples.
+        name: of the run's folder, to which the seed is added.
+        regularizer: of the model and the task, gives the loss to add.
+    """
     import keras
 
     from tfnlp.checkpoints import load_model
@@ -116,9 +123,9 @@ def train_tfnlp(task, train, dev):
     _, batches, dev_batches = make_batches(task, train, dev)
     model = load_model(FLAGS.model_dir, task.head, task.num_classes)
     config = common.training_config()
-    trained = FineTuner(model, task)
+    trained = FineTuner(model, task, regularizer(model, task))
     trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
-    run = RunFolder(f"{FLAGS.output_dir}/seed{FLAGS.seed}", common.decisive_flags())
+    run = RunFolder(f"{FLAGS.output_dir}/{name}_seed{FLAGS.seed}", common.decisive_flags())
 
     predict = predictor(model, task.outputs)
 

@@ -180,7 +180,6 @@ def finetune(task, train, dev, test=None, make_model=None):
     from tfnlp.checkpoints import load_model
     from tfnlp.text import load_tokenizer
     from tfnlp.training import RunFolder, finetune, make_strategy, set_precision
-    from tfnlp.training.adversarial import AdversarialRegularizer
 
     run = RunFolder(FLAGS.output_dir, decisive_flags())
     keras.utils.set_random_seed(FLAGS.seed)
@@ -192,15 +191,7 @@ def finetune(task, train, dev, test=None, make_model=None):
         else:
             model, tokenizer = make_model()
         check_fit(model, tokenizer)
-        regularizer = None
-        if FLAGS.adversarial_weight:
-            regularizer = AdversarialRegularizer(
-                model,
-                task.outputs,
-                FLAGS.adversarial_weight,
-                FLAGS.adversarial_step,
-                seed=FLAGS.seed,
-            )
+        regularizer = make_regularizer(model, task)
         return finetune(
             task,
             model,
@@ -213,6 +204,17 @@ def finetune(task, train, dev, test=None, make_model=None):
             test,
             regularizer,
         )
+
+
+def make_regularizer(model, task):
+    """The adversarial loss that the flags ask for, or None."""
+    from tfnlp.training.adversarial import AdversarialRegularizer
+
+    if not FLAGS.adversarial_weight:
+        return None
+    return AdversarialRegularizer(
+        model, task.outputs, FLAGS.adversarial_weight, FLAGS.adversarial_step, seed=FLAGS.seed
+    )
 
 
 def check_fit(model, tokenizer):

@@ -27,11 +27,10 @@ class AdversarialRegularizer:
     """
 
     def __init__(self, model, outputs, weight, step_size=1e-4, start=1e-2, seed=0):
-        embeddings = model.get_layer("embeddings")
-        self.embed = keras.Model(model.input, embeddings.output)
-        self.rest = keras.Model(
-            [embeddings.output, model.input], {key: model.output[key] for key in outputs}
-        )
+        # Transformer-XL's layer gives its tables too.
+        x = keras.tree.flatten(model.get_layer("embeddings").output)[0]
+        self.embed = keras.Model(model.input, x)
+        self.rest = keras.Model([x, model.input], {key: model.output[key] for key in outputs})
         self.regression = model.output[outputs[0]].shape[-1] == 1
         self.weight = weight
         self.step_size = step_size
