@@ -14,6 +14,7 @@ from tfnlp.layers.encoder_block import EncoderBlock
 from tfnlp.layers.factorized_embedding import FactorizedEmbedding
 from tfnlp.layers.feed_forward import FeedForward
 from tfnlp.layers.last_state import LastState
+from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.masks import (
     causal_mask,
     padding_mask,
@@ -52,6 +53,7 @@ __all__ = [
     "FastTruncatedNormal",
     "FeedForward",
     "LastState",
+    "LayerNormalization",
     "LearnedPositionEncoding",
     "MergeChoices",
     "MultiHeadAttention",

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.blockwise_attention import blockwise_attention
+from tfnlp.layers.dense import Dense
 from tfnlp.layers.dot_product_attention import attend, join_heads
 from tfnlp.layers.masks import causal_mask, combine_masks
 
@@ -63,7 +64,7 @@ class BaseAttention(keras.layers.Layer):
 
     def _dense(self, units, name, use_bias=None, initializer=None):
         # A fresh copy: one initializer instance would give every kernel the same values.
-        return keras.layers.Dense(
+        return Dense(
             units,
             use_bias=self.use_bias if use_bias is None else use_bias,
             kernel_initializer=(initializer or self.kernel_initializer).clone(),

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.activations import get_activation
+from tfnlp.layers.layer_normalization import LayerNormalization
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -50,7 +51,7 @@ class ConvolutionBlock(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-        self.norm = keras.layers.LayerNormalization(
+        self.norm = LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
         )
 

@@ -3,6 +3,7 @@
 import keras
 
 from tfnlp.layers.feed_forward import FeedForward
+from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.masks import combine_masks
 from tfnlp.layers.multi_head_attention import MultiHeadAttention
 
@@ -72,7 +73,7 @@ class DecoderBlock(keras.layers.Layer):
         )
         self.norms, self.dropouts = {}, {}
         for part in ("attention", "cross_attention", "feed_forward"):
-            self.norms[part] = keras.layers.LayerNormalization(
+            self.norms[part] = LayerNormalization(
                 epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name=f"{part}_norm"
             )
             self.dropouts[part] = keras.layers.Dropout(dropout, dtype=self.dtype_policy)

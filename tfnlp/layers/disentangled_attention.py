@@ -6,6 +6,7 @@ from keras import ops
 
 from tfnlp.layers.base_attention import BaseAttention, fill_inputs, seen_keys
 from tfnlp.layers.dot_product_attention import scaled, split_heads, split_table
+from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.positions import distance_rows
 from tfnlp.layers.relative_scores import RelativeTerm
 
@@ -342,7 +343,7 @@ class RelativePositionTable(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.norm = None
         if normalize:
-            self.norm = keras.layers.LayerNormalization(
+            self.norm = LayerNormalization(
                 epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
             )
 

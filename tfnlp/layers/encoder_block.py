@@ -3,6 +3,7 @@
 import keras
 
 from tfnlp.layers.feed_forward import FeedForward
+from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.masks import combine_masks
 from tfnlp.layers.multi_head_attention import MultiHeadAttention
 
@@ -93,7 +94,7 @@ class EncoderBlock(keras.layers.Layer):
         return self.output_initializer and self.output_initializer.clone()
 
     def _norm(self, name):
-        return keras.layers.LayerNormalization(
+        return LayerNormalization(
             epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
         )
 

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from tfnlp.layers.dense import Dense
+
 
 @keras.saving.register_keras_serializable("tfnlp")
 class FactorizedEmbedding(keras.layers.Layer):
@@ -58,7 +60,7 @@ class FactorizedEmbedding(keras.layers.Layer):
         self.use_output_bias = use_output_bias
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.projection = keras.layers.Dense(
+        self.projection = Dense(
             hidden_dim,
             use_bias=use_bias,
             kernel_initializer=self.kernel_initializer.clone(),

@@ -3,6 +3,7 @@
 import keras
 
 from tfnlp.layers.activations import get_activation
+from tfnlp.layers.dense import Dense
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -46,7 +47,7 @@ class FeedForward(keras.layers.Layer):
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def _dense(self, units, initializer, name):
-        return keras.layers.Dense(
+        return Dense(
             units,
             kernel_initializer=initializer.clone(),
             dtype=self.dtype_policy,

@@ -3,6 +3,9 @@
 import keras
 from keras import ops
 
+from tfnlp.layers.dense import Dense
+from tfnlp.layers.layer_normalization import LayerNormalization
+
 
 @keras.saving.register_keras_serializable("tfnlp")
 class TextEmbedding(keras.layers.Layer):
@@ -65,13 +68,13 @@ class TextEmbedding(keras.layers.Layer):
         self.use_norm = use_norm
         self.norm = None
         if use_norm:
-            self.norm = keras.layers.LayerNormalization(
+            self.norm = LayerNormalization(
                 epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
             )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.projection = None
         if self.embedding_dim != hidden_dim:
-            self.projection = keras.layers.Dense(
+            self.projection = Dense(
                 hidden_dim,
                 kernel_initializer=self.embeddings_initializer.clone(),
                 dtype=self.dtype_policy,

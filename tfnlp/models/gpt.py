@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import keras
 
-from tfnlp.layers import FastTruncatedNormal
+from tfnlp.layers import FastTruncatedNormal, LayerNormalization
 from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
 from tfnlp.models.config import Pooling, TextConfig
 
@@ -53,9 +53,7 @@ def encode_gpt2(config, inputs, dtype):
     scale = 1 / math.sqrt(2 * config.num_layers)
     scaled = FastTruncatedNormal(stddev=config.initializer_range * scale)
     states, scores = _run(config, inputs, dtype, norm_first=True, output_initializer=scaled)
-    norm = keras.layers.LayerNormalization(
-        epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_norm"
-    )
+    norm = LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_norm")
     states[-1] = norm(states[-1])
     return states, scores
 

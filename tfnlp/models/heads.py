@@ -2,7 +2,7 @@
 
 import keras
 
-from tfnlp.layers import AdaptiveSoftmax, LastState, OutputBias
+from tfnlp.layers import AdaptiveSoftmax, LastState, LayerNormalization, OutputBias
 from tfnlp.layers.activations import get_activation
 
 # Each head's name, and what it is for.
@@ -76,9 +76,7 @@ def masked_lm(config, embeddings, x, dtype):
         dtype=dtype,
         name="lm_transform",
     )
-    norm = keras.layers.LayerNormalization(
-        epsilon=config.layer_norm_epsilon, dtype=dtype, name="lm_norm"
-    )
+    norm = LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="lm_norm")
     return lm(embeddings, norm(transform(x)), dtype)
 
 

@@ -1,0 +1,53 @@
+"""Layer normalisation against Keras' own, outputs and gradients."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.layers import LayerNormalization
+
+
+@pytest.mark.parametrize("shape", [(3, 7, 12), (5, 12)])
+@pytest.mark.parametrize("dtype", ["float32", "mixed_float16", "mixed_bfloat16"])
+def test_outputs_and_gradients_are_those_of_keras(shape, dtype):
+    rng = np.random.default_rng(0)
+    x = tf.Variable((5 + 2 * rng.normal(size=shape)).astype("float32"))
+    pull = rng.normal(size=shape).astype("float32")
+    found = []
+    for cls in (keras.layers.LayerNormalization, LayerNormalization):
+        layer = cls(epsilon=1e-5, dtype=dtype)
+        layer.build(shape)
+        layer.gamma.assign(1 + 0.3 * np.random.default_rng(1).normal(size=12))
+        layer.beta.assign(np.random.default_rng(2).normal(size=12))
+        with tf.GradientTape() as tape:
+            y = layer(x)
+            loss = tf.reduce_sum(tf.cast(y, "float32") * pull)
+        assert y.dtype == layer.compute_dtype
+        gradients = tape.gradient(loss, [x, layer.gamma.value, layer.beta.value])
+        found.append([tf.cast(t, "float32").numpy() for t in (y, *gradients)])
+    tolerance = {"float32": 2e-6, "mixed_float16": 2e-3, "mixed_bfloat16": 2e-2}[dtype]
+    for expected, value in zip(*found, strict=True):
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(value, expected, rtol=0, atol=tolerance * scale)
+
+
+def test_open_lengths_in_a_graph_and_a_constant_row():
+    layer = LayerNormalization(epsilon=1e-12)
+    layer.build((None, None, 4))
+
+    @tf.function(input_signature=[tf.TensorSpec((None, None, 4))])
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x)
+            loss = tf.reduce_sum(y * tf.range(4.0))
+        return y, tape.gradient(loss, x)
+
+    for length in (1, 5):
+        x = np.random.default_rng(length).normal(size=(2, length, 4)).astype("float32")
+        x[0, 0] = 0
+        y, by_x = gradient(x)
+        assert np.isfinite(y).all() and np.isfinite(by_x).all()
+        np.testing.assert_array_equal(y[0, 0], 0)
+        np.testing.assert_allclose(np.mean(y, -1), 0, atol=1e-6)
