@@ -3,7 +3,7 @@
 from keras import ops
 
 
-def update_memory(memory, states, memory_length, reuse_length=None):
+def update_memory(memory, states, memory_length=None, reuse_length=None):
     """The last `memory_length` positions of memory and states, without gradient.
 
     Dai et al. 2019, 'Transformer-XL', section 3.2: SG(h). XLNet keeps only the part of a
@@ -12,23 +12,25 @@ def update_memory(memory, states, memory_length, reuse_length=None):
     Args:
         memory: (B, M, D), or None before the first segment.
         states: (B, L, D), a layer's inputs in this segment.
-        memory_length: the most positions to keep.
+        memory_length: the most positions to keep; all where None.
         reuse_length: keep only the first positions of `states`; all where None.
 
     Returns:
-        (B, at most memory_length, D).
+        (B, at most `memory_length`, D).
 
     Raises:
         ValueError: if `memory_length` is below 1, or the widths differ.
     """
-    if memory_length < 1:
+    if memory_length is not None and memory_length < 1:
         raise ValueError(f"memory_length={memory_length} must be at least 1.")
     if reuse_length is not None:
         states = states[:, :reuse_length]
     if memory is not None:
         check_memory(memory, states.shape)
         states = ops.concatenate([memory, states], axis=1)
-    return ops.stop_gradient(states[:, -memory_length:])
+    if memory_length is not None:
+        states = states[:, -memory_length:]
+    return ops.stop_gradient(states)
 
 
 def check_memory(memory, states_shape):

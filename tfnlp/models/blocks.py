@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from tfnlp.layers import EncoderBlock, TextEmbedding
+from tfnlp.layers import EncoderBlock, TextEmbedding, update_memory
 
 
 def text_embedding(config, dtype, **kwargs):
@@ -86,6 +86,21 @@ def run_blocks(blocks, x, memory=None, attention_arguments=None, **arguments):
     return states, scores
 
 
+def relative_arguments(config, dtype):
+    """What Transformer-XL's and XLNet's attention are made from."""
+    return {
+        "num_heads": config.num_heads,
+        "key_dim": config.hidden_dim // config.num_heads,
+        "dropout": config.attention_dropout,
+        "clamp_length": config.clamp_length,
+        "position_dropout": config.dropout,
+        "kernel_initializer": config.initializer,
+        "bias_initializer": config.initializer,
+        "dtype": dtype,
+        "name": "attention",
+    }
+
+
 def block_arguments(attention_arguments, memory, i):
     """The `attention_arguments` of the i-th block, with its part of the memory."""
     arguments = dict(attention_arguments or {})
@@ -103,21 +118,20 @@ def visible_keys(padding_mask, memory=None):
 
 
 def updated_memory(memory, states, memory_length, reuse_length=None):
-    """The memory after a segment, (B, blocks, at most memory_length, D) float32.
+    """The memory of all blocks after a segment, (B, blocks, at most memory_length, D) float32.
 
     Args:
         memory: before it, (B, blocks, M, D); None where the model keeps none.
         states: what went into each block, a list of (B, L, D).
-        memory_length: the most positions to keep; all where None.
-        reuse_length: keep only the first positions of the segment; all where None.
+        memory_length, reuse_length: as `tfnlp.layers.update_memory` takes them.
 
     Returns:
-        The new memory, without gradient; None where there was none.
+        The new memory; None where there was none.
     """
     if memory is None:
         return None
-    new = ops.cast(ops.stack(states, axis=1), "float32")[:, :, :reuse_length]
-    new = ops.concatenate([memory, new], axis=2)
-    if memory_length:
-        new = new[:, :, -memory_length:]
-    return ops.stop_gradient(new)
+    states = [ops.cast(x, "float32") for x in states]
+    arguments = (memory_length, reuse_length)
+    return ops.stack(
+        [update_memory(memory[:, i], x, *arguments) for i, x in enumerate(states)], axis=1
+    )

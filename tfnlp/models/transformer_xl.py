@@ -8,7 +8,13 @@ from keras import ops
 
 from tfnlp.errors import InputError
 from tfnlp.layers import AdaptiveEmbedding, RelativeAttention, RelativeBiases
-from tfnlp.models.blocks import encoder_blocks, run_blocks, updated_memory, visible_keys
+from tfnlp.models.blocks import (
+    encoder_blocks,
+    relative_arguments,
+    run_blocks,
+    updated_memory,
+    visible_keys,
+)
 from tfnlp.models.config import Pooling, TextConfig
 
 
@@ -63,17 +69,7 @@ def encode_transformer_xl(config, inputs, dtype):
     """
 
     def attention():
-        return RelativeAttention(
-            config.num_heads,
-            config.hidden_dim // config.num_heads,
-            dropout=config.attention_dropout,
-            clamp_length=config.clamp_length,
-            position_dropout=config.dropout,
-            kernel_initializer=config.initializer,
-            bias_initializer=config.initializer,
-            dtype=dtype,
-            name="attention",
-        )
+        return RelativeAttention(**relative_arguments(config, dtype))
 
     embed = AdaptiveEmbedding(
         config.vocabulary_size,

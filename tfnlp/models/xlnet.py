@@ -15,6 +15,7 @@ from tfnlp.layers import (
 from tfnlp.models.blocks import (
     block_arguments,
     encoder_blocks,
+    relative_arguments,
     run_blocks,
     updated_memory,
     visible_keys,
@@ -54,17 +55,7 @@ def encode_xlnet(config, inputs, dtype):
     """
 
     def attention():
-        return TwoStreamAttention(
-            config.num_heads,
-            config.hidden_dim // config.num_heads,
-            dropout=config.attention_dropout,
-            clamp_length=config.clamp_length,
-            position_dropout=config.dropout,
-            kernel_initializer=config.initializer,
-            bias_initializer=config.initializer,
-            dtype=dtype,
-            name="attention",
-        )
+        return TwoStreamAttention(**relative_arguments(config, dtype))
 
     embed = TwoStreamEmbedding(
         config.vocabulary_size,
