@@ -149,7 +149,7 @@ def load_model(
     num_classes = num_classes or stored
     with no_fresh_weights(untouched):
         model = build_model(
-            config, head, num_classes, hidden_states, attention_scores, memory, dtype
+            config, head, num_classes, hidden_states, attention_scores, memory, dtype=dtype
         )
     if stored and stored != num_classes:
         # Another task's head: start a fresh one, as a new task needs.

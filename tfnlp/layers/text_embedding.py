@@ -72,6 +72,7 @@ class TextEmbedding(keras.layers.Layer):
                 epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
             )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.shares_tables = False
         self.projection = None
         if self.embedding_dim != hidden_dim:
             self.projection = Dense(
@@ -81,7 +82,34 @@ class TextEmbedding(keras.layers.Layer):
                 name="projection",
             )
 
+    def share(self, embedding):
+        """Takes the tables of another `TextEmbedding`, and their norm, but not its projection.
+
+        Clark et al. 2020, 'ELECTRA', section 3.2. To be called before this layer is built,
+        once the other is.
+
+        Raises:
+            ValueError: if the tables differ in size.
+        """
+        sizes = ("vocabulary_size", "embedding_dim", "max_length", "num_segments")
+        for name in (*sizes, "position_offset", "use_norm"):
+            own, other = getattr(self, name), getattr(embedding, name)
+            if own != other:
+                raise ValueError(f"{name} is {own}, but that of the tables to share is {other}.")
+        self.shares_tables = True
+        self.token_table, self.norm = embedding.token_table, embedding.norm
+        if self.max_length:
+            self.position_table = embedding.position_table
+        if self.num_segments:
+            self.segment_table = embedding.segment_table
+
     def build(self, token_ids_shape, segment_ids_shape=None):
+        if not self.shares_tables:
+            self._build_tables()
+        if self.projection is not None:
+            self.projection.build((None, None, self.embedding_dim))
+
+    def _build_tables(self):
         self.token_table = self._table("token_table", self.vocabulary_size)
         if self.max_length:
             self.position_table = self._table(
@@ -89,9 +117,8 @@ class TextEmbedding(keras.layers.Layer):
             )
         if self.num_segments:
             self.segment_table = self._table("segment_table", self.num_segments)
-        for part in (self.norm, self.projection):
-            if part is not None:
-                part.build((None, None, self.embedding_dim))
+        if self.norm is not None:
+            self.norm.build((None, None, self.embedding_dim))
 
     def _table(self, name, rows):
         return self.add_weight(

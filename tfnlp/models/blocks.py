@@ -5,8 +5,11 @@ from keras import ops
 from tfnlp.layers import EncoderBlock, TextEmbedding, update_memory
 
 
-def text_embedding(config, dtype, **kwargs):
-    """A `TextEmbedding` of the config's sizes; further arguments are the family's own."""
+def text_embedding(config, dtype, shared=None, **kwargs):
+    """A `TextEmbedding` of the config's sizes; further arguments are the family's own.
+
+    With `shared`, another one, it has that one's tables.
+    """
     arguments = {
         "max_length": config.max_length,
         "num_segments": config.num_segments,
@@ -14,13 +17,16 @@ def text_embedding(config, dtype, **kwargs):
         "layer_norm_epsilon": config.layer_norm_epsilon,
         "embeddings_initializer": config.initializer,
     }
-    return TextEmbedding(
+    embedding = TextEmbedding(
         config.vocabulary_size,
         config.hidden_dim,
         dtype=dtype,
         name="embeddings",
         **arguments | kwargs,
     )
+    if shared is not None:
+        embedding.share(shared)
+    return embedding
 
 
 def encoder_blocks(config, dtype, attention=None, **kwargs):

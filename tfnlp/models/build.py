@@ -16,7 +16,7 @@ from tfnlp.models import (
     xlnet,
 )
 from tfnlp.models.blocks import encode_text
-from tfnlp.models.text_model import TextModel
+from tfnlp.models.text_model import TextModel, config_of
 
 # How each family turns inputs into states and scores, and a memory into the next.
 ENCODERS = {
@@ -43,6 +43,7 @@ def build_model(
     hidden_states=False,
     attention_scores=False,
     memory=False,
+    shared_embeddings=None,
     dtype=None,
     name=None,
 ):
@@ -58,6 +59,8 @@ def build_model(
         attention_scores: also output every block's scores before the softmax.
         memory: also take the memory of earlier segments, and give the one for the next; of a
             Transformer-XL or an XLNet.
+        shared_embeddings: the other model of an ELECTRA's two, to have its embedding tables and
+            their norm (but not its projection) in common with it.
         dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
         name: of the model; the family's where None.
 
@@ -84,7 +87,8 @@ def build_model(
         memory_length, D).
 
     Raises:
-        InputError: for a head that is unknown or that the family cannot have, or a memory.
+        InputError: for a head that is unknown, and for a head, a memory or shared embeddings
+            that the family cannot have.
     """
     if type(config) not in ENCODERS:
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
@@ -104,7 +108,8 @@ def build_model(
     texts = inputs
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
-    states, scores, *new_memory = ENCODERS[type(config)](config, texts, dtype)
+    own = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
+    states, scores, *new_memory = ENCODERS[type(config)](config, texts, dtype, **own)
     x, mask = states[-1], texts["padding_mask"]
     outputs = {"sequence_output": x}
     whole_text = head in ("classifier", "chooser")
@@ -150,6 +155,17 @@ def build_model(
 def family_name(config):
     """The family's name in lower case, such as "bert"."""
     return type(config).__name__.removesuffix("Config").lower()
+
+
+def _shared_tables(config, model):
+    if not isinstance(config, electra.ElectraConfig) or not isinstance(
+        config_of(model), electra.ElectraConfig
+    ):
+        raise InputError(
+            f"shared_embeddings does not fit the family {family_name(config)!r} with a "
+            f"{model.name}; only the two models of an ELECTRA share theirs."
+        )
+    return {"shared": model.get_layer("embeddings")}
 
 
 def _check_memory(config, head):

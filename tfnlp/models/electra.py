@@ -26,6 +26,6 @@ class ElectraConfig(TextConfig):
     pooling: ClassVar[Pooling] = Pooling("first", "gelu", dropout_before=True)
 
 
-def encode_electra(config, inputs, dtype):
-    """As `encode_text`, of an ELECTRA."""
-    return encode_text(config, inputs, dtype, embedding_dim=config.embedding_dim)
+def encode_electra(config, inputs, dtype, shared=None):
+    """As `encode_text`, of an ELECTRA, with the tables of the `TextEmbedding` `shared`."""
+    return encode_text(config, inputs, dtype, embedding_dim=config.embedding_dim, shared=shared)

@@ -1,0 +1,75 @@
+"""The two models of an ELECTRA over one set of embedding tables (Clark et al. 2020, 3.2)."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.errors import InputError
+from tfnlp.models import BertConfig, ElectraConfig, build_model
+
+SIZES = {"vocabulary_size": 40, "num_layers": 1, "max_length": 16, "dropout": 0.0}
+GENERATOR = ElectraConfig(
+    hidden_dim=8, intermediate_dim=12, num_heads=2, embedding_dim=16, **SIZES
+)
+DISCRIMINATOR = ElectraConfig(
+    hidden_dim=24, intermediate_dim=30, num_heads=3, embedding_dim=16, **SIZES
+)
+
+
+@pytest.fixture
+def models():
+    generator = build_model(GENERATOR, "masked_lm")
+    return generator, build_model(DISCRIMINATOR, "discriminator", shared_embeddings=generator)
+
+
+@pytest.fixture
+def inputs():
+    ids = np.random.default_rng(0).integers(1, 40, (2, 9))
+    return {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
+
+
+def test_tables_and_norm_are_shared_and_projections_are_not(models, inputs):
+    generator, discriminator = models
+    ours, theirs = (
+        {id(v): v.path for v in m.get_layer("embeddings").weights}
+        for m in (generator, discriminator)
+    )
+    common = {ours[key].split("/", 1)[1] for key in ours.keys() & theirs.keys()}
+    tables = {"token_table", "position_table", "segment_table", "norm/gamma", "norm/beta"}
+    assert common == tables
+    assert (
+        set(ours.values())
+        == set(theirs.values())
+        == {f"embeddings/{t}" for t in tables}
+        | {
+            "embeddings/projection/kernel",
+            "embeddings/projection/bias",
+        }
+    )
+    # Both losses reach the one table.
+    table = generator.get_layer("embeddings").token_table
+    with tf.GradientTape(persistent=True) as tape:
+        losses = [tf.reduce_sum(tf.sin(m(inputs)["logits"])) for m in models]
+    for loss in losses:
+        gradient = tf.convert_to_tensor(tape.gradient(loss, table.value))
+        assert np.abs(gradient).max() > 0
+    before = discriminator(inputs)["logits"].numpy()
+    generator.get_layer("embeddings").token_table.assign(2 * table)
+    assert np.abs(discriminator(inputs)["logits"] - before).max() > 1e-3
+
+
+def test_each_saves_alone(models, inputs, tmp_path):
+    for i, model in enumerate(models):
+        model.save(tmp_path / f"{i}.keras")
+        again = keras.models.load_model(tmp_path / f"{i}.keras")
+        np.testing.assert_allclose(again(inputs)["logits"], model(inputs)["logits"], atol=1e-6)
+
+
+def test_what_does_not_fit_is_named(models):
+    generator, _ = models
+    narrow = ElectraConfig(hidden_dim=24, num_heads=3, embedding_dim=12, **SIZES)
+    with pytest.raises(ValueError, match=r"embedding_dim is 12, but .* 16"):
+        build_model(narrow, "discriminator", shared_embeddings=generator)
+    with pytest.raises(InputError, match="'bert' with a electra; only the two models"):
+        build_model(BertConfig(**SIZES), shared_embeddings=generator)
