@@ -18,6 +18,20 @@ from tfnlp.text import WordPieceTokenizer
 ROOT = pathlib.Path(__file__).parents[1]
 
 
+# The suite runs in two processes, a file in one of them: were a long file given out last, one
+# process would wait for the other.
+LONG = ("training/test_fit.py", "recipes/", "distill/", "tasks/", "parity/test_families.py")
+
+
+def pytest_collection_modifyitems(items):
+    places = [f"{ROOT}/tests/{name}" for name in LONG]
+
+    def rank(item):
+        return next((i for i, p in enumerate(places) if str(item.path).startswith(p)), len(LONG))
+
+    items.sort(key=rank)
+
+
 @pytest.fixture(autouse=True)
 def _clean_state():
     keras.utils.set_random_seed(0)

@@ -39,5 +39,6 @@ class FastTruncatedNormal(keras.initializers.TruncatedNormal):
         if _instead is not None:
             return _instead(shape, dtype or keras.config.floatx())
         uniform = keras.random.uniform(shape, -INSIDE, INSIDE, dtype="float32", seed=self.seed)
-        normal = self.mean + ops.erfinv(uniform) * (math.sqrt(2) * self.stddev)
+        normal = ops.erfinv(uniform) * (math.sqrt(2) * self.stddev)
+        normal = normal + self.mean if self.mean else normal
         return ops.cast(normal, dtype or keras.config.floatx())
