@@ -29,19 +29,19 @@ def layer_normalization(x, gamma, beta, epsilon):
 
         def gradient(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
-            product = upstream * normed
-
+            dim = gamma.shape[0]
+            # As rows: products of three axes with two would be a dozen operations each.
+            rows, normed_rows = (ops.reshape(t, (-1, dim)) for t in (upstream, normed))
+            inverse_rows = ops.reshape(inverse, (-1, 1))
+            product = rows * normed_rows
             # Sums over an axis as products with a row or a column: one reading each.
-            def along(t):
-                return ops.matmul(t, gamma[:, None] / gamma.shape[0])  # (..., 1)
-
-            def total(t):
-                rows = ops.reshape(t, (-1, gamma.shape[0]))
-                ones = ops.ones((1, ops.shape(rows)[0]), dtype)
-                return ops.matmul(ones, rows)[0]  # (D,)
-
-            by_x = (upstream * gamma - (normed * along(product) + along(upstream))) * inverse
-            return by_x, total(product), total(upstream)
+            column = ops.reshape(gamma / dim, (dim, 1))
+            row = ops.reshape(ops.ones_like(inverse_rows), (1, -1))
+            by_x = rows * gamma - (
+                normed_rows * ops.matmul(product, column) + ops.matmul(rows, column)
+            )
+            by_x = ops.reshape(by_x * inverse_rows, ops.shape(x))
+            return by_x, ops.matmul(row, product)[0], ops.matmul(row, rows)[0]
 
         return normed * gamma + beta, gradient
 
