@@ -208,4 +208,4 @@ else:
 def test_a_missing_head_starts_from_drawn_weights(saved):
     model = load_model(saved, "tagger", 4)
     kernel = model.get_layer("classifier").kernel.numpy()
-    assert 0.1 < kernel.std() < 0.25 and np.abs(kernel).max() <= 0.4001
+    assert 0.15 < kernel.std() < 0.25 and 0.4 < np.abs(kernel).max() < 1

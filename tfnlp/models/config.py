@@ -3,6 +3,8 @@
 import dataclasses
 from typing import ClassVar
 
+import keras
+
 from tfnlp.errors import InputError
 from tfnlp.layers import FastTruncatedNormal
 
@@ -72,6 +74,14 @@ class TextConfig:
     def initializer(self):
         """A new initializer for fresh weights."""
         return FastTruncatedNormal(stddev=self.initializer_range)
+
+    @property
+    def head_initializer(self):
+        """A new initializer for a head: not truncated, as `transformers` starts its heads.
+
+        A head that starts an eighth smaller is learned visibly later.
+        """
+        return keras.initializers.RandomNormal(stddev=self.initializer_range)
 
     @property
     def head_dropout(self):

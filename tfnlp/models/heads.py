@@ -33,7 +33,7 @@ def pool(config, x, padding_mask, dtype):
     pooler = keras.layers.Dense(
         config.hidden_dim,
         activation=get_activation(pooling.activation),
-        kernel_initializer=config.initializer,
+        kernel_initializer=config.head_initializer,
         dtype=dtype,
         name="pooler",
     )
@@ -72,7 +72,7 @@ def masked_lm(config, embeddings, x, dtype):
     transform = keras.layers.Dense(
         embeddings.embedding_dim,
         activation=get_activation(config.activation),
-        kernel_initializer=config.initializer,
+        kernel_initializer=config.head_initializer,
         dtype=dtype,
         name="lm_transform",
     )
@@ -96,7 +96,7 @@ def adaptive_lm(config, embeddings, x, dtype):
         cutoffs=config.cutoffs,
         embedding_dim=config.embedding_dim,
         div_value=config.div_value,
-        kernel_initializer=config.initializer,
+        kernel_initializer=config.head_initializer,
         dtype=dtype,
         name="lm_softmax",
     )
@@ -108,7 +108,7 @@ def discriminate(config, x, dtype):
     transform = keras.layers.Dense(
         config.hidden_dim,
         activation=get_activation(config.activation),
-        kernel_initializer=config.initializer,
+        kernel_initializer=config.head_initializer,
         dtype=dtype,
         name="discriminator_transform",
     )
@@ -124,7 +124,7 @@ def _dense(config, units, name, use_bias=True):
     return keras.layers.Dense(
         units,
         use_bias=use_bias,
-        kernel_initializer=config.initializer,
+        kernel_initializer=config.head_initializer,
         dtype="float32",
         name=name,
     )
