@@ -8,8 +8,8 @@ Both get the same weights, batches and schedule for each seed. The score of a ru
 best epoch; each run's is kept, so that the same command goes on where it was stopped.
 """
 
+import functools
 import math
-import pathlib
 
 from absl import flags
 
@@ -23,26 +23,16 @@ common.define_adversarial_flags()
 def main():
     import numpy as np
 
-    from tfnlp.files import read_json, write_json
-
-    path = pathlib.Path(FLAGS.output_dir) / "adversarial.json"
-    scores = read_json(path) if path.exists() else {}
     task, train, dev = finetune_parity.read_task()
-    weight = FLAGS.adversarial_weight
-    for seed in range(FLAGS.seeds):
-        FLAGS.seed = seed
-        for name in ("plain", "adversarial"):
-            FLAGS.adversarial_weight = weight if name == "adversarial" else 0.0
-            key = f"{name} seed {seed}"
-            if key not in scores:
-                arguments = (task, train, dev, name, common.make_regularizer)
-                scores[key] = finetune_parity.train_tfnlp(*arguments)
-                write_json(path, scores)
-            print(f"{key}: {' '.join(f'{s:.4f}' for s in scores[key])}", flush=True)
-    best = {
-        name: np.array([max(scores[f"{name} seed {seed}"]) for seed in range(FLAGS.seeds)])
-        for name in ("plain", "adversarial")
-    }
+    weights = {"plain": 0.0, "adversarial": FLAGS.adversarial_weight}
+
+    def run(name):
+        FLAGS.adversarial_weight = weights[name]
+        return finetune_parity.train_tfnlp(task, train, dev, name, common.make_regularizer)
+
+    runs = {name: functools.partial(run, name) for name in weights}
+    best = finetune_parity.best_scores("adversarial.json", runs)
+    best = {name: np.array(values) for name, values in best.items()}
     for name, values in best.items():
         print(
             f"{name}: mean of {len(values)} best dev scores ({task.monitor}) {values.mean():.4f}"

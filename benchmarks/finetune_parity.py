@@ -8,6 +8,7 @@ the head and dropout are each library's own. The score of a run is that of its b
 run's is kept, so that the same command goes on where it was stopped.
 """
 
+import functools
 import math
 import pathlib
 
@@ -42,22 +43,11 @@ CLASSES = {
 def main():
     import numpy as np
 
-    from tfnlp.files import read_json, write_json
-
-    path = pathlib.Path(FLAGS.output_dir) / "parity.json"
-    scores = read_json(path) if path.exists() else {}
     task, train, dev = read_task()
-    for seed in range(FLAGS.seeds):
-        FLAGS.seed = seed
-        for name, run in (("tfnlp", train_tfnlp), ("transformers", train_transformers)):
-            key = f"{name} seed {seed}"
-            if key not in scores:
-                scores[key] = run(task, train, dev)
-                write_json(path, scores)
-            print(f"{key}: {' '.join(f'{s:.4f}' for s in scores[key])}", flush=True)
+    runs = {"tfnlp": train_tfnlp, "transformers": train_transformers}
+    runs = {name: functools.partial(run, task, train, dev) for name, run in runs.items()}
     means, errors = {}, {}
-    for name in ("tfnlp", "transformers"):
-        best = [max(s) for key, s in scores.items() if key.startswith(name)]
+    for name, best in best_scores("parity.json", runs).items():
         means[name] = np.mean(best)
         errors[name] = np.std(best, ddof=1) / math.sqrt(len(best)) if len(best) > 1 else math.nan
         print(
@@ -67,6 +57,31 @@ def main():
     difference = means["tfnlp"] - means["transformers"]
     error = math.hypot(*errors.values())
     print(f"difference {difference:+.4f}, standard error of it {error:.4f}")
+
+
+def best_scores(file_name, runs):
+    """Does every run with every seed, but those that a file of --output_dir has already.
+
+    Args:
+        file_name: of the file, which keeps the scores of each run's epochs.
+        runs: by name, functions without arguments that give these scores.
+
+    Returns:
+        By name, the best score for each seed, a list.
+    """
+    from tfnlp.files import read_json, write_json
+
+    path = pathlib.Path(FLAGS.output_dir) / file_name
+    scores = read_json(path) if path.exists() else {}
+    for seed in range(FLAGS.seeds):
+        FLAGS.seed = seed
+        for name, run in runs.items():
+            key = f"{name} seed {seed}"
+            if key not in scores:
+                scores[key] = run()
+                write_json(path, scores)
+            print(f"{key}: {' '.join(f'{s:.4f}' for s in scores[key])}", flush=True)
+    return {name: [max(s) for key, s in scores.items() if key.startswith(name)] for name in runs}
 
 
 def read_task():

@@ -188,7 +188,7 @@ def memory(kind):
 
 folder = sys.argv[1]
 if sys.argv[2] == "save":
-    save_model(build_model(BertConfig(vocabulary_size=10000, num_layers=4)), folder)
+    save_model(build_model(BertConfig(vocabulary_size=10000, num_layers=8)), folder)
 else:
     build_model(BertConfig(10, 1, 2, 8, 8))  # what TensorFlow needs once
     before = memory("VmRSS")

@@ -268,6 +268,7 @@ def _assign(model, family, reader, with_head):
         prefix + weight.name
         for head in family.architectures
         for weight in family.weights(model.text_config, head)
+        if not weight.head
     }
     surplus = [n for n in names - used - others if not _may_be_left_over(n, prefix)]
     if surplus:

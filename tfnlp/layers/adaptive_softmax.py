@@ -65,12 +65,12 @@ class AdaptiveSoftmax(keras.layers.Layer):
         width = self.embedding_dim or hidden_dim
         sizes = [b - a for a, b in itertools.pairwise(self.ends)]
         widths = cluster_widths(width, self.div_value, len(sizes))
-        self.projected = self.div_value != 1 or width != hidden_dim
-        self.projections, self.tables = {}, {}
+        projected = self.div_value != 1 or width != hidden_dim
+        self.projections, self.tables = {}, []
         for i, (size, width_i) in enumerate(zip(sizes, widths, strict=True)):
             if tables_shape is None:
-                self.tables[i] = self._kernel(f"table_{i}", (size, width_i))
-            if self.projected and (i == 0 or not projections_shape):
+                self.tables.append(self._kernel(f"table_{i}", (size, width_i)))
+            if projected and (i == 0 or not projections_shape):
                 self.projections[i] = self._kernel(f"projection_{i}", (width_i, hidden_dim))
         self.biases = [self._bias(f"bias_{i}", size) for i, size in enumerate(sizes)]
         if self.cutoffs:
@@ -84,7 +84,7 @@ class AdaptiveSoftmax(keras.layers.Layer):
         return self.add_weight(name=name, shape=(size,), initializer="zeros")
 
     def call(self, states, tables=None, projections=None, labels=None):
-        tables = [self.tables[i] for i in range(len(self.biases))] if tables is None else tables
+        tables = self.tables if tables is None else tables
         projections = dict(enumerate(projections or ())) | self.projections
         kernel, bias = tables[0], self.biases[0]
         if self.cutoffs:

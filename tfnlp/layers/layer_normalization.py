@@ -52,9 +52,6 @@ def layer_normalization(x, gamma, beta, epsilon):
 class LayerNormalization(keras.layers.LayerNormalization):
     """`keras.layers.LayerNormalization` over the last axis, faster in training.
 
-    Args:
-        epsilon: added to the variance.
-
     Call arguments:
         inputs: (..., D).
 
@@ -62,9 +59,6 @@ class LayerNormalization(keras.layers.LayerNormalization):
         (..., D).
     """
 
-    def __init__(self, epsilon=1e-3, **kwargs):
-        super().__init__(epsilon=epsilon, **kwargs)
-
     def call(self, inputs):
         x = layer_normalization(inputs, self.gamma, self.beta, self.epsilon)
-        return ops.cast(x, self.compute_dtype)
+        return ops.cast(x, self.compute_dtype)  # inputs come uncast, as to Keras' own

@@ -115,12 +115,16 @@ def block_arguments(attention_arguments, memory, i):
     return arguments or None
 
 
-def visible_keys(padding_mask, memory=None):
-    """(B, M + L) boolean: all of the memory (B, blocks, M, D), and the real tokens (B, L)."""
-    seen = ops.cast(padding_mask, "bool")
+def after_memory(values, memory, fill):
+    """`values` (B, L) after as many of `fill` as a memory (B, blocks, M, D) has positions.
+
+    Returns:
+        (B, M + L); `values` where there is no memory.
+    """
     if memory is None:
-        return seen
-    return ops.concatenate([ops.ones_like(memory[:, 0, :, 0], dtype="bool"), seen], axis=1)
+        return values
+    first = ops.full_like(memory[:, 0, :, 0], fill, dtype=values.dtype)
+    return ops.concatenate([first, values], axis=1)
 
 
 def updated_memory(memory, states, memory_length, reuse_length=None):

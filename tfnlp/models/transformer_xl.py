@@ -9,11 +9,11 @@ from keras import ops
 from tfnlp.errors import InputError
 from tfnlp.layers import AdaptiveEmbedding, RelativeAttention, RelativeBiases
 from tfnlp.models.blocks import (
+    after_memory,
     encoder_blocks,
     relative_arguments,
     run_blocks,
     updated_memory,
-    visible_keys,
 )
 from tfnlp.models.config import Pooling, TextConfig
 
@@ -86,10 +86,10 @@ def encode_transformer_xl(config, inputs, dtype):
     # Keras takes a layer in a model for one with as many outputs at every call: one call is all.
     x, _, _ = embed(inputs["token_ids"], return_tables=True)
     memory = inputs.get("memory")
-    seen = visible_keys(inputs["padding_mask"], memory)[:, None, :]  # (B, 1, S)
+    seen = after_memory(inputs["padding_mask"], memory, 1)[:, None, :]  # (B, 1, S)
     if config.same_length:
         window = _window_mask(inputs["token_ids"], memory, config.memory_length)
-        seen = ops.logical_and(seen, window)
+        seen = ops.logical_and(ops.cast(seen, "bool"), window)
     arguments = {}
     if config.share_biases:
         biases = RelativeBiases(
@@ -115,10 +115,8 @@ def encode_transformer_xl(config, inputs, dtype):
 
 def _window_mask(token_ids, memory, window):
     """(B, T, S) boolean: true where a key is less than `window` before the query."""
-    queries = ops.cumsum(ops.ones_like(token_ids), axis=1)  # (B, T): 1, 2, ...
-    keys = queries
-    if memory is not None:
-        earlier = ops.ones_like(memory[:, 0, :, 0], dtype="int32")  # (B, M)
-        keys = ops.cumsum(ops.concatenate([earlier, ops.ones_like(token_ids)], axis=1), axis=1)
-        queries = queries + ops.sum(earlier, axis=1, keepdims=True)
+    ones = ops.ones_like(token_ids)
+    keys = ops.cumsum(after_memory(ones, memory, 1), axis=1)  # (B, S): 1, 2, ...
+    # The queries are the last of the keys.
+    queries = ops.cumsum(ones, axis=1) - ops.sum(ones, axis=1, keepdims=True) + keys[:, -1:]
     return queries[:, :, None] - keys[:, None, :] < window

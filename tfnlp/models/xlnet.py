@@ -13,12 +13,12 @@ from tfnlp.layers import (
     segment_mask,
 )
 from tfnlp.models.blocks import (
+    after_memory,
     block_arguments,
     encoder_blocks,
     relative_arguments,
     run_blocks,
     updated_memory,
-    visible_keys,
 )
 from tfnlp.models.config import Pooling, TextConfig
 
@@ -67,18 +67,14 @@ def encode_xlnet(config, inputs, dtype):
     )
     blocks = encoder_blocks(config, dtype, attention, feed_forward_dropout=config.dropout)
     memory = inputs.get("memory")
-    segments = keys = inputs["segment_ids"]
-    if memory is not None:  # which counts as the first segment
-        keys = ops.concatenate([ops.zeros_like(memory[:, 0, :, 0], dtype="int32"), keys], axis=1)
-    mask = visible_keys(inputs["padding_mask"], memory)[:, None, :]  # (B, 1, S)
-    arguments = {"segment_mask": segment_mask(segments, keys)}
+    mask = after_memory(inputs["padding_mask"], memory, 1)[:, None, :]  # (B, 1, S)
+    segments = inputs["segment_ids"]
+    # A memory counts as the first segment, and comes before all positions of any order.
+    arguments = {"segment_mask": segment_mask(segments, after_memory(segments, memory, 0))}
     if "target_mapping" in inputs:
         streams = embed(inputs["token_ids"], inputs["target_mapping"])
-        order = key_order = inputs["permutation_order"]
-        if memory is not None:  # which comes before all of them
-            first = -ops.ones_like(memory[:, 0, :, 0], dtype="int32")
-            key_order = ops.concatenate([first, order], axis=1)
-        masks = permutation_masks(order, key_order)
+        order = inputs["permutation_order"]
+        masks = permutation_masks(order, after_memory(order, memory, -1))
         masks = [ops.logical_and(m, ops.cast(mask, "bool")) for m in masks]
         arguments["target_mapping"] = inputs["target_mapping"]
         states, scores, contents = _run_streams(blocks, streams, masks, memory, arguments)
