@@ -180,7 +180,10 @@ from distill.distiller import Distiller
 from distill.losses import make_losses
 from tfnlp.checkpoints import save_model
 from tfnlp.models import BertConfig, build_model
-from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
+from tfnlp.tasks import Classification
+from tfnlp.training import (FineTuner, RunFolder, TrainingConfig, compile_classifier, fit,
+                            make_strategy)
+from tfnlp.training.adversarial import AdversarialRegularizer
 config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-3)
 tiny = BertConfig(vocabulary_size=25, num_layers=2, num_heads=2, hidden_dim=16,
                   intermediate_dim=32, dropout=0.0, attention_dropout=0.0)
@@ -195,6 +198,16 @@ for name in ("one_device", "mirrored"):
     run = RunFolder({folder!r} + "/" + name, dict())
     fit(trained, batches, config, run, lambda: save_model(model, run.best), batches)
     print(name, strategy.num_replicas_in_sync, file=sys.stderr)
+    # The same random start on every device, so that the weights can be compared.
+    keras.random.normal = lambda shape, seed: tf.fill(shape, 0.5)
+    task = Classification(["a", "b"])
+    with strategy.scope():
+        model = build_model(tiny, "classifier", 2)
+        regularizer = AdversarialRegularizer(model, task.outputs, 1.0, step_size=0.5)
+        trained = FineTuner(model, task, regularizer)
+        trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
+    run = RunFolder({folder!r} + "/adversarial_" + name, dict())
+    fit(trained, batches, config, run, lambda: save_model(model, run.best), batches)
 # 25: of the last batch one replica gets one example, the other none.
 batches = make_batches(25, count=25)
 with strategy.scope():
@@ -213,9 +226,10 @@ def test_mirrored_training_gives_the_weights_of_one_device(tmp_path, request):
     )
     assert done.returncode == 0, done.stderr
     assert "mirrored 2" in done.stderr
-    models = [load_model(tmp_path / name / "best") for name in ("one_device", "mirrored")]
-    for a, b in zip(*(m.weights for m in models), strict=True):
-        np.testing.assert_allclose(a, b, atol=2e-4)
+    for prefix in ("", "adversarial_"):
+        folders = (tmp_path / f"{prefix}{name}" / "best" for name in ("one_device", "mirrored"))
+        for a, b in zip(*(load_model(f).weights for f in folders), strict=True):
+            np.testing.assert_allclose(a, b, atol=2e-4)
     for metrics in RunFolder(tmp_path / "distilled", {}).metrics():
         assert 0 < metrics["loss"] < 5
         assert 0 < metrics["hidden_state_loss"] < 5
