@@ -10,9 +10,10 @@ from tfnlp.layers.dot_product_attention import (
 )
 from tfnlp.layers.masks import MASKED
 from tfnlp.layers.relative_scores import (
+    NUM_BLOCKS,
     Layout,
     relative_scores_forward,
-    relative_scores_gradient,
+    relative_window_gradients,
 )
 
 
@@ -29,7 +30,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         key: (B, N, S, H).
         value: (B, N, S, H').
         mask: boolean, broadcasts to (B, T, S), or None.
-        block_size: queries and keys in a block.
+        block_size: queries and keys in a block, made a multiple of 4.
         terms: `RelativeTerm`s to add to the scores.
         dropout: share of attention weights dropped.
         seed: the seed of that dropout, as `keras.random.SeedGenerator.next` gives it.
@@ -38,10 +39,11 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         (B, N, T, H'), zeros where a query may see nothing.
     """
     length, source_length = ops.shape(query)[2], ops.shape(key)[2]
+    size = -(-block_size // NUM_BLOCKS) * NUM_BLOCKS  # relative scores cut a block in so many
     plan = _Plan(
-        block_size,
-        -(-length // block_size),
-        -(-source_length // block_size),
+        size,
+        -(-length // size),
+        -(-source_length // size),
         terms,
         dropout,
         seed,
@@ -58,14 +60,17 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
 
         return output, gradient
 
-    tables = [x for term in terms for x in plan.pad_term(term, length, source_length)]
-    query, key, value = plan.pad(query), plan.pad(key, True), plan.pad(value, True)
-    output = attention(query, key, value, *tables)
+    tables = [x for term in terms for x in plan.split_term(term, length, source_length)]
+    blocks = plan.split(query), plan.split(key, True), plan.split(value, True)
+    output = plan.join(attention(*blocks, *tables))
     return zero_masked_rows(output[:, :, :length], mask)
 
 
 class _Plan:
-    """What stays the same from tile to tile, a tile being a block of queries and one of keys."""
+    """What stays the same from tile to tile, a tile being a block of queries and one of keys.
+
+    Arrays are held by block, (blocks, B, N, size, H), so that reading one is not a copy.
+    """
 
     def __init__(self, size, query_blocks, key_blocks, terms, dropout, seed):
         self.size = size
@@ -90,26 +95,36 @@ class _Plan:
         rows = queries if not (isinstance(rows, int) and rows == 1) else 0
         self.mask = ops.pad(mask, ((0, 0), (0, rows), (0, keys)))
 
-    def pad_term(self, term, length, source_length):
-        """A term's padded vectors, and its positions by offset: (N, padded T + S, H)."""
+    def split_term(self, term, length, source_length):
+        """A term's vectors by block, and its positions by offset, (blocks, N, size, H)."""
         queries, keys = self._padding(length, False), self._padding(source_length, True)
         rows = ops.pad(term.rows, ((keys, queries + 1) if term.of_keys else (queries, keys + 1),))
-        vectors = self.pad(term.vectors, of_keys=term.of_keys)
-        return vectors, ops.take(term.position_key, rows, axis=1)
+        positions = ops.take(term.position_key, rows, axis=1)  # (N, padded T + S, H)
+        heads, _, width = positions.shape
+        positions = ops.reshape(positions, (heads, -1, self.size, width))
+        return self.split(term.vectors, term.of_keys), ops.transpose(positions, (1, 0, 2, 3))
 
-    def pad(self, x, of_keys=False):
-        """(B, N, L, H) with L padded to whole blocks."""
+    def split(self, x, of_keys=False):
+        """(B, N, L, H), padded to whole blocks, as (blocks, B, N, size, H)."""
         padding = self._padding(ops.shape(x)[2], of_keys)
-        return x if _is_zero(padding) else ops.pad(x, ((0, 0), (0, 0), (0, padding), (0, 0)))
+        x = x if _is_zero(padding) else ops.pad(x, ((0, 0), (0, 0), (0, padding), (0, 0)))
+        blocks = self.key_blocks if of_keys else self.query_blocks
+        x = ops.reshape(x, (-1, x.shape[1], blocks, self.size, x.shape[3]))
+        return ops.transpose(x, (2, 0, 1, 3, 4))
+
+    def join(self, x):
+        """(blocks, B, N, size, H) as (B, N, blocks * size, H)."""
+        heads, _, width = x.shape[2:]
+        return ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (ops.shape(x)[1], heads, -1, width))
 
     def _padding(self, length, of_keys):
         blocks = self.key_blocks if of_keys else self.query_blocks
         return blocks * self.size - length
 
     def forward(self, query, key, value, tables):
-        """The output, and the logarithm of each softmax's denominator (B, N, T, 1)."""
+        """The output, and the logarithm of each softmax's denominator, by block."""
         dtype = query.dtype
-        batch, heads, length, _ = ops.shape(query)
+        blocks, batch, heads, size, _ = ops.shape(query)
 
         def over_queries(i, state):
             def over_keys(j, state):
@@ -120,17 +135,17 @@ class _Plan:
                 largest, weight = (ops.max(x, axis=-1, keepdims=True) for x in (scores, weights))
                 tile_log_sum = largest - ops.log(weight)
                 weights = ops.cast(self.drop(weights, i, j), dtype)
-                added = ops.cast(ops.matmul(weights, self.block(value, j)), "float32")
-                new_log_sum = ops.logaddexp(log_sum, tile_log_sum)
-                total = total * ops.exp(log_sum - new_log_sum)
-                return total + added * ops.exp(tile_log_sum - new_log_sum), new_log_sum
+                added = ops.cast(ops.matmul(weights, _block(value, j)), "float32")
+                # By the tile's share of the sums: both shares are one, however they are rounded.
+                share = ops.sigmoid(tile_log_sum - log_sum)
+                return total + (added - total) * share, ops.logaddexp(log_sum, tile_log_sum)
 
-            block = tuple(ops.zeros_like(self.block(x, i)) for x in state)
+            block = tuple(ops.zeros_like(_block(x, i)) for x in state)
             block = (block[0], block[1] + 2 * MASKED)
             block = _one_by_one(self.key_blocks, over_keys, block)
-            return tuple(self.put(x, i, y) for x, y in zip(state, block, strict=True))
+            return tuple(_put(x, i, y) for x, y in zip(state, block, strict=True))
 
-        shape = (batch, heads, length, value.shape[-1])
+        shape = (blocks, batch, heads, size, value.shape[-1])
         state = (ops.zeros(shape, "float32"), ops.zeros((*shape[:-1], 1), "float32"))
         output, log_sum = _one_by_one(self.query_blocks, over_queries, state)
         return ops.cast(output, dtype), log_sum
@@ -146,22 +161,22 @@ class _Plan:
 
         def over_keys(j, state):
             by_query, by_key, by_value, *by_tables = state
-            k, v = self.block(key, j), self.block(value, j)
+            k, v = _block(key, j), _block(value, j)
 
             def over_queries(i, state):
                 by_query, by_k, by_v, *by_tables = state
-                q, by_output = self.block(query, i), self.block(upstream, i)
+                q, by_output = _block(query, i), _block(upstream, i)
                 weights = ops.exp(self.scores(i, j, *for_scores, tables))
                 dropped = ops.cast(self.drop(weights, i, j), dtype)
                 by_v += ops.matmul(_transposed(dropped), by_output)
-                column = None if for_weights[2] is None else self.block(for_weights[2], i)
-                factors = self.block(for_weights[0], i), self.block(for_weights[1], j)
+                column = None if for_weights[2] is None else _block(for_weights[2], i)
+                factors = _block(for_weights[0], i), _block(for_weights[1], j)
                 if self.dropout:
                     by_weights = self.drop(product_less(*factors, None), i, j) - column
                 else:
                     by_weights = product_less(*factors, column)
                 by_scores = ops.cast(weights * by_weights, dtype)
-                by_query = self.add(by_query, i, ops.matmul(by_scores, k))
+                by_query = _add(by_query, i, ops.matmul(by_scores, k)[None])
                 by_k += ops.matmul(_transposed(by_scores), q)
                 by_tables = self.add_terms(by_tables, by_scores, tables, i, j)
                 return by_query, by_k, by_v, *by_tables
@@ -169,8 +184,7 @@ class _Plan:
             state = (by_query, ops.zeros_like(k), ops.zeros_like(v), *by_tables)
             state = _one_by_one(self.query_blocks, over_queries, state)
             by_query, by_k, by_v, *by_tables = state
-            by_key, by_value = self.put(by_key, j, by_k), self.put(by_value, j, by_v)
-            return by_query, by_key, by_value, *by_tables
+            return by_query, _put(by_key, j, by_k), _put(by_value, j, by_v), *by_tables
 
         state = tuple(ops.zeros_like(x) for x in (query, key, value, *tables))
         return _one_by_one(self.key_blocks, over_keys, state)
@@ -181,19 +195,22 @@ class _Plan:
         for n, term in enumerate(self.terms):
             given = _transposed(by_scores) if term.of_keys else by_scores
             vectors, positions, first = self.part(n, tables, i, j)
-            by_vectors, by_positions = relative_scores_gradient(
+            by_vectors, by_windows = relative_window_gradients(
                 given, vectors, positions, self.offsets, self.layout
             )
-            by_tables[2 * n] = self.add(by_tables[2 * n], j if term.of_keys else i, by_vectors)
-            x = by_tables[2 * n + 1]
-            by_positions += ops.slice(x, (0, first, 0), ops.shape(by_positions))
-            by_tables[2 * n + 1] = ops.slice_update(x, (0, first, 0), by_positions)
+            block = j if term.of_keys else i
+            by_tables[2 * n] = _add(by_tables[2 * n], block, by_vectors[None])
+            by_positions = self.layout.sum_windows(by_windows)  # (N, 2 * size, H)
+            heads, _, width = by_positions.shape
+            by_positions = ops.reshape(by_positions, (heads, 2, self.size, width))
+            by_positions = ops.transpose(by_positions, (1, 0, 2, 3))
+            by_tables[2 * n + 1] = _add(by_tables[2 * n + 1], first, by_positions)
         return by_tables
 
     def scores(self, i, j, query, key, column, tables):
-        """The scores of a tile, masked, float32, less a `column` (B, N, block, 1)."""
-        column = None if column is None else self.block(column, i)
-        scores = product_less(self.block(query, i), self.block(key, j), column)
+        """The scores of a tile, masked, float32, less a block of `column`."""
+        column = None if column is None else _block(column, i)
+        scores = product_less(_block(query, i), _block(key, j), column)
         for n, term in enumerate(self.terms):
             vectors, positions, _ = self.part(n, tables, i, j)
             added = relative_scores_forward(vectors, positions, self.offsets, self.layout)
@@ -209,29 +226,16 @@ class _Plan:
         return scores + additive_mask(ops.slice(self.mask, start, (batch, rows, self.size)))
 
     def part(self, n, tables, i, j):
-        """The vectors and positions of term n in a tile, and where these positions start."""
+        """The vectors and positions of term n in a tile, and the first block of these."""
         vectors, positions = tables[2 * n : 2 * n + 2]
         if self.terms[n].of_keys:
-            first = (self.key_blocks - 1 - j + i) * self.size
+            first = self.key_blocks - 1 - j + i
         else:
-            first = (self.query_blocks - 1 - i + j) * self.size
-        heads, _, size = ops.shape(positions)
-        positions = ops.slice(positions, (0, first, 0), (heads, 2 * self.size, size))
-        return self.block(vectors, j if self.terms[n].of_keys else i), positions, first
-
-    def block(self, x, index):
-        """A block of (B, N, L, H), (B, N, block, H)."""
-        batch, heads, _, size = ops.shape(x)
-        start = (0, 0, index * self.size, 0)
-        return ops.slice(x, start, (batch, heads, self.size, size))
-
-    def put(self, x, index, block):
-        """(B, N, L, H) with one block of it replaced."""
-        return ops.slice_update(x, (0, 0, index * self.size, 0), block)
-
-    def add(self, x, index, block):
-        """(B, N, L, H) with `block` added to one block of it."""
-        return self.put(x, index, self.block(x, index) + block)
+            first = self.query_blocks - 1 - i + j
+        _, heads, size, width = positions.shape
+        positions = ops.slice(positions, (first, 0, 0, 0), (2, heads, size, width))
+        positions = ops.reshape(ops.transpose(positions, (1, 0, 2, 3)), (heads, 2 * size, width))
+        return _block(vectors, j if self.terms[n].of_keys else i), positions, first
 
     def drop(self, weights, i, j):
         """Attention dropout; the same weights again for the same tile."""
@@ -257,6 +261,23 @@ def _one_by_one(count, step, state):
     return ops.while_loop(
         lambda index, state: index < count, body, (start, state), maximum_iterations=count
     )[1]
+
+
+def _block(x, index):
+    """Of (blocks, B, N, size, H) the block `index`."""
+    shape = ops.shape(x)[1:]
+    return ops.squeeze(ops.slice(x, (index, 0, 0, 0, 0), (1, *shape)), axis=0)
+
+
+def _put(x, index, block):
+    """(blocks, ...) with one block replaced."""
+    return ops.slice_update(x, (index, *(0 for _ in block.shape)), block[None])
+
+
+def _add(x, index, added):
+    """(blocks, ...) with `added` (n, ...) added to n blocks from `index` on."""
+    indices = index + ops.arange(added.shape[0], dtype="int32")[:, None]
+    return ops.scatter_update(x, indices, added, reduction="add")
 
 
 def _is_zero(x):

@@ -76,6 +76,15 @@ class Layout:
             return x
         return ops.slice(x, (0, 0, 0, 0), (ops.shape(x)[0], heads, self.length, size))
 
+    def sum_windows(self, x):
+        """(N, blocks, width, H) to (N, T + S, H) where the rows are the offsets, not padded."""
+        padded = []
+        for n in range(self.num_blocks):
+            start = self.length - self.block * (n + 1)
+            end = self.length + self.source_length - start - self.width
+            padded.append(ops.pad(x[:, n], ((0, 0), (start, end), (0, 0))))
+        return sum(padded[1:], start=padded[0])
+
     def keys(self, position_key, windows):
         """The keys that each block reads, (N * blocks, width, H)."""
         heads, _, size = ops.shape(position_key)
@@ -95,16 +104,22 @@ def relative_scores_gradient(upstream, query, position_key, rows, layout):
     """The gradients of `relative_scores` by `query` and `position_key`."""
     heads, table_rows, size = ops.shape(position_key)
     windows = layout.windows(rows)
-    keys = layout.keys(position_key, windows)
-    x = unshift(layout.cut(upstream), layout.block, layout.width)
-    query_gradient = layout.join(ops.matmul(x, keys), heads)
-    # (N * blocks, width, H)
-    by_window = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
+    by_query, by_window = relative_window_gradients(upstream, query, position_key, rows, layout)
     by_window = ops.reshape(by_window, (heads, layout.num_blocks * layout.width, size))
     by_window = ops.reshape(ops.transpose(by_window, (1, 0, 2)), (-1, heads * size))
     by_row = ops.segment_sum(by_window, ops.reshape(windows, (-1,)), table_rows)
     by_row = ops.reshape(by_row, (table_rows, heads, size))
-    return query_gradient, ops.transpose(by_row, (1, 0, 2))
+    return by_query, ops.transpose(by_row, (1, 0, 2))
+
+
+def relative_window_gradients(upstream, query, position_key, rows, layout):
+    """The gradients by `query`, and by the keys of each window, (N, blocks, width, H)."""
+    heads, _, size = ops.shape(position_key)
+    keys = layout.keys(position_key, layout.windows(rows))
+    x = unshift(layout.cut(upstream), layout.block, layout.width)
+    by_query = layout.join(ops.matmul(x, keys), heads)
+    by_window = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
+    return by_query, ops.reshape(by_window, (heads, layout.num_blocks, layout.width, size))
 
 
 @dataclasses.dataclass
