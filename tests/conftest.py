@@ -1,5 +1,6 @@
 """Fixtures: real data and weights where they are, small models and texts where they are not."""
 
+import gc
 import importlib.util
 import os
 import pathlib
@@ -37,7 +38,15 @@ def _clean_state():
     keras.utils.set_random_seed(0)
     yield
     keras.config.set_dtype_policy("float32")
-    keras.backend.clear_session()
+    keras.backend.clear_session(free_memory=False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _free_memory():
+    """Collects garbage once a file: after each test it took longer than most tests do."""
+    yield
+    gc.collect()
+    gc.freeze()  # what TensorFlow and Keras keep is not looked through again
 
 
 @pytest.fixture(scope="session")
