@@ -39,7 +39,7 @@ def test_losses_of_training_steps(name, tmp_path):
     theirs.save_pretrained(tmp_path)
     model = load_model(tmp_path, task.head, task.num_classes)
     ours = FineTuner(model, task)
-    schedule = WarmupLinearDecay(1e-2, STEPS, 3)
+    schedule = WarmupLinearDecay(2e-2, STEPS, 3)
     # Clipped at every step, and with tokens that occur many times in a batch.
     ours.compile(adamw(model, schedule, weight_decay=0.1, clip_norm=0.2), jit_compile=False)
     named = list(theirs.named_parameters())
@@ -49,7 +49,7 @@ def test_losses_of_training_steps(name, tmp_path):
         {"params": decayed, "weight_decay": 0.1},
         {"params": plain, "weight_decay": 0.0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=1e-2, eps=1e-8)
+    optimizer = torch.optim.AdamW(groups, lr=2e-2, eps=1e-8)
     found, expected = [], []
     for step in range(STEPS):
         ids, mask, labels, their_labels = batch(name, step % 4)
@@ -65,7 +65,7 @@ def test_losses_of_training_steps(name, tmp_path):
         torch.nn.utils.clip_grad_norm_(theirs.parameters(), 0.2)
         optimizer.step()
         expected.append(loss.item())
-    assert np.mean(expected[-4:]) < 0.9 * np.mean(expected[:4])
+    assert expected[-1] < 0.8 * expected[0]
     np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
