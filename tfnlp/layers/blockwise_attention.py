@@ -62,7 +62,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
 
     tables = [x for term in terms for x in plan.split_term(term, length, source_length)]
     blocks = plan.split(query), plan.split(key, True), plan.split(value, True)
-    output = plan.join(attention(*blocks, *tables))
+    output = _joined(attention(*blocks, *tables))
     return zero_masked_rows(output[:, :, :length], mask)
 
 
@@ -80,7 +80,7 @@ class _Plan:
         self.dropout = dropout
         self.seed = seed
         self.layout = Layout(size, size)
-        self.offsets = ops.arange(2 * size)
+        self.windows = self.layout.windows(ops.arange(2 * size))
 
     def set_mask(self, mask, length, source_length):
         """The mask of the padded lengths; None where there is nothing to mask."""
@@ -96,26 +96,17 @@ class _Plan:
         self.mask = ops.pad(mask, ((0, 0), (0, rows), (0, keys)))
 
     def split_term(self, term, length, source_length):
-        """A term's vectors by block, and its positions by offset, (blocks, N, size, H)."""
+        """A term's vectors, and its positions by offset, (blocks, 1, N, size, H)."""
         queries, keys = self._padding(length, False), self._padding(source_length, True)
         rows = ops.pad(term.rows, ((keys, queries + 1) if term.of_keys else (queries, keys + 1),))
         positions = ops.take(term.position_key, rows, axis=1)  # (N, padded T + S, H)
-        heads, _, width = positions.shape
-        positions = ops.reshape(positions, (heads, -1, self.size, width))
-        return self.split(term.vectors, term.of_keys), ops.transpose(positions, (1, 0, 2, 3))
+        return self.split(term.vectors, term.of_keys), _split(positions[None], self.size)
 
     def split(self, x, of_keys=False):
         """(B, N, L, H), padded to whole blocks, as (blocks, B, N, size, H)."""
         padding = self._padding(ops.shape(x)[2], of_keys)
         x = x if _is_zero(padding) else ops.pad(x, ((0, 0), (0, 0), (0, padding), (0, 0)))
-        blocks = self.key_blocks if of_keys else self.query_blocks
-        x = ops.reshape(x, (-1, x.shape[1], blocks, self.size, x.shape[3]))
-        return ops.transpose(x, (2, 0, 1, 3, 4))
-
-    def join(self, x):
-        """(blocks, B, N, size, H) as (B, N, blocks * size, H)."""
-        heads, _, width = x.shape[2:]
-        return ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (ops.shape(x)[1], heads, -1, width))
+        return _split(x, self.size)
 
     def _padding(self, length, of_keys):
         blocks = self.key_blocks if of_keys else self.query_blocks
@@ -196,14 +187,12 @@ class _Plan:
             given = _transposed(by_scores) if term.of_keys else by_scores
             vectors, positions, first = self.part(n, tables, i, j)
             by_vectors, by_windows = relative_window_gradients(
-                given, vectors, positions, self.offsets, self.layout
+                given, vectors, positions, self.windows, self.layout
             )
             block = j if term.of_keys else i
             by_tables[2 * n] = _add(by_tables[2 * n], block, by_vectors[None])
             by_positions = self.layout.sum_windows(by_windows)  # (N, 2 * size, H)
-            heads, _, width = by_positions.shape
-            by_positions = ops.reshape(by_positions, (heads, 2, self.size, width))
-            by_positions = ops.transpose(by_positions, (1, 0, 2, 3))
+            by_positions = _split(by_positions[None], self.size)
             by_tables[2 * n + 1] = _add(by_tables[2 * n + 1], first, by_positions)
         return by_tables
 
@@ -213,7 +202,7 @@ class _Plan:
         scores = product_less(_block(query, i), _block(key, j), column)
         for n, term in enumerate(self.terms):
             vectors, positions, _ = self.part(n, tables, i, j)
-            added = relative_scores_forward(vectors, positions, self.offsets, self.layout)
+            added = relative_scores_forward(vectors, positions, self.windows, self.layout)
             added = ops.cast(added, "float32")
             scores += _transposed(added) if term.of_keys else added
         if self.mask is None:
@@ -232,10 +221,9 @@ class _Plan:
             first = self.key_blocks - 1 - j + i
         else:
             first = self.query_blocks - 1 - i + j
-        _, heads, size, width = positions.shape
-        positions = ops.slice(positions, (first, 0, 0, 0), (2, heads, size, width))
-        positions = ops.reshape(ops.transpose(positions, (1, 0, 2, 3)), (heads, 2 * size, width))
-        return _block(vectors, j if self.terms[n].of_keys else i), positions, first
+        positions = ops.slice(positions, (first, 0, 0, 0, 0), (2, *positions.shape[1:]))
+        vectors = _block(vectors, j if self.terms[n].of_keys else i)
+        return vectors, ops.squeeze(_joined(positions), axis=0), first
 
     def drop(self, weights, i, j):
         """Attention dropout; the same weights again for the same tile."""
@@ -261,6 +249,19 @@ def _one_by_one(count, step, state):
     return ops.while_loop(
         lambda index, state: index < count, body, (start, state), maximum_iterations=count
     )[1]
+
+
+def _split(x, size):
+    """(B, N, blocks * size, H) as (blocks, B, N, size, H)."""
+    batch, heads, length, width = ops.shape(x)
+    x = ops.reshape(x, (batch, heads, length // size, size, width))
+    return ops.transpose(x, (2, 0, 1, 3, 4))
+
+
+def _joined(x):
+    """(blocks, B, N, size, H) as (B, N, blocks * size, H)."""
+    blocks, batch, heads, size, width = ops.shape(x)
+    return ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (batch, heads, blocks * size, width))
 
 
 def _block(x, index):

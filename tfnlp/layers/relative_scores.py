@@ -28,14 +28,15 @@ def relative_scores(query, position_key, rows, source_length, causal=False):
     """
     length = ops.shape(query)[2]
     layout = Layout(length, source_length, 1 if causal else NUM_BLOCKS, causal)
+    windows = layout.windows(rows)
 
     @ops.custom_gradient
     def scores(query, position_key):
         def gradient(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
-            return relative_scores_gradient(upstream, query, position_key, rows, layout)
+            return relative_scores_gradient(upstream, query, position_key, windows, layout)
 
-        return relative_scores_forward(query, position_key, rows, layout), gradient
+        return relative_scores_forward(query, position_key, windows, layout), gradient
 
     return scores(query, position_key)
 
@@ -92,19 +93,18 @@ class Layout:
         return ops.reshape(keys, (heads * self.num_blocks, self.width, size))
 
 
-def relative_scores_forward(query, position_key, rows, layout):
+def relative_scores_forward(query, position_key, windows, layout):
     """`relative_scores`, without its gradient."""
-    keys = layout.keys(position_key, layout.windows(rows))
+    keys = layout.keys(position_key, windows)
     x = ops.matmul(layout.cut(query), ops.swapaxes(keys, -1, -2))
     x = shift_rows(x, layout.block, layout.width, layout.source_length)
     return layout.join(x, ops.shape(position_key)[0])
 
 
-def relative_scores_gradient(upstream, query, position_key, rows, layout):
+def relative_scores_gradient(upstream, query, position_key, windows, layout):
     """The gradients of `relative_scores` by `query` and `position_key`."""
     heads, table_rows, size = ops.shape(position_key)
-    windows = layout.windows(rows)
-    by_query, by_window = relative_window_gradients(upstream, query, position_key, rows, layout)
+    by_query, by_window = relative_window_gradients(upstream, query, position_key, windows, layout)
     by_window = ops.reshape(by_window, (heads, layout.num_blocks * layout.width, size))
     by_window = ops.reshape(ops.transpose(by_window, (1, 0, 2)), (-1, heads * size))
     by_row = ops.segment_sum(by_window, ops.reshape(windows, (-1,)), table_rows)
@@ -112,10 +112,10 @@ def relative_scores_gradient(upstream, query, position_key, rows, layout):
     return by_query, ops.transpose(by_row, (1, 0, 2))
 
 
-def relative_window_gradients(upstream, query, position_key, rows, layout):
+def relative_window_gradients(upstream, query, position_key, windows, layout):
     """The gradients by `query`, and by the keys of each window, (N, blocks, width, H)."""
     heads, _, size = ops.shape(position_key)
-    keys = layout.keys(position_key, layout.windows(rows))
+    keys = layout.keys(position_key, windows)
     x = unshift(layout.cut(upstream), layout.block, layout.width)
     by_query = layout.join(ops.matmul(x, keys), heads)
     by_window = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
