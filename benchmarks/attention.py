@@ -34,8 +34,7 @@ WIDTH = HEADS * SIZE
 SHAPES = ((8, 128), (2, 512))
 BUCKETS, MAX_DISTANCE = 256, 512
 TFLITE_WIDTH, TFLITE_LENGTH, TFLITE_LAYERS = 312, 128, 4
-LONG = 4096
-BLOCK_SIZES = {"plain": 512, "relative": 1024, "disentangled": 1024}  # for a quarter of the memory
+LONG, BLOCK_SIZE = 4096, 512
 
 
 def main():
@@ -451,26 +450,33 @@ def blocks(name, length):
 
 def time_long():
     """Seconds and peak memory of a training step at 4,096 tokens, in processes of their own."""
+    import numpy as np
+
     figures = {}
     print(f"\ntraining step at {LONG} tokens: peak MB over the start, seconds")
-    for name, size in BLOCK_SIZES.items():
+    for name in ("plain", "relative", "disentangled"):
+        runs = {"whole": [], "in blocks": []}
+        for _ in range(FLAGS.rounds):
+            for way, block_size in (("whole", 0), ("in blocks", BLOCK_SIZE)):
+                result = subprocess.run(
+                    [sys.executable, "-m", "benchmarks.attention_long", name, str(block_size)],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+                )
+                runs[way].append(tuple(map(float, result.stdout.split())))
         found = {}
-        for block_size in (None, size):
-            result = subprocess.run(
-                [sys.executable, "-m", "benchmarks.attention_long", name, str(block_size or 0)],
-                capture_output=True,
-                text=True,
-                check=True,
-                env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-            )
-            megabytes, seconds = map(float, result.stdout.split())
-            found[block_size or "whole"] = {"megabytes": megabytes, "seconds": seconds}
-            print(f"  {name}, {block_size or 'whole'}: {megabytes:.0f} MB, {seconds:.2f} s")
-        whole, parts = found.values()
-        memory = parts["megabytes"] / whole["megabytes"]
-        slower = parts["seconds"] / whole["seconds"]
-        print(f"  {name}: {memory:.2f} of the memory, {slower:.2f} of the time")
-        figures[name] = found | {"memory": memory, "time": slower}
+        for way, values in runs.items():
+            megabytes, seconds = np.median(values, axis=0)
+            found[way] = {"megabytes": megabytes, "seconds": seconds}
+            print(f"  {name}, {way}: {megabytes:.0f} MB, {seconds:.2f} s")
+        # Of each round, as what else the machine does changes from round to round.
+        ratios = np.array(runs["in blocks"]) / np.array(runs["whole"])
+        memory, slower = np.median(ratios, axis=0)
+        times = ", ".join(f"{x:.2f}" for x in sorted(ratios[:, 1]))
+        print(f"  {name}: {memory:.2f} of the memory, {slower:.2f} of the time ({times})")
+        figures[name] = found | {"memory": memory, "time": slower, "times": list(ratios[:, 1])}
     return figures
 
 

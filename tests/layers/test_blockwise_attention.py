@@ -97,7 +97,7 @@ def test_dynamic_length_in_a_graph(name):
             y = tf.reduce_sum(model(x, training=True) ** 2)
         return tape.gradient(y, x)
 
-    for length in (1, 6, 9):
+    for length in (1, 6, 9, 33):
         x = tf.random.normal((2, length, 8))
         np.testing.assert_allclose(model(x), whole(x), atol=1e-5)
         expected = run_gradient(whole, x)

@@ -2,6 +2,7 @@
 
 from keras import ops, random
 
+from tfnlp.layers.block_sums import add_first, first_sum, stack_sums, turn, zero_sums
 from tfnlp.layers.dot_product_attention import (
     additive_mask,
     less,
@@ -13,7 +14,7 @@ from tfnlp.layers.relative_scores import (
     NUM_BLOCKS,
     Layout,
     relative_scores_forward,
-    relative_window_gradients,
+    relative_scores_gradient,
 )
 
 
@@ -49,6 +50,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         seed,
     )
     plan.set_mask(mask, length, source_length)
+    plan.set_rows(length, source_length)
 
     @ops.custom_gradient
     def attention(query, key, value, *tables):
@@ -60,7 +62,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
 
         return output, gradient
 
-    tables = [x for term in terms for x in plan.split_term(term, length, source_length)]
+    tables = [x for n in range(len(terms)) for x in plan.split_term(n)]
     blocks = plan.split(query), plan.split(key, True), plan.split(value, True)
     output = _joined(attention(*blocks, *tables))
     return zero_masked_rows(output[:, :, :length], mask)
@@ -95,12 +97,33 @@ class _Plan:
         rows = queries if not (isinstance(rows, int) and rows == 1) else 0
         self.mask = ops.pad(mask, ((0, 0), (0, rows), (0, keys)))
 
-    def split_term(self, term, length, source_length):
-        """A term's vectors, and its positions by offset, (blocks, 1, N, size, H)."""
-        queries, keys = self._padding(length, False), self._padding(source_length, True)
-        rows = ops.pad(term.rows, ((keys, queries + 1) if term.of_keys else (queries, keys + 1),))
-        positions = ops.take(term.position_key, rows, axis=1)  # (N, padded T + S, H)
-        return self.split(term.vectors, term.of_keys), _split(positions[None], self.size)
+    def set_rows(self, length, source_length):
+        """Each term's rows by offset, of padded lengths, and which tiles are far.
+
+        In a far tile every offset has one row: its scores are a number for each query or key.
+        """
+        self.rows, far = [], []
+        for term in self.terms:
+            start = self._padding(*((source_length, True) if term.of_keys else (length, False)))
+            count = (self.query_blocks + self.key_blocks) * self.size
+            columns = ops.clip(ops.arange(count) - start, 0, length + source_length - 2)
+            rows = ops.take(ops.convert_to_tensor(term.rows), columns)
+            self.rows.append(rows)
+            rows = ops.reshape(rows, (-1, self.size))
+            is_one = ops.equal(rows[:-1, 0], rows[1:, -1])  # as they never fall, or never rise
+            far.append(ops.flip(is_one) if term.of_keys else is_one)
+        # By `offset`; None where there are no far ones.
+        clamped = self.terms and all(term.clamped for term in self.terms)
+        self.far = ops.all(ops.stack(far), axis=0) if clamped else None
+
+    def split_term(self, n):
+        """The vectors of term n, and the positions by `offset`, (tiles, N, 2 * size, H)."""
+        term = self.terms[n]
+        x = ops.take(term.position_key, self.rows[n], axis=1)  # (N, padded T + S, H)
+        x = _split(x[None], self.size)[:, 0]
+        x = ops.concatenate([x[:-1], x[1:]], axis=2)
+        x = ops.flip(x, axis=0) if term.of_keys else x
+        return self.split(term.vectors, term.of_keys), x
 
     def split(self, x, of_keys=False):
         """(B, N, L, H), padded to whole blocks, as (blocks, B, N, size, H)."""
@@ -115,12 +138,13 @@ class _Plan:
     def forward(self, query, key, value, tables):
         """The output, and the logarithm of each softmax's denominator, by block."""
         dtype = query.dtype
-        blocks, batch, heads, size, _ = ops.shape(query)
 
-        def over_queries(i, state):
+        def over_queries(i, sums):
+            q = _block(query, i)
+
             def over_keys(j, state):
                 total, log_sum = state
-                scores = self.scores(i, j, query, key, None, tables)
+                scores = self.scores(i, j, q, _block(key, j), None, tables)
                 weights = ops.softmax(scores, axis=-1)
                 # The tile's own log of its sum, from the largest score and its weight.
                 largest, weight = (ops.max(x, axis=-1, keepdims=True) for x in (scores, weights))
@@ -129,17 +153,21 @@ class _Plan:
                 added = ops.cast(ops.matmul(weights, _block(value, j)), "float32")
                 # By the tile's share of the sums: both shares are one, however they are rounded.
                 share = ops.sigmoid(tile_log_sum - log_sum)
-                return total + (added - total) * share, ops.logaddexp(log_sum, tile_log_sum)
+                total += (added - total) * share
+                return (total, ops.logaddexp(log_sum, tile_log_sum)), total
 
-            block = tuple(ops.zeros_like(_block(x, i)) for x in state)
-            block = (block[0], block[1] + 2 * MASKED)
-            block = _one_by_one(self.key_blocks, over_keys, block)
-            return tuple(_put(x, i, y) for x, y in zip(state, block, strict=True))
+            state = tuple(ops.zeros_like(first_sum(x)) for x in sums)
+            state = state[0], state[1] + 2 * MASKED
+            found = _one_by_one(self.key_blocks, over_keys, state)
+            return _add_and_turn(sums, found, 1), found[0]
 
-        shape = (blocks, batch, heads, size, value.shape[-1])
-        state = (ops.zeros(shape, "float32"), ops.zeros((*shape[:-1], 1), "float32"))
-        output, log_sum = _one_by_one(self.query_blocks, over_queries, state)
-        return ops.cast(output, dtype), log_sum
+        shape = ops.shape(query)[1:-1]
+        sums = tuple(
+            zero_sums(self.query_blocks, (*shape, width), "float32")
+            for width in (value.shape[-1], 1)
+        )
+        output, log_sum = _one_by_one(self.query_blocks, over_queries, sums)
+        return ops.cast(stack_sums(output), dtype), stack_sums(log_sum)
 
     def backward(self, upstream, output, log_sum, query, key, value, tables):
         """The gradients by query, key, value and every term's vectors and table."""
@@ -150,16 +178,19 @@ class _Plan:
         for_scores = less(query, key, log_sum)
         for_weights = (upstream, value, mean) if self.dropout else less(upstream, value, mean)
 
-        def over_keys(j, state):
-            by_query, by_key, by_value, *by_tables = state
-            k, v = _block(key, j), _block(value, j)
+        # Sums by block of queries, by block of keys and by offset, the first those of the tile.
+        def over_keys(j, sums):
+            by_queries, by_keys, by_offsets = sums
+            k = _block(key, j)
 
             def over_queries(i, state):
-                by_query, by_k, by_v, *by_tables = state
+                by_queries, by_column, by_offsets = state
                 q, by_output = _block(query, i), _block(upstream, i)
-                weights = ops.exp(self.scores(i, j, *for_scores, tables))
+                column = None if for_scores[2] is None else _block(for_scores[2], i)
+                factors = _block(for_scores[0], i), _block(for_scores[1], j)
+                weights = ops.exp(self.scores(i, j, *factors, column, tables))
                 dropped = ops.cast(self.drop(weights, i, j), dtype)
-                by_v += ops.matmul(_transposed(dropped), by_output)
+                by_v = ops.matmul(_transposed(dropped), by_output)
                 column = None if for_weights[2] is None else _block(for_weights[2], i)
                 factors = _block(for_weights[0], i), _block(for_weights[1], j)
                 if self.dropout:
@@ -167,44 +198,96 @@ class _Plan:
                 else:
                     by_weights = product_less(*factors, column)
                 by_scores = ops.cast(weights * by_weights, dtype)
-                by_query = _add(by_query, i, ops.matmul(by_scores, k)[None])
-                by_k += ops.matmul(_transposed(by_scores), q)
-                by_tables = self.add_terms(by_tables, by_scores, tables, i, j)
-                return by_query, by_k, by_v, *by_tables
+                of_queries = [ops.matmul(by_scores, k)]
+                of_keys = [ops.matmul(_transposed(by_scores), q), by_v]
+                by_vectors, by_positions = self.term_gradients(i, j, by_scores, tables)
+                for term, x in zip(self.terms, by_vectors, strict=True):
+                    (of_keys if term.of_keys else of_queries).append(x)
+                by_queries = _add_and_turn(by_queries, of_queries, 1)
+                by_offsets = _add_and_turn(by_offsets, by_positions, -1)
+                by_column = tuple(x + y for x, y in zip(by_column, of_keys, strict=True))
+                return (by_queries, by_column, by_offsets), by_column[0]
 
-            state = (by_query, ops.zeros_like(k), ops.zeros_like(v), *by_tables)
+            by_column = tuple(ops.zeros_like(first_sum(x)) for x in by_keys)
+            state = by_queries, by_column, by_offsets
             state = _one_by_one(self.query_blocks, over_queries, state)
-            by_query, by_k, by_v, *by_tables = state
-            return by_query, _put(by_key, j, by_k), _put(by_value, j, by_v), *by_tables
+            by_queries, by_column, by_offsets = state
+            by_keys = _add_and_turn(by_keys, by_column, 1)
+            by_offsets = tuple(turn(x, self.query_blocks + 1) for x in by_offsets)
+            return (by_queries, by_keys, by_offsets), by_column[0]
 
-        state = tuple(ops.zeros_like(x) for x in (query, key, value, *tables))
-        return _one_by_one(self.key_blocks, over_keys, state)
+        of_queries, of_keys = [query], [key, value]
+        for term, vectors in zip(self.terms, tables[::2], strict=True):
+            (of_keys if term.of_keys else of_queries).append(vectors)
+        by_queries, by_keys, by_offsets = (
+            tuple(zero_sums(ops.shape(x)[0], ops.shape(x)[1:], x.dtype) for x in arrays)
+            for arrays in (of_queries, of_keys, tables[1::2])
+        )
+        by_offsets = tuple(turn(x, self.query_blocks - 1) for x in by_offsets)
+        sums = _one_by_one(self.key_blocks, over_keys, (by_queries, by_keys, by_offsets))
+        by_queries, by_keys, by_offsets = ([stack_sums(x) for x in group] for group in sums)
+        gradients = [by_queries.pop(0), by_keys.pop(0), by_keys.pop(0)]
+        for term, by_positions in zip(self.terms, by_offsets, strict=True):
+            gradients += (by_keys if term.of_keys else by_queries).pop(0), by_positions
+        return tuple(gradients)
 
-    def add_terms(self, by_tables, by_scores, tables, i, j):
-        """The gradients by the terms' vectors and tables, with those of a tile added."""
-        by_tables = list(by_tables)
-        for n, term in enumerate(self.terms):
-            given = _transposed(by_scores) if term.of_keys else by_scores
-            vectors, positions, first = self.part(n, tables, i, j)
-            by_vectors, by_windows = relative_window_gradients(
-                given, vectors, positions, self.windows, self.layout
-            )
-            block = j if term.of_keys else i
-            by_tables[2 * n] = _add(by_tables[2 * n], block, by_vectors[None])
-            by_positions = self.layout.sum_windows(by_windows)  # (N, 2 * size, H)
-            by_positions = _split(by_positions[None], self.size)
-            by_tables[2 * n + 1] = _add(by_tables[2 * n + 1], first, by_positions)
-        return by_tables
+    def term_gradients(self, i, j, by_scores, tables):
+        """The gradients by a tile's vectors and by its positions, of each term."""
+        count = len(self.terms)
 
-    def scores(self, i, j, query, key, column, tables):
-        """The scores of a tile, masked, float32, less a block of `column`."""
-        column = None if column is None else _block(column, i)
-        scores = product_less(_block(query, i), _block(key, j), column)
-        for n, term in enumerate(self.terms):
-            vectors, positions, _ = self.part(n, tables, i, j)
-            added = relative_scores_forward(vectors, positions, self.windows, self.layout)
-            added = ops.cast(added, "float32")
-            scores += _transposed(added) if term.of_keys else added
+        def near():
+            by_vectors, by_positions = [], []
+            for n, term in enumerate(self.terms):
+                vectors, positions = self.part(n, tables, i, j)
+                keys = self.layout.keys(positions, self.windows)
+                given = _transposed(by_scores) if term.of_keys else by_scores
+                by_tile, by_keys = relative_scores_gradient(given, vectors, keys, self.layout)
+                by_vectors.append(by_tile)
+                by_positions.append(self.layout.sum_windows(by_keys))
+            return (*by_vectors, *by_positions)
+
+        def far():
+            by_vectors, by_positions = [], []
+            for n, term in enumerate(self.terms):
+                vectors, position = self.far_part(n, tables, i, j)
+                axis = -2 if term.of_keys else -1
+                total = ops.sum(ops.cast(by_scores, "float32"), axis=axis)[..., None]
+                total = ops.cast(total, vectors.dtype)  # (B, N, size, 1)
+                by_vectors.append(total * position)
+                by_position = ops.sum(ops.matmul(_transposed(total), vectors), axis=0)
+                rest = ((0, 0), (0, 2 * self.size - 1), (0, 0))
+                by_positions.append(ops.pad(by_position, rest))
+            return (*by_vectors, *by_positions)
+
+        found = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
+        return found[:count], found[count:]
+
+    def scores(self, i, j, q, k, column, tables):
+        """The scores of a tile, its blocks given, masked, float32, less `column`."""
+
+        def near():
+            scores = product_less(q, k, column)
+            for n, term in enumerate(self.terms):
+                vectors, positions = self.part(n, tables, i, j)
+                keys = self.layout.keys(positions, self.windows)
+                added = relative_scores_forward(vectors, keys, self.layout)
+                added = ops.cast(added, "float32")
+                scores += _transposed(added) if term.of_keys else added
+            return scores
+
+        def far():
+            # Numbers for each query or key are features of the product: no pass over the scores.
+            of_queries, of_keys = [q], [k]
+            for n, term in enumerate(self.terms):
+                vectors, position = self.far_part(n, tables, i, j)
+                numbers = ops.matmul(vectors, _transposed(position))  # (B, N, size, 1)
+                ones = ops.ones_like(numbers)
+                of_queries.append(ones if term.of_keys else numbers)
+                of_keys.append(numbers if term.of_keys else ones)
+            of_queries, of_keys = (ops.concatenate(x, axis=-1) for x in (of_queries, of_keys))
+            return product_less(of_queries, of_keys, column)
+
+        scores = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
         if self.mask is None:
             return scores
         batch, rows, _ = ops.shape(self.mask)
@@ -214,16 +297,24 @@ class _Plan:
             start, rows = (0, i * self.size, j * self.size), self.size
         return scores + additive_mask(ops.slice(self.mask, start, (batch, rows, self.size)))
 
+    def is_far(self, i, j):
+        """Whether every offset of a tile has one row."""
+        return ops.take(self.far, self.offset(i, j))
+
+    def far_part(self, n, tables, i, j):
+        """The vectors of term n in a far tile, and its one position, (1, N, 1, H)."""
+        vectors, positions = self.part(n, tables, i, j)
+        return vectors, positions[None, :, :1]
+
     def part(self, n, tables, i, j):
-        """The vectors and positions of term n in a tile, and the first block of these."""
+        """The vectors of term n in a tile, and the positions of its offsets."""
         vectors, positions = tables[2 * n : 2 * n + 2]
-        if self.terms[n].of_keys:
-            first = self.key_blocks - 1 - j + i
-        else:
-            first = self.query_blocks - 1 - i + j
-        positions = ops.slice(positions, (first, 0, 0, 0, 0), (2, *positions.shape[1:]))
         vectors = _block(vectors, j if self.terms[n].of_keys else i)
-        return vectors, ops.squeeze(_joined(positions), axis=0), first
+        return vectors, _block(positions, self.offset(i, j))
+
+    def offset(self, i, j):
+        """A tile's number from corner to corner: those with one number have the same offsets."""
+        return self.query_blocks - 1 - i + j
 
     def drop(self, weights, i, j):
         """Attention dropout; the same weights again for the same tile."""
@@ -234,21 +325,26 @@ class _Plan:
 
 
 def _one_by_one(count, step, state):
-    """`state = step(index, state)` for each index below `count`.
+    """`state, last = step(index, state)` for each index below `count`.
 
     TensorFlow runs what it can of the next iterations at once, and several tiles' scores are in
-    memory then. So the index waits for the state: nothing is below minus infinity.
+    memory then. So the index waits for `last`: nothing is below minus infinity.
     """
 
     def body(index, state):
-        state = tuple(step(index, state))
-        never = ops.any(state[0][..., :1] < -float("inf"))
+        state, last = step(index, state)
+        never = ops.any(last[..., :1] < -float("inf"))
         return index + 1 - ops.cast(never, "int32"), state
 
     start = ops.convert_to_tensor(0, dtype="int32")
     return ops.while_loop(
         lambda index, state: index < count, body, (start, state), maximum_iterations=count
     )[1]
+
+
+def _add_and_turn(sums, added, steps):
+    """Each of `sums` with what is added to its first block, turned."""
+    return tuple(turn(add_first(x, y), steps) for x, y in zip(sums, added, strict=True))
 
 
 def _split(x, size):
@@ -265,20 +361,9 @@ def _joined(x):
 
 
 def _block(x, index):
-    """Of (blocks, B, N, size, H) the block `index`."""
+    """Of (blocks, ...) the block `index`."""
     shape = ops.shape(x)[1:]
-    return ops.squeeze(ops.slice(x, (index, 0, 0, 0, 0), (1, *shape)), axis=0)
-
-
-def _put(x, index, block):
-    """(blocks, ...) with one block replaced."""
-    return ops.slice_update(x, (index, *(0 for _ in block.shape)), block[None])
-
-
-def _add(x, index, added):
-    """(blocks, ...) with `added` (n, ...) added to n blocks from `index` on."""
-    indices = index + ops.arange(added.shape[0], dtype="int32")[:, None]
-    return ops.scatter_update(x, indices, added, reduction="add")
+    return ops.squeeze(ops.slice(x, (index, *(0 for _ in shape)), (1, *shape)), axis=0)
 
 
 def _is_zero(x):

@@ -247,13 +247,14 @@ class DisentangledAttention(BaseAttention):
             position_query = split_table(query_of(table), self.num_heads)
             position_query = scaled(position_query, len(self.terms))
         if "c2p" in self.terms:
-            terms.append(RelativeTerm(q, position_key, rows))
+            terms.append(RelativeTerm(q, position_key, rows, clamped=True))
         if "p2c" in self.terms:
-            terms.append(RelativeTerm(k, position_query, ops.flip(rows), of_keys=True))
+            keys = RelativeTerm(k, position_query, ops.flip(rows), of_keys=True, clamped=True)
+            terms.append(keys)
         if "p2p" in self.terms:
             # One number for each head and row: vectors of length 1.
             product = ops.sum(position_query * position_key, axis=-1, keepdims=True)
-            terms.append(RelativeTerm(ops.ones_like(q[..., :1]), product, rows))
+            terms.append(RelativeTerm(ops.ones_like(q[..., :1]), product, rows, clamped=True))
         return terms
 
     def _table(self, given):

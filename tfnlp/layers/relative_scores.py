@@ -32,11 +32,14 @@ def relative_scores(query, position_key, rows, source_length, causal=False):
 
     @ops.custom_gradient
     def scores(query, position_key):
+        keys = layout.keys(position_key, windows)
+
         def gradient(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
-            return relative_scores_gradient(upstream, query, position_key, windows, layout)
+            by_query, by_keys = relative_scores_gradient(upstream, query, keys, layout)
+            return by_query, _sum_rows(by_keys, windows, ops.shape(position_key))
 
-        return relative_scores_forward(query, position_key, windows, layout), gradient
+        return relative_scores_forward(query, keys, layout), gradient
 
     return scores(query, position_key)
 
@@ -78,7 +81,8 @@ class Layout:
         return ops.slice(x, (0, 0, 0, 0), (ops.shape(x)[0], heads, self.length, size))
 
     def sum_windows(self, x):
-        """(N, blocks, width, H) to (N, T + S, H) where the rows are the offsets, not padded."""
+        """(N * blocks, width, H) to (N, T + S, H) where the rows are the offsets, not padded."""
+        x = ops.reshape(x, (-1, self.num_blocks, self.width, x.shape[-1]))
         padded = []
         for n in range(self.num_blocks):
             start = self.length - self.block * (n + 1)
@@ -93,33 +97,29 @@ class Layout:
         return ops.reshape(keys, (heads * self.num_blocks, self.width, size))
 
 
-def relative_scores_forward(query, position_key, windows, layout):
-    """`relative_scores`, without its gradient."""
-    keys = layout.keys(position_key, windows)
+def relative_scores_forward(query, keys, layout):
+    """`relative_scores` of `Layout.keys`, without its gradient."""
+    heads = ops.shape(query)[1]
     x = ops.matmul(layout.cut(query), ops.swapaxes(keys, -1, -2))
     x = shift_rows(x, layout.block, layout.width, layout.source_length)
-    return layout.join(x, ops.shape(position_key)[0])
+    return layout.join(x, heads)
 
 
-def relative_scores_gradient(upstream, query, position_key, windows, layout):
-    """The gradients of `relative_scores` by `query` and `position_key`."""
-    heads, table_rows, size = ops.shape(position_key)
-    by_query, by_window = relative_window_gradients(upstream, query, position_key, windows, layout)
-    by_window = ops.reshape(by_window, (heads, layout.num_blocks * layout.width, size))
-    by_window = ops.reshape(ops.transpose(by_window, (1, 0, 2)), (-1, heads * size))
-    by_row = ops.segment_sum(by_window, ops.reshape(windows, (-1,)), table_rows)
-    by_row = ops.reshape(by_row, (table_rows, heads, size))
-    return by_query, ops.transpose(by_row, (1, 0, 2))
-
-
-def relative_window_gradients(upstream, query, position_key, windows, layout):
-    """The gradients by `query`, and by the keys of each window, (N, blocks, width, H)."""
-    heads, _, size = ops.shape(position_key)
-    keys = layout.keys(position_key, windows)
+def relative_scores_gradient(upstream, query, keys, layout):
+    """The gradients of `relative_scores_forward` by `query` and `keys`."""
     x = unshift(layout.cut(upstream), layout.block, layout.width)
-    by_query = layout.join(ops.matmul(x, keys), heads)
-    by_window = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
-    return by_query, ops.reshape(by_window, (heads, layout.num_blocks, layout.width, size))
+    by_query = layout.join(ops.matmul(x, keys), ops.shape(query)[1])
+    by_keys = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
+    return by_query, by_keys
+
+
+def _sum_rows(by_keys, windows, shape):
+    """The gradient of `Layout.keys` by a table of `shape`."""
+    heads, rows, size = shape
+    x = ops.reshape(by_keys, (heads, -1, size))
+    x = ops.reshape(ops.transpose(x, (1, 0, 2)), (-1, heads * size))
+    x = ops.segment_sum(x, ops.reshape(windows, (-1,)), rows)
+    return ops.transpose(ops.reshape(x, (rows, heads, size)), (1, 0, 2))
 
 
 @dataclasses.dataclass
@@ -133,6 +133,8 @@ class RelativeTerm:
         of_keys: whether the vectors are the keys', so that the scores come out transposed;
             the first row is then the furthest ahead.
         causal: as `relative_scores` takes it.
+        clamped: whether far offsets share a row; from row to row, `rows` never fall then, or
+            never rise. Blocks all of whose offsets share one cost little.
     """
 
     vectors: object
@@ -140,6 +142,7 @@ class RelativeTerm:
     rows: object
     of_keys: bool = False
     causal: bool = False
+    clamped: bool = False
 
     def scores(self, query_length, source_length):
         """(B, N, T, S), whole."""
