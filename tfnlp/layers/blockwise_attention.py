@@ -81,7 +81,9 @@ class _Plan:
         self.terms = terms
         self.dropout = dropout
         self.seed = seed
-        self.layout = Layout(size, size)
+        # Twice as many windows as in whole attention, where they come out even: a product has
+        # 9/8 of the columns that are used then, and a tile's table is small enough to gather.
+        self.layout = Layout(size, size, NUM_BLOCKS * (1 if size % (2 * NUM_BLOCKS) else 2))
         self.windows = self.layout.windows(ops.arange(2 * size))
 
     def set_mask(self, mask, length, source_length):
