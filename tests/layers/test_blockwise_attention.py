@@ -6,6 +6,8 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.layers import DisentangledAttention, MultiHeadAttention, RelativeAttention
+from tfnlp.layers.blockwise_attention import TilePlan
+from tfnlp.layers.relative_scores import RelativeTerm
 
 LAYERS = {
     "plain": lambda **kw: MultiHeadAttention(2, 4, **kw),
@@ -57,6 +59,20 @@ def test_equals_attention_to_all_keys_at_once(name, causal, masked, length, bloc
     expected = run(whole, x, mask, weights, use_causal_mask=causal)
     found = run(blocks, x, mask, weights, use_causal_mask=causal)
     check_equal(found, expected)
+
+
+@pytest.mark.parametrize("length", [64, 50])  # the last queries are padding then
+def test_tiles_beyond_the_largest_distance_are_known(length):
+    """Tiles are numbered from corner to corner; on the diagonal and beside it offsets differ."""
+    rows = np.clip(np.arange(1 - length, 64), -9, 9) + 9
+    x, table = np.zeros((1, 2, 64, 4), "float32"), np.zeros((2, 19, 4), "float32")
+    terms = [
+        RelativeTerm(x[:, :, :length], table, rows, clamped=True),
+        RelativeTerm(x, table, rows[::-1].copy(), of_keys=True, clamped=True),
+    ]
+    plan = TilePlan(16, 4, 4, terms, 0.0, None)
+    plan.set_rows(length, 64)
+    np.testing.assert_array_equal(plan.far, [True, True, False, False, False, True, True])
 
 
 def test_relative_attention_reads_its_memory_in_blocks():

@@ -41,7 +41,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
     """
     length, source_length = ops.shape(query)[2], ops.shape(key)[2]
     size = -(-block_size // NUM_BLOCKS) * NUM_BLOCKS  # relative scores cut a block in so many
-    plan = _Plan(
+    plan = TilePlan(
         size,
         -(-length // size),
         -(-source_length // size),
@@ -68,7 +68,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
     return zero_masked_rows(output[:, :, :length], mask)
 
 
-class _Plan:
+class TilePlan:
     """What stays the same from tile to tile, a tile being a block of queries and one of keys.
 
     Arrays are held by block, (blocks, B, N, size, H), so that reading one is not a copy.
