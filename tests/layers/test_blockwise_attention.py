@@ -44,7 +44,9 @@ def check_equal(found, expected):
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(("length", "block_size"), [(1, 4), (12, 4), (13, 4), (7, 16), (64, 15)])
+@pytest.mark.parametrize(
+    ("length", "block_size"), [(1, 4), (12, 4), (13, 4), (7, 16), (64, 15), (270, 256)]
+)
 def test_equals_attention_to_all_keys_at_once(name, causal, masked, length, block_size):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, length, 8)).astype("float32")

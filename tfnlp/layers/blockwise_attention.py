@@ -11,8 +11,8 @@ from tfnlp.layers.dot_product_attention import (
 )
 from tfnlp.layers.masks import MASKED
 from tfnlp.layers.relative_scores import (
-    NUM_BLOCKS,
     Layout,
+    num_blocks,
     relative_scores_forward,
     relative_scores_gradient,
 )
@@ -40,7 +40,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         (B, N, T, H'), zeros where a query may see nothing.
     """
     length, source_length = ops.shape(query)[2], ops.shape(key)[2]
-    size = -(-block_size // NUM_BLOCKS) * NUM_BLOCKS  # relative scores cut a block in so many
+    size = -(-block_size // 4) * 4  # a tile's queries go in blocks of the same size
     plan = TilePlan(
         size,
         -(-length // size),
@@ -81,9 +81,7 @@ class TilePlan:
         self.terms = terms
         self.dropout = dropout
         self.seed = seed
-        # Twice as many windows as in whole attention, where they come out even: a product has
-        # 9/8 of the columns that are used then, and a tile's table is small enough to gather.
-        self.layout = Layout(size, size, NUM_BLOCKS * (1 if size % (2 * NUM_BLOCKS) else 2))
+        self.layout = Layout(size, size, num_blocks(size))
         self.windows = self.layout.windows(ops.arange(2 * size))
 
     def set_mask(self, mask, length, source_length):

@@ -6,9 +6,15 @@ from keras import ops
 
 from tfnlp.layers.relative_shift import shift_rows, unshift
 
-# Each block of queries reads only the distances it needs: with 4 blocks a product has 5/4 of
-# the columns that are used, with one it has twice as many; with more, products get small.
-NUM_BLOCKS = 4
+
+def num_blocks(length):
+    """In how many blocks the queries go, each of which reads only the offsets that it needs.
+
+    With one a product has twice the columns that are used, with 4 it has 5/4, with 8 it has 9/8;
+    where the blocks are short, the products get too small.
+    """
+    is_long = isinstance(length, int) and length >= 256 and length % 8 == 0
+    return 8 if is_long else 4
 
 
 def relative_scores(query, position_key, rows, source_length, causal=False):
@@ -27,7 +33,7 @@ def relative_scores(query, position_key, rows, source_length, causal=False):
         (B, N, T, S).
     """
     length = ops.shape(query)[2]
-    layout = Layout(length, source_length, 1 if causal else NUM_BLOCKS, causal)
+    layout = Layout(length, source_length, 1 if causal else num_blocks(length), causal)
     windows = layout.windows(rows)
 
     @ops.custom_gradient
@@ -47,7 +53,7 @@ def relative_scores(query, position_key, rows, source_length, causal=False):
 class Layout:
     """How T queries are cut into blocks, each with a window of the offsets that it reads."""
 
-    def __init__(self, length, source_length, num_blocks=NUM_BLOCKS, causal=False):
+    def __init__(self, length, source_length, num_blocks, causal=False):
         self.length = length
         self.source_length = source_length
         self.num_blocks = num_blocks
