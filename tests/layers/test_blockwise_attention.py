@@ -27,7 +27,7 @@ def run(layer, x, mask, weights=None, **kwargs):
         layer.set_weights(weights)
     with tf.GradientTape() as tape:
         tape.watch(x)
-        y = layer(x, attention_mask=mask, **kwargs)
+        y = layer(x, attention_mask=mask, training=True, **kwargs)
         pull = tf.reshape(tf.cos(tf.range(tf.size(y), dtype=tf.float32)), tf.shape(y))
         loss = tf.reduce_sum(y * pull)
     variables = [x, *(v.value for v in layer.trainable_variables)]
@@ -69,8 +69,8 @@ def test_tiles_beyond_the_largest_distance_are_known(length):
     rows = np.clip(np.arange(1 - length, 64), -9, 9) + 9
     x, table = np.zeros((1, 2, 64, 4), "float32"), np.zeros((2, 19, 4), "float32")
     terms = [
-        RelativeTerm(x[:, :, :length], table, rows, clamped=True),
-        RelativeTerm(x, table, rows[::-1].copy(), of_keys=True, clamped=True),
+        RelativeTerm(x[:, :, :length], table, rows, find_far=True),
+        RelativeTerm(x, table, rows[::-1].copy(), of_keys=True, find_far=True),
     ]
     plan = TilePlan(16, 4, 4, terms, 0.0, None)
     plan.set_rows(length, 64)

@@ -112,9 +112,9 @@ class TilePlan:
             rows = ops.reshape(rows, (-1, self.size))
             is_one = ops.equal(rows[:-1, 0], rows[1:, -1])  # as they never fall, or never rise
             far.append(ops.flip(is_one) if term.of_keys else is_one)
-        # By `offset`; None where there are no far ones.
-        clamped = self.terms and all(term.clamped for term in self.terms)
-        self.far = ops.all(ops.stack(far), axis=0) if clamped else None
+        # By `offset`; None where they are not looked for.
+        find_far = self.terms and all(term.find_far for term in self.terms)
+        self.far = ops.all(ops.stack(far), axis=0) if find_far else None
 
     def split_term(self, n):
         """The vectors of term n, and the positions by `offset`, (tiles, N, 2 * size, H)."""

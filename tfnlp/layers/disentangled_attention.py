@@ -240,6 +240,9 @@ class DisentangledAttention(BaseAttention):
             if self.share_att_key
             else (getattr(self, "position_key", None), getattr(self, "position_query", None))
         )
+        # Not in exports: TensorFlow cannot freeze two models with conditions in nested loops in
+        # one process, as it gives parts of both the same names.
+        find_far = bool(training)
         terms = []
         if "c2p" in self.terms or "p2p" in self.terms:
             position_key = split_table(key_of(table), self.num_heads)  # (N, R, H)
@@ -247,14 +250,17 @@ class DisentangledAttention(BaseAttention):
             position_query = split_table(query_of(table), self.num_heads)
             position_query = scaled(position_query, len(self.terms))
         if "c2p" in self.terms:
-            terms.append(RelativeTerm(q, position_key, rows, clamped=True))
+            terms.append(RelativeTerm(q, position_key, rows, find_far=find_far))
         if "p2c" in self.terms:
-            keys = RelativeTerm(k, position_query, ops.flip(rows), of_keys=True, clamped=True)
-            terms.append(keys)
+            rows_of_keys = ops.flip(rows)
+            terms.append(
+                RelativeTerm(k, position_query, rows_of_keys, of_keys=True, find_far=find_far)
+            )
         if "p2p" in self.terms:
             # One number for each head and row: vectors of length 1.
             product = ops.sum(position_query * position_key, axis=-1, keepdims=True)
-            terms.append(RelativeTerm(ops.ones_like(q[..., :1]), product, rows, clamped=True))
+            ones = ops.ones_like(q[..., :1])
+            terms.append(RelativeTerm(ones, product, rows, find_far=find_far))
         return terms
 
     def _table(self, given):

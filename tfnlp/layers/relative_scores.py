@@ -139,8 +139,8 @@ class RelativeTerm:
         of_keys: whether the vectors are the keys', so that the scores come out transposed;
             the first row is then the furthest ahead.
         causal: as `relative_scores` takes it.
-        clamped: whether far offsets share a row; from row to row, `rows` never fall then, or
-            never rise. Blocks all of whose offsets share one cost little.
+        find_far: whether tiles all of whose offsets share a row are found, at run time, to cost
+            little; `rows` never fall then, or never rise.
     """
 
     vectors: object
@@ -148,7 +148,7 @@ class RelativeTerm:
     rows: object
     of_keys: bool = False
     causal: bool = False
-    clamped: bool = False
+    find_far: bool = False
 
     def scores(self, query_length, source_length):
         """(B, N, T, S), whole."""
