@@ -40,7 +40,8 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         (B, N, T, H'), zeros where a query may see nothing.
     """
     length, source_length = ops.shape(query)[2], ops.shape(key)[2]
-    size = -(-block_size // 4) * 4  # a tile's queries go in blocks of the same size
+    parts = num_blocks(block_size)
+    size = -(-block_size // parts) * parts  # relative scores cut a tile's queries in so many
     plan = TilePlan(
         size,
         -(-length // size),
