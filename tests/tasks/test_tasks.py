@@ -1,9 +1,11 @@
 """Each task: reading, encoding, loss, score, and what bad input is told."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
@@ -273,25 +275,32 @@ def test_losses_leave_padding_out(name, tiny_config, tokenizer):
     assert whole == pytest.approx(np.mean(parts), abs=1e-5)
 
 
-def test_adversarial_loss_grows_with_the_step(tiny_config, random_inputs):
+@pytest.mark.parametrize("num_classes", [1, 2])
+def test_adversarial_loss_grows_with_the_step(num_classes, tiny_config, random_inputs):
     inputs = random_inputs(4, 9, tiny_config.vocabulary_size)
+    config = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
+    model = build_model(config, "classifier", num_classes)
+    outputs = {"logits": model(inputs)["logits"]}
+    losses = []
+    for start, step in ((0.0, 0.0), (1e-2, 0.0), (1e-2, 0.5), (1e-2, 2.0)):
+        regularizer = AdversarialRegularizer(model, ("logits",), 1.0, step, start, seed=1)
+        losses.append(float(regularizer(inputs, outputs)))
+    assert losses[0] == pytest.approx(0, abs=1e-10)
+    assert losses[0] < losses[1] < losses[2] < losses[3]
 
-    def losses(model, steps):
-        outputs = {"logits": model(inputs)["logits"]}
-        regularizers = (
-            AdversarialRegularizer(model, ("logits",), 1.0, step, seed=1) for step in steps
-        )
-        return [float(regularizer(inputs, outputs)) for regularizer in regularizers]
 
-    model = build_model(tiny_config, "classifier", 2)
-    logits = model(inputs)["logits"]
-    p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    entropy = float(np.mean(-2 * np.sum(p * np.log(p), -1)))
-    # Without a move both cross-entropies are the entropy.
-    assert losses(model, [0.0])[0] == pytest.approx(entropy, rel=0.05)
-    # The square of a number's change, unlike cross-entropies, is the divergence alone.
-    without, little, much = losses(build_model(tiny_config, "classifier", 1), (0.0, 0.5, 2.0))
-    assert 0 < without < little < much
+def test_adversarial_loss_is_the_symmetric_divergence(tiny_config):
+    model = build_model(tiny_config, "classifier", 3)
+    regularizer = AdversarialRegularizer(model, ("logits",), 1.0)
+    a, b = (tf.Variable(np.random.default_rng(n).normal(size=(5, 3))) for n in range(2))
+    with tf.GradientTape() as tape:
+        found = regularizer._divergence({"logits": a}, {"logits": b}, {})
+    p, q = (tf.nn.softmax(x).numpy() for x in (a, b))
+    assert float(found) == pytest.approx(np.mean(np.sum((p - q) * np.log(p / q), -1)), rel=1e-5)
+    # Cross-entropies towards the other's probabilities: a pulls at b as b pulls at a.
+    by_a, by_b = tape.gradient(found, [a, b])
+    np.testing.assert_allclose(by_a, (p - q) / 5, atol=1e-6)
+    np.testing.assert_allclose(by_b, (q - p) / 5, atol=1e-6)
 
 
 def test_finetuner_saves_nothing_of_its_own(tiny_config):

@@ -70,9 +70,11 @@ class AdversarialRegularizer:
         if self.regression:
             return keras.losses.MeanSquaredError()(b, a)
         log_a, log_b = ops.log_softmax(a), ops.log_softmax(b)
-        p_a, p_b = ops.stop_gradient(ops.exp(log_a)), ops.stop_gradient(ops.exp(log_b))
-        # Each as a cross-entropy towards the other, which has the gradient of the divergence.
-        both = -ops.sum(p_b * log_a + p_a * log_b, axis=-1)  # (B,) or (B, L)
+        # KL(b, a) + KL(a, b). Each pulls on the answer that it is measured on, towards the other
+        # as it is: the gradient of the release's two cross-entropies, which are not 0 where
+        # both agree.
+        distance = ops.stop_gradient(ops.exp(log_b) - ops.exp(log_a))
+        both = ops.sum(distance * (log_b - log_a), axis=-1)  # (B,) or (B, L)
         if len(both.shape) == 1:
             return _mean(both, ops.ones_like(both))
         return _mean(both, ops.cast(inputs["padding_mask"], "float32"))
