@@ -104,17 +104,19 @@ class TilePlan:
         In a far tile every offset has one row: its scores are a number for each query or key.
         """
         self.rows, far = [], []
+        find_far = self.terms and all(term.find_far for term in self.terms)
         for term in self.terms:
             start = self._padding(*((source_length, True) if term.of_keys else (length, False)))
             count = (self.query_blocks + self.key_blocks) * self.size
             columns = ops.clip(ops.arange(count) - start, 0, length + source_length - 2)
             rows = ops.take(ops.convert_to_tensor(term.rows), columns)
             self.rows.append(rows)
-            rows = ops.reshape(rows, (-1, self.size))
-            is_one = ops.equal(rows[:-1, 0], rows[1:, -1])  # as they never fall, or never rise
-            far.append(ops.flip(is_one) if term.of_keys else is_one)
+            if find_far:
+                rows = ops.reshape(rows, (-1, self.size))
+                # Their ends say it: they never fall, or never rise.
+                is_one = ops.equal(rows[:-1, 0], rows[1:, -1])
+                far.append(ops.flip(is_one) if term.of_keys else is_one)
         # By `offset`; None where they are not looked for.
-        find_far = self.terms and all(term.find_far for term in self.terms)
         self.far = ops.all(ops.stack(far), axis=0) if find_far else None
 
     def split_term(self, n):
