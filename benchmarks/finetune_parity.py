@@ -163,7 +163,10 @@ def train_transformers(task, train, dev):
     sizes = {"num_labels": task.num_classes} if task.num_classes else {}
     if FLAGS.task == "regression":
         sizes["problem_type"] = "regression"
-    model = getattr(transformers, CLASSES[FLAGS.task]).from_pretrained(FLAGS.model_dir, **sizes)
+    # A head of another number of classes is drawn anew, as `load_model` does.
+    model = getattr(transformers, CLASSES[FLAGS.task]).from_pretrained(
+        FLAGS.model_dir, ignore_mismatched_sizes=True, **sizes
+    )
     plain = [p for n, p in model.named_parameters() if "bias" in n or "LayerNorm" in n]
     decayed = [p for n, p in model.named_parameters() if "bias" not in n and "LayerNorm" not in n]
     optimizer = torch.optim.AdamW(
