@@ -74,7 +74,11 @@ def time_layers():
     """Times every layer at every shape, and prints a table."""
     figures = {}
     for batch, length in SHAPES:
-        layers = {"matrix products": products(batch, length)}
+        layers = {
+            "matrix products": products(batch, length),
+            "matrix products, relative": products(batch, length, streams=1),
+            "matrix products, two-stream": products(batch, length, streams=2),
+        }
         layers |= plain(batch, length) | disentangled(batch, length)
         layers |= relative(batch, length) | two_stream(batch, length)
         times = [medians({name: pair[i] for name, pair in layers.items()}) for i in range(2)]
@@ -89,9 +93,11 @@ def time_layers():
             ("tfnlp relative", "transformers content stream"),
             ("tfnlp two-stream", "keras-hub two-stream"),
             ("tfnlp two-stream", "transformers two-stream"),
+            ("matrix products, relative", "keras-hub content stream"),
+            ("matrix products, two-stream", "keras-hub two-stream"),
         ):
             ratios = [t[theirs] / t[ours] for t in times]
-            print(f"  {ours} is {ratios[0]:.2f} / {ratios[1]:.2f} times as fast as {theirs}")
+            print(f"  {theirs} takes {ratios[0]:.2f} / {ratios[1]:.2f} times as long as {ours}")
     return figures
 
 
@@ -150,31 +156,45 @@ def agree(name, found, expected):
         raise AssertionError(f"{name} does not compute the same: {difference}")
 
 
-def products(batch, length):
-    """The matrix products of plain attention, and nothing else."""
+def products(batch, length, streams=0):
+    """The matrix products of an attention, and nothing else: no implementation has fewer.
+
+    Plain attention where `streams` is 0, else relative attention with 1 or 2 streams, whose scores
+    by position are counted as one column for each key, though they are found among 2 L.
+    """
     import tensorflow as tf
 
-    kernels = [tf.Variable(tf.random.normal((WIDTH, WIDTH), stddev=0.03)) for _ in range(4)]
-    x = tf.constant(inputs(batch, length).reshape(-1, WIDTH))
+    kernels = [tf.Variable(tf.random.normal((WIDTH, WIDTH), stddev=0.03)) for _ in range(5)]
+    kernels = kernels if streams else kernels[:4]
+    seeds = range(streams or 1)
+    xs = [tf.constant(inputs(batch, length, seed).reshape(-1, WIDTH)) for seed in seeds]
+    sinusoids = tf.constant(inputs(2, length).reshape(-1, WIDTH))
 
-    def call(x):
-        q, k, v = (
-            tf.reshape(tf.matmul(x, kernel), (batch, HEADS, length, SIZE))
-            for kernel in kernels[:3]
-        )
-        context = tf.matmul(tf.matmul(q, k, transpose_b=True), v)
-        return tf.matmul(tf.reshape(context, (-1, WIDTH)), kernels[3])
+    def heads(x, kernel):
+        return tf.reshape(tf.matmul(x, kernel), (-1, HEADS, length, SIZE))
+
+    def call():
+        """The outputs of each stream, and its scores by position."""
+        k, v = heads(xs[0], kernels[1]), heads(xs[0], kernels[2])
+        found = []
+        for x in xs:
+            q = heads(x, kernels[0])
+            context = tf.matmul(tf.matmul(q, k, transpose_b=True), v)
+            found.append(tf.matmul(tf.reshape(context, (-1, WIDTH)), kernels[3]))
+            if streams:
+                found.append(tf.matmul(q, heads(sinusoids, kernels[4])[:1], transpose_b=True))
+        return found
 
     @tf.function
     def forward():
-        return call(x)
+        return call()
 
     @tf.function
     def backward():
         with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = call(x)
-        return tape.gradient(y, [x, *kernels], output_gradients=x)
+            tape.watch(xs)
+            found = call()
+        return tape.gradient(found, [*xs, *kernels], output_gradients=found)
 
     return forward, backward
 
@@ -332,21 +352,21 @@ def two_stream(batch, length):
     both = np.zeros((batch, length, length), "float32")
     mask = torch.tensor(both).permute(1, 2, 0)[..., None]
 
-    def run_ours(x, streams):
-        return ours(x, x if streams == 2 else None)
+    def run_ours(x, streams):  # the query stream differs, or TensorFlow would merge products
+        return ours(x, -x if streams == 2 else None)
 
     def run_hub(x, streams):
-        content, query = theirs(
-            x, content_bias, position_bias, hub_positions, query_stream=x if streams == 2 else None
-        )
+        g = -x if streams == 2 else None
+        content, query = theirs(x, content_bias, position_bias, hub_positions, query_stream=g)
         return content if streams == 1 else (content, query)
 
     def run_torch(x, streams):
         h = x.transpose(0, 1)
-        g = h if streams == 2 else None
+        g = -h if streams == 2 else None
         outputs = module(h, g, mask, mask, positions, None)
         # Their module adds the residual, which costs little.
-        return [y.transpose(0, 1) - x for y in outputs[:streams]]
+        pairs = zip(outputs[:streams], (h, g)[:streams], strict=True)
+        return [(y - z).transpose(0, 1) for y, z in pairs]
 
     pairs = {}
     for streams, name in ((1, "content stream"), (2, "two-stream")):

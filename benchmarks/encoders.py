@@ -48,6 +48,8 @@ def main():
     for family in FLAGS.families:
         keras.backend.clear_session()
         steps = dict(products)
+        if family == "xlnet":
+            steps["XLNet's products"] = bert_products_step(positions=True)
         steps["tfnlp"] = tfnlp_step(family)
         steps["keras-hub"] = keras_hub_step(family)
         steps["transformers"] = transformers_step(family)
@@ -109,8 +111,11 @@ def product_step():
     return tf.function(lambda: product_gradients(x, kernel))
 
 
-def bert_products_step():
-    """What `flops` counts, each product in its shape and none waiting for another layer's."""
+def bert_products_step(positions=False):
+    """What `flops` counts, each product in its shape and none waiting for another layer's.
+
+    With `positions` there are those of XLNet's relative scores too, of one column for each key.
+    """
     import tensorflow as tf
 
     tokens, size = BATCH * LENGTH, WIDTH // HEADS
@@ -119,17 +124,25 @@ def bert_products_step():
         shapes = [(WIDTH, WIDTH)] * 4 + [(WIDTH, INNER), (INNER, WIDTH)]
         pairs = [(tf.random.normal((tokens, n)), tf.random.normal((n, m))) for n, m in shapes]
         heads = (BATCH, HEADS, LENGTH, size)
-        layers.append((pairs, [tf.random.normal(heads) for _ in range(3)]))
+        qkv = [tf.random.normal(heads) for _ in range(3)]
+        sinusoids = tf.random.normal((2 * LENGTH, WIDTH)), tf.random.normal((WIDTH, WIDTH))
+        layers.append((pairs, qkv, sinusoids))
 
     @tf.function
     def step():
         found = []
-        for pairs, (q, k, v) in layers:
-            for x, kernel in pairs:
-                found += product_gradients(x, kernel)
+        for pairs, (q, k, v), (sinusoids, kernel) in layers:
+            for pair in pairs:
+                found += product_gradients(*pair)
             scores = tf.matmul(q, k, transpose_b=True)
             found += [tf.matmul(scores, k), tf.matmul(scores, q, transpose_a=True)]
             found += product_gradients(scores, v)
+            if positions:
+                r = tf.matmul(sinusoids, kernel)
+                found += [tf.matmul(sinusoids, r, transpose_a=True)]
+                r = tf.reshape(r, (-1, HEADS, LENGTH, size))[:1]
+                scores = tf.matmul(q, r, transpose_b=True)
+                found += [tf.matmul(scores, r), tf.matmul(scores, q, transpose_a=True)]
         return found
 
     return step

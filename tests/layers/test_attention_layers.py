@@ -180,6 +180,14 @@ def test_dropout_drops_only_in_training(name):
     assert np.abs(layer(text(), training=True) - layer(text())).max() > 1e-3
 
 
+def test_both_streams_drop_the_same_positions():
+    """As XLNet has it: the sinusoids are dropped once, before the layers."""
+    layer = layers.TwoStreamAttention(2, 4, position_dropout=0.5)
+    content, query = layer(text(), text(), training=True)
+    np.testing.assert_allclose(content, query, atol=1e-6)
+    assert np.abs(content - layer(text())).max() > 1e-3
+
+
 @pytest.mark.parametrize("name", MAKERS)
 def test_training_without_dropout_is_inference(name):
     """Also with lengths that the graph does not know, where fewer positions are projected."""

@@ -148,9 +148,10 @@ class RelativeAttention(BaseAttention):
         v = split_heads(self.value(value), self.num_heads)  # (B, N, S, H')
         u = _given_or_own("content_bias", content_bias, self.content_bias)
         w = _given_or_own("position_bias", position_bias, self.position_bias)
-        term = relative_term(
-            self, q + scaled(w)[:, None], ops.shape(key)[1], use_causal_mask, training
+        positions = relative_positions(
+            self, ops.shape(query)[1], ops.shape(key)[1], use_causal_mask, training
         )
+        term = RelativeTerm(q + scaled(w)[:, None], *positions, causal=use_causal_mask)
         output, scores = self._attend(
             q + scaled(u)[:, None], k, v, seen, [term], training=training
         )
@@ -216,18 +217,21 @@ class RelativeBiases(keras.layers.Layer):
         }
 
 
-def relative_term(layer, vectors, source_length, causal, training):
-    """The scores by relative position of a layer with `position` and `clamp_length`.
+def relative_positions(layer, length, source_length, causal, training):
+    """The projected sinusoids of a layer with `position` and `clamp_length`, as terms take them.
 
     Args:
         layer: a `RelativeAttention` or `TwoStreamAttention`.
-        vectors: (B, N, T, H), the queries with their bias.
+        length: T.
         source_length: S.
         causal: whether keys after the query's own are masked.
         training: whether dropout is on.
+
+    Returns:
+        (N, R, H), and the (T + S - 1,) rows of it for each offset of a key from a query.
     """
     width = layer.position.kernel.shape[0]
-    offsets = ops.shape(vectors)[2] + source_length - 1
+    offsets = length + source_length - 1
     # Causal attention never looks ahead: one row past distance 0 is all that the shift needs.
     distances = source_length - 1 - ops.arange(source_length + 1 if causal else offsets)
     if layer.clamp_length:
@@ -237,7 +241,7 @@ def relative_term(layer, vectors, source_length, causal, training):
     rows = ops.arange(offsets)
     if causal:
         rows = ops.minimum(rows, source_length)
-    return RelativeTerm(vectors, split_table(r, layer.num_heads), rows, causal=causal)
+    return split_table(r, layer.num_heads), rows
 
 
 def _given_or_own(name, given, own):

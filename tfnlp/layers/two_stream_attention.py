@@ -7,7 +7,8 @@ from tfnlp.layers.base_attention import BaseAttention
 from tfnlp.layers.dot_product_attention import scaled, split_heads
 from tfnlp.layers.masks import combine_masks, with_memory
 from tfnlp.layers.memory import check_memory
-from tfnlp.layers.relative_attention import relative_term
+from tfnlp.layers.relative_attention import relative_positions
+from tfnlp.layers.relative_scores import RelativeTerm
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -141,15 +142,16 @@ class TwoStreamAttention(BaseAttention):
             shape = (content_stream.shape, inputs.shape)
             segment_mask = combine_masks(*shape, segment_mask, name="segment_mask")
 
+        length, source_length = ops.shape(content_stream)[1], ops.shape(inputs)[1]
+        positions = relative_positions(self, length, source_length, False, training)
+
         def attend(stream, allowed, mapping=None, name="attention_mask"):
             q = self.query(stream)
             if mapping is not None:
                 mapping = ops.cast(mapping, q.dtype)  # (B, P, T)
                 q = ops.matmul(ops.swapaxes(mapping, 1, 2), q)  # (B, T, N * H)
             q = scaled(split_heads(q, self.num_heads))  # (B, N, T, H)
-            length = ops.shape(inputs)[1]
-            biased = q + scaled(self.position_bias)[:, None]
-            terms = [relative_term(self, biased, length, False, training)]
+            terms = [RelativeTerm(q + scaled(self.position_bias)[:, None], *positions)]
             if segment_mask is not None:
                 terms.append(self._segment_term(q, segment_mask))
             seen = combine_masks(
