@@ -66,6 +66,16 @@ def test_relative_causal_equals_a_causal_mask():
     near(scores * causal, expected_scores * causal)
 
 
+@pytest.mark.parametrize(("length", "source_length"), [(7, 7), (3, 8), (8, 3)])
+def test_relative_positions_of_both_directions_at_once_or_each(length, source_length):
+    """With dropout every sinusoid is projected, without it half of them are."""
+    x, _ = inputs(2, length, 12)
+    value = inputs(2, source_length, 12, seed=1)[0]
+    layer = RelativeAttention(3, 4, clamp_length=4, position_dropout=1e-9)
+    expected = layer(x, value, training=True)
+    near(layer(x, value), expected)
+
+
 def test_relative_biases_are_shared():
     x, mask = inputs(2, 5, 12)
     biases = RelativeBiases(3, 4)

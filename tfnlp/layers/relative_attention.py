@@ -230,18 +230,37 @@ def relative_positions(layer, length, source_length, causal, training):
     Returns:
         (N, R, H), and the (T + S - 1,) rows of it for each offset of a key from a query.
     """
-    width = layer.position.kernel.shape[0]
     offsets = length + source_length - 1
-    # Causal attention never looks ahead: one row past distance 0 is all that the shift needs.
-    distances = source_length - 1 - ops.arange(source_length + 1 if causal else offsets)
+    distances = source_length - 1 - ops.arange(offsets)
+    dropped = layer.position_dropout and training
+    if causal or dropped or layer.position.quantization_mode:
+        # Causal attention never looks ahead: one row past distance 0 is all that the shift needs.
+        used = distances[: source_length + 1] if causal else distances
+        r = layer.position_dropout_layer(_waves(layer, used), training=training)
+        rows = ops.arange(offsets)
+        rows = ops.minimum(rows, source_length) if causal else rows
+        return split_table(layer.position(r), layer.num_heads), rows
+    # Sines are odd and cosines even, so one product of half the rows gives both directions.
+    count = _larger(length, source_length)
+    waves = ops.split(_waves(layer, ops.arange(count)), 2, axis=1)
+    kernels = ops.split(ops.convert_to_tensor(layer.position.kernel), 2, axis=0)
+    sines, cosines = (ops.matmul(*pair) for pair in zip(waves, kernels, strict=True))
+    r = ops.concatenate([cosines + sines, cosines - sines], axis=0)
+    rows = ops.where(distances < 0, count - distances, distances)
+    return split_table(r, layer.num_heads), rows
+
+
+def _waves(layer, distances):
+    """The sinusoids of distances, clamped as the layer does it: (L, D), sines first."""
     if layer.clamp_length:
         distances = ops.clip(distances, -layer.clamp_length, layer.clamp_length)
-    r = ops.cast(sinusoids(distances, width, interleaved=False), layer.compute_dtype)
-    r = layer.position(layer.position_dropout_layer(r, training=training))
-    rows = ops.arange(offsets)
-    if causal:
-        rows = ops.minimum(rows, source_length)
-    return split_table(r, layer.num_heads), rows
+    width = layer.position.kernel.shape[0]
+    return ops.cast(sinusoids(distances, width, interleaved=False), layer.compute_dtype)
+
+
+def _larger(a, b):
+    """Of two lengths, either of which may be a tensor."""
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)
 
 
 def _given_or_own(name, given, own):
