@@ -60,7 +60,8 @@ def tflite_runner(folder):
     from distill.tflite import export_tflite
     from tfnlp.models import BertConfig, build_model
     from tfnlp.text import WordPieceTokenizer
-    from tfnlp.text.wordpiece import SPECIAL_TOKENS, Encoding
+    from tfnlp.text.tokenizer import Encoding
+    from tfnlp.text.wordpiece import SPECIAL_TOKENS
 
     config = BertConfig(num_layers=4, hidden_dim=312, intermediate_dim=1200)
     filler = [f"token{i:05d}" for i in range(config.vocabulary_size - len(SPECIAL_TOKENS))]
