@@ -204,13 +204,14 @@ def test_training_without_dropout_is_inference(name):
 
 
 def to_tflite(model, shape):
-    """The model as TFLite builtins alone, its input of `shape`."""
+    """The model as TFLite builtins alone, its input of `shape`: the file, and what runs it."""
     function = tf.function(
         lambda x: model(x, training=False), input_signature=[tf.TensorSpec(shape)]
     )
     converter = tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()])
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    interpreter = Interpreter(model_content=converter.convert())
+    content = converter.convert()
+    interpreter = Interpreter(model_content=content)
 
     def run(x):
         interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
@@ -219,7 +220,7 @@ def to_tflite(model, shape):
         interpreter.invoke()
         return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
-    return run
+    return content, run
 
 
 @pytest.mark.parametrize("name", [*MAKERS, *(f"{name} in blocks" for name in BLOCKWISE)])
@@ -228,9 +229,21 @@ def test_converts_to_tflite_without_flex(name):
     layer = made(name.removesuffix(" in blocks"), **options)
     inputs = keras.Input((None, 8))
     model = keras.Model(inputs, layer(inputs))
-    run = to_tflite(model, (1, None, 8))
+    _, run = to_tflite(model, (1, None, 8))
     for length in (1, 3, 12, 7):
         np.testing.assert_allclose(run(text(1, length)), model(text(1, length)), atol=1e-4)
+
+
+def test_positions_of_a_known_length_are_constants_in_tflite(capsys):
+    """Wide as phones have it: TFLite's converter finds more constants where they are small."""
+    inputs = keras.Input((128, 312))
+    model = keras.Model(inputs, layers.RelativeAttention(12, 26)(inputs))
+    x = np.random.default_rng(0).normal(size=(1, 128, 312)).astype("float32")
+    content, run = to_tflite(model, (1, 128, 312))
+    np.testing.assert_allclose(run(x), model(x), atol=1e-4)
+    tf.lite.experimental.Analyzer.analyze(model_content=content)
+    products = capsys.readouterr().out.count("FULLY_CONNECTED(")
+    assert products == 4  # of query, key, value and output
 
 
 @pytest.mark.parametrize(

@@ -21,17 +21,22 @@ def sinusoids(positions, dim, max_wavelength=10000.0, interleaved=True):
     Raises:
         ValueError: if `dim` is odd.
     """
+    sines, cosines = sines_and_cosines(positions, dim, max_wavelength)
+    if not interleaved:
+        return ops.concatenate([sines, cosines], axis=-1)
+    return ops.reshape(ops.stack([sines, cosines], axis=-1), (-1, dim))
+
+
+def sines_and_cosines(positions, dim, max_wavelength=10000.0):
+    """`sinusoids` in two, each (L, D / 2) float32."""
     if dim % 2:
         raise ValueError(f"dim={dim} must be even, for as many sines as cosines.")
     # Rounded where the references round: at position 500 the last bit shows.
     exponents = np.arange(0, dim, 2, dtype="float32") / np.float32(dim)
     wavelengths = np.power(float(max_wavelength), exponents.astype("float64"))
     frequencies = np.float32(1) / wavelengths.astype("float32")
-    angles = ops.cast(positions, "float32")[:, None] * frequencies  # (L, D / 2)
-    if not interleaved:
-        return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
-    pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)  # (L, D / 2, 2)
-    return ops.reshape(pairs, (-1, dim))
+    angles = ops.cast(positions, "float32")[:, None] * frequencies
+    return ops.sin(angles), ops.cos(angles)
 
 
 def log_buckets(distances, num_buckets, max_distance):

@@ -7,7 +7,7 @@ from tfnlp.layers.base_attention import BaseAttention, fill_inputs, seen_keys
 from tfnlp.layers.dot_product_attention import scaled, split_heads, split_table
 from tfnlp.layers.masks import with_memory
 from tfnlp.layers.memory import check_memory
-from tfnlp.layers.positions import sinusoids
+from tfnlp.layers.positions import sines_and_cosines
 from tfnlp.layers.relative_scores import RelativeTerm
 
 
@@ -236,26 +236,28 @@ def relative_positions(layer, length, source_length, causal, training):
     if causal or dropped or layer.position.quantization_mode:
         # Causal attention never looks ahead: one row past distance 0 is all that the shift needs.
         used = distances[: source_length + 1] if causal else distances
-        r = layer.position_dropout_layer(_waves(layer, used), training=training)
+        r = ops.concatenate(_waves(layer, used), axis=-1)
+        r = layer.position(layer.position_dropout_layer(r, training=training))
         rows = ops.arange(offsets)
         rows = ops.minimum(rows, source_length) if causal else rows
-        return split_table(layer.position(r), layer.num_heads), rows
+        return split_table(r, layer.num_heads), rows
     # Sines are odd and cosines even, so one product of half the rows gives both directions.
     count = _larger(length, source_length)
-    waves = ops.split(_waves(layer, ops.arange(count)), 2, axis=1)
-    kernels = ops.split(ops.convert_to_tensor(layer.position.kernel), 2, axis=0)
-    sines, cosines = (ops.matmul(*pair) for pair in zip(waves, kernels, strict=True))
-    r = ops.concatenate([cosines + sines, cosines - sines], axis=0)
+    sines, cosines = _waves(layer, ops.arange(count))
+    kernel = ops.convert_to_tensor(layer.position.kernel)
+    half = kernel.shape[0] // 2
+    by_sines, by_cosines = ops.matmul(sines, kernel[:half]), ops.matmul(cosines, kernel[half:])
+    r = ops.concatenate([by_cosines + by_sines, by_cosines - by_sines], axis=0)
     rows = ops.where(distances < 0, count - distances, distances)
     return split_table(r, layer.num_heads), rows
 
 
 def _waves(layer, distances):
-    """The sinusoids of distances, clamped as the layer does it: (L, D), sines first."""
+    """The sines and cosines of distances, clamped as the layer does it: (L, D / 2) each."""
     if layer.clamp_length:
         distances = ops.clip(distances, -layer.clamp_length, layer.clamp_length)
-    width = layer.position.kernel.shape[0]
-    return ops.cast(sinusoids(distances, width, interleaved=False), layer.compute_dtype)
+    found = sines_and_cosines(distances, layer.position.kernel.shape[0])
+    return [ops.cast(x, layer.compute_dtype) for x in found]
 
 
 def _larger(a, b):
