@@ -159,16 +159,17 @@ def agree(name, found, expected):
 def products(batch, length, streams=0):
     """The matrix products of an attention, and nothing else: no implementation has fewer.
 
-    Plain attention where `streams` is 0, else relative attention with 1 or 2 streams, whose scores
-    by position are counted as one column for each key, though they are found among 2 L.
+    Plain attention where `streams` is 0, else relative attention with 1 or 2 streams: as many
+    positions are projected as there are tokens, once, which sines and cosines allow, and there is
+    one score by position for each key.
     """
     import tensorflow as tf
 
-    kernels = [tf.Variable(tf.random.normal((WIDTH, WIDTH), stddev=0.03)) for _ in range(5)]
-    kernels = kernels if streams else kernels[:4]
+    shape, count = (WIDTH, WIDTH), 5 if streams else 4
+    kernels = [tf.Variable(tf.random.normal(shape, stddev=0.03)) for _ in range(count)]
     seeds = range(streams or 1)
     xs = [tf.constant(inputs(batch, length, seed).reshape(-1, WIDTH)) for seed in seeds]
-    sinusoids = tf.constant(inputs(2, length).reshape(-1, WIDTH))
+    sinusoids = tf.constant(inputs(1, length)[0])
 
     def heads(x, kernel):
         return tf.reshape(tf.matmul(x, kernel), (-1, HEADS, length, SIZE))
@@ -176,13 +177,14 @@ def products(batch, length, streams=0):
     def call():
         """The outputs of each stream, and its scores by position."""
         k, v = heads(xs[0], kernels[1]), heads(xs[0], kernels[2])
+        r = heads(sinusoids, kernels[4]) if streams else None
         found = []
         for x in xs:
             q = heads(x, kernels[0])
             context = tf.matmul(tf.matmul(q, k, transpose_b=True), v)
             found.append(tf.matmul(tf.reshape(context, (-1, WIDTH)), kernels[3]))
             if streams:
-                found.append(tf.matmul(q, heads(sinusoids, kernels[4])[:1], transpose_b=True))
+                found.append(tf.matmul(q, r, transpose_b=True))
         return found
 
     @tf.function

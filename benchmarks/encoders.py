@@ -114,7 +114,8 @@ def product_step():
 def bert_products_step(positions=False):
     """What `flops` counts, each product in its shape and none waiting for another layer's.
 
-    With `positions` there are those of XLNet's relative scores too, of one column for each key.
+    With `positions` there are those of XLNet's relative scores too: as many positions are
+    projected as there are tokens, which sines and cosines allow, with one score for each key.
     """
     import tensorflow as tf
 
@@ -125,7 +126,7 @@ def bert_products_step(positions=False):
         pairs = [(tf.random.normal((tokens, n)), tf.random.normal((n, m))) for n, m in shapes]
         heads = (BATCH, HEADS, LENGTH, size)
         qkv = [tf.random.normal(heads) for _ in range(3)]
-        sinusoids = tf.random.normal((2 * LENGTH, WIDTH)), tf.random.normal((WIDTH, WIDTH))
+        sinusoids = tf.random.normal((LENGTH, WIDTH)), tf.random.normal((WIDTH, WIDTH))
         layers.append((pairs, qkv, sinusoids))
 
     @tf.function
@@ -140,7 +141,7 @@ def bert_products_step(positions=False):
             if positions:
                 r = tf.matmul(sinusoids, kernel)
                 found += [tf.matmul(sinusoids, r, transpose_a=True)]
-                r = tf.reshape(r, (-1, HEADS, LENGTH, size))[:1]
+                r = tf.reshape(r, (1, HEADS, LENGTH, size))
                 scores = tf.matmul(q, r, transpose_b=True)
                 found += [tf.matmul(scores, r), tf.matmul(scores, q, transpose_a=True)]
         return found
