@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.base_attention import BaseAttention, fill_inputs, seen_keys
-from tfnlp.layers.dot_product_attention import scaled, split_heads, split_table
+from tfnlp.layers.dot_product_attention import add_by_head, scaled, split_heads, split_table
 from tfnlp.layers.masks import with_memory
 from tfnlp.layers.memory import check_memory
 from tfnlp.layers.positions import sines_and_cosines
@@ -151,9 +151,9 @@ class RelativeAttention(BaseAttention):
         positions = relative_positions(
             self, ops.shape(query)[1], ops.shape(key)[1], use_causal_mask, training
         )
-        term = RelativeTerm(q + scaled(w)[:, None], *positions, causal=use_causal_mask)
+        term = RelativeTerm(add_by_head(q, scaled(w)), *positions, causal=use_causal_mask)
         output, scores = self._attend(
-            q + scaled(u)[:, None], k, v, seen, [term], training=training
+            add_by_head(q, scaled(u)), k, v, seen, [term], training=training
         )
         return (output, scores) if return_attention_scores else output
 
@@ -245,8 +245,9 @@ def relative_positions(layer, length, source_length, causal, training):
     count = _larger(length, source_length)
     sines, cosines = _waves(layer, ops.arange(count))
     kernel = ops.convert_to_tensor(layer.position.kernel)
-    half = kernel.shape[0] // 2
-    by_sines, by_cosines = ops.matmul(sines, kernel[:half]), ops.matmul(cosines, kernel[half:])
+    # `split`, as the gradient of each half of a slice is a whole kernel.
+    of_sines, of_cosines = ops.split(kernel, 2)
+    by_sines, by_cosines = ops.matmul(sines, of_sines), ops.matmul(cosines, of_cosines)
     r = ops.concatenate([by_cosines + by_sines, by_cosines - by_sines], axis=0)
     rows = ops.where(distances < 0, count - distances, distances)
     return split_table(r, layer.num_heads), rows

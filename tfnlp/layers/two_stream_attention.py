@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.base_attention import BaseAttention
-from tfnlp.layers.dot_product_attention import scaled, split_heads
+from tfnlp.layers.dot_product_attention import add_by_head, scaled, split_heads
 from tfnlp.layers.masks import combine_masks, with_memory
 from tfnlp.layers.memory import check_memory
 from tfnlp.layers.relative_attention import relative_positions
@@ -151,13 +151,13 @@ class TwoStreamAttention(BaseAttention):
                 mapping = ops.cast(mapping, q.dtype)  # (B, P, T)
                 q = ops.matmul(ops.swapaxes(mapping, 1, 2), q)  # (B, T, N * H)
             q = scaled(split_heads(q, self.num_heads))  # (B, N, T, H)
-            terms = [RelativeTerm(q + scaled(self.position_bias)[:, None], *positions)]
+            terms = [RelativeTerm(add_by_head(q, scaled(self.position_bias)), *positions)]
             if segment_mask is not None:
                 terms.append(self._segment_term(q, segment_mask))
             seen = combine_masks(
                 content_stream.shape, inputs.shape, allowed, key_mask=content_mask, name=name
             )
-            q = q + scaled(self.content_bias)[:, None]
+            q = add_by_head(q, scaled(self.content_bias))
             return self._attend(q, k, v, seen, terms, training, mapping)
 
         content, scores = attend(content_stream, attention_mask)
@@ -173,7 +173,7 @@ class TwoStreamAttention(BaseAttention):
         return (content, query), (scores, query_scores)
 
     def _segment_term(self, query, segment_mask):
-        q = query + scaled(self.segment_bias)[:, None]  # (B, N, T, H)
+        q = add_by_head(query, scaled(self.segment_bias))  # (B, N, T, H)
         table = ops.transpose(self.segment_table, (1, 2, 0))  # (N, H, 2)
         by_segment = ops.matmul(q, table)  # (B, N, T, 2): same, different
         return SegmentTerm(by_segment, segment_mask)
