@@ -76,6 +76,7 @@ def time_layers():
     for batch, length in SHAPES:
         layers = {
             "matrix products": products(batch, length),
+            "matrix products and softmax": products(batch, length, softmax=True),
             "matrix products, relative": products(batch, length, streams=1),
             "matrix products, two-stream": products(batch, length, streams=2),
         }
@@ -89,6 +90,8 @@ def time_layers():
             print(f"  {name:32} {ms[0]:7.1f} / {ms[1]:7.1f}   {ratios[0]:5.2f} / {ratios[1]:5.2f}")
             figures[f"{batch}x{length} {name}"] = {"ms": ms, "times_plain": ratios}
         for ours, theirs in (
+            ("matrix products", "matrix products and softmax"),
+            ("matrix products", "tfnlp plain"),
             ("tfnlp relative", "keras-hub content stream"),
             ("tfnlp relative", "transformers content stream"),
             ("tfnlp two-stream", "keras-hub two-stream"),
@@ -156,14 +159,17 @@ def agree(name, found, expected):
         raise AssertionError(f"{name} does not compute the same: {difference}")
 
 
-def products(batch, length, streams=0):
+def products(batch, length, streams=0, softmax=False):
     """The matrix products of an attention, and nothing else: no implementation has fewer.
 
     Plain attention where `streams` is 0, else relative attention with 1 or 2 streams: as many
     positions are projected as there are tokens, once, which sines and cosines allow, and there is
-    one score by position for each key.
+    one score by position for each key. With `softmax` there is one between the two products of
+    plain attention.
     """
     import tensorflow as tf
+
+    from tfnlp.layers.dot_product_attention import attend
 
     shape, count = (WIDTH, WIDTH), 5 if streams else 4
     kernels = [tf.Variable(tf.random.normal(shape, stddev=0.03)) for _ in range(count)]
@@ -181,7 +187,8 @@ def products(batch, length, streams=0):
         found = []
         for x in xs:
             q = heads(x, kernels[0])
-            context = tf.matmul(tf.matmul(q, k, transpose_b=True), v)
+            scores = tf.matmul(q, k, transpose_b=True)
+            context = attend(scores, v) if softmax else tf.matmul(scores, v)
             found.append(tf.matmul(tf.reshape(context, (-1, WIDTH)), kernels[3]))
             if streams:
                 found.append(tf.matmul(q, r, transpose_b=True))
