@@ -14,6 +14,7 @@ FIELDS = {
     "dropout": "dropout",
     "attention_dropout": "attention_dropout",
     "seq_classif_dropout": "classifier_dropout",
+    "qa_dropout": "answerer_dropout",
     "max_position_embeddings": "max_length",
     "initializer_range": "initializer_range",
     "pad_token_id": "pad_token_id",

@@ -100,7 +100,8 @@ GPT2 = Family(
     model_type="gpt2",
     config=Gpt2Config,
     prefix="transformer.",
-    fields=FIELDS | {"activation_function": "activation"},
+    fields=FIELDS
+    | {"activation_function": "activation", "classifier_dropout": "classifier_dropout"},
     weights=gpt2_weights,
     architectures={
         None: "GPT2Model",

@@ -7,6 +7,8 @@ from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.masks import combine_masks
 from tfnlp.layers.multi_head_attention import MultiHeadAttention
 
+SUBLAYERS = ("attention", "feed_forward")
+
 
 @keras.saving.register_keras_serializable("tfnlp")
 class EncoderBlock(keras.layers.Layer):
@@ -19,7 +21,7 @@ class EncoderBlock(keras.layers.Layer):
         num_heads: N; must divide the input width D.
         intermediate_dim: F, the inner width of the feed-forward network.
         activation: of the feed-forward network; "gelu" is exact.
-        dropout: applied to both sub-layers' outputs in training.
+        dropout: applied to the sub-layers' outputs in training.
         attention_dropout: applied to the attention weights in training.
         norm_first: pre-norm where true.
         layer_norm_epsilon: added to the variance.
@@ -29,6 +31,7 @@ class EncoderBlock(keras.layers.Layer):
         feed_forward_dropout: applied between the two layers of the feed-forward network.
         output_initializer: for the kernels that write to the residual stream, which GPT-2
             starts smaller; `kernel_initializer` where None.
+        dropout_after: the sub-layers that `dropout` is for; one alone in some families.
 
     Call arguments:
         inputs: (B, L, D).
@@ -45,7 +48,8 @@ class EncoderBlock(keras.layers.Layer):
         outputs in place of one; with `query_states` (B, T, D).
 
     Raises:
-        ValueError: at build, if D is no multiple of `num_heads`.
+        ValueError: for a sub-layer of another name; at build, if D is no multiple of
+            `num_heads`.
     """
 
     def __init__(
@@ -61,9 +65,16 @@ class EncoderBlock(keras.layers.Layer):
         attention=None,
         feed_forward_dropout=0.0,
         output_initializer=None,
+        dropout_after=SUBLAYERS,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        unknown = set(dropout_after) - set(SUBLAYERS)
+        if unknown:
+            raise ValueError(
+                f"dropout_after={tuple(dropout_after)} has {sorted(unknown)}; choose from "
+                f"{SUBLAYERS}."
+            )
         self.supports_masking = True
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
@@ -87,8 +98,13 @@ class EncoderBlock(keras.layers.Layer):
         )
         self.attention_norm = self._norm("attention_norm")
         self.feed_forward_norm = self._norm("feed_forward_norm")
-        self.attention_dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-        self.feed_forward_dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_after = tuple(dropout_after)
+        self.attention_dropout_layer, self.feed_forward_dropout_layer = (
+            keras.layers.Dropout(
+                dropout if name in dropout_after else 0.0, dtype=self.dtype_policy
+            )
+            for name in SUBLAYERS
+        )
 
     def _output_initializer(self):
         return self.output_initializer and self.output_initializer.clone()
@@ -217,6 +233,7 @@ class EncoderBlock(keras.layers.Layer):
             "attention": self.given_attention
             and keras.saving.serialize_keras_object(self.given_attention),
             "feed_forward_dropout": self.feed_forward_dropout,
+            "dropout_after": self.dropout_after,
             "output_initializer": self.output_initializer
             and keras.initializers.serialize(self.output_initializer),
         }

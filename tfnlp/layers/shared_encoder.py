@@ -2,7 +2,7 @@
 
 import keras
 
-from tfnlp.layers.encoder_block import EncoderBlock
+from tfnlp.layers.encoder_block import SUBLAYERS, EncoderBlock
 
 SHARING = ("all", "attention", "feed_forward", "none")
 
@@ -22,7 +22,7 @@ class SharedEncoder(keras.layers.Layer):
         num_groups: groups of consecutive layers that share; layer i is of group
             `i * num_groups // num_layers`.
         activation, dropout, attention_dropout, norm_first, layer_norm_epsilon,
-            kernel_initializer: as `EncoderBlock` takes them.
+            kernel_initializer, dropout_after: as `EncoderBlock` takes them.
 
     Call arguments:
         inputs: (B, L, D).
@@ -52,6 +52,7 @@ class SharedEncoder(keras.layers.Layer):
         norm_first=False,
         layer_norm_epsilon=1e-12,
         kernel_initializer="glorot_uniform",
+        dropout_after=SUBLAYERS,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -73,6 +74,7 @@ class SharedEncoder(keras.layers.Layer):
         self.norm_first = norm_first
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.dropout_after = tuple(dropout_after)
         count = num_groups if sharing == "all" else num_layers
         self.blocks = [self._block(f"block_{i}") for i in range(count)]
 
@@ -86,6 +88,7 @@ class SharedEncoder(keras.layers.Layer):
             norm_first=self.norm_first,
             layer_norm_epsilon=self.layer_norm_epsilon,
             kernel_initializer=self.kernel_initializer.clone(),
+            dropout_after=self.dropout_after,
             dtype=self.dtype_policy,
             name=name,
         )
@@ -172,4 +175,5 @@ class SharedEncoder(keras.layers.Layer):
             "norm_first": self.norm_first,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "dropout_after": self.dropout_after,
         }

@@ -30,6 +30,7 @@ class AlbertConfig(TextConfig):
     num_groups: int = 1
 
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
+    dropout_after: ClassVar[tuple] = ("attention",)
 
     def __post_init__(self):
         super().__post_init__()
@@ -52,6 +53,7 @@ def encode_albert(config, inputs, dtype):
         attention_dropout=config.attention_dropout,
         layer_norm_epsilon=config.layer_norm_epsilon,
         kernel_initializer=config.initializer,
+        dropout_after=config.dropout_after,
         dtype=dtype,
         name="encoder",
     )

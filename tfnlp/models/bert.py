@@ -35,6 +35,11 @@ class RobertaConfig(TextConfig):
 
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True, dropout_before=True)
 
+    @property
+    def chooser_dropout(self):
+        """The dropout before a chooser's layer."""
+        return self.dropout
+
 
 def encode_roberta(config, inputs, dtype):
     """As `encode_text`, of a RoBERTa; padding must stand at the end."""

@@ -41,6 +41,7 @@ def encoder_blocks(config, dtype, attention=None, **kwargs):
             layer_norm_epsilon=config.layer_norm_epsilon,
             kernel_initializer=config.initializer,
             attention=attention and attention(),
+            dropout_after=config.dropout_after,
             dtype=dtype,
             name=f"encoder_{i}",
             **kwargs,

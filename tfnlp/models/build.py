@@ -114,18 +114,20 @@ def build_model(
     outputs = {"sequence_output": x}
     whole_text = head in ("classifier", "chooser")
     if whole_text or (head is None and config.pooling.pretrained):
-        outputs["pooled_output"] = heads.pool(config, x, mask, dtype)
+        outputs["pooled_output"] = heads.pool(config, x, mask, dtype, head)
     if head == "classifier":
-        logits = heads.classify(config, outputs["pooled_output"], num_classes, dtype)
+        logits = heads.classify(
+            config, outputs["pooled_output"], num_classes, dtype, config.head_dropout
+        )
         outputs = {"logits": logits} | outputs
     elif head == "chooser":
-        logits = heads.classify(config, outputs["pooled_output"], 1, dtype)
+        logits = heads.classify(config, outputs["pooled_output"], 1, dtype, config.chooser_dropout)
         logits = SplitChoices(dtype="float32", name="choices")(logits, inputs["token_ids"])
         outputs = {"logits": logits} | outputs
     elif head == "tagger":
         outputs = {"logits": heads.tag(config, x, num_classes, dtype)} | outputs
     elif head == "answerer":
-        start, end = heads.answer(config, x)
+        start, end = heads.answer(config, x, dtype)
         outputs = {"start_logits": start, "end_logits": end} | outputs
     elif head == "discriminator":
         outputs = {"logits": heads.discriminate(config, x, dtype)} | outputs

@@ -7,6 +7,7 @@ import keras
 
 from tfnlp.errors import InputError
 from tfnlp.layers import FastTruncatedNormal
+from tfnlp.layers.encoder_block import SUBLAYERS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Pooling:
         token: "first" for the first token's state, "last" for the last real token's.
         activation: of the dense layer on it; None for no such layer.
         pretrained: whether the dense layer belongs to the encoder, not to a head.
-        dropout_before: whether there is dropout before the dense layer too.
+        dropout_before: whether a classifier has dropout before the dense layer too.
     """
 
     token: str = "first"
@@ -63,6 +64,8 @@ class TextConfig:
     pad_token_id: int = 0
 
     pooling: ClassVar[Pooling] = Pooling()
+    # The sub-layers of a block whose outputs `dropout` is for.
+    dropout_after: ClassVar[tuple] = SUBLAYERS
 
     def __post_init__(self):
         if self.hidden_dim % self.num_heads:
@@ -87,6 +90,21 @@ class TextConfig:
     def head_dropout(self):
         """The dropout before a head's last layer."""
         return self.dropout if self.classifier_dropout is None else self.classifier_dropout
+
+    @property
+    def tagger_dropout(self):
+        """The dropout before a tagger's layer."""
+        return self.head_dropout
+
+    @property
+    def chooser_dropout(self):
+        """The dropout before a chooser's layer."""
+        return self.head_dropout
+
+    @property
+    def answerer_dropout(self):
+        """The dropout before an answerer's layer."""
+        return 0.0
 
     def get_config(self):
         """The fields, as Keras serializes them."""

@@ -38,6 +38,11 @@ class DebertaConfig(TextConfig):
 
     pooling: ClassVar[Pooling] = Pooling("first", "gelu")
 
+    @property
+    def tagger_dropout(self):
+        """The dropout before a tagger's layer."""
+        return self.dropout
+
 
 @keras.saving.register_keras_serializable("tfnlp")
 @dataclasses.dataclass(frozen=True)

@@ -11,10 +11,21 @@ from tfnlp.models.config import Pooling, TextConfig
 @keras.saving.register_keras_serializable("tfnlp")
 @dataclasses.dataclass(frozen=True)
 class DistilBertConfig(TextConfig):
-    """The sizes and rates of a DistilBERT; defaults are those of DistilBERT-base."""
+    """The sizes and rates of a DistilBERT; defaults are those of DistilBERT-base.
+
+    Args:
+        answerer_dropout: applied before an answerer's layer in training.
+    """
 
     num_layers: int = 6
     num_segments: int = 0
     classifier_dropout: float | None = 0.2
+    answerer_dropout: float = 0.1
 
     pooling: ClassVar[Pooling] = Pooling("first", "relu")
+    dropout_after: ClassVar[tuple] = ("feed_forward",)
+
+    @property
+    def tagger_dropout(self):
+        """The dropout before a tagger's layer."""
+        return self.dropout

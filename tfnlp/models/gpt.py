@@ -41,6 +41,11 @@ class Gpt2Config(GptConfig):
     vocabulary_size: int = 50257
     max_length: int | None = 1024
 
+    @property
+    def tagger_dropout(self):
+        """The dropout before a tagger's layer: a tenth where none is given, as `transformers`."""
+        return 0.1 if self.classifier_dropout is None else self.classifier_dropout
+
 
 def encode_gpt(config, inputs, dtype):
     """The embeddings and every block's output, and every block's scores, of a GPT."""

@@ -18,7 +18,7 @@ HEADS = {
 }
 
 
-def pool(config, x, padding_mask, dtype):
+def pool(config, x, padding_mask, dtype, head):
     """One vector for each text, (B, D), from states (B, L, D), as the family's `pooling` says."""
     pooling = config.pooling
     x = (
@@ -28,8 +28,8 @@ def pool(config, x, padding_mask, dtype):
     )
     if pooling.activation is None:
         return x
-    if pooling.dropout_before and not pooling.pretrained:
-        x = _dropout(config, dtype, "pooler_dropout")(x)
+    if pooling.dropout_before and head == "classifier":
+        x = _dropout(config.head_dropout, dtype, "pooler_dropout")(x)
     pooler = keras.layers.Dense(
         config.hidden_dim,
         activation=get_activation(pooling.activation),
@@ -40,7 +40,7 @@ def pool(config, x, padding_mask, dtype):
     return pooler(x)
 
 
-def classify(config, pooled, num_classes, dtype):
+def classify(config, pooled, num_classes, dtype, dropout):
     """The logits of each text, (B, C) float32, from its vector (B, D).
 
     Devlin et al. 2019, section 4.1: dropout, then one dense layer.
@@ -48,21 +48,22 @@ def classify(config, pooled, num_classes, dtype):
     # GPT's head is a bare product with the last state.
     if config.pooling.activation is None:
         return _dense(config, num_classes, "classifier", use_bias=False)(pooled)
-    x = _dropout(config, dtype, "classifier_dropout")(pooled)
+    x = _dropout(dropout, dtype, "classifier_dropout")(pooled)
     return _dense(config, num_classes, "classifier")(x)
 
 
 def tag(config, x, num_classes, dtype):
     """The logits of each token, (B, L, C) float32 (Devlin et al. 2019, section 5.3)."""
-    x = _dropout(config, dtype, "classifier_dropout")(x)
+    x = _dropout(config.tagger_dropout, dtype, "classifier_dropout")(x)
     return _dense(config, num_classes, "classifier")(x)
 
 
-def answer(config, x):
+def answer(config, x, dtype):
     """The logits of an answer's first and last token, each (B, L) float32.
 
     Devlin et al. 2019, section 4.2: a product with a start and an end vector.
     """
+    x = _dropout(config.answerer_dropout, dtype, "span_dropout")(x)
     logits = _dense(config, 2, "span")(x)  # (B, L, 2)
     return logits[..., 0], logits[..., 1]
 
@@ -115,8 +116,8 @@ def discriminate(config, x, dtype):
     return _dense(config, 1, "discriminator")(transform(x))[..., 0]
 
 
-def _dropout(config, dtype, name):
-    return keras.layers.Dropout(config.head_dropout, dtype=dtype, name=name)
+def _dropout(rate, dtype, name):
+    return keras.layers.Dropout(rate, dtype=dtype, name=name)
 
 
 def _dense(config, units, name, use_bias=True):

@@ -46,6 +46,11 @@ class XLNetConfig(TextConfig):
 
     pooling: ClassVar[Pooling] = Pooling("last", "tanh")
 
+    @property
+    def tagger_dropout(self):
+        """The dropout before a tagger's layer: the encoder ends with one already."""
+        return 0.0
+
 
 def encode_xlnet(config, inputs, dtype):
     """The embeddings and every block's output, and every block's scores, of an XLNet.
