@@ -63,6 +63,11 @@ def test_encoder_block_names_heads_that_do_not_divide():
         EncoderBlock(5, 8).build((None, None, 12))
 
 
+def test_encoder_block_names_sub_layers_that_it_lacks():
+    with pytest.raises(ValueError, match=r"dropout_after=.*'ffn'.*choose from"):
+        EncoderBlock(2, 8, dropout_after=("attention", "ffn"))
+
+
 def test_text_embedding_sums_and_normalises():
     layer = TextEmbedding(20, 8, max_length=10)
     ids = np.array([[3, 7, 7], [1, 0, 19]])

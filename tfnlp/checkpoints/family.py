@@ -56,7 +56,7 @@ HARMLESS_FIELDS = {
     *("classifier_dropout", "legacy", "pooler_hidden_size", "summary_use_proj"),
     *("summary_type", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"),
     *("summary_last_dropout", "start_n_top", "end_n_top", "mem_len", "reuse_len"),
-    *("use_mems_eval", "use_mems_train", "same_length", "qa_dropout", "tie_word_embeddings"),
+    *("use_mems_eval", "use_mems_train", "same_length", "tie_word_embeddings"),
     *("use_mems", "use_bfloat16", "init", "init_range", "init_std", "dropatt", "adaptive"),
     *("proj_init_std", "sample_softmax", "trainer_compatible"),
 }
