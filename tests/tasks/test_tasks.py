@@ -219,6 +219,11 @@ def test_one_long_question_is_cut_and_counted(tokenizer, caplog):
     # [CLS] film x 14 [SEP] a fine film [SEP], and [CLS] film [UNK] [SEP] a fine film [SEP]
     assert [len(w.token_ids) for w in windows] == [20, 8] and [w.cut for w in windows] == [1, 0]
     assert labels.tolist() == [[17, 17], [5, 5]]
+    logits = [np.zeros(20), np.zeros(8)]
+    for task in (Answering(), Answering(null_answers=True)):
+        outputs = {"start_logits": logits, "end_logits": logits}
+        found = task.n_best(examples, windows, outputs)
+        assert [{answer.cut for answer in answers} for answers in found] == [{True}, {False}]
     windows, _ = Answering(max_question_length=3).encode(tokenizer, examples, 32)
     assert [len(w.token_ids) for w in windows] == [9, 8]
 
