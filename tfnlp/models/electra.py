@@ -24,6 +24,7 @@ class ElectraConfig(TextConfig):
     embedding_dim: int = 128
 
     pooling: ClassVar[Pooling] = Pooling("first", "gelu", dropout_before=True)
+    shares_embeddings: ClassVar[bool] = True
 
 
 def encode_electra(config, inputs, dtype, shared=None):
