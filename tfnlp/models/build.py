@@ -141,7 +141,9 @@ def build_model(
         elif isinstance(config, transformer_xl.TransformerXLConfig):
             logits = heads.adaptive_lm(config, embeddings, x, dtype)
         else:
-            logits = heads.lm(embeddings, x, dtype, use_bias=not isinstance(config, CAUSAL))
+            logits = heads.lm(
+                config, embeddings, x, dtype, use_bias=not isinstance(config, CAUSAL)
+            )
         outputs = {"logits": logits} | outputs
     if hidden_states:
         outputs["hidden_states"] = states
