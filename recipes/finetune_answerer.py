@@ -14,6 +14,9 @@ from recipes import common
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
+flags.DEFINE_integer(
+    "max_question_length", 64, "Longest question in tokens; the rest is cut, as BERT does.", 1
+)
 flags.DEFINE_bool("null_answers", False, "Whether a text may not answer a question (SQuAD 2.0).")
 flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
 common.define_model_flag()
@@ -28,7 +31,7 @@ def main():
 
     train, dev = read_questions(FLAGS.train), read_questions(FLAGS.dev)
     test = read_questions(FLAGS.test) if FLAGS.test else None
-    task = Answering(FLAGS.stride, FLAGS.null_answers)
+    task = Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     common.finetune(task, train, dev, test)
     write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 

@@ -71,4 +71,9 @@ def write_text(path, text):
 
 def write_json(path, value):
     """Writes a JSON object, whole or not at all."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, as_json(value))
+
+
+def as_json(value):
+    """A JSON object as the text of a file."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -209,10 +209,18 @@ def test_null_answers_and_n_best(tokenizer):
     assert len(window_answers(windows[0], start[0], start[0], "a fine film", count=2)) <= 4
 
 
-def test_questions_that_leave_no_room_are_named(tokenizer):
-    examples = Questions(["1"], ["film " * 30], ["a fine film"], [[]])
-    with pytest.raises(InputError, match=r"--max_length=32 leaves -1 tokens"):
-        Answering().encode(tokenizer, examples, 32)
+def test_one_long_question_is_cut_and_counted(tokenizer, caplog):
+    examples = Questions(
+        ["1", "2"], ["film " * 200, "film ?"], ["a fine film"] * 2, [[(2, "fine")], [(2, "fine")]]
+    )
+    with caplog.at_level("WARNING", "absl"):
+        windows, labels = Answering().encode(tokenizer, examples, 32)
+    assert "1 of 2 questions are longer than is read" in caplog.text
+    # [CLS] film x 14 [SEP] a fine film [SEP], and [CLS] film [UNK] [SEP] a fine film [SEP]
+    assert [len(w.token_ids) for w in windows] == [20, 8] and [w.cut for w in windows] == [1, 0]
+    assert labels.tolist() == [[17, 17], [5, 5]]
+    windows, _ = Answering(max_question_length=3).encode(tokenizer, examples, 32)
+    assert [len(w.token_ids) for w in windows] == [9, 8]
 
 
 # Training

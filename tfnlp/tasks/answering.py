@@ -8,10 +8,12 @@ import string
 
 import keras
 import numpy as np
+from absl import logging
 
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
 from tfnlp.text.answers import answer_places, best_answers
+from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 
 
 @dataclasses.dataclass
@@ -79,6 +81,8 @@ class Answering:
     Args:
         stride: tokens that a window shares with the one before.
         null_answers: whether there may be none (SQuAD 2.0).
+        max_question_length: the most tokens of a question that are read, as in BERT's own
+            code; half a window at most. How many questions were cut is logged.
     """
 
     head = "answerer"
@@ -87,21 +91,29 @@ class Answering:
     outputs = ("start_logits", "end_logits")
     monitor = "f1"
 
-    def __init__(self, stride=64, null_answers=False):
+    def __init__(self, stride=64, null_answers=False, max_question_length=MAX_QUESTION_LENGTH):
         self.stride = stride
         self.null_answers = null_answers
+        self.max_question_length = max_question_length
 
     def encode(self, tokenizer, examples, max_length):
-        longest = max(len(tokenizer.tokens(q)) for q in set(examples.questions))
-        room = max_length - tokenizer.num_special_tokens - longest
-        if room < 16:
-            raise InputError(
-                f"--max_length={max_length} leaves {room} tokens for a text beside a question of "
-                f"{longest} tokens; give at least {max_length - room + 16}."
-            )
         windows = tokenizer.encode_windows(
-            examples.questions, examples.contexts, max_length, min(self.stride, room // 2)
+            examples.questions,
+            examples.contexts,
+            max_length,
+            self.stride,
+            self.max_question_length,
         )
+        cut = len(set(windows.examples[windows.cut]))
+        if cut:
+            logging.warning(
+                "%d of %d questions are longer than is read; their ends were cut "
+                "(max_question_length=%d, max_length=%d).",
+                cut,
+                len(examples),
+                self.max_question_length,
+                max_length,
+            )
         labels = [answer_places(window, examples.answers[window.example]) for window in windows]
         return windows, np.array(labels, "int32")
 
@@ -153,11 +165,11 @@ def write_n_best(task, run_folder, examples, max_length, count=5):
     from tfnlp.checkpoints import load_model
     from tfnlp.text import load_tokenizer
     from tfnlp.training import encode_batches
-    from tfnlp.training.predict import predict
+    from tfnlp.training.predict import predict_batches
 
     best = pathlib.Path(run_folder) / "best"
     batches = encode_batches(task, load_tokenizer(best), examples, max_length, 32)
-    outputs = predict(load_model(best, task.head), batches, task.outputs)
+    outputs = predict_batches(load_model(best, task.head), batches, task.outputs)
     answers = task.n_best(examples, batches.encodings, outputs, count)
     write_json(
         pathlib.Path(run_folder) / "n_best.json",

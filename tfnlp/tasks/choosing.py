@@ -80,8 +80,7 @@ class Choosing:
         prompts = [prompt for prompt in examples.prompts for _ in range(count)]
         endings = [ending for group in examples.endings for ending in group]
         flat = tokenizer.encode(prompts, endings, max_length)
-        groups = [flat[i : i + count] for i in range(0, len(flat), count)]
-        return groups, examples.labels
+        return dataclasses.replace(flat, choices=count), examples.labels
 
     def loss(self, labels, outputs):
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
