@@ -95,5 +95,4 @@ def write_json(path, value):
 
 def as_json(value):
     """A JSON object as the text of a file."""
-    return json_text(value, indent=2) + "
-"
+    return json_text(value, indent=2) + "\n"
