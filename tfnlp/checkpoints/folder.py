@@ -1,6 +1,7 @@
 """Models from and to Hugging Face checkpoint folders."""
 
 import collections
+import dataclasses
 import pathlib
 
 import numpy as np
@@ -40,7 +41,7 @@ FAMILIES = (
 )
 # Layers that a checkpoint without that head lacks; they start from fresh weights.
 HEAD_LAYERS = {
-    *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_bias"),
+    *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_output", "lm_bias"),
     *("discriminator_transform", "discriminator", "lm_softmax", "decoder_positions"),
 }
 # Weights of other heads.
@@ -139,6 +140,7 @@ def load_model(
     family = family_of(config)
     reader = TensorReader(folder)
     config = family.adapt(config, reader.names())
+    config = _with_stored_output(config, family, head, reader)
     stored = _stored_classes(folder, family, head, reader)
     if head in ("classifier", "tagger") and not (num_classes or stored):
         labels = read_labels(folder)
@@ -213,7 +215,8 @@ def _tensors(model, family):
         value = value.T if weight.transpose else value
         value = value.reshape(weight.shape) if weight.shape else value
         prefix = family.prefix if model.head and not weight.head else ""
-        parts[prefix + weight.name, _part_axis(weight)].append(value)
+        for name in (weight.name, *(weight.other_names if weight.all_names else ())):
+            parts[prefix + name, _part_axis(weight)].append(value)
     return {
         name: np.ascontiguousarray(np.concatenate(values, axis) if values[1:] else values[0])
         for (name, axis), values in parts.items()
@@ -232,6 +235,32 @@ def _has_head(folder, family, head):
     return stored[0] not in others
 
 
+def _with_stored_output(config, family, head, reader):
+    """The config, untied where the file has an output beside another table of tokens.
+
+    So it is in `transformers` 5, whatever config.json says.
+    """
+    if not (config.tie_embeddings and head in ("masked_lm", "causal_lm", "permutation_lm")):
+        return config
+    prefix, names = _stored_prefix(family, reader), reader.names()
+    if getattr(config, "enhanced_mask_decoder", False):
+        return config
+    untied = dataclasses.replace(config, tie_embeddings=False)
+    weights = {weight.path: weight for weight in family.weights(untied, head)}
+    table = _stored_name(weights["embeddings/token_table"], prefix, names)
+    output = _stored_name(weights["lm_output/kernel"], "", names)
+    if not (table and output) or np.array_equal(reader.read(table), reader.read(output)):
+        return config
+    logging.warning(
+        "%s: %s is not %s, so that the output is taken as a table of its own; "
+        "tie_word_embeddings=false in config.json would say so.",
+        reader.description,
+        output,
+        table,
+    )
+    return untied
+
+
 def _stored_classes(folder, family, head, reader):
     """The classes of the folder's head, or None where it has no such head."""
     if head not in ("classifier", "tagger") or not _has_head(folder, family, head):
@@ -244,17 +273,14 @@ def _stored_classes(folder, family, head, reader):
 def _assign(model, family, reader, with_head):
     """Copies every tensor into its variable, once all names and shapes are known to fit."""
     names = set(reader.names())
-    prefix = family.prefix if any(n.startswith(family.prefix) for n in names) else ""
+    prefix = _stored_prefix(family, reader)
     variables = {v.path: v for v in model.weights}
     plan, fresh, used = [], [], set()
     for weight in family.weights(model.text_config, model.head):
         in_head = weight.path.partition("/")[0] in HEAD_LAYERS
         stored = None
         if with_head or not weight.head:
-            own_prefix = "" if weight.head else prefix
-            stored = _stored_name(weight.name, own_prefix, names)
-            if stored is None and weight.other_name:
-                stored = _stored_name(weight.other_name, own_prefix, names)
+            stored = _stored_name(weight, "" if weight.head else prefix, names)
         if stored is None:
             if not in_head:
                 raise InputError(f"{reader.description} lacks the tensor {prefix}{weight.name}.")
@@ -274,6 +300,12 @@ def _assign(model, family, reader, with_head):
         for weight in family.weights(model.text_config, head)
         if not weight.head
     }
+    half = [weight.name for weight in fresh if weight.head]
+    if half and any(weight.head for _, _, weight in plan):
+        raise InputError(
+            f"{reader.description} has a {model.head} head without the tensor {half[0]}; copy "
+            "the file again, or start a new head from an encoder alone."
+        )
     surplus = [n for n in names - used - others if not _may_be_left_over(n, prefix)]
     if surplus:
         raise InputError(
@@ -294,7 +326,7 @@ def _assign(model, family, reader, with_head):
             variable.assign(layer.embeddings_initializer(variable.shape))
     if fresh:
         names = ", ".join(weight.name for weight in fresh)
-        logging.info("Not in %s, so random: %s.", reader.description, names)
+        logging.warning("Not in %s, so random: %s.", reader.description, names)
 
 
 def _ours(value, weight, shape):
@@ -322,9 +354,15 @@ def _may_be_left_over(name, prefix):
     return rest.startswith(OTHER_HEADS) or name.startswith(OTHER_HEADS) or name.endswith(BUFFERS)
 
 
-def _stored_name(name, prefix, names):
+def _stored_prefix(family, reader):
+    """What a checkpoint has before the names of the encoder."""
+    return family.prefix if any(n.startswith(family.prefix) for n in reader.names()) else ""
+
+
+def _stored_name(weight, prefix, names):
     """The name under which a checkpoint has a weight: with or without prefix, old or new."""
-    for candidate in (prefix + name, name):
+    own = (*weight.other_names, weight.name)
+    for candidate in (start + name for name in own for start in (prefix, "")):
         old = candidate.replace("LayerNorm.weight", "LayerNorm.gamma")
         old = old.replace("LayerNorm.bias", "LayerNorm.beta")
         for spelling in (candidate, old):

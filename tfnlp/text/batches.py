@@ -1,5 +1,6 @@
 """Batches of encodings of like length, so that little is padding."""
 
+import hashlib
 import math
 
 import numpy as np
@@ -105,13 +106,39 @@ class LengthBatches:
         for indices in self.order(epoch)[skip:]:
             yield self.batch(indices)
 
+    def inputs_fingerprint(self):
+        """A SHA-256 of the encodings."""
+        digest = hashlib.sha256(f"{len(self.encodings)} {self.choices}".encode())
+        for group in self.encodings:
+            for encoding in group if self.choices else (group,):
+                digest.update(len(encoding.token_ids).to_bytes(4, "little"))
+                digest.update(np.asarray(encoding.token_ids, "<i4"))
+                digest.update(np.asarray(encoding.segment_ids, "<i4"))
+        return digest.hexdigest()
+
+    def fingerprint(self):
+        """A SHA-256 of all that decides the batches of every epoch, save `targets`."""
+        settings = [self.batch_size, self.shuffle, self.seed, self.pad_token_id]
+        digest = hashlib.sha256(f"{self.inputs_fingerprint()} {settings}".encode())
+        if self.labels is not None:
+            digest.update(f"{self.labels.dtype}{self.labels.shape}".encode())
+            digest.update(np.ascontiguousarray(self.labels))
+        for labels in self.token_labels or ():
+            digest.update(np.asarray(labels, "<i4"))
+        return digest.hexdigest()
+
     def dataset(self, epoch=lambda: 0, skip=0):
         """A `tf.data.Dataset` of one epoch's batches.
 
         Args:
             epoch: called at the start of each pass; gives the epoch.
             skip: the number of batches to leave out at the start.
+
+        Raises:
+            ValueError: if there are fewer batches than `skip`.
         """
+        if not 0 <= skip <= len(self):  # a negative count would say "infinite" to TensorFlow
+            raise ValueError(f"skip={skip} must lie between 0 and the {len(self)} batches.")
         import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
 
         ids = tf.TensorSpec((None, None, None) if self.choices else (None, None), "int32")

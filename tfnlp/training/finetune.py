@@ -5,6 +5,7 @@ from absl import logging
 
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.text import Encodings, LengthBatches
+from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.predict import predictor
 from tfnlp.training.report import write_report
@@ -112,6 +113,11 @@ def finetune(
         save_best,
         monitor=f"val_{task.monitor}",
         evaluate=evaluate,
+        made_from={
+            "train": content_fingerprint([train, labels]),
+            "dev": content_fingerprint(dev),
+            "model": content_fingerprint(model.text_config),
+        },
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = {"parameters": best.count_params()}
