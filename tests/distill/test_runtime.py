@@ -1,9 +1,11 @@
-"""What a device meets: damaged files, odd texts and threads."""
+"""What a device meets: damaged files, odd texts, threads, and no TensorFlow."""
 
+import importlib.metadata
 import json
 import pathlib
 import subprocess
 import sys
+import tomllib
 import zipfile
 
 import pytest
@@ -224,3 +226,58 @@ print(json.dumps([found == single * 200, len(found)]))
 
 def test_four_threads_give_what_one_gives(files):
     assert run(FOUR_THREADS, files["classifier"], json.dumps(TEXTS)) == [True, 1000]
+
+
+ONLY_ITS_OWN = """
+import json, sys
+allowed, modules, files = map(json.loads, sys.argv[1:])
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        own = top in ("distill", "tfnlp")
+        if (own and name not in modules) or not (own or top in allowed):
+            raise ModuleNotFoundError(f"{name} is not there")
+
+sys.meta_path.insert(0, Finder())
+from distill.runtime import QuestionAnswerer, SentenceScorer, TextClassifier, TokenTagger
+from tfnlp.text import load_tokenizer  # what the package exports is there too
+
+TextClassifier(files["classifier"]).classify("a fine film")
+SentenceScorer(files["scorer"]).score("a fine film")
+TokenTagger(files["tagger"]).tag("a fine film")
+QuestionAnswerer(files["answerer"]).answer("film ?", "a fine film")
+print(json.dumps(sorted(m for m in sys.modules if m.split(".")[0] in ("distill", "tfnlp"))))
+"""
+
+
+def test_the_runtimes_own_distribution_holds_all_that_it_needs(files):
+    project = tomllib.loads((ROOT / "runtime" / "pyproject.toml").read_text())
+    setuptools = project["tool"]["setuptools"]
+    modules = {"distill", "tfnlp", *setuptools["py-modules"], *setuptools["packages"]}
+    for package in setuptools["packages"]:
+        found = (ROOT / package.replace(".", "/")).glob("[!_]*.py")
+        modules |= {f"{package}.{path.stem}" for path in found}
+    # What pip installs with it, by the names that are imported.
+    names, wanted = set(), [name_of(line) for line in project["project"]["dependencies"]]
+    while wanted:
+        if (name := wanted.pop()) not in names:
+            names.add(name)
+            required = importlib.metadata.requires(name) or []
+            wanted += [name_of(line) for line in required if ";" not in line]
+    allowed = [
+        top
+        for top, owners in importlib.metadata.packages_distributions().items()
+        if names & {name_of(owner) for owner in owners}
+    ]
+    assert not {"tensorflow", "keras", "scipy", "sklearn", "sentencepiece"} & {*allowed}
+    arguments = [*allowed, *sys.stdlib_module_names], sorted(modules), files
+    loaded = run(ONLY_ITS_OWN, *(json.dumps(a, default=str) for a in arguments))
+    assert set(loaded) == modules
+
+
+def name_of(requirement):
+    """The distribution's name in a requirement such as "numpy>=1.26"."""
+    for end in " <>=!~[;(":
+        requirement = requirement.partition(end)[0]
+    return requirement.lower().replace("_", "-").replace(".", "-")
