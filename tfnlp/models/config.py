@@ -67,6 +67,16 @@ class TextConfig:
     tie_embeddings: bool = True
 
     pooling: ClassVar[Pooling] = Pooling()
+    # The head that predicts tokens: "masked_lm", "causal_lm" or "permutation_lm".
+    language_model: ClassVar[str] = "masked_lm"
+    # Whether that head gives log-probabilities by clusters of tokens, as an `AdaptiveSoftmax`.
+    adaptive_softmax: ClassVar[bool] = False
+    # Whether masked tokens are predicted from absolute positions too.
+    enhanced_mask_decoder: ClassVar[bool] = False
+    # Whether a model can take the states of earlier segments.
+    has_memory: ClassVar[bool] = False
+    # Whether two models of the family can have their embedding tables in common.
+    shares_embeddings: ClassVar[bool] = False
     # The sub-layers of a block whose outputs `dropout` is for.
     dropout_after: ClassVar[tuple] = SUBLAYERS
 

@@ -146,8 +146,8 @@ def decode_masks(config, encoder, padding_mask, states, dtype):
     block = encoder.get_layer(f"encoder_{config.num_layers - 1}")
     x = positions(states[-2])
     for _ in range(2):
-        # Twice the outputs of the first call, as Keras wants it.
-        x, _ = block(states[-2], query_states=x, return_attention_scores=True, **arguments)
+        # As many outputs as at the first call, as Keras wants it.
+        x, _ = block(x, value=states[-2], return_attention_scores=True, **arguments)
     return x
 
 
