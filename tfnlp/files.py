@@ -90,4 +90,9 @@ def _sayable(value):
 
 def write_json(path, value):
     """Writes a JSON object, whole or not at all."""
-    write_text(path, json_text(value, indent=2) + "\n")
+    write_text(path, as_json(value))
+
+
+def as_json(value):
+    """A JSON object as the text of a file."""
+    return json_text(value, indent=2) + "\n"

@@ -235,8 +235,17 @@ def test_features_and_tokenizers_from_the_shell(teacher, corpus, run, tmp_path):
     assert "must end in .npz or .parquet" in done.stderr
     from tfnlp.text import load_tokenizer
 
-    for kind in ("wordpiece", "bpe", "unigram"):
-        folder = tmp_path / kind
-        flags = [f"--input={texts}", f"--kind={kind}", "--vocabulary_size=320"]
-        run("train_tokenizer", *flags, f"--output_dir={folder}")
-        assert load_tokenizer(folder).vocabulary_size <= 320
+    config = tmp_path / "t" / "config.json"
+    config.parent.mkdir()
+    config.write_text('{"model_type": "bert", "hidden_size": 32}')
+    flags = [f"--input={texts}", "--vocabulary_size=320", f"--output_dir={tmp_path / 't'}"]
+    done = run("train_tokenizer", "--kind=bpe", *flags, status=2)
+    assert "the model is of the family 'bert' and the tokenizer one for 'roberta'" in done.stderr
+    run("train_tokenizer", *flags)
+    assert json.loads(config.read_text()) == {"model_type": "bert", "hidden_size": 32}
+    config.unlink()
+    for kind in ("bpe", "unigram"):
+        run("train_tokenizer", f"--kind={kind}", *flags)
+        loaded = load_tokenizer(config.parent)
+        assert loaded.vocabulary_size <= 320
+        assert loaded.family == {"bpe": "roberta", "unigram": "albert"}[kind]

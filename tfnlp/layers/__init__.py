@@ -39,6 +39,7 @@ from tfnlp.layers.shared_encoder import SharedEncoder
 from tfnlp.layers.text_embedding import TextEmbedding
 from tfnlp.layers.truncated_normal import FastTruncatedNormal
 from tfnlp.layers.two_stream_attention import TwoStreamAttention
+from tfnlp.layers.two_stream_block import TwoStreamBlock
 from tfnlp.layers.two_stream_embedding import TwoStreamEmbedding
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "SplitChoices",
     "TextEmbedding",
     "TwoStreamAttention",
+    "TwoStreamBlock",
     "TwoStreamEmbedding",
     "causal_mask",
     "log_buckets",

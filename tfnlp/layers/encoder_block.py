@@ -4,7 +4,6 @@ import keras
 
 from tfnlp.layers.feed_forward import FeedForward
 from tfnlp.layers.layer_normalization import LayerNormalization
-from tfnlp.layers.masks import combine_masks
 from tfnlp.layers.multi_head_attention import MultiHeadAttention
 
 SUBLAYERS = ("attention", "feed_forward")
@@ -26,8 +25,8 @@ class EncoderBlock(keras.layers.Layer):
         norm_first: pre-norm where true.
         layer_norm_epsilon: added to the variance.
         kernel_initializer: for every kernel.
-        attention: the attention layer, such as a `DisentangledAttention`; multi-head attention
-            of `num_heads` where None.
+        attention: the attention layer, such as a `DisentangledAttention` of `num_heads`;
+            multi-head attention where None.
         feed_forward_dropout: applied between the two layers of the feed-forward network.
         output_initializer: for the kernels that write to the residual stream, which GPT-2
             starts smaller; `kernel_initializer` where None.
@@ -38,18 +37,16 @@ class EncoderBlock(keras.layers.Layer):
         attention_mask: (B, T, S), (B, 1, S) or (T, S), true where T may see S.
         use_causal_mask: hide every position after the query's own.
         return_attention_scores: also return the scores before the softmax.
-        attention_arguments: a dict of further tensors that `attention` takes, such as
-            `memory`. With XLNet's `query_stream` among them the block has two streams.
-        query_states: (B, T, D), what attends to `inputs`, and gets the residuals, in their
-            place, as in DeBERTa's enhanced mask decoder.
+        attention_arguments: a dict of further tensors that `attention` takes, passed on as
+            they are.
+        value: (B, S, D), what the inputs attend to; the inputs where None.
 
     Returns:
-        (B, L, D), or a pair of it and the scores, (B, N, L, S). With two streams a pair of
-        outputs in place of one; with `query_states` (B, T, D).
+        (B, L, D), or a pair of it and the scores, (B, N, L, S).
 
     Raises:
-        ValueError: for a sub-layer of another name; at build, if D is no multiple of
-            `num_heads`.
+        ValueError: for a sub-layer of another name, and an `attention` of other heads; at build,
+            if D is no multiple of `num_heads`.
     """
 
     def __init__(
@@ -74,6 +71,14 @@ class EncoderBlock(keras.layers.Layer):
             raise ValueError(
                 f"dropout_after={tuple(dropout_after)} has {sorted(unknown)}; choose from "
                 f"{SUBLAYERS}."
+            )
+        own_heads = getattr(attention, "num_heads", num_heads)
+        own_dropout = getattr(attention, "dropout", attention_dropout)
+        if num_heads != own_heads or attention_dropout not in (0, own_dropout):
+            raise ValueError(
+                f"num_heads={num_heads} and attention_dropout={attention_dropout} do not fit the "
+                f"given attention, which has {own_heads} heads and a dropout of {own_dropout}; "
+                "say the same of both."
             )
         self.supports_masking = True
         self.num_heads = num_heads
@@ -114,7 +119,7 @@ class EncoderBlock(keras.layers.Layer):
             epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
         )
 
-    def build(self, inputs_shape, attention_arguments_shape=None, query_states_shape=None):
+    def build(self, inputs_shape, attention_arguments_shape=None, value_shape=None):
         hidden_dim = inputs_shape[-1]
         if self.attention is None:
             if hidden_dim % self.num_heads:
@@ -122,21 +127,25 @@ class EncoderBlock(keras.layers.Layer):
                     f"num_heads={self.num_heads} does not divide the input width {hidden_dim}; "
                     "choose a number of heads that does."
                 )
-            self.attention = MultiHeadAttention(
-                self.num_heads,
-                hidden_dim // self.num_heads,
-                dropout=self.attention_dropout,
-                kernel_initializer=self.kernel_initializer.clone(),
-                output_initializer=self._output_initializer(),
-                dtype=self.dtype_policy,
-                name="attention",
-            )
+            self.attention = self._default_attention(hidden_dim // self.num_heads)
         if not self.attention.built:  # a part of another block is built already
-            shapes = attention_arguments_shape or {}
+            shapes = {"value": value_shape} if value_shape else {}
+            shapes |= attention_arguments_shape or {}
             self.attention.build(inputs_shape, **{f"{k}_shape": v for k, v in shapes.items()})
         for part in (self.feed_forward, self.attention_norm, self.feed_forward_norm):
             if not part.built:
                 part.build(inputs_shape)
+
+    def _default_attention(self, key_dim):
+        return MultiHeadAttention(
+            self.num_heads,
+            key_dim,
+            dropout=self.attention_dropout,
+            kernel_initializer=self.kernel_initializer.clone(),
+            output_initializer=self._output_initializer(),
+            dtype=self.dtype_policy,
+            name="attention",
+        )
 
     def share(self, block, part):
         """Takes the "attention" or the "feed_forward" of another block, and its layer norm.
@@ -153,36 +162,38 @@ class EncoderBlock(keras.layers.Layer):
         use_causal_mask=False,
         return_attention_scores=False,
         attention_arguments=None,
-        query_states=None,
+        value=None,
         training=None,
         mask=None,
         inputs_mask=None,
-        query_states_mask=None,
+        value_mask=None,
     ):
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
         mask = inputs_mask if mask is None else mask
-        x = inputs if query_states is None else query_states
-        if mask is not None:
-            attention_mask = combine_masks(x.shape, inputs.shape, attention_mask, None, mask)
+        # What not every attention takes is passed on only where it is given.
         arguments = dict(attention_arguments or {})
-        if query_states is not None:
-            arguments["value"] = self.attention_norm(inputs) if self.norm_first else inputs
         if use_causal_mask:
             arguments["use_causal_mask"] = True
-        attended, scores = self.attention(
-            self.attention_norm(x) if self.norm_first else x,
+        if mask is not None:
+            arguments["mask"] = mask
+        if value is not None:
+            arguments["value"] = self._before_attention(value)
+        if value_mask is not None:
+            arguments["value_mask"] = value_mask
+        attended = self.attention(
+            self._before_attention(inputs),
             attention_mask=attention_mask,
-            return_attention_scores=True,
+            return_attention_scores=return_attention_scores,
             training=training,
             **arguments,
         )
-        if "query_stream" in arguments:
-            streams = (inputs, arguments["query_stream"])
-            pairs = zip(streams, attended, strict=True)
-            y = tuple(self._residuals(x, output, training) for x, output in pairs)
-        else:
-            y = self._residuals(x, attended, training)
-        return (y, scores) if return_attention_scores else y
+        if not return_attention_scores:
+            return self._residuals(inputs, attended, training)
+        attended, scores = attended
+        return self._residuals(inputs, attended, training), scores
+
+    def _before_attention(self, x):
+        return self.attention_norm(x) if self.norm_first else x
 
     def _residuals(self, inputs, attended, training):
         x = inputs + self.attention_dropout_layer(attended, training=training)
@@ -198,24 +209,19 @@ class EncoderBlock(keras.layers.Layer):
         inputs,
         return_attention_scores=False,
         attention_arguments=None,
-        query_states=None,
+        value=None,
         **kwargs,
     ):
-        arguments = attention_arguments or {}
-        shape = inputs.shape if query_states is None else query_states.shape
-        batch, length = shape[:2]
-        source = inputs.shape[1]
-        if "memory" in arguments:
-            known = None not in (source, arguments["memory"].shape[1])
-            source = source + arguments["memory"].shape[1] if known else None
-        output = keras.KerasTensor(shape, dtype=self.compute_dtype)
-        scores = keras.KerasTensor(
-            (batch, self.num_heads, length, source), dtype=self.compute_dtype
+        output = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+        if not return_attention_scores:
+            return output
+        arguments = dict(attention_arguments or {})
+        if value is not None:
+            arguments["value"] = value
+        _, scores = self.attention.compute_output_spec(
+            inputs, return_attention_scores=True, **arguments
         )
-        if "query_stream" in arguments:
-            query = keras.KerasTensor(arguments["query_stream"].shape, dtype=self.compute_dtype)
-            output, scores = (output, query), (scores, scores)
-        return (output, scores) if return_attention_scores else output
+        return output, scores
 
     def compute_mask(self, inputs, previous_mask=None, **kwargs):
         return previous_mask
@@ -240,7 +246,12 @@ class EncoderBlock(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        attention = config["attention"] and keras.saving.deserialize_keras_object(
-            config["attention"]
-        )
-        return cls(**config | {"attention": attention})
+        if not config["attention"]:
+            return cls(**config)
+        # Not built here: its weights would have paths without the block's name.
+        attention = {k: v for k, v in config["attention"].items() if k != "build_config"}
+        attention = keras.saving.deserialize_keras_object(attention)
+        # Earlier versions saved blocks that said otherwise than their attention.
+        own = {"num_heads": "num_heads", "attention_dropout": "dropout"}
+        own = {name: getattr(attention, its, config[name]) for name, its in own.items()}
+        return cls(**config | own | {"attention": attention})

@@ -1,6 +1,7 @@
 """Attention masks: boolean in, finite additive bias out."""
 
 from keras import ops
+from keras.src.backend import set_keras_mask  # not public, and there is no other way
 
 # Far below any score yet finite in float32, the type that every softmax here runs in.
 MASKED = -1e9
@@ -90,6 +91,16 @@ def with_memory(mask, memory_length):
     mask = ops.cast(mask, "bool")
     seen = ops.ones((*ops.shape(mask)[:-1], memory_length), dtype="bool")
     return ops.concatenate([seen, mask], axis=-1)
+
+
+def set_mask(x, mask):
+    """`x` with a Keras mask (B, L), for an output that `compute_mask` cannot know about.
+
+    That is told of the first input alone. None leaves `x` as it is.
+    """
+    if mask is not None:
+        set_keras_mask(x, mask)
+    return x
 
 
 def _both(a, b):

@@ -5,7 +5,7 @@ from keras import ops
 
 from tfnlp.layers.base_attention import BaseAttention
 from tfnlp.layers.dot_product_attention import add_by_head, scaled, split_heads
-from tfnlp.layers.masks import combine_masks, with_memory
+from tfnlp.layers.masks import combine_masks, set_mask, with_memory
 from tfnlp.layers.memory import check_memory
 from tfnlp.layers.relative_attention import relative_positions
 from tfnlp.layers.relative_scores import RelativeTerm
@@ -49,7 +49,8 @@ class TwoStreamAttention(BaseAttention):
     Returns:
         The content output (B, T, D) where there is no query stream, else a pair of it and the
         query output, (B, T, D) or (B, P, D). With scores, a pair of these and the scaled scores
-        before mask and softmax, one tensor or a pair likewise.
+        before mask and softmax, one tensor or a pair likewise. The Keras mask of the query
+        output is that of the query stream, or without a `target_mapping` the content stream's.
 
     Raises:
         ValueError: for sizes below 1, an odd D, and masks, a memory or a target mapping that do
@@ -127,8 +128,10 @@ class TwoStreamAttention(BaseAttention):
         training=None,
         mask=None,
         content_stream_mask=None,
+        query_stream_mask=None,
     ):
         content_mask = mask if content_stream_mask is None else content_stream_mask
+        query_mask = query_stream_mask_of(content_mask, query_stream_mask, target_mapping)
         _check_streams(content_stream, query_stream, target_mapping)
         inputs = content_stream  # (B, S, D)
         if memory is not None:
@@ -168,9 +171,8 @@ class TwoStreamAttention(BaseAttention):
         query, query_scores = attend(
             query_stream, query_attention_mask, target_mapping, "query_attention_mask"
         )
-        if not return_attention_scores:
-            return content, query
-        return (content, query), (scores, query_scores)
+        outputs = content, set_mask(query, query_mask)
+        return (outputs, (scores, query_scores)) if return_attention_scores else outputs
 
     def _segment_term(self, query, segment_mask):
         q = add_by_head(query, scaled(self.segment_bias))  # (B, N, T, H)
@@ -204,7 +206,7 @@ class TwoStreamAttention(BaseAttention):
         return (content, query), (scores, scores)
 
     def compute_mask(self, content_stream, previous_mask=None, **kwargs):
-        return None
+        return previous_mask
 
     def get_config(self):
         config = super().get_config()
@@ -227,6 +229,14 @@ class SegmentTerm:
         """(B, N, T, S)."""
         same, different = self.by_segment[..., :1], self.by_segment[..., 1:]
         return ops.where(self.segment_mask[:, None], same, different)
+
+
+def query_stream_mask_of(content_mask, query_mask, target_mapping):
+    """The Keras mask of the query stream: its own, or that of the content at the same positions.
+
+    With a `target_mapping` it has other positions than the content.
+    """
+    return content_mask if query_mask is None and target_mapping is None else query_mask
 
 
 def _check_streams(content_stream, query_stream, target_mapping):

@@ -29,10 +29,10 @@ def text_embedding(config, dtype, shared=None, **kwargs):
     return embedding
 
 
-def encoder_blocks(config, dtype, attention=None, **kwargs):
-    """The config's `EncoderBlock`s; `attention(name)` makes the attention of each where given."""
+def encoder_blocks(config, dtype, attention=None, block=EncoderBlock, **kwargs):
+    """The config's blocks, of the class `block`; `attention()` makes the attention of each."""
     return [
-        EncoderBlock(
+        block(
             config.num_heads,
             config.intermediate_dim,
             activation=config.activation,
@@ -84,9 +84,12 @@ def run_blocks(blocks, x, memory=None, attention_arguments=None, **arguments):
     """
     states, scores = [x], []
     for i, block in enumerate(blocks):
-        own = block_arguments(attention_arguments, memory, i)
+        own = {} if memory is None else {"memory": memory[:, i]}
         x, block_scores = block(
-            x, return_attention_scores=True, attention_arguments=own, **arguments
+            x,
+            return_attention_scores=True,
+            attention_arguments=(attention_arguments or {}) | own or None,
+            **arguments,
         )
         states.append(x)
         scores.append(block_scores)
@@ -106,14 +109,6 @@ def relative_arguments(config, dtype):
         "dtype": dtype,
         "name": "attention",
     }
-
-
-def block_arguments(attention_arguments, memory, i):
-    """The `attention_arguments` of the i-th block, with its part of the memory."""
-    arguments = dict(attention_arguments or {})
-    if memory is not None:
-        arguments["memory"] = memory[:, i]
-    return arguments or None
 
 
 def after_memory(values, memory, fill):

@@ -32,8 +32,6 @@ ENCODERS = {
     gpt.GptConfig: gpt.encode_gpt,
     gpt.Gpt2Config: gpt.encode_gpt2,
 }
-CAUSAL = (gpt.GptConfig, gpt.Gpt2Config, transformer_xl.TransformerXLConfig)
-RECURRENT = (xlnet.XLNetConfig, transformer_xl.TransformerXLConfig)
 
 
 def build_model(
@@ -135,13 +133,13 @@ def build_model(
         encoder = keras.Model(inputs, x)
         embeddings = encoder.get_layer("embeddings")
         if head == "masked_lm":
-            if getattr(config, "enhanced_mask_decoder", False):
+            if config.enhanced_mask_decoder:
                 x = deberta.decode_masks(config, encoder, mask, states, dtype)
             logits = heads.masked_lm(config, embeddings, x, dtype)
-        elif isinstance(config, transformer_xl.TransformerXLConfig):
+        elif config.adaptive_softmax:
             logits = heads.adaptive_lm(config, embeddings, x, dtype)
         else:
-            logits = heads.lm(embeddings, x, dtype, use_bias=not isinstance(config, CAUSAL))
+            logits = heads.lm(config, embeddings, x, dtype, use_bias=head != "causal_lm")
         outputs = {"logits": logits} | outputs
     if hidden_states:
         outputs["hidden_states"] = states
@@ -160,9 +158,7 @@ def family_name(config):
 
 
 def _shared_tables(config, model):
-    if not isinstance(config, electra.ElectraConfig) or not isinstance(
-        config_of(model), electra.ElectraConfig
-    ):
+    if not config.shares_embeddings or type(config_of(model)) is not type(config):
         raise InputError(
             f"shared_embeddings does not fit the family {family_name(config)!r} with a "
             f"{model.name}; only the two models of an ELECTRA share theirs."
@@ -171,7 +167,7 @@ def _shared_tables(config, model):
 
 
 def _check_memory(config, head):
-    if not isinstance(config, RECURRENT) or head == "chooser":
+    if not config.has_memory or head == "chooser":
         raise InputError(
             f"memory=True does not fit the family {family_name(config)!r} with head={head!r}; an "
             "XLNet or a Transformer-XL can have one, but no chooser."
@@ -182,12 +178,7 @@ def check_head(config, head, num_classes):
     """Raises an InputError for a head that is unknown or that the family cannot have."""
     if head is not None and head not in heads.HEADS:
         raise InputError(f"head={head!r} is unknown; use None or one of {list(heads.HEADS)}.")
-    language_model = "masked_lm"
-    if isinstance(config, CAUSAL):
-        language_model = "causal_lm"
-    elif isinstance(config, xlnet.XLNetConfig):
-        language_model = "permutation_lm"
-    if head in ("masked_lm", "causal_lm", "permutation_lm") and head != language_model:
+    if head in ("masked_lm", "causal_lm", "permutation_lm") and head != config.language_model:
         raise InputError(f"head={head!r} does not fit the family {family_name(config)!r}.")
     if head in ("classifier", "tagger") and not num_classes:
         raise InputError(f"num_classes={num_classes} must be at least 1 for head={head!r}.")

@@ -46,6 +46,8 @@ class TextConfig:
         layer_norm_epsilon: added to variances.
         initializer_range: standard deviation of fresh weights, truncated at 2.
         pad_token_id: the id that pads a batch.
+        tie_embeddings: whether a language model's output is the token table; else it has a
+            table of its own.
     """
 
     vocabulary_size: int = 30522
@@ -62,8 +64,19 @@ class TextConfig:
     layer_norm_epsilon: float = 1e-12
     initializer_range: float = 0.02
     pad_token_id: int = 0
+    tie_embeddings: bool = True
 
     pooling: ClassVar[Pooling] = Pooling()
+    # The head that predicts tokens: "masked_lm", "causal_lm" or "permutation_lm".
+    language_model: ClassVar[str] = "masked_lm"
+    # Whether that head gives log-probabilities by clusters of tokens, as an `AdaptiveSoftmax`.
+    adaptive_softmax: ClassVar[bool] = False
+    # Whether masked tokens are predicted from absolute positions too.
+    enhanced_mask_decoder: ClassVar[bool] = False
+    # Whether a model can take the states of earlier segments.
+    has_memory: ClassVar[bool] = False
+    # Whether two models of the family can have their embedding tables in common.
+    shares_embeddings: ClassVar[bool] = False
     # The sub-layers of a block whose outputs `dropout` is for.
     dropout_after: ClassVar[tuple] = SUBLAYERS
 
@@ -100,6 +113,11 @@ class TextConfig:
     def chooser_dropout(self):
         """The dropout before a chooser's layer."""
         return self.head_dropout
+
+    @property
+    def lm_activation(self):
+        """The activation before a masked-token output."""
+        return self.activation
 
     @property
     def answerer_dropout(self):

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import keras
 
+from tfnlp.errors import InputError
 from tfnlp.layers import (
     ConvolutionBlock,
     DisentangledAttention,
@@ -37,6 +38,11 @@ class DebertaConfig(TextConfig):
     enhanced_mask_decoder: bool = False
 
     pooling: ClassVar[Pooling] = Pooling("first", "gelu")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.enhanced_mask_decoder and not self.tie_embeddings:
+            raise InputError("enhanced_mask_decoder=True needs tie_embeddings=True.")
 
     @property
     def tagger_dropout(self):
@@ -140,8 +146,8 @@ def decode_masks(config, encoder, padding_mask, states, dtype):
     block = encoder.get_layer(f"encoder_{config.num_layers - 1}")
     x = positions(states[-2])
     for _ in range(2):
-        # Twice the outputs of the first call, as Keras wants it.
-        x, _ = block(states[-2], query_states=x, return_attention_scores=True, **arguments)
+        # As many outputs as at the first call, as Keras wants it.
+        x, _ = block(x, value=states[-2], return_attention_scores=True, **arguments)
     return x
 
 

@@ -27,6 +27,7 @@ class GptConfig(TextConfig):
     embedding_dropout: float = 0.1
 
     pooling: ClassVar[Pooling] = Pooling("last", None)
+    language_model: ClassVar[str] = "causal_lm"
 
 
 @keras.saving.register_keras_serializable("tfnlp")

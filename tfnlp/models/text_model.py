@@ -3,6 +3,7 @@
 import keras
 
 from tfnlp.errors import InputError
+from tfnlp.models.old_files import upgraded
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -26,7 +27,7 @@ class TextModel(keras.Model):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        config = dict(config)
+        config = upgraded(config)
         text_config = keras.saving.deserialize_keras_object(config.pop("text_config"))
         head = config.pop("head")
         model = super().from_config(config, custom_objects)

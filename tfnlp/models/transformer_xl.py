@@ -55,6 +55,9 @@ class TransformerXLConfig(TextConfig):
     share_biases: bool = False
 
     pooling: ClassVar[Pooling] = Pooling("last", None)
+    language_model: ClassVar[str] = "causal_lm"
+    adaptive_softmax: ClassVar[bool] = True
+    has_memory: ClassVar[bool] = True
 
     def __post_init__(self):
         super().__post_init__()

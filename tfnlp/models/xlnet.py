@@ -7,14 +7,15 @@ import keras
 from keras import ops
 
 from tfnlp.layers import (
+    EncoderBlock,
     TwoStreamAttention,
+    TwoStreamBlock,
     TwoStreamEmbedding,
     permutation_masks,
     segment_mask,
 )
 from tfnlp.models.blocks import (
     after_memory,
-    block_arguments,
     encoder_blocks,
     relative_arguments,
     run_blocks,
@@ -45,6 +46,8 @@ class XLNetConfig(TextConfig):
     reuse_length: int | None = None
 
     pooling: ClassVar[Pooling] = Pooling("last", "tanh")
+    language_model: ClassVar[str] = "permutation_lm"
+    has_memory: ClassVar[bool] = True
 
     @property
     def tagger_dropout(self):
@@ -70,13 +73,20 @@ def encode_xlnet(config, inputs, dtype):
         dtype=dtype,
         name="embeddings",
     )
-    blocks = encoder_blocks(config, dtype, attention, feed_forward_dropout=config.dropout)
+    pretrains = "target_mapping" in inputs
+    blocks = encoder_blocks(
+        config,
+        dtype,
+        attention,
+        TwoStreamBlock if pretrains else EncoderBlock,
+        feed_forward_dropout=config.dropout,
+    )
     memory = inputs.get("memory")
     mask = after_memory(inputs["padding_mask"], memory, 1)[:, None, :]  # (B, 1, S)
     segments = inputs["segment_ids"]
     # A memory counts as the first segment, and comes before all positions of any order.
     arguments = {"segment_mask": segment_mask(segments, after_memory(segments, memory, 0))}
-    if "target_mapping" in inputs:
+    if pretrains:
         streams = embed(inputs["token_ids"], inputs["target_mapping"])
         order = inputs["permutation_order"]
         masks = permutation_masks(order, after_memory(order, memory, -1))
@@ -101,16 +111,17 @@ def _run_streams(blocks, streams, masks, memory, arguments):
         The query stream's states and scores, and what the content stream fed to each block.
     """
     content, query = streams
-    content_mask, query_mask = masks
     states, scores, contents = [query], [], []
     for i, block in enumerate(blocks):
         contents.append(content)
-        own = {"query_stream": query, "query_attention_mask": query_mask}
         (content, query), (_, query_scores) = block(
             content,
-            attention_mask=content_mask,
-            attention_arguments=block_arguments(arguments, memory, i) | own,
+            query,
+            memory=None if memory is None else memory[:, i],
+            attention_mask=masks[0],
+            query_attention_mask=masks[1],
             return_attention_scores=True,
+            **arguments,
         )
         states.append(query)
         scores.append(query_scores)

@@ -8,12 +8,12 @@ from absl import logging
 from tfnlp.checkpoints import load_model
 from tfnlp.files import write_json
 from tfnlp.plots import plot_curves
-from tfnlp.training.predict import predict
+from tfnlp.training.predict import predict_batches
 
 
 def predict_logits(model, batches):
     """The logits of every example, (examples, C), in the examples' own order."""
-    return np.stack(predict(model, batches)["logits"])
+    return np.stack(predict_batches(model, batches)["logits"])
 
 
 def accuracy(model, batches):
