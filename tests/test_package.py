@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 
 def run(code, folder):
     return subprocess.run(
@@ -10,6 +12,7 @@ def run(code, folder):
     ).stdout
 
 
+@pytest.mark.quick
 def test_import_loads_no_framework(tmp_path):
     code = "import sys, tfnlp; print({'keras', 'tensorflow', 'torch'} & set(sys.modules))"
     assert run(code, tmp_path) == "set()\n"
