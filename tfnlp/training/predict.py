@@ -3,6 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
+from tfnlp.models import check_lengths
+
 # What a position after a text's end has for a logit.
 TOKEN_OUTPUTS = ("start_logits", "end_logits")
 
@@ -31,6 +33,7 @@ def predictor(model, outputs=("logits",)):
         return {key: tf.cast(found[key], "float32") for key in outputs}
 
     def run(batches):
+        check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in outputs}
         for indices in batches.order():
             inputs = batches.batch(indices)[0]
