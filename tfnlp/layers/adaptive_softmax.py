@@ -53,6 +53,7 @@ class AdaptiveSoftmax(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.vocabulary_size = vocabulary_size
         self.cutoffs = tuple(cutoffs)
         self.embedding_dim = embedding_dim

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.dense import Dense
+from tfnlp.layers.masks import hide_padding
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -22,6 +23,8 @@ class FactorizedEmbedding(keras.layers.Layer):
         embeddings_initializer: for the table.
         kernel_initializer: for the projection.
         use_output_bias: whether the tied output adds a bias (V,), as ALBERT's does.
+        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
+            `mask_zero` of `keras.layers.Embedding`; none where None.
 
     Call arguments:
         inputs: (B, L) integers below V; with `reverse`, states (..., E) or (..., D).
@@ -43,9 +46,11 @@ class FactorizedEmbedding(keras.layers.Layer):
         embeddings_initializer="uniform",
         kernel_initializer="glorot_uniform",
         use_output_bias=False,
+        pad_token_id=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         for name, size in (
             ("vocabulary_size", vocabulary_size),
             ("embedding_dim", embedding_dim),
@@ -58,6 +63,7 @@ class FactorizedEmbedding(keras.layers.Layer):
         self.hidden_dim = hidden_dim
         self.use_bias = use_bias
         self.use_output_bias = use_output_bias
+        self.pad_token_id = pad_token_id
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.projection = Dense(
@@ -84,7 +90,7 @@ class FactorizedEmbedding(keras.layers.Layer):
     def call(self, inputs, reverse=False):
         if not reverse:
             x = ops.take(self.token_table, inputs, axis=0)  # (B, L, E)
-            return self.projection(x)  # (B, L, D)
+            return hide_padding(self.projection(x), inputs, self.pad_token_id)  # (B, L, D)
         self._check_states(inputs)
         x = ops.cast(inputs, self.compute_dtype)
         if x.shape[-1] != self.embedding_dim:
@@ -103,9 +109,9 @@ class FactorizedEmbedding(keras.layers.Layer):
         if reverse:
             self._check_states(inputs)
             shape = (*inputs.shape[:-1], self.vocabulary_size)
-        else:
-            shape = (*inputs.shape, self.hidden_dim)
-        return keras.KerasTensor(shape, dtype=self.compute_dtype)
+            return keras.KerasTensor(shape, dtype=self.compute_dtype)
+        x = keras.KerasTensor((*inputs.shape, self.hidden_dim), dtype=self.compute_dtype)
+        return hide_padding(x, inputs, self.pad_token_id)
 
     def get_config(self):
         return super().get_config() | {
@@ -114,6 +120,7 @@ class FactorizedEmbedding(keras.layers.Layer):
             "hidden_dim": self.hidden_dim,
             "use_bias": self.use_bias,
             "use_output_bias": self.use_output_bias,
+            "pad_token_id": self.pad_token_id,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
         }

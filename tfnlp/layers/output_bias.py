@@ -22,3 +22,6 @@ class OutputBias(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask

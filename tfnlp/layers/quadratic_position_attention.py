@@ -59,6 +59,7 @@ class QuadraticPositionAttention(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         for name, size in (
             ("num_heads", num_heads),
             ("filters", filters),
@@ -157,7 +158,16 @@ class QuadraticPositionAttention(keras.layers.Layer):
             name=name,
         )
 
-    def call(self, inputs, attention_mask=None, return_attention_scores=False, mask=None):
+    def call(
+        self,
+        inputs,
+        attention_mask=None,
+        return_attention_scores=False,
+        mask=None,
+        inputs_mask=None,
+    ):
+        # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
+        mask = inputs_mask if mask is None else mask
         batch, height, width, channels = ops.shape(inputs)
         values = self._values(inputs)  # (B, N or 1, height, width, C)
         # v . r_d is a sum of a part in rows and a part in columns.

@@ -5,6 +5,7 @@ from keras import ops
 
 from tfnlp.layers.dense import Dense
 from tfnlp.layers.layer_normalization import LayerNormalization
+from tfnlp.layers.masks import hide_padding
 from tfnlp.layers.positions import check_length
 
 
@@ -28,6 +29,8 @@ class TextEmbedding(keras.layers.Layer):
         embedding_dim: E, the width of the tables; D, and no projection, where None or D.
         position_offset: rows before the first position's, as RoBERTa has them.
         use_norm: whether the sum is normalised.
+        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
+            `mask_zero` of `keras.layers.Embedding`; none where None.
 
     Call arguments:
         token_ids: (B, L) integers below V; with `reverse` states (..., E).
@@ -56,9 +59,11 @@ class TextEmbedding(keras.layers.Layer):
         embedding_dim=None,
         position_offset=0,
         use_norm=True,
+        pad_token_id=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.max_length = max_length
@@ -69,6 +74,7 @@ class TextEmbedding(keras.layers.Layer):
         self.embedding_dim = embedding_dim or hidden_dim
         self.position_offset = position_offset
         self.use_norm = use_norm
+        self.pad_token_id = pad_token_id
         self.norm = None
         if use_norm:
             self.norm = LayerNormalization(
@@ -150,7 +156,8 @@ class TextEmbedding(keras.layers.Layer):
         x = ops.cast(x, self.compute_dtype)
         x = x if self.norm is None else self.norm(x)
         x = self.dropout_layer(x, training=training)
-        return x if self.projection is None else self.projection(x)
+        x = x if self.projection is None else self.projection(x)
+        return hide_padding(x, token_ids, self.pad_token_id)
 
     def _check_states(self, states):
         if states.shape[-1] != self.embedding_dim:
@@ -160,11 +167,12 @@ class TextEmbedding(keras.layers.Layer):
             )
 
     def compute_output_spec(self, token_ids, segment_ids=None, reverse=False, **kwargs):
-        shape = (*token_ids.shape, self.hidden_dim)
         if reverse:
             self._check_states(token_ids)
             shape = (*token_ids.shape[:-1], self.vocabulary_size)
-        return keras.KerasTensor(shape, dtype=self.compute_dtype)
+            return keras.KerasTensor(shape, dtype=self.compute_dtype)
+        x = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
+        return hide_padding(x, token_ids, self.pad_token_id)
 
     def get_config(self):
         return super().get_config() | {
@@ -178,4 +186,5 @@ class TextEmbedding(keras.layers.Layer):
             "embedding_dim": self.embedding_dim,
             "position_offset": self.position_offset,
             "use_norm": self.use_norm,
+            "pad_token_id": self.pad_token_id,
         }
