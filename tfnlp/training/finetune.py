@@ -4,6 +4,7 @@ import keras
 from absl import logging
 
 from tfnlp.checkpoints import load_model, save_model
+from tfnlp.models import check_lengths
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
@@ -92,6 +93,7 @@ def finetune(
     """
     arguments = (max_length, config.batch_size)
     batches = encode_batches(task, tokenizer, train, *arguments, shuffle=True, seed=config.seed)
+    check_lengths(batches, model)
     dev_batches = encode_batches(task, tokenizer, dev, *arguments)
     trained = FineTuner(model, task, regularizer)
     trained.compile(config.optimizer(model, len(batches)), jit_compile=False)

@@ -7,6 +7,8 @@ from absl import logging
 from tfnlp.errors import InputError
 from tfnlp.text import LengthBatches
 
+from tfnlp.models import check_lengths
+
 # What a position after a text's end has for a logit.
 TOKEN_OUTPUTS = ("start_logits", "end_logits")
 
@@ -79,6 +81,7 @@ def predictor(model, outputs=("logits",)):
         return {key: tf.cast(found[key], "float32") for key in outputs}
 
     def run(batches):
+        check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in outputs}
         for indices in batches.order():
             inputs = batches.batch(indices)[0]
