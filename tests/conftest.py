@@ -87,7 +87,7 @@ VOCABULARY = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tokenizer():
     return WordPieceTokenizer(VOCABULARY, strip_accents=False)
 
