@@ -240,11 +240,10 @@ def _with_stored_output(config, family, head, reader):
 
     So it is in `transformers` 5, whatever config.json says.
     """
-    if not (config.tie_embeddings and head in ("masked_lm", "causal_lm", "permutation_lm")):
+    one_table = not (config.enhanced_mask_decoder or config.adaptive_softmax)
+    if not (config.tie_embeddings and head == config.language_model and one_table):
         return config
     prefix, names = _stored_prefix(family, reader), reader.names()
-    if getattr(config, "enhanced_mask_decoder", False):
-        return config
     untied = dataclasses.replace(config, tie_embeddings=False)
     weights = {weight.path: weight for weight in family.weights(untied, head)}
     table = _stored_name(weights["embeddings/token_table"], prefix, names)
