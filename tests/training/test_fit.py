@@ -179,7 +179,7 @@ def test_a_folder_of_another_run_or_of_other_files_is_refused(tmp_path):
     run = RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
     assert not run.path.exists()
     run.start()
-    with pytest.raises(InputError, match=r"another run: there --epochs is 3, here 4"):
+    with pytest.raises(InputError, match=r"another run: there `epochs` is 3, here 4"):
         RunFolder(tmp_path / "run", {"seed": 0, "epochs": 4})
     (tmp_path / "file.txt").write_text("mine")
     RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
