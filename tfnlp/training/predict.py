@@ -5,9 +5,8 @@ import tensorflow as tf
 from absl import logging
 
 from tfnlp.errors import InputError
-from tfnlp.text import LengthBatches
-
 from tfnlp.models import check_lengths
+from tfnlp.text import LengthBatches
 
 # What a position after a text's end has for a logit.
 TOKEN_OUTPUTS = ("start_logits", "end_logits")
