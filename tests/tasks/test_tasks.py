@@ -262,17 +262,36 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
 
 @pytest.mark.parametrize("name", TASKS)
 def test_losses_leave_padding_out(name, tiny_config, tokenizer):
-    """The loss of a batch is the mean of its parts, however they are padded."""
+    """The loss of a batch is the mean of its parts, however they are padded and weighted."""
     task, data = data_for(name)
+    for field in ("texts", "contexts", "prompts"):
+        if hasattr(data, field):
+            uneven = [text + " film" * i for i, text in enumerate(getattr(data, field)[:4])]
+            setattr(data, field, uneven + getattr(data, field)[4:])
+    if name == "tagger":
+        for i in range(4):
+            data.sentences[i] += ["film"] * i
+            data.tags[i] += ["O"] * i
     model = build_model(tiny_config, task.head, task.num_classes)
     batches = encode_batches(task, tokenizer, data, 32, 4)
     inputs, labels = batches.batch(np.arange(4))
-    whole = float(task.loss(labels, model(inputs)))
+    assert inputs["padding_mask"].sum(-1).min() < inputs["padding_mask"].shape[-1]
     parts = []
     for i in range(4):
         x, y = batches.batch(np.array([i]))
+        if name == "answerer":
+            # Its softmax is over all positions of the batch, as in `transformers`.
+            x = {key: value[i : i + 1] for key, value in inputs.items()}
         parts.append(float(task.loss(y, model(x))))
-    assert whole == pytest.approx(np.mean(parts), abs=1e-5)
+    # A mean over tokens, where they have labels, and over texts elsewhere.
+    counts = np.array([3, 4, 5, 6] if name == "tagger" else [1, 1, 1, 1])
+    outputs = model(inputs)
+    assert float(task.loss(labels, outputs)) == pytest.approx(
+        np.average(parts, weights=counts), abs=1e-5
+    )
+    weights = np.array([0.5, 0, 2, 1], "float32")
+    expected = np.average(parts, weights=counts * weights)
+    assert float(task.loss(labels, outputs, weights)) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("num_classes", [1, 2])
@@ -301,6 +320,33 @@ def test_adversarial_loss_is_the_symmetric_divergence(tiny_config):
     by_a, by_b = tape.gradient(found, [a, b])
     np.testing.assert_allclose(by_a, (p - q) / 5, atol=1e-6)
     np.testing.assert_allclose(by_b, (q - p) / 5, atol=1e-6)
+
+
+def test_adversarial_losses_are_weighted_by_example(tiny_config, random_inputs):
+    config = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
+    task, model = Tagging(["O", "B-x"]), build_model(config, "tagger", 2)
+    inputs = random_inputs(3, 7, tiny_config.vocabulary_size)
+    labels = np.where(inputs["padding_mask"], 1, IGNORED)
+
+    def loss(rows, weights=None):
+        x = {key: value[rows] for key, value in inputs.items()}
+        regularizer = AdversarialRegularizer(model, ("logits",), 1.0, 0.5, 0.1, seed=1)
+        tuner = FineTuner(model, task, regularizer)
+        return float(tuner.compute_loss(x, labels[rows], tuner(x), weights))
+
+    # The random start of the first two is the same in a batch of two and of three.
+    whole, part = loss([0, 1, 2], np.array([1.0, 1.0, 0.0])), loss([0, 1])
+    assert whole == pytest.approx(part, rel=1e-5)
+    assert loss([0, 1], np.array([3.0, 3.0])) == pytest.approx(part, rel=1e-5)
+    assert loss([0, 1, 2]) != pytest.approx(part, rel=1e-3)
+
+
+def test_one_class_is_refused(tiny_config, random_inputs):
+    """Its loss would be 0 from the first step on."""
+    model = build_model(tiny_config, "classifier", 1)
+    outputs = model(random_inputs(2, 5, tiny_config.vocabulary_size))
+    with pytest.raises(ValueError, match=r"logits of shape \(2, 1\) have one class"):
+        Classification(["only"]).loss(np.zeros(2, "int32"), outputs)
 
 
 def test_finetuner_saves_nothing_of_its_own(tiny_config):
