@@ -52,6 +52,13 @@ outputs = two_streams(
     x, x, attention_mask=content_mask, query_attention_mask=query_mask, segment_mask=mask
 )
 assert all(np.isfinite(output).all() for output in outputs)
+masked = layers.TextEmbedding(30, 16, 12, pad_token_id=0)(ids)
+h, g = layers.TwoStreamBlock(4, 32)(masked, x)
+for output in (h, g):
+    pooled = keras.layers.GlobalAveragePooling1D()(output)
+    real = (ids != 0)[..., None]
+    due = (np.asarray(output) * real).sum(1) / real.sum(1)
+    assert np.abs(pooled - due).max() <= 1e-5
 for score in ("dot", "general", "concat"):
     assert layers.ScoreAttention(score)(x, x).shape == (2, 10, 16)
 assert layers.QuadraticPositionAttention(4, 6)(image).shape == (2, 4, 5, 6)

@@ -3,7 +3,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.layers import EncoderBlock, FactorizedEmbedding, FeedForward, TextEmbedding
+from tfnlp.layers import (
+    EncoderBlock,
+    FactorizedEmbedding,
+    FeedForward,
+    MultiHeadAttention,
+    RelativeAttention,
+    TextEmbedding,
+)
 from tfnlp.layers.activations import get_activation
 
 
@@ -66,6 +73,60 @@ def test_encoder_block_names_heads_that_do_not_divide():
 def test_encoder_block_names_sub_layers_that_it_lacks():
     with pytest.raises(ValueError, match=r"dropout_after=.*'ffn'.*choose from"):
         EncoderBlock(2, 8, dropout_after=("attention", "ffn"))
+
+
+def test_encoder_block_says_what_its_attention_says():
+    with pytest.raises(ValueError, match=r"num_heads=4 .* has 2 heads.*say the same"):
+        EncoderBlock(4, 8, attention=MultiHeadAttention(2, 8))
+    with pytest.raises(ValueError, match=r"attention_dropout=0.3.* a dropout of 0.1"):
+        EncoderBlock(2, 8, attention_dropout=0.3, attention=MultiHeadAttention(2, 8, dropout=0.1))
+    block = EncoderBlock(2, 8, attention=MultiHeadAttention(2, 8, dropout=0.1))
+    _, scores = block(keras.Input((5, 4)), return_attention_scores=True)
+    assert scores.shape == (None, 2, 5, 5)
+    # A file of before may say otherwise.
+    old = EncoderBlock.from_config(block.get_config() | {"num_heads": 4})
+    assert old.num_heads == old.attention.num_heads == 2 and old.attention_dropout == 0.1
+
+
+def test_encoder_block_asks_for_scores_only_where_they_are_read():
+    x = np.random.default_rng(0).normal(size=(1, 7, 8)).astype("float32")
+    whole, cut = (
+        EncoderBlock(2, 8, attention=MultiHeadAttention(2, 4, block_size=size))
+        for size in (None, 3)
+    )
+    for block in (whole, cut):
+        block.build(x.shape)
+    cut.set_weights(whole.get_weights())
+    np.testing.assert_allclose(cut(x), whole(x), atol=1e-5)
+    assert cut(keras.Input((7, 8))).shape == (None, 7, 8)
+    for inputs in (x, keras.Input((7, 8))):
+        with pytest.raises(ValueError, match="block_size=3 never holds the scores"):
+            cut(inputs, return_attention_scores=True)
+
+
+def test_encoder_block_attends_to_other_values():
+    rng = np.random.default_rng(0)
+    x, value = (rng.normal(size=(2, n, 8)).astype("float32") for n in (3, 6))
+    block = EncoderBlock(2, 16, norm_first=True)
+    found, scores = block(x, value=value, return_attention_scores=True)
+    assert scores.shape == (2, 2, 3, 6)
+    spec = block(keras.Input((3, 8)), value=keras.Input((6, 8)), return_attention_scores=True)
+    assert [s.shape for s in spec] == [(None, 3, 8), (None, 2, 3, 6)]
+    norm = block.attention_norm
+    h = x + block.attention(norm(x), norm(value))
+    np.testing.assert_allclose(
+        found, h + block.feed_forward(block.feed_forward_norm(h)), atol=1e-5
+    )
+
+
+def test_a_given_attention_is_loaded_under_the_name_of_its_block(tmp_path):
+    inputs = keras.Input((None, 8))
+    attention = RelativeAttention(2, 4, name="attention")
+    model = keras.Model(inputs, EncoderBlock(2, 16, attention=attention, name="block")(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert "block/attention/content_bias" in {w.path for w in loaded.weights}
+    assert [w.path for w in loaded.weights] == [w.path for w in model.weights]
 
 
 def test_text_embedding_sums_and_normalises():
@@ -132,6 +193,16 @@ def test_fresh_kernels_differ():
 def test_unknown_activation_is_named():
     with pytest.raises(ValueError, match="'mish2' is unknown"):
         get_activation("mish2")
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "relu", "silu", "tanh"])
+def test_a_dense_layer_with_an_activation_of_ours_loads(name, tmp_path):
+    dense = keras.layers.Dense(4, activation=get_activation(name))
+    model = keras.Sequential([keras.Input((8,)), dense])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    x = 3 * np.random.default_rng(0).normal(size=(5, 8)).astype("float32")
+    np.testing.assert_array_equal(loaded(x), model(x))
 
 
 def test_gelu_is_exact_and_so_is_its_gradient():

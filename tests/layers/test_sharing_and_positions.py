@@ -4,8 +4,10 @@ import pytest
 
 from tests.layers.witnesses import sinusoid
 from tfnlp.layers import (
+    EncoderBlock,
     FactorizedEmbedding,
     LearnedPositionEncoding,
+    RelativeAttention,
     SharedEncoder,
     SinusoidalPositionEncoding,
     causal_mask,
@@ -49,6 +51,47 @@ def test_sharing_counts_weights_once_and_survives_saving(sharing, groups, count,
     assert (first.feed_forward is last.feed_forward) == (
         groups == 1 and sharing in ("all", "feed_forward")
     )
+
+
+@pytest.mark.parametrize("part", ["attention", "feed_forward"])
+@pytest.mark.parametrize("given", [False, True])
+def test_blocks_with_a_part_in_common_load_and_are_not_cloned(part, given, tmp_path):
+    first, second, third = (
+        EncoderBlock(2, 16, attention=RelativeAttention(2, 4) if given else None) for _ in range(3)
+    )
+    with pytest.raises(ValueError, match="build that one first"):
+        second.share(first, part)
+    x = keras.Input((None, 8))
+    y = first(x)
+    for block in (second, third):
+        block.share(first, part)
+        y = block(y)
+    model = keras.Model(x, y)
+    count = model.count_params()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    loaded.save(tmp_path / "again.keras")
+    inputs = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    for again in (loaded, keras.models.load_model(tmp_path / "again.keras")):
+        np.testing.assert_array_equal(model(inputs), again(inputs))
+        assert again.count_params() == count
+        assert [w.path for w in again.weights] == [w.path for w in model.weights]
+        for name in (part, f"{part}_norm"):
+            assert len({id(getattr(block, name)) for block in again.layers[1:]}) == 1
+    with pytest.raises(ValueError, match=r"shares its .* save the model and load it"):
+        keras.models.clone_model(model)
+
+
+def test_a_shared_encoder_is_cloned_with_its_sharing():
+    x = keras.Input((None, 8))
+    model = keras.Model(x, SharedEncoder(4, 2, 16, sharing="attention")(x))
+    clone = keras.models.clone_model(model)
+    assert clone.count_params() == model.count_params()
+    blocks = clone.layers[1].blocks
+    assert blocks[0].attention is blocks[3].attention
+    clone.set_weights(model.get_weights())
+    inputs = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    np.testing.assert_array_equal(clone(inputs), model(inputs))
 
 
 def test_groups_are_consecutive_layers():

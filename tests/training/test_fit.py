@@ -1,5 +1,8 @@
+import concurrent.futures
+import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -7,6 +10,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+import safetensors
 import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, save_model
@@ -63,41 +67,55 @@ def metrics_of(run):
     return [{k: v for k, v in m.items() if k != "time"} for m in run.metrics()]
 
 
+def assert_same_weights(a, b):
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.fixture(scope="module")
+def small_config(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
+
+
+@pytest.fixture(scope="module")
+def whole(small_config, tmp_path_factory):
+    """The weights and the folder of a run that nothing broke."""
+    model, run = train(tmp_path_factory.mktemp("fit") / "whole", small_config)
+    return model.get_weights(), run
+
+
 # 7 batches an epoch, a state every 2: killed within the first, the second and the last epoch.
-@pytest.mark.parametrize("stop_after", [5, 9, 12, 20])
-def test_a_killed_run_ends_with_the_same_weights_and_metrics(stop_after, tmp_path, tiny_config):
-    whole, whole_run = train(tmp_path / "whole", tiny_config)
-    # The generator's exception reaches `fit` as an error of tf.data.
-    with pytest.raises((Killed, tf.errors.OpError)):
-        train(tmp_path / "broken", tiny_config, stop_after=stop_after)
-    resumed, resumed_run = train(tmp_path / "broken", tiny_config)
-    for a, b in zip(whole.weights, resumed.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
-    for a, b in zip(metrics_of(whole_run), metrics_of(resumed_run), strict=True):
+def test_a_run_killed_again_and_again_ends_with_the_same_weights_and_metrics(
+    whole, tmp_path, small_config
+):
+    for stop_after, state in ((5, (0, 4)), (5, (1, 2)), (8, (2, 2))):
+        # The generator's exception reaches `fit` as an error of tf.data.
+        with pytest.raises((Killed, tf.errors.OpError)):
+            train(tmp_path / "broken", small_config, stop_after=stop_after)
+        with safetensors.safe_open(tmp_path / "broken" / "state.safetensors", "numpy") as file:
+            progress = json.loads(file.metadata()["progress"])
+        assert (progress["epoch"], progress["step"]) == state
+    resumed, run = train(tmp_path / "broken", small_config)
+    weights, whole_run = whole
+    assert_same_weights(weights, resumed.get_weights())
+    for a, b in zip(metrics_of(whole_run), metrics_of(run), strict=True):
         assert a.keys() == b.keys()
         for key, value in a.items():
             assert b[key] == pytest.approx(value, abs=1e-6)
-    for a, b in zip(
-        load_model(whole_run.best, "classifier").weights,
-        load_model(resumed_run.best, "classifier").weights,
-        strict=True,
-    ):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(*(load_model(r.best, "classifier").weights for r in (whole_run, run)))
 
 
-def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, tiny_config):
+def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, small_config):
     keras.config.set_dtype_policy("mixed_float16")
-    whole, run = train(tmp_path / "whole", tiny_config)
+    whole, run = train(tmp_path / "whole", small_config)
     assert all(0 < m["loss"] < 2 for m in run.metrics())
     with pytest.raises((Killed, tf.errors.OpError)):
-        train(tmp_path / "broken", tiny_config, stop_after=12)
-    resumed, _ = train(tmp_path / "broken", tiny_config)
-    for a, b in zip(whole.weights, resumed.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
+        train(tmp_path / "broken", small_config, stop_after=12)
+    resumed, _ = train(tmp_path / "broken", small_config)
+    assert_same_weights(whole.weights, resumed.weights)
 
 
-def test_a_signal_saves_and_stops_and_the_run_goes_on(tmp_path, tiny_config):
-    whole, _ = train(tmp_path / "whole", tiny_config)
+def test_a_signal_saves_and_stops_and_the_run_goes_on(whole, tmp_path, small_config):
     original = LengthBatches.batch
     count = []
 
@@ -110,18 +128,26 @@ def test_a_signal_saves_and_stops_and_the_run_goes_on(tmp_path, tiny_config):
     LengthBatches.batch = batch
     try:
         with pytest.raises(KeyboardInterrupt):
-            train(tmp_path / "broken", tiny_config)
+            train(tmp_path / "broken", small_config)
     finally:
         LengthBatches.batch = original
     assert 0 < len(RunFolder(tmp_path / "broken", {"seed": 0}).metrics()) < 3
-    resumed, _ = train(tmp_path / "broken", tiny_config)
-    for a, b in zip(whole.weights, resumed.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
+    resumed, _ = train(tmp_path / "broken", small_config)
+    assert_same_weights(whole[0], resumed.weights)
 
 
-def test_learns_and_leaves_a_run_folder(tmp_path, tiny_config):
+def test_trains_in_a_thread_as_in_the_main_one(whole, tmp_path, small_config):
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        model, run = pool.submit(train, tmp_path / "run", small_config).result()
+    assert_same_weights(whole[0], model.weights)
+    assert metrics_of(run) == metrics_of(whole[1])
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_learns_and_leaves_a_run_folder(tmp_path, small_config):
     config = TrainingConfig(epochs=12, batch_size=4, learning_rate=3e-3, warmup_share=0.1)
-    _, run = train(tmp_path / "run", tiny_config, config)
+    _, run = train(tmp_path / "run", small_config, config)
     metrics = run.metrics()
     assert metrics[-1]["loss"] < 0.4 * metrics[0]["loss"]
     assert max(m["val_accuracy"] for m in metrics) > 0.9
@@ -129,22 +155,22 @@ def test_learns_and_leaves_a_run_folder(tmp_path, tiny_config):
     assert json.loads((run.path / "flags.json").read_text()) == {"seed": 0}
     assert list((run.path / "events").iterdir())
     best = load_model(run.best, "classifier")
-    dev = make_batches(tiny_config.vocabulary_size, False)
+    dev = make_batches(small_config.vocabulary_size, False)
     from tfnlp.training.report import accuracy
 
     assert accuracy(best, dev) == pytest.approx(max(m["val_accuracy"] for m in metrics))
 
 
-def test_stops_early_without_gain_and_stays_stopped(tmp_path, tiny_config):
+def test_stops_early_without_gain_and_stays_stopped(tmp_path, small_config):
     config = TrainingConfig(epochs=9, batch_size=4, learning_rate=0.0, patience=2)
-    _, run = train(tmp_path / "run", tiny_config, config)
+    _, run = train(tmp_path / "run", small_config, config)
     assert len(run.metrics()) == 3
-    _, run = train(tmp_path / "run", tiny_config, config)
+    _, run = train(tmp_path / "run", small_config, config)
     assert len(run.metrics()) == 3
 
 
-def test_trains_without_dev_set(tmp_path, tiny_config):
-    model, run = train(tmp_path / "run", tiny_config, dev=False)
+def test_trains_without_dev_set(tmp_path, small_config):
+    model, run = train(tmp_path / "run", small_config, dev=False)
     for a, b in zip(load_model(run.best, "classifier").weights, model.weights, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -161,13 +187,12 @@ def test_a_folder_of_another_run_or_of_other_files_is_refused(tmp_path):
         RunFolder(tmp_path, {})
 
 
-def test_a_broken_state_is_named(tmp_path, tiny_config):
-    with pytest.raises((Killed, tf.errors.OpError)):
-        train(tmp_path / "run", tiny_config, stop_after=9)
+def test_a_broken_state_is_named(whole, tmp_path, small_config):
+    shutil.copytree(whole[1].path, tmp_path / "run")
     path = tmp_path / "run" / "state.safetensors"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(InputError, match=r"state\.safetensors is broken"):
-        train(tmp_path / "run", tiny_config)
+        train(tmp_path / "run", small_config)
 
 
 MIRRORED = """

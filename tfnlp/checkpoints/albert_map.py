@@ -1,13 +1,16 @@
 """ALBERT between tfnlp and Hugging Face."""
 
-from tfnlp.checkpoints.bert_map import embeddings
+from tfnlp.checkpoints.bert_map import FIXED, embeddings
 from tfnlp.checkpoints.family import (
     COMMON_FIELDS,
+    COMMON_HARMLESS,
     Family,
-    Weight,
     architectures,
+    because,
     dense,
     norm,
+    output_bias,
+    output_table,
     token_heads,
 )
 from tfnlp.models.albert import AlbertConfig
@@ -41,7 +44,8 @@ def weights(config, head):
     if head == "masked_lm":
         yield from dense("lm_transform", "predictions.dense", head=True)
         yield from norm("lm_norm", "predictions.LayerNorm", head=True)
-        yield Weight("lm_bias/bias", "predictions.bias", head=True)
+        yield from output_table(config, "predictions.decoder.weight")
+        yield from output_bias(config, "predictions.bias", "predictions.decoder.bias")
 
 
 ALBERT = Family(
@@ -51,7 +55,13 @@ ALBERT = Family(
     fields=FIELDS,
     weights=weights,
     architectures=architectures("Albert"),
-    fixed={"inner_group_num": 1, "position_embedding_type": "absolute"},
+    fixed=FIXED | {"inner_group_num": 1},
+    harmless=COMMON_HARMLESS
+    | because(
+        "in Google's files; no code reads it",
+        *("down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"),
+        "layers_to_keep",
+    ),
     defaults={
         "hidden_size": 4096,
         "num_attention_heads": 64,

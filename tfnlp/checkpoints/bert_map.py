@@ -2,16 +2,21 @@
 
 from tfnlp.checkpoints.family import (
     COMMON_FIELDS,
+    COMMON_FIXED,
+    COMMON_HARMLESS,
     Family,
     Weight,
     architectures,
+    because,
     dense,
     norm,
+    output_bias,
+    output_table,
     token_heads,
 )
 from tfnlp.models.bert import BertConfig, RobertaConfig
 
-FIXED = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+FIXED = COMMON_FIXED | {"position_embedding_type": "absolute"}
 SELF_ATTENTION = {part: f"attention.self.{part}" for part in ("query", "key", "value")}
 
 
@@ -42,16 +47,18 @@ def layers(config):
         yield from layer_rest(ours, theirs)
 
 
-def bert_lm_head():
-    """BERT's masked-token head, tied to the token table."""
-    yield from lm_head("cls.predictions.transform", "cls.predictions.bias")
+def bert_lm_head(config):
+    """BERT's masked-token head."""
+    stem = "cls.predictions"
+    yield from lm_transform(f"{stem}.transform")
+    yield from output_table(config, f"{stem}.decoder.weight")
+    yield from output_bias(config, f"{stem}.bias", f"{stem}.decoder.bias")
 
 
-def lm_head(transform, bias):
-    """A masked-token head as BERT's, by the names of its transform and its bias."""
-    yield from dense("lm_transform", f"{transform}.dense", head=True)
-    yield from norm("lm_norm", f"{transform}.LayerNorm", head=True)
-    yield Weight("lm_bias/bias", bias, head=True)
+def lm_transform(name):
+    """What comes before the output in a masked-token head as BERT's."""
+    yield from dense("lm_transform", f"{name}.dense", head=True)
+    yield from norm("lm_norm", f"{name}.LayerNorm", head=True)
 
 
 def bert_weights(config, head):
@@ -63,7 +70,7 @@ def bert_weights(config, head):
         yield from dense("classifier", "classifier", head=True)
     yield from token_heads(head)
     if head == "masked_lm":
-        yield from bert_lm_head()
+        yield from bert_lm_head(config)
 
 
 def roberta_weights(config, head):
@@ -80,7 +87,8 @@ def roberta_weights(config, head):
     if head == "masked_lm":
         yield from dense("lm_transform", "lm_head.dense", head=True)
         yield from norm("lm_norm", "lm_head.layer_norm", head=True)
-        yield Weight("lm_bias/bias", "lm_head.bias", head=True)
+        yield from output_table(config, "lm_head.decoder.weight")
+        yield from output_bias(config, "lm_head.bias", "lm_head.decoder.bias")
 
 
 def _count_positions(ours, fields):
@@ -101,6 +109,12 @@ BERT = Family(
     weights=bert_weights,
     architectures=architectures("Bert"),
     fixed=FIXED,
+    harmless=COMMON_HARMLESS
+    | because(
+        "in Google's multilingual files; no code reads it",
+        *("directionality", "pooler_fc_size", "pooler_num_attention_heads"),
+        *("pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"),
+    ),
 )
 ROBERTA = Family(
     model_type="roberta",

@@ -2,16 +2,19 @@
 
 import dataclasses
 
-from tfnlp.checkpoints.bert_map import bert_lm_head, layer_rest, lm_head
+from tfnlp.checkpoints.bert_map import bert_lm_head, layer_rest, lm_transform
 from tfnlp.checkpoints.family import (
     COMMON_FIELDS,
+    COMMON_FIXED,
     Family,
     Weight,
     architectures,
+    check_only,
     dense,
     norm,
     token_heads,
 )
+from tfnlp.errors import InputError
 from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 
 FIELDS = COMMON_FIELDS | {
@@ -29,7 +32,7 @@ V2_FIELDS = FIELDS | {
     "conv_act": "convolution_activation",
 }
 POSITIONS = "embeddings.position_embeddings.weight"
-FIXED = {"pooler_hidden_act": "gelu", "pooler_dropout": 0, "talking_head": False}
+FIXED = COMMON_FIXED | {"pooler_hidden_act": "gelu", "pooler_dropout": 0, "talking_head": False}
 DEFAULTS = {
     "vocab_size": 50265,
     "type_vocab_size": 0,
@@ -37,6 +40,11 @@ DEFAULTS = {
     "position_biased_input": True,
     "relative_attention": False,
     "pos_att_type": (),
+    "hidden_size": 768,
+    "num_attention_heads": 12,
+    "pooler_hidden_size": None,
+    "embedding_size": None,
+    "legacy": True,
 }
 V2_DEFAULTS = DEFAULTS | {
     "vocab_size": 128100,
@@ -47,6 +55,7 @@ V2_DEFAULTS = DEFAULTS | {
     "position_buckets": -1,
     "share_att_key": False,
     "norm_rel_ebd": "none",
+    "attention_head_size": None,
 }
 
 
@@ -84,13 +93,16 @@ def weights(config, head):
 
 def _lm_head(config):
     # The names of Microsoft's own files.
-    own = list(lm_head("lm_predictions.lm_head", "lm_predictions.lm_head.bias"))
+    stem = "lm_predictions.lm_head"
+    own = [*lm_transform(stem), Weight("lm_bias/bias", f"{stem}.bias", head=True)]
     if config.enhanced_mask_decoder:
         yield Weight("decoder_positions/position_table", POSITIONS)
         yield from own
         return
-    for weight, other in zip(bert_lm_head(), own, strict=True):
-        yield dataclasses.replace(weight, other_name=other.name)
+    names = {weight.path: weight.name for weight in own if config.tie_embeddings}
+    for weight in bert_lm_head(config):
+        others = (names[weight.path],) if weight.path in names else ()
+        yield dataclasses.replace(weight, other_names=others + weight.other_names)
 
 
 def _attention(config, ours, theirs):
@@ -115,10 +127,20 @@ def _v2_attention(config, ours, theirs):
 
 
 def _decode(ours, fields):
+    width = fields["hidden_size"]
+    check_only(fields, "pooler_hidden_size", width)
+    check_only(fields, "embedding_size", width)
+    check_only(fields, "attention_head_size", width // fields["num_attention_heads"])
     kinds = fields["pos_att_type"] or ()
     # Old files join the kinds by bars.
     kinds = kinds.split("|") if isinstance(kinds, str) else kinds
-    kinds = [kind.strip() for kind in kinds if kind] if fields["relative_attention"] else []
+    kinds = [kind.strip() for kind in kinds if kind]
+    if kinds and not fields["relative_attention"]:
+        # `transformers` scales by the number of kinds even so.
+        raise InputError(
+            f"relative_attention={fields['relative_attention']!r} with pos_att_type={kinds} is "
+            "not supported; give pos_att_type=[] or relative_attention=true."
+        )
     terms = tuple(t for t in ("c2c", "c2p", "p2c", "p2p") if t == "c2c" or t in kinds)
     ours = ours | {"terms": terms}
     if ours["max_distance"] < 1:
@@ -128,7 +150,8 @@ def _decode(ours, fields):
         ours["normalize_positions"] = "layer_norm" in ours["normalize_positions"] and bool(kinds)
     if not kinds:
         ours.pop("share_att_key", None)
-    return ours
+    # The head by Microsoft's names has no output of its own.
+    return ours | ({} if fields["legacy"] else {"tie_embeddings": True})
 
 
 def _encode(theirs, config):
@@ -142,12 +165,14 @@ def _encode(theirs, config):
 
 
 def _adapt(config, names):
-    """Microsoft's files have absolute positions for the mask decoder alone."""
+    """Microsoft's files have absolute positions for the mask decoder alone, and tied outputs."""
     has_head = any(name.startswith("lm_predictions.") for name in names)
     has_positions = any(name.endswith(POSITIONS) for name in names)
-    if has_head and has_positions and not config.absolute_positions:
-        return dataclasses.replace(config, enhanced_mask_decoder=True)
-    return config
+    if not has_head:
+        return config
+    decoder = has_positions and not config.absolute_positions
+    decoder = decoder or config.enhanced_mask_decoder
+    return dataclasses.replace(config, tie_embeddings=True, enhanced_mask_decoder=decoder)
 
 
 DEBERTA = Family(

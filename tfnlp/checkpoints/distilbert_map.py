@@ -1,7 +1,18 @@
 """DistilBERT between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.bert_map import embeddings
-from tfnlp.checkpoints.family import Family, Weight, architectures, dense, norm, token_heads
+from tfnlp.checkpoints.family import (
+    COMMON_FIXED,
+    COMMON_HARMLESS,
+    Family,
+    Weight,
+    architectures,
+    because,
+    dense,
+    norm,
+    output_table,
+    token_heads,
+)
 from tfnlp.models.distilbert import DistilBertConfig
 
 FIELDS = {
@@ -18,6 +29,7 @@ FIELDS = {
     "max_position_embeddings": "max_length",
     "initializer_range": "initializer_range",
     "pad_token_id": "pad_token_id",
+    "tie_word_embeddings": "tie_embeddings",
 }
 
 
@@ -39,6 +51,7 @@ def weights(config, head):
     if head == "masked_lm":
         yield from dense("lm_transform", "vocab_transform", head=True)
         yield from norm("lm_norm", "vocab_layer_norm", head=True)
+        yield from output_table(config, "vocab_projector.weight")
         yield Weight("lm_bias/bias", "vocab_projector.bias", head=True)
 
 
@@ -49,6 +62,12 @@ DISTILBERT = Family(
     fields=FIELDS,
     weights=weights,
     architectures=architectures("DistilBert"),
-    # How the position table was started; it is stored all the same.
-    fixed={"sinusoidal_pos_embds": False},
+    fixed=COMMON_FIXED | {"tie_weights_": True},
+    harmless=COMMON_HARMLESS
+    | because("how the position table was started, which is stored", "sinusoidal_pos_embds"),
+    aliases={
+        "hidden_size": "dim",
+        "num_attention_heads": "n_heads",
+        "num_hidden_layers": "n_layers",
+    },
 )

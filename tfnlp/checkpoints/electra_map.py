@@ -8,6 +8,7 @@ from tfnlp.checkpoints.family import (
     architectures,
     dense,
     norm,
+    output_table,
     token_heads,
 )
 from tfnlp.models.electra import ElectraConfig
@@ -15,6 +16,7 @@ from tfnlp.models.electra import ElectraConfig
 FIELDS = COMMON_FIELDS | {
     "embedding_size": "embedding_dim",
     "classifier_dropout": "classifier_dropout",
+    "summary_last_dropout": "chooser_dropout",
 }
 
 
@@ -33,6 +35,7 @@ def weights(config, head):
     if head == "masked_lm":
         yield from dense("lm_transform", "generator_predictions.dense", head=True)
         yield from norm("lm_norm", "generator_predictions.LayerNorm", head=True)
+        yield from output_table(config, "generator_lm_head.weight")
         yield Weight("lm_bias/bias", "generator_lm_head.bias", head=True)
     elif head == "discriminator":
         stem = "discriminator_predictions"
@@ -47,5 +50,13 @@ ELECTRA = Family(
     fields=FIELDS,
     weights=weights,
     architectures=architectures("Electra", discriminator="ElectraForPreTraining"),
-    fixed=FIXED,
+    # The summary is the chooser's.
+    fixed=FIXED
+    | {
+        "summary_type": "first",
+        "summary_use_proj": True,
+        "summary_activation": "gelu",
+        "summary_first_dropout": 0,
+        "summary_proj_to_labels": False,
+    },
 )

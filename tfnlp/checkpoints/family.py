@@ -40,26 +40,62 @@ COMMON_FIELDS = {
     "layer_norm_eps": "layer_norm_epsilon",
     "initializer_range": "initializer_range",
     "pad_token_id": "pad_token_id",
+    "tie_word_embeddings": "tie_embeddings",
 }
-# Fields of any family that change nothing in what a model computes from its inputs.
-HARMLESS_FIELDS = {
-    *("_name_or_path", "architectures", "model_type", "transformers_version", "torch_dtype"),
-    *("dtype", "id2label", "label2id", "finetuning_task", "problem_type", "use_cache"),
-    *("bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id", "mask_token_id"),
-    *("unk_token_id", "decoder_start_token_id", "output_attentions", "output_hidden_states"),
-    *("return_dict", "gradient_checkpointing", "tokenizer_class", "chunk_size_feed_forward"),
-    *("is_encoder_decoder", "task_specific_params", "num_labels", "language", "directionality"),
-    *("pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_type"),
-    *("pooler_size_per_head", "attn_implementation", "_attn_implementation", "tie_weights_"),
-    *("n_ctx", "n_special", "predict_special_tokens", "untie_r", "down_scale_factor"),
-    *("net_structure_type", "gap_size", "num_memory_blocks", "pruned_heads", "torchscript"),
-    *("classifier_dropout", "legacy", "pooler_hidden_size", "summary_use_proj"),
-    *("summary_type", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"),
-    *("summary_last_dropout", "start_n_top", "end_n_top", "mem_len", "reuse_len"),
-    *("use_mems_eval", "use_mems_train", "same_length", "tie_word_embeddings"),
-    *("use_mems", "use_bfloat16", "init", "init_range", "init_std", "dropatt", "adaptive"),
-    *("proj_init_std", "sample_softmax", "trainer_compatible"),
+
+
+def because(reason, *names):
+    """Fields that change nothing in what tfnlp computes, each with its reason."""
+    return dict.fromkeys(names, reason)
+
+
+# Fields of any family that ask for another model: the one value that is supported.
+COMMON_FIXED = {
+    "is_decoder": False,
+    "is_encoder_decoder": False,
+    "add_cross_attention": False,
+    "cross_attention_hidden_size": None,
+    "tie_encoder_decoder": False,
+    "pruned_heads": {},
+    "quantization_config": None,
 }
+# Fields of any family without effect, and why.
+COMMON_HARMLESS = (
+    because(
+        "says what the file is, or where it comes from",
+        *("_name_or_path", "model_type", "transformers_version", "finetuning_task", "language"),
+    )
+    | because("read by `read_head` and `read_labels`", "architectures", "id2label", "label2id")
+    | because("the stored head has as many classes", "num_labels")
+    | because("which loss to train with; tasks have their own", "problem_type")
+    | because("the type is an argument here", "dtype", "torch_dtype", "use_bfloat16")
+    | because(
+        "which outputs are given; they are arguments here",
+        *("output_attentions", "output_hidden_states", "return_dict", "use_return_dict"),
+        *("use_cache", "output_past", "return_dict_in_generate", "output_scores"),
+    )
+    | because(
+        "the same result, computed otherwise",
+        *("chunk_size_feed_forward", "gradient_checkpointing", "attn_implementation"),
+        *("_attn_implementation", "_attn_implementation_autoset", "torchscript", "xla_device"),
+        "tf_legacy_loss",
+    )
+    | because(
+        "of the tokenizer",
+        *("bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id", "mask_token_id"),
+        *("unk_token_id", "tokenizer_class", "prefix"),
+    )
+    | because(
+        "how text is generated from the logits",
+        *("decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id", "max_length"),
+        *("min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "top_k"),
+        *("top_p", "typical_p", "temperature", "repetition_penalty", "length_penalty"),
+        *("diversity_penalty", "exponential_decay_length_penalty", "no_repeat_ngram_size"),
+        *("encoder_no_repeat_ngram_size", "num_return_sequences", "bad_words_ids"),
+        *("begin_suppress_tokens", "suppress_tokens", "remove_invalid_values"),
+        "task_specific_params",
+    )
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +110,8 @@ class Weight:
         part: (i, n) where ours is the i-th of n equal parts of theirs, along the axis of
             outputs: the first with `transpose`, else the last.
         head: whether the name stands without the encoder's prefix.
-        other_name: a name that it has in the checkpoints of another library.
+        other_names: names that it may have instead, which are looked for first.
+        all_names: whether it is written under all of its names.
     """
 
     path: str
@@ -83,7 +120,8 @@ class Weight:
     shape: tuple | None = None
     part: tuple | None = None
     head: bool = False
-    other_name: str | None = None
+    other_names: tuple = ()
+    all_names: bool = False
 
 
 def _identity(fields, _):
@@ -102,8 +140,10 @@ class Family:
         weights: of a config and a head, yields the `Weight`s.
         architectures: our head: the class of `transformers` that config.json names.
         fixed: their fields that would change the model: the one value that is supported.
+        harmless: their fields that change nothing in what tfnlp computes: the reason.
+        aliases: other names of their fields: theirs.
         defaults: their fields: what a config.json means that lacks them, where it is not
-            what our config's default says.
+            what our config's default says, and for those that `decode` reads.
         decode: of our fields and theirs, gives our fields with what takes more than a name.
         encode: of their fields and our config, likewise the other way.
         adapt: of our config and the names of the tensors in a checkpoint, gives the config
@@ -116,7 +156,9 @@ class Family:
     fields: dict
     weights: collections.abc.Callable
     architectures: dict
-    fixed: dict = dataclasses.field(default_factory=dict)
+    fixed: dict = dataclasses.field(default_factory=lambda: COMMON_FIXED)
+    harmless: dict = dataclasses.field(default_factory=lambda: COMMON_HARMLESS)
+    aliases: dict = dataclasses.field(default_factory=dict)
     defaults: dict = dataclasses.field(default_factory=dict)
     decode: collections.abc.Callable = _identity
     encode: collections.abc.Callable = _identity
@@ -127,26 +169,30 @@ def read_fields(family, fields, path):
     """Our config from the fields of a config.json.
 
     Returns:
-        The config, and the names of fields that are not known and have no effect.
+        The config, and the names of fields that are not known.
 
     Raises:
         InputError: for an unknown activation and for fields that ask for another model.
     """
-    fields = family.defaults | fields
+    others = {family.aliases[name]: fields[name] for name in family.aliases if name in fields}
+    fields = family.defaults | fields | others
     for name, value in family.fixed.items():
         if fields.get(name, value) not in (value, None):
             raise InputError(
                 f"{path}: {name}={fields[name]!r} is not supported; only {value!r} is."
             )
-    known = HARMLESS_FIELDS.union(family.fields, family.fixed, family.defaults)
-    unknown = sorted(fields.keys() - known)
+    known = (family.fields, family.fixed, family.harmless, family.defaults, family.aliases)
+    unknown = sorted(fields.keys() - set().union(*known))
     ours = {family.fields[name]: value for name, value in fields.items() if name in family.fields}
     ours = {
         name: value
         for name, value in ours.items()
         if value is not None or name in ("classifier_dropout",)
     }
-    ours = family.decode(ours, fields)
+    try:
+        ours = family.decode(ours, fields)
+    except InputError as e:
+        raise InputError(f"{path}: {e}") from None
     for name in ("activation", "convolution_activation"):
         if name in ours:
             if ours[name] not in ACTIVATIONS:
@@ -167,7 +213,13 @@ def write_fields(family, config):
     for name, ours in family.fields.items():
         if ours in ("activation", "convolution_activation"):
             theirs[name] = ACTIVATION_NAMES[theirs[name]]
-    return {"model_type": family.model_type} | family.fixed | family.encode(theirs, config)
+    return {"model_type": family.model_type} | family.encode(theirs, config)
+
+
+def check_only(fields, name, value):
+    """Raises an InputError where a field is there and has another value."""
+    if fields.get(name) not in (value, None):
+        raise InputError(f"{name}={fields[name]!r} is not supported; only {value!r} is.")
 
 
 def dense(path, name, **kwargs):
@@ -188,6 +240,26 @@ def token_heads(head):
         yield from dense("classifier", "classifier", head=True)
     elif head == "answerer":
         yield from dense("span", "qa_outputs", head=True)
+
+
+def output_bias(config, bias, decoder):
+    """The bias of an output over the vocabulary, which files also hold as their decoder's.
+
+    `transformers` reads the decoder's, and needs both where the output is not tied.
+    """
+    yield Weight(
+        "lm_bias/bias",
+        bias,
+        head=True,
+        other_names=(decoder,),
+        all_names=not config.tie_embeddings,
+    )
+
+
+def output_table(config, name):
+    """The output over the vocabulary, where it is not the table of the tokens."""
+    if not config.tie_embeddings:
+        yield Weight("lm_output/kernel", name, transpose=True, head=True)
 
 
 def architectures(stem, **names):

@@ -1,6 +1,7 @@
 """Models from and to Hugging Face checkpoint folders."""
 
 import collections
+import dataclasses
 import pathlib
 
 import numpy as np
@@ -23,6 +24,7 @@ from tfnlp.files import read_json, write_json
 from tfnlp.layers.truncated_normal import no_fresh_weights
 from tfnlp.models import build_model, config_of
 from tfnlp.progress import progress_bar
+from tfnlp.text.tokenizer_files import check_family
 
 FAMILIES = (
     bert_map.BERT,
@@ -39,7 +41,7 @@ FAMILIES = (
 )
 # Layers that a checkpoint without that head lacks; they start from fresh weights.
 HEAD_LAYERS = {
-    *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_bias"),
+    *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_output", "lm_bias"),
     *("discriminator_transform", "discriminator", "lm_softmax", "decoder_positions"),
 }
 # Weights of other heads.
@@ -138,6 +140,7 @@ def load_model(
     family = family_of(config)
     reader = TensorReader(folder)
     config = family.adapt(config, reader.names())
+    config = _with_stored_output(config, family, head, reader)
     stored = _stored_classes(folder, family, head, reader)
     if head in ("classifier", "tagger") and not (num_classes or stored):
         labels = read_labels(folder)
@@ -172,10 +175,11 @@ def save_model(model, folder, labels=None, tokenizer=None):
         folder: created if need be; config.json and model.safetensors in it are replaced,
             each only once it is written whole.
         labels: class names in order of their ids; LABEL_0, LABEL_1, ... where None.
-        tokenizer: also written where given.
+        tokenizer: also written where given, in place of one that is there.
 
     Raises:
-        InputError: if a file cannot be written, or `transformers` has no such model.
+        InputError: if a file cannot be written, `transformers` has no such model, or the
+            tokenizer is another family's.
     """
     folder = pathlib.Path(folder)
     config = config_of(model)
@@ -194,6 +198,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
             raise ValueError(f"labels has {len(labels)} names, but the model {classes} classes.")
         fields["id2label"] = {str(i): str(label) for i, label in enumerate(labels)}
         fields["label2id"] = {str(label): i for i, label in enumerate(labels)}
+    if tokenizer is not None:
+        check_family(folder, family.model_type, tokenizer)
     write_tensors(folder / WEIGHTS, _tensors(model, family))
     write_json(folder / "config.json", fields)
     if tokenizer is not None:
@@ -209,7 +215,8 @@ def _tensors(model, family):
         value = value.T if weight.transpose else value
         value = value.reshape(weight.shape) if weight.shape else value
         prefix = family.prefix if model.head and not weight.head else ""
-        parts[prefix + weight.name, _part_axis(weight)].append(value)
+        for name in (weight.name, *(weight.other_names if weight.all_names else ())):
+            parts[prefix + name, _part_axis(weight)].append(value)
     return {
         name: np.ascontiguousarray(np.concatenate(values, axis) if values[1:] else values[0])
         for (name, axis), values in parts.items()
@@ -228,6 +235,31 @@ def _has_head(folder, family, head):
     return stored[0] not in others
 
 
+def _with_stored_output(config, family, head, reader):
+    """The config, untied where the file has an output beside another table of tokens.
+
+    So it is in `transformers` 5, whatever config.json says.
+    """
+    one_table = not (config.enhanced_mask_decoder or config.adaptive_softmax)
+    if not (config.tie_embeddings and head == config.language_model and one_table):
+        return config
+    prefix, names = _stored_prefix(family, reader), reader.names()
+    untied = dataclasses.replace(config, tie_embeddings=False)
+    weights = {weight.path: weight for weight in family.weights(untied, head)}
+    table = _stored_name(weights["embeddings/token_table"], prefix, names)
+    output = _stored_name(weights["lm_output/kernel"], "", names)
+    if not (table and output) or np.array_equal(reader.read(table), reader.read(output)):
+        return config
+    logging.warning(
+        "%s: %s is not %s, so that the output is taken as a table of its own; "
+        "tie_word_embeddings=false in config.json would say so.",
+        reader.description,
+        output,
+        table,
+    )
+    return untied
+
+
 def _stored_classes(folder, family, head, reader):
     """The classes of the folder's head, or None where it has no such head."""
     if head not in ("classifier", "tagger") or not _has_head(folder, family, head):
@@ -240,17 +272,14 @@ def _stored_classes(folder, family, head, reader):
 def _assign(model, family, reader, with_head):
     """Copies every tensor into its variable, once all names and shapes are known to fit."""
     names = set(reader.names())
-    prefix = family.prefix if any(n.startswith(family.prefix) for n in names) else ""
+    prefix = _stored_prefix(family, reader)
     variables = {v.path: v for v in model.weights}
     plan, fresh, used = [], [], set()
     for weight in family.weights(model.text_config, model.head):
         in_head = weight.path.partition("/")[0] in HEAD_LAYERS
         stored = None
         if with_head or not weight.head:
-            own_prefix = "" if weight.head else prefix
-            stored = _stored_name(weight.name, own_prefix, names)
-            if stored is None and weight.other_name:
-                stored = _stored_name(weight.other_name, own_prefix, names)
+            stored = _stored_name(weight, "" if weight.head else prefix, names)
         if stored is None:
             if not in_head:
                 raise InputError(f"{reader.description} lacks the tensor {prefix}{weight.name}.")
@@ -270,6 +299,12 @@ def _assign(model, family, reader, with_head):
         for weight in family.weights(model.text_config, head)
         if not weight.head
     }
+    half = [weight.name for weight in fresh if weight.head]
+    if half and any(weight.head for _, _, weight in plan):
+        raise InputError(
+            f"{reader.description} has a {model.head} head without the tensor {half[0]}; copy "
+            "the file again, or start a new head from an encoder alone."
+        )
     surplus = [n for n in names - used - others if not _may_be_left_over(n, prefix)]
     if surplus:
         raise InputError(
@@ -290,7 +325,7 @@ def _assign(model, family, reader, with_head):
             variable.assign(layer.embeddings_initializer(variable.shape))
     if fresh:
         names = ", ".join(weight.name for weight in fresh)
-        logging.info("Not in %s, so random: %s.", reader.description, names)
+        logging.warning("Not in %s, so random: %s.", reader.description, names)
 
 
 def _ours(value, weight, shape):
@@ -318,9 +353,15 @@ def _may_be_left_over(name, prefix):
     return rest.startswith(OTHER_HEADS) or name.startswith(OTHER_HEADS) or name.endswith(BUFFERS)
 
 
-def _stored_name(name, prefix, names):
+def _stored_prefix(family, reader):
+    """What a checkpoint has before the names of the encoder."""
+    return family.prefix if any(n.startswith(family.prefix) for n in reader.names()) else ""
+
+
+def _stored_name(weight, prefix, names):
     """The name under which a checkpoint has a weight: with or without prefix, old or new."""
-    for candidate in (prefix + name, name):
+    own = (*weight.other_names, weight.name)
+    for candidate in (start + name for name in own for start in (prefix, "")):
         old = candidate.replace("LayerNorm.weight", "LayerNorm.gamma")
         old = old.replace("LayerNorm.bias", "LayerNorm.beta")
         for spelling in (candidate, old):

@@ -1,6 +1,15 @@
 """GPT and GPT-2 between tfnlp and Hugging Face."""
 
-from tfnlp.checkpoints.family import Family, Weight, norm, token_heads
+from tfnlp.checkpoints.family import (
+    COMMON_FIXED,
+    COMMON_HARMLESS,
+    Family,
+    Weight,
+    because,
+    norm,
+    output_table,
+    token_heads,
+)
 from tfnlp.errors import InputError
 from tfnlp.models.gpt import Gpt2Config, GptConfig
 
@@ -16,7 +25,23 @@ FIELDS = {
     "layer_norm_epsilon": "layer_norm_epsilon",
     "initializer_range": "initializer_range",
     "pad_token_id": "pad_token_id",
+    "tie_word_embeddings": "tie_embeddings",
 }
+ALIASES = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
+HARMLESS = (
+    COMMON_HARMLESS
+    | because(
+        "of the model with two heads, which tfnlp lacks",
+        *("summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"),
+        *("summary_first_dropout", "summary_last_dropout"),
+    )
+    | because("n_positions under an old name", "n_ctx")
+)
 
 
 def _weights(config, head, token_table, position_table):
@@ -36,6 +61,8 @@ def _weights(config, head, token_table, position_table):
     if head == "classifier":
         yield Weight("classifier/kernel", "score.weight", transpose=True, head=True)
     yield from token_heads(head)
+    if head == "causal_lm":
+        yield from output_table(config, "lm_head.weight")
 
 
 def _dense(path, name):
@@ -92,6 +119,9 @@ GPT = Family(
         "classifier": "OpenAIGPTForSequenceClassification",
         "causal_lm": "OpenAIGPTLMHeadModel",
     },
+    harmless=HARMLESS
+    | because("of the vocabulary, which vocab_size counts", "n_special", "predict_special_tokens"),
+    aliases=ALIASES,
     defaults={"afn": "gelu"},
     decode=_decode,
     encode=_encode,
@@ -110,12 +140,17 @@ GPT2 = Family(
         "answerer": "GPT2ForQuestionAnswering",
         "causal_lm": "GPT2LMHeadModel",
     },
-    fixed={
+    fixed=COMMON_FIXED
+    | {
         "scale_attn_weights": True,
         "scale_attn_by_inverse_layer_idx": False,
-        "add_cross_attention": False,
+        # A tagger's, where there is no classifier_dropout.
+        "hidden_dropout": None,
     },
-    defaults={"n_inner": None, "reorder_and_upcast_attn": False},
+    harmless=HARMLESS
+    | because("in what order the same products are scaled", "reorder_and_upcast_attn"),
+    aliases=ALIASES,
+    defaults={"n_inner": None},
     decode=_decode_gpt2,
     encode=_encode_gpt2,
 )

@@ -1,6 +1,16 @@
 """Transformer-XL between tfnlp and Hugging Face, whose releases had it up to 4.35."""
 
-from tfnlp.checkpoints.family import Family, Weight, dense, norm, token_heads
+from tfnlp.checkpoints.family import (
+    COMMON_FIXED,
+    COMMON_HARMLESS,
+    Family,
+    Weight,
+    because,
+    check_only,
+    dense,
+    norm,
+    token_heads,
+)
 from tfnlp.errors import InputError
 from tfnlp.models.transformer_xl import TransformerXLConfig
 
@@ -22,6 +32,7 @@ FIELDS = {
     "mem_len": "memory_length",
     "clamp_len": "clamp_length",
     "same_length": "same_length",
+    "tie_word_embeddings": "tie_embeddings",
 }
 
 
@@ -62,6 +73,8 @@ def weights(config, head):
 def _softmax(config, clusters, projected):
     for i in clusters:
         yield Weight(f"lm_softmax/bias_{i}", f"crit.out_layers.{i}.bias", head=True)
+        if not config.tie_embeddings:
+            yield Weight(f"lm_softmax/table_{i}", f"crit.out_layers.{i}.weight", head=True)
         if projected and (i == 0 or not config.tie_projections):
             path = f"lm_softmax/projection_{i}"
             yield Weight(path, f"crit.out_projs.{i}", transpose=True, head=True)
@@ -78,9 +91,9 @@ def _decode(ours, fields):
             f"cutoffs={list(ours['cutoffs'])} with div_val=1 are not supported; give cutoffs=[] "
             "or a div_val of at least 2."
         )
-    width, size = fields["d_head"], ours.get("hidden_dim", 1024) // ours.get("num_heads", 16)
-    if width != size:
-        raise InputError(f"d_head={width} is not supported; only d_model / n_head={size} is.")
+    check_only(fields, "d_head", ours.get("hidden_dim", 1024) // ours.get("num_heads", 16))
+    ties = [False] + [ours.get("tie_projections", True)] * len(ours["cutoffs"])
+    check_only(fields, "tie_projs", ties)
     return ours | {
         "clamp_length": clamp if clamp > 0 else None,
         "memory_length": ours.get("memory_length", 1600) or None,
@@ -111,7 +124,23 @@ TRANSFORMER_XL = Family(
         "classifier": "TransfoXLForSequenceClassification",
         "causal_lm": "TransfoXLLMHeadModel",
     },
-    fixed={"attn_type": 0, "pre_lnorm": False, "tie_word_embeddings": True},
+    fixed=COMMON_FIXED
+    | {"attn_type": 0, "pre_lnorm": False, "sample_softmax": -1, "tie_weight": True},
+    harmless=COMMON_HARMLESS
+    | because(
+        "how fresh weights are drawn, which the stored ones replace",
+        *("init", "init_range", "proj_init_std"),
+    )
+    | because("whether the loss is summed", "trainer_compatible")
+    | because(
+        "of the first release's training; no code reads it", "ext_len", "tgt_len", "adaptive"
+    ),
+    aliases={
+        "n_token": "vocab_size",
+        "hidden_size": "d_model",
+        "num_attention_heads": "n_head",
+        "num_hidden_layers": "n_layer",
+    },
     defaults={"d_head": 64, "untie_r": True, "tie_projs": None},
     decode=_decode,
     encode=_encode,

@@ -1,6 +1,17 @@
 """XLNet between tfnlp and Hugging Face."""
 
-from tfnlp.checkpoints.family import Family, Weight, dense, norm, token_heads
+from tfnlp.checkpoints.family import (
+    COMMON_FIXED,
+    COMMON_HARMLESS,
+    Family,
+    Weight,
+    because,
+    check_only,
+    dense,
+    norm,
+    output_table,
+    token_heads,
+)
 from tfnlp.models.xlnet import XLNetConfig
 
 FIELDS = {
@@ -18,6 +29,7 @@ FIELDS = {
     "clamp_len": "clamp_length",
     "mem_len": "memory_length",
     "reuse_len": "reuse_length",
+    "tie_word_embeddings": "tie_embeddings",
 }
 ARCHITECTURES = {
     None: "XLNetModel",
@@ -59,10 +71,12 @@ def weights(config, head):
         yield from dense("classifier", "logits_proj", head=True)
     yield from token_heads(head)
     if head == "permutation_lm":
+        yield from output_table(config, "lm_loss.weight")
         yield Weight("lm_bias/bias", "lm_loss.bias", head=True)
 
 
 def _decode(ours, fields):
+    check_only(fields, "d_head", fields["d_model"] // fields["n_head"])
     ours = ours | {"attention_dropout": ours.get("dropout", 0.1)}
     clamp = ours.get("clamp_length", -1)
     return ours | {
@@ -83,8 +97,38 @@ XLNET = Family(
     fields=FIELDS,
     weights=weights,
     architectures=ARCHITECTURES,
-    fixed={"attn_type": "bi", "bi_data": False},
-    defaults={"d_model": 1024, "n_layer": 24, "n_head": 16, "d_inner": 4096},
+    # The summary is what classifiers and choosers start from.
+    fixed=COMMON_FIXED
+    | {
+        "attn_type": "bi",
+        "bi_data": False,
+        "summary_type": "last",
+        "summary_use_proj": True,
+        "summary_activation": "tanh",
+        "summary_first_dropout": 0,
+        "summary_proj_to_labels": False,
+    },
+    harmless=COMMON_HARMLESS
+    | because("of attn_type='uni' alone, which is refused", "same_length")
+    | because("whether a memory is kept is an argument here", "use_mems_eval", "use_mems_train")
+    | because("likewise, in old files", "use_mems")
+    | because("of the beam search for answers, which tfnlp lacks", "start_n_top", "end_n_top")
+    | because("the stored layers have biases of their own either way", "untie_r"),
+    aliases={
+        "n_token": "vocab_size",
+        "hidden_size": "d_model",
+        "num_attention_heads": "n_head",
+        "num_hidden_layers": "n_layer",
+    },
+    defaults={
+        "d_model": 1024,
+        "n_layer": 24,
+        "n_head": 16,
+        "d_inner": 4096,
+        "mem_len": 512,
+        "summary_last_dropout": 0.1,
+        "d_head": None,
+    },
     decode=_decode,
     encode=_encode,
 )

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 
+@keras.saving.register_keras_serializable("tfnlp")
 def gelu(x):
     """Exact GELU, x * Phi(x) (Hendrycks & Gimpel 2016, eq. 1), through the error function.
 
@@ -27,6 +28,7 @@ def _gelu(x):
     return 0.5 * x * twice_phi, gradient
 
 
+@keras.saving.register_keras_serializable("tfnlp")
 def gelu_tanh(x):
     """The tanh approximation of GELU (Hendrycks & Gimpel 2016, section 2)."""
     return ops.gelu(x, approximate=True)

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.base_layer import KERNEL_OPTIONS
+from tfnlp.layers.masks import hide_padding
 from tfnlp.layers.token_layer import TokenLayer, as_ids
 
 
@@ -58,6 +59,8 @@ class AdaptiveEmbedding(TokenLayer):
         dropout: applied to the output in training.
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the tables.
         kernel_initializer, kernel_regularizer, kernel_constraint: for the projections.
+        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
+            `mask_zero` of `keras.layers.Embedding`; none where None.
 
     Call arguments:
         token_ids: (B, L) integers below V.
@@ -83,15 +86,18 @@ class AdaptiveEmbedding(TokenLayer):
         dropout=0.0,
         embeddings_initializer="uniform",
         kernel_initializer="glorot_uniform",
+        pad_token_id=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.cutoffs = tuple(cutoffs)
         self.embedding_dim = embedding_dim or hidden_dim
         self.div_value = div_value
         self.dropout = dropout
+        self.pad_token_id = pad_token_id
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.ends = clusters(vocabulary_size, self.cutoffs)
@@ -128,6 +134,7 @@ class AdaptiveEmbedding(TokenLayer):
             x = sum(parts)
         x = ops.cast(x * math.sqrt(self.hidden_dim), self.compute_dtype)
         x = self.dropout_layer(x, training=training)
+        x = hide_padding(x, token_ids, self.pad_token_id)
         if not return_tables:
             return x
         tables, projections = (
@@ -139,6 +146,7 @@ class AdaptiveEmbedding(TokenLayer):
     def compute_output_spec(self, token_ids, return_tables=False, **kwargs):
         shape = (*token_ids.shape, self.hidden_dim)
         x = keras.KerasTensor(shape, dtype=self.compute_dtype)
+        x = hide_padding(x, token_ids, self.pad_token_id)
         if not return_tables:
             return x
         tables, projections = (
@@ -155,6 +163,7 @@ class AdaptiveEmbedding(TokenLayer):
             "embedding_dim": self.embedding_dim,
             "div_value": self.div_value,
             "dropout": self.dropout,
+            "pad_token_id": self.pad_token_id,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
         }

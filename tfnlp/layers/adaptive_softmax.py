@@ -58,6 +58,7 @@ class AdaptiveSoftmax(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.vocabulary_size = vocabulary_size
         self.cutoffs = tuple(cutoffs)
         self.embedding_dim = embedding_dim

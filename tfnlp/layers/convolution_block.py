@@ -26,7 +26,7 @@ class ConvolutionBlock(BaseLayer):
     Call arguments:
         inputs: (B, L, D), what is convolved; zeros are put in place of padding.
         states: (B, L, D), the output of the block beside it.
-        padding_mask: (B, L), 1 at real tokens; all are where None.
+        padding_mask: (B, L), 1 at real tokens; the Keras mask of the inputs where None.
 
     Returns:
         (B, L, D), zeros at padding.
@@ -45,6 +45,7 @@ class ConvolutionBlock(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         if kernel_size < 1 or kernel_size % 2 == 0:
             raise ValueError(f"kernel_size={kernel_size} must be odd and at least 1.")
         self.kernel_size = kernel_size
@@ -73,8 +74,9 @@ class ConvolutionBlock(BaseLayer):
         self.convolution.build(inputs_shape)
         self.norm.build(inputs_shape)
 
-    def call(self, inputs, states, padding_mask=None, training=None):
+    def call(self, inputs, states, padding_mask=None, training=None, inputs_mask=None):
         mask = None
+        padding_mask = inputs_mask if padding_mask is None else padding_mask
         if padding_mask is not None:
             mask = ops.cast(padding_mask, self.compute_dtype)[:, :, None]  # (B, L, 1)
             inputs = inputs * mask

@@ -137,25 +137,29 @@ class DecoderBlock(BaseLayer):
         scores = []
 
         def attend(x):
-            output, found = self.attention(
+            output = self.attention(
                 x,
                 attention_mask=attention_mask,
                 use_causal_mask=use_causal_mask,
-                return_attention_scores=True,
+                return_attention_scores=return_attention_scores,
                 training=training,
             )
-            scores.append(found)
-            return output
+            return without_scores(output)
 
         def cross_attend(x):
-            output, found = self.cross_attention(
+            output = self.cross_attention(
                 x,
                 encoder_outputs,
                 attention_mask=encoder_mask,
-                return_attention_scores=True,
+                return_attention_scores=return_attention_scores,
                 training=training,
             )
-            scores.append(found)
+            return without_scores(output)
+
+        def without_scores(output):
+            if return_attention_scores:
+                output, found = output
+                scores.append(found)
             return output
 
         x = self._residual("attention", attend, inputs, training)

@@ -389,6 +389,9 @@ class RelativePositionTable(BaseLayer):
         table = ops.convert_to_tensor(self.table)
         return table if self.norm is None else self.norm(table)
 
+    def compute_mask(self, inputs, previous_mask=None):
+        return None  # no positions are left
+
     def compute_output_spec(self, inputs):
         shape = (2 * (self.num_buckets or self.max_distance), inputs.shape[-1])
         return keras.KerasTensor(shape, dtype=self.compute_dtype)

@@ -32,6 +32,7 @@ class EncoderBlock(BaseLayer):
         output_initializer: for the kernels that write to the residual stream, which GPT-2
             starts smaller; `kernel_initializer` where None.
         dropout_after: the sub-layers that `dropout` is for; one alone in some families.
+        shared_parts: a dict of the layers that `share` gave to two blocks, as they are loaded.
         kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
             bias_initializer: for the kernels and biases of the feed-forward network and of the
             attention, but not of one that is given.
@@ -69,6 +70,7 @@ class EncoderBlock(BaseLayer):
         feed_forward_dropout=0.0,
         output_initializer=None,
         dropout_after=SUBLAYERS,
+        shared_parts=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -97,8 +99,10 @@ class EncoderBlock(BaseLayer):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.output_initializer = keras.initializers.get(output_initializer)
         self.feed_forward_dropout = feed_forward_dropout
+        parts = shared_parts or {}
+        self.shared_parts = list(parts)
         self.given_attention = self.attention = attention
-        self.feed_forward = FeedForward(
+        self.feed_forward = parts.get("feed_forward") or FeedForward(
             intermediate_dim,
             activation,
             dropout=feed_forward_dropout,
@@ -108,8 +112,9 @@ class EncoderBlock(BaseLayer):
             name="feed_forward",
             **self.options(),
         )
-        self.attention_norm = self._norm("attention_norm")
-        self.feed_forward_norm = self._norm("feed_forward_norm")
+        self.attention_norm, self.feed_forward_norm = (
+            parts.get(f"{name}_norm") or self._norm(f"{name}_norm") for name in SUBLAYERS
+        )
         self.dropout_after = tuple(dropout_after)
         self.attention_dropout_layer, self.feed_forward_dropout_layer = (
             keras.layers.Dropout(
@@ -117,6 +122,8 @@ class EncoderBlock(BaseLayer):
             )
             for name in SUBLAYERS
         )
+        if attention is None:
+            self.attention = parts.get("attention")
 
     def _output_initializer(self):
         return self.output_initializer and self.output_initializer.clone()
@@ -158,10 +165,22 @@ class EncoderBlock(BaseLayer):
     def share(self, block, part):
         """Takes the "attention" or the "feed_forward" of another block, and its layer norm.
 
-        To be called before this block is built.
+        To be called before this block is built, once the other is. A saved model keeps it.
+
+        Raises:
+            ValueError: where the other block is not built yet, or this one is.
         """
-        setattr(self, part, getattr(block, part))
-        setattr(self, f"{part}_norm", getattr(block, f"{part}_norm"))
+        if self.built or not block.built:
+            raise ValueError(
+                f"{self.name} is to share the {part} of {block.name}: build that one first, and "
+                "this one after."
+            )
+        for name in (part, f"{part}_norm"):
+            setattr(self, name, getattr(block, name))
+            for one in (self, block):
+                one.shared_parts = sorted({*one.shared_parts, name})
+        if self.given_attention is not None:
+            self.given_attention = self.attention
 
     def call(
         self,
@@ -235,6 +254,7 @@ class EncoderBlock(BaseLayer):
         return previous_mask
 
     def get_config(self):
+        shared = {name: _serialized(getattr(self, name)) for name in self.shared_parts}
         return super().get_config() | {
             "num_heads": self.num_heads,
             "intermediate_dim": self.intermediate_dim,
@@ -250,16 +270,38 @@ class EncoderBlock(BaseLayer):
             "dropout_after": self.dropout_after,
             "output_initializer": self.output_initializer
             and keras.initializers.serialize(self.output_initializer),
+            **({"shared_parts": shared} if shared else {}),
         }
 
     @classmethod
     def from_config(cls, config):
-        if not config["attention"]:
-            return cls(**config)
-        # Not built here: its weights would have paths without the block's name.
-        attention = {k: v for k, v in config["attention"].items() if k != "build_config"}
-        attention = keras.saving.deserialize_keras_object(attention)
-        # Earlier versions saved blocks that said otherwise than their attention.
-        own = {"num_heads": "num_heads", "attention_dropout": "dropout"}
-        own = {name: getattr(attention, its, config[name]) for name, its in own.items()}
-        return cls(**config | own | {"attention": attention})
+        config = dict(config)
+        parts = config.get("shared_parts", {})
+        for name, part in parts.items():
+            if "shared_object_id" not in part:
+                raise ValueError(
+                    f"{config['name']} shares its {name} with another block, which a copy of one "
+                    "alone cannot keep; save the model and load it in place of cloning it."
+                )
+        parts = config["shared_parts"] = {k: _deserialized(part) for k, part in parts.items()}
+        if config["attention"]:
+            attention = parts.get("attention") or _deserialized(config["attention"])
+            config["attention"] = attention
+            # Earlier versions saved blocks that said otherwise than their attention.
+            for name, its in (("num_heads", "num_heads"), ("attention_dropout", "dropout")):
+                config[name] = getattr(attention, its, config[name])
+        return cls(**config)
+
+
+def _serialized(part):
+    """A part that two blocks share, with its identity where a whole model is saved."""
+    # Keras says which object it is from the second time on.
+    keras.saving.serialize_keras_object(part)
+    return keras.saving.serialize_keras_object(part)
+
+
+def _deserialized(part):
+    # Not built here: the paths of its weights would lack the block's name.
+    return keras.saving.deserialize_keras_object(
+        {key: value for key, value in part.items() if key != "build_config"}
+    )

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
+from tfnlp.layers.masks import hide_padding
 from tfnlp.layers.token_layer import TokenLayer, as_ids
 
 
@@ -23,6 +24,8 @@ class FactorizedEmbedding(TokenLayer):
         embeddings_initializer: for the table.
         kernel_initializer: for the projection.
         use_output_bias: whether the tied output adds a bias (V,), as ALBERT's does.
+        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
+            `mask_zero` of `keras.layers.Embedding`; none where None.
         embeddings_regularizer, embeddings_constraint: for the table.
         kernel_regularizer, kernel_constraint: for the projection.
         bias_initializer, bias_regularizer, bias_constraint: for both biases.
@@ -49,9 +52,11 @@ class FactorizedEmbedding(TokenLayer):
         embeddings_initializer="uniform",
         kernel_initializer="glorot_uniform",
         use_output_bias=False,
+        pad_token_id=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         for name, size in (
             ("vocabulary_size", vocabulary_size),
             ("embedding_dim", embedding_dim),
@@ -64,6 +69,7 @@ class FactorizedEmbedding(TokenLayer):
         self.hidden_dim = hidden_dim
         self.use_bias = use_bias
         self.use_output_bias = use_output_bias
+        self.pad_token_id = pad_token_id
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.projection = self._dense(hidden_dim, "projection", use_bias=use_bias)
@@ -85,7 +91,7 @@ class FactorizedEmbedding(TokenLayer):
     def call(self, inputs, reverse=False):
         if not reverse:
             x = ops.take(self.token_table, as_ids(inputs), axis=0)  # (B, L, E)
-            return self.projection(x)  # (B, L, D)
+            return hide_padding(self.projection(x), inputs, self.pad_token_id)  # (B, L, D)
         self._check_states(inputs)
         x = ops.cast(inputs, self.compute_dtype)
         if x.shape[-1] != self.embedding_dim:
@@ -104,9 +110,9 @@ class FactorizedEmbedding(TokenLayer):
         if reverse:
             self._check_states(inputs)
             shape = (*inputs.shape[:-1], self.vocabulary_size)
-        else:
-            shape = (*inputs.shape, self.hidden_dim)
-        return keras.KerasTensor(shape, dtype=self.compute_dtype)
+            return keras.KerasTensor(shape, dtype=self.compute_dtype)
+        x = keras.KerasTensor((*inputs.shape, self.hidden_dim), dtype=self.compute_dtype)
+        return hide_padding(x, inputs, self.pad_token_id)
 
     def get_config(self):
         return super().get_config() | {
@@ -115,6 +121,7 @@ class FactorizedEmbedding(TokenLayer):
             "hidden_dim": self.hidden_dim,
             "use_bias": self.use_bias,
             "use_output_bias": self.use_output_bias,
+            "pad_token_id": self.pad_token_id,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
         }

@@ -12,13 +12,19 @@ class LastState(BaseLayer):
 
     Call arguments:
         inputs: (B, L, D).
-        padding_mask: (B, L), 1 at real tokens; a row without any gives its first state.
+        padding_mask: (B, L), 1 at real tokens; the Keras mask of the inputs where None. A row
+            without any real token gives its first state.
 
     Returns:
         (B, D).
     """
 
-    def call(self, inputs, padding_mask):
+    def call(self, inputs, padding_mask=None, mask=None, inputs_mask=None):
+        # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
+        if padding_mask is None:
+            padding_mask = inputs_mask if mask is None else mask
+        if padding_mask is None:
+            return inputs[:, -1]
         positions = ops.arange(ops.shape(inputs)[1])  # (L,)
         mask = ops.cast(padding_mask, positions.dtype)
         last = ops.max(mask * positions, axis=1, keepdims=True)  # (B, 1)
@@ -26,6 +32,9 @@ class LastState(BaseLayer):
         one_hot = ops.cast(ops.equal(positions[None], last), inputs.dtype)  # (B, L)
         return ops.squeeze(ops.matmul(one_hot[:, None], inputs), axis=1)
 
-    def compute_output_spec(self, inputs, padding_mask):
+    def compute_mask(self, inputs, previous_mask=None):
+        return None  # no positions are left
+
+    def compute_output_spec(self, inputs, padding_mask=None, **kwargs):
         batch, _, dim = inputs.shape
         return keras.KerasTensor((batch, dim), dtype=self.compute_dtype)

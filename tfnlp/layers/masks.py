@@ -112,6 +112,11 @@ def set_mask(x, mask):
     return x
 
 
+def hide_padding(x, token_ids, pad_token_id):
+    """`x` with the Keras mask of `token_ids`, as `mask_zero` makes it; as it is without an id."""
+    return x if pad_token_id is None else set_mask(x, padding_mask(token_ids, pad_token_id))
+
+
 def _both(a, b):
     return b if a is None else ops.logical_and(a, b)
 

@@ -63,6 +63,7 @@ class QuadraticPositionAttention(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         for name, size in (
             ("num_heads", num_heads),
             ("filters", filters),
@@ -153,7 +154,16 @@ class QuadraticPositionAttention(BaseLayer):
         self.output_dense = self._dense(self.filters, "output", use_bias=self.use_bias)
         self.output_dense.build((*input_shape[:-1], self.num_heads * channels))
 
-    def call(self, inputs, attention_mask=None, return_attention_scores=False, mask=None):
+    def call(
+        self,
+        inputs,
+        attention_mask=None,
+        return_attention_scores=False,
+        mask=None,
+        inputs_mask=None,
+    ):
+        # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
+        mask = inputs_mask if mask is None else mask
         batch, height, width, channels = ops.shape(inputs)
         values = self._values(inputs)  # (B, N or 1, height, width, C)
         # v . r_d is a sum of a part in rows and a part in columns.

@@ -218,6 +218,9 @@ class RelativeBiases(BaseLayer):
     def call(self, inputs):
         return ops.convert_to_tensor(self.content_bias), ops.convert_to_tensor(self.position_bias)
 
+    def compute_mask(self, inputs, previous_mask=None):
+        return None  # no positions are left
+
     def compute_output_spec(self, inputs):
         shape = (self.num_heads, self.key_dim)
         return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in range(2))

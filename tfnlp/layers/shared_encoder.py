@@ -125,16 +125,18 @@ class SharedEncoder(BaseLayer):
         mask = inputs_mask if mask is None else mask
         x, states, scores = inputs, [inputs], []
         for block in self._in_order():
-            x, block_scores = block(
+            x = block(
                 x,
                 attention_mask=attention_mask,
                 use_causal_mask=use_causal_mask,
-                return_attention_scores=True,
+                return_attention_scores=return_attention_scores,
                 training=training,
                 mask=mask,
             )
+            if return_attention_scores:
+                x, block_scores = x
+                scores.append(block_scores)
             states.append(x)
-            scores.append(block_scores)
         return self._outputs(x, states, scores, return_hidden_states, return_attention_scores)
 
     def _outputs(self, x, states, scores, return_hidden_states, return_attention_scores):

@@ -5,6 +5,7 @@ from keras import ops
 
 from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
 from tfnlp.layers.layer_normalization import LayerNormalization
+from tfnlp.layers.masks import hide_padding
 from tfnlp.layers.token_layer import TokenLayer, as_ids
 
 
@@ -28,6 +29,8 @@ class TextEmbedding(TokenLayer):
         embedding_dim: E, the width of the tables; D, and no projection, where None or D.
         position_offset: rows before the first position's, as RoBERTa has them.
         use_norm: whether the sum is normalised.
+        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
+            `mask_zero` of `keras.layers.Embedding`; none where None.
         embeddings_regularizer, embeddings_constraint: for the tables.
         kernel_regularizer, kernel_constraint, bias_initializer, bias_regularizer,
             bias_constraint: for the projection.
@@ -59,9 +62,11 @@ class TextEmbedding(TokenLayer):
         embedding_dim=None,
         position_offset=0,
         use_norm=True,
+        pad_token_id=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.max_length = max_length
@@ -72,6 +77,7 @@ class TextEmbedding(TokenLayer):
         self.embedding_dim = embedding_dim or hidden_dim
         self.position_offset = position_offset
         self.use_norm = use_norm
+        self.pad_token_id = pad_token_id
         self.norm = None
         if use_norm:
             self.norm = LayerNormalization(
@@ -151,7 +157,8 @@ class TextEmbedding(TokenLayer):
         x = ops.cast(x, self.compute_dtype)
         x = x if self.norm is None else self.norm(x)
         x = self.dropout_layer(x, training=training)
-        return x if self.projection is None else self.projection(x)
+        x = x if self.projection is None else self.projection(x)
+        return hide_padding(x, token_ids, self.pad_token_id)
 
     def _check_states(self, states):
         if states.shape[-1] != self.embedding_dim:
@@ -161,11 +168,12 @@ class TextEmbedding(TokenLayer):
             )
 
     def compute_output_spec(self, token_ids, segment_ids=None, reverse=False, **kwargs):
-        shape = (*token_ids.shape, self.hidden_dim)
         if reverse:
             self._check_states(token_ids)
             shape = (*token_ids.shape[:-1], self.vocabulary_size)
-        return keras.KerasTensor(shape, dtype=self.compute_dtype)
+            return keras.KerasTensor(shape, dtype=self.compute_dtype)
+        x = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
+        return hide_padding(x, token_ids, self.pad_token_id)
 
     def get_config(self):
         return super().get_config() | {
@@ -179,4 +187,5 @@ class TextEmbedding(TokenLayer):
             "embedding_dim": self.embedding_dim,
             "position_offset": self.position_offset,
             "use_norm": self.use_norm,
+            "pad_token_id": self.pad_token_id,
         }

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from tfnlp.layers.masks import hide_padding
 from tfnlp.layers.token_layer import TokenLayer, as_ids
 
 
@@ -19,6 +20,9 @@ class TwoStreamEmbedding(TokenLayer):
         dropout: applied to both in training.
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the token
             table and the vector.
+        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
+            `mask_zero` of `keras.layers.Embedding`; none where None.
+            It is of h; g starts without one.
 
     Call arguments:
         token_ids: (B, L) integers below V; with `reverse` states (..., D).
@@ -32,12 +36,20 @@ class TwoStreamEmbedding(TokenLayer):
     """
 
     def __init__(
-        self, vocabulary_size, hidden_dim, dropout=0.0, embeddings_initializer="uniform", **kwargs
+        self,
+        vocabulary_size,
+        hidden_dim,
+        dropout=0.0,
+        embeddings_initializer="uniform",
+        pad_token_id=None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.dropout = dropout
+        self.pad_token_id = pad_token_id
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
@@ -67,6 +79,7 @@ class TwoStreamEmbedding(TokenLayer):
             return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
         h = ops.cast(ops.take(self.token_table, as_ids(token_ids), axis=0), self.compute_dtype)
         h = self.dropout_layer(h, training=training)  # (B, L, D)
+        h = hide_padding(h, token_ids, self.pad_token_id)
         if target_mapping is None:
             return h
         batch, predictions, _ = ops.shape(target_mapping)
@@ -78,6 +91,7 @@ class TwoStreamEmbedding(TokenLayer):
             shape = (*token_ids.shape[:-1], self.vocabulary_size)
             return keras.KerasTensor(shape, dtype=self.compute_dtype)
         h = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
+        h = hide_padding(h, token_ids, self.pad_token_id)
         if target_mapping is None:
             return h
         shape = (*target_mapping.shape[:2], self.hidden_dim)
@@ -88,5 +102,6 @@ class TwoStreamEmbedding(TokenLayer):
             "vocabulary_size": self.vocabulary_size,
             "hidden_dim": self.hidden_dim,
             "dropout": self.dropout,
+            "pad_token_id": self.pad_token_id,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
         }

@@ -40,6 +40,11 @@ class RobertaConfig(TextConfig):
         """The dropout before a chooser's layer."""
         return self.dropout
 
+    @property
+    def lm_activation(self):
+        """The activation before a masked-token output, whatever that of the blocks."""
+        return "gelu"
+
 
 def encode_roberta(config, inputs, dtype):
     """As `encode_text`, of a RoBERTa; padding must stand at the end."""

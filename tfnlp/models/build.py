@@ -139,7 +139,7 @@ def build_model(
         elif config.adaptive_softmax:
             logits = heads.adaptive_lm(config, embeddings, x, dtype)
         else:
-            logits = heads.lm(embeddings, x, dtype, use_bias=head != "causal_lm")
+            logits = heads.lm(config, embeddings, x, dtype, use_bias=head != "causal_lm")
         outputs = {"logits": logits} | outputs
     if hidden_states:
         outputs["hidden_states"] = states

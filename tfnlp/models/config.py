@@ -46,6 +46,8 @@ class TextConfig:
         layer_norm_epsilon: added to variances.
         initializer_range: standard deviation of fresh weights, truncated at 2.
         pad_token_id: the id that pads a batch.
+        tie_embeddings: whether a language model's output is the token table; else it has a
+            table of its own.
     """
 
     vocabulary_size: int = 30522
@@ -62,6 +64,7 @@ class TextConfig:
     layer_norm_epsilon: float = 1e-12
     initializer_range: float = 0.02
     pad_token_id: int = 0
+    tie_embeddings: bool = True
 
     pooling: ClassVar[Pooling] = Pooling()
     # The head that predicts tokens: "masked_lm", "causal_lm" or "permutation_lm".
@@ -110,6 +113,11 @@ class TextConfig:
     def chooser_dropout(self):
         """The dropout before a chooser's layer."""
         return self.head_dropout
+
+    @property
+    def lm_activation(self):
+        """The activation before a masked-token output."""
+        return self.activation
 
     @property
     def answerer_dropout(self):

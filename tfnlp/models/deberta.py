@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import keras
 
+from tfnlp.errors import InputError
 from tfnlp.layers import (
     ConvolutionBlock,
     DisentangledAttention,
@@ -37,6 +38,11 @@ class DebertaConfig(TextConfig):
     enhanced_mask_decoder: bool = False
 
     pooling: ClassVar[Pooling] = Pooling("first", "gelu")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.enhanced_mask_decoder and not self.tie_embeddings:
+            raise InputError("enhanced_mask_decoder=True needs tie_embeddings=True.")
 
     @property
     def tagger_dropout(self):

@@ -16,15 +16,22 @@ class ElectraConfig(TextConfig):
 
     Args:
         embedding_dim: E, the width of the embedding tables.
+        chooser_dropout: applied before a chooser's last layer in training.
     """
 
     num_heads: int = 4
     hidden_dim: int = 256
     intermediate_dim: int = 1024
     embedding_dim: int = 128
+    chooser_dropout: float = 0.1
 
     pooling: ClassVar[Pooling] = Pooling("first", "gelu", dropout_before=True)
     shares_embeddings: ClassVar[bool] = True
+
+    @property
+    def lm_activation(self):
+        """The activation before a masked-token output, whatever that of the blocks."""
+        return "gelu"
 
 
 def encode_electra(config, inputs, dtype, shared=None):

@@ -72,18 +72,31 @@ def masked_lm(config, embeddings, x, dtype):
     """The logits of the token at each position, (B, L, V) (Devlin et al. 2019, task 1)."""
     transform = keras.layers.Dense(
         embeddings.embedding_dim,
-        activation=get_activation(config.activation),
+        activation=get_activation(config.lm_activation),
         kernel_initializer=config.head_initializer,
         dtype=dtype,
         name="lm_transform",
     )
     norm = LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="lm_norm")
-    return lm(embeddings, norm(transform(x)), dtype)
+    return lm(config, embeddings, norm(transform(x)), dtype)
 
 
-def lm(embeddings, x, dtype, use_bias=True):
-    """The logits of a token at each position, (B, L, V): a product with the token table."""
-    logits = embeddings(x, reverse=True)
+def lm(config, embeddings, x, dtype, use_bias=True):
+    """The logits of a token at each position, (B, L, V): a product with the token table.
+
+    Without `tie_embeddings` it is one with a table of its own.
+    """
+    if config.tie_embeddings:
+        logits = embeddings(x, reverse=True)
+    else:
+        output = keras.layers.Dense(
+            config.vocabulary_size,
+            use_bias=False,
+            kernel_initializer=config.head_initializer,
+            dtype=dtype,
+            name="lm_output",
+        )
+        logits = output(x)
     return OutputBias(dtype=dtype, name="lm_bias")(logits) if use_bias else logits
 
 
@@ -101,7 +114,11 @@ def adaptive_lm(config, embeddings, x, dtype):
         dtype=dtype,
         name="lm_softmax",
     )
-    return softmax(x, tables, projections if config.tie_projections else None)
+    return softmax(
+        x,
+        tables if config.tie_embeddings else None,
+        projections if config.tie_projections else None,
+    )
 
 
 def discriminate(config, x, dtype):

@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from sklearn import metrics
 
+from tfnlp.text.readers import check_label_names
+
 
 class Classification:
     """One of several classes for each text or pair (Devlin et al. 2019, section 4.1).
@@ -12,12 +14,16 @@ class Classification:
         label_names: the classes in order of their ids.
         monitor: "accuracy", "matthews" (the correlation that CoLA is scored by) or "f1" (the
             mean over classes).
+
+    Raises:
+        InputError: for fewer than 2 classes, or one without a name or given twice.
     """
 
     head = "classifier"
     outputs = ("logits",)
 
     def __init__(self, label_names, monitor="accuracy"):
+        check_label_names(label_names, least=2)
         self.label_names = label_names
         self.num_classes = len(label_names)
         self.monitor = monitor

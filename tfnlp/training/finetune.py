@@ -4,7 +4,8 @@ import keras
 from absl import logging
 
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.text import LengthBatches
+from tfnlp.text import Encodings, LengthBatches
+from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.predict import predictor
 from tfnlp.training.report import write_report
@@ -43,11 +44,13 @@ class FineTuner(keras.Model):
 def encode_batches(task, tokenizer, examples, max_length, batch_size, shuffle=False, seed=0):
     """`LengthBatches` of a task's examples; how many were cut is logged."""
     encodings, labels = task.encode(tokenizer, examples, max_length)
-    flat = [e for group in encodings for e in (group if isinstance(group, list) else [group])]
-    cut = sum(e.cut and e.example is None for e in flat)
-    if cut:
+    rows = Encodings.of(encodings)
+    if rows.examples is None and rows.cut.any():
         logging.info(
-            "%d of %d texts were cut to --max_length=%d tokens.", cut, len(flat), max_length
+            "%d of %d texts were cut to max_length=%d tokens.",
+            rows.cut.sum(),
+            len(rows.cut),
+            max_length,
         )
     batches = LengthBatches(
         encodings,
@@ -110,6 +113,11 @@ def finetune(
         save_best,
         monitor=f"val_{task.monitor}",
         evaluate=evaluate,
+        made_from={
+            "train": content_fingerprint([train, labels]),
+            "dev": content_fingerprint(dev),
+            "model": content_fingerprint(model.text_config),
+        },
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = {"parameters": best.count_params()}

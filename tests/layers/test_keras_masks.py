@@ -1,0 +1,160 @@
+"""What each layer does with the mask of `Embedding(mask_zero=True)`: padding leaves no trace."""
+
+import pathlib
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from tfnlp import layers
+
+IDS = np.array([[3, 4, 5, 0, 0], [6, 7, 8, 9, 0]])
+MEMORY = np.random.default_rng(1).normal(size=(1, 3, 8)).astype("float32")
+
+
+def relative_block(**options):
+    return layers.EncoderBlock(2, 16, attention=layers.RelativeAttention(2, 4), **options)
+
+
+# Name: a layer, and how it is called on states (B, L, 8) with a mask.
+ON_STATES = {
+    "plain attention": (layers.MultiHeadAttention(2, 4), lambda f, x: f(x)),
+    "attention and a mask": (
+        layers.MultiHeadAttention(2, 4),
+        lambda f, x: f(x, attention_mask=np.ones((1, 1, x.shape[1]), bool)),
+    ),
+    "two streams": (layers.TwoStreamAttention(2, 4), lambda f, x: f(x)),
+    "query stream": (layers.TwoStreamAttention(2, 4), lambda f, x: f(x, 2 * x)[1]),
+    "scores": (layers.ScoreAttention("general"), lambda f, x: f(x, x)),
+    "block": (layers.EncoderBlock(2, 16), lambda f, x: f(x)),
+    "block and scores": (
+        layers.EncoderBlock(2, 16, norm_first=True),
+        lambda f, x: f(x, return_attention_scores=True)[0],
+    ),
+    "block and a mask": (
+        layers.EncoderBlock(2, 16),
+        lambda f, x: f(x, attention_mask=np.ones((1, 1, x.shape[1]), bool)),
+    ),
+    "block with memory": (
+        relative_block(),
+        lambda f, x: f(x, attention_arguments={"memory": np.repeat(MEMORY, x.shape[0], 0)}),
+    ),
+    "block of other values": (layers.EncoderBlock(2, 16), lambda f, x: f(x, value=x)),
+    "two-stream block": (layers.TwoStreamBlock(2, 16), lambda f, x: f(x, 2 * x)[0]),
+    "query stream of a block": (
+        layers.TwoStreamBlock(2, 16),
+        lambda f, x: f(x, 0.5 + 0 * x, return_attention_scores=True)[0][1],
+    ),
+    "decoder block": (layers.DecoderBlock(2, 16), lambda f, x: f(x, x)),
+    "shared encoder": (
+        layers.SharedEncoder(2, 2, 16),
+        lambda f, x: f(x, return_attention_scores=True)[0],
+    ),
+    "convolution": (layers.ConvolutionBlock(3), lambda f, x: f(x, x)),
+    "feed-forward": (layers.FeedForward(16), lambda f, x: f(x)),
+    "norm": (layers.LayerNormalization(), lambda f, x: f(x)),
+    "sinusoids": (layers.SinusoidalPositionEncoding(), lambda f, x: f(x)),
+    "positions": (layers.LearnedPositionEncoding(6), lambda f, x: f(x)),
+    "output bias": (layers.OutputBias(), lambda f, x: f(x)),
+    "adaptive softmax": (layers.AdaptiveSoftmax(20, (5,)), lambda f, x: f(x)),
+}
+
+
+@pytest.mark.parametrize("name", ON_STATES)
+def test_pooled_states_do_not_know_of_padding(name):
+    layer, call = ON_STATES[name]
+    embed = keras.layers.Embedding(10, 8, mask_zero=True, embeddings_initializer="normal")
+    pool = keras.layers.GlobalAveragePooling1D()
+    found = np.asarray(pool(call(layer, embed(IDS))))
+    for row, ids in zip(found, IDS, strict=True):
+        real = embed(ids[None, ids > 0])
+        expected = np.asarray(call(layer, real)).mean(1)
+        np.testing.assert_allclose(row, expected[0], atol=1e-5)
+
+
+def test_the_last_state_is_that_of_the_last_real_token():
+    embed = keras.layers.Embedding(10, 8, mask_zero=True)
+    x = embed(IDS)
+    last = layers.LastState()
+    expected = np.asarray(x)[[0, 1], [2, 3]]
+    np.testing.assert_array_equal(last(x), expected)
+    np.testing.assert_array_equal(last(x.numpy(), IDS > 0), expected)
+    np.testing.assert_array_equal(last(x.numpy()), np.asarray(x)[:, -1])
+
+
+def test_images_are_masked_beside_an_attention_mask():
+    image = np.random.default_rng(0).normal(size=(1, 2, 3, 4)).astype("float32")
+    mask = np.array([[[True, True, False], [True, False, True]]])
+    layer = layers.QuadraticPositionAttention(4, 5)
+    found = layer(image, mask=mask, attention_mask=np.ones((6, 6), bool))
+    np.testing.assert_allclose(found, layer(image, mask=mask), atol=1e-6)
+    masked = keras.layers.Masking()(image * mask[..., None])
+    both = layer(masked, attention_mask=np.ones((6, 6), bool))
+    np.testing.assert_allclose(both, layer(masked), atol=1e-6)
+    assert np.abs(both - layer(masked.numpy())).max() > 1e-3
+
+
+def test_a_query_stream_with_a_mapping_has_its_own_mask_or_none():
+    embed = keras.layers.Embedding(10, 8, mask_zero=True)
+    x, mapping = embed(IDS), np.eye(5, dtype="float32")[np.array([[0, 2], [3, 1]])]
+    plain, masked = np.ones((2, 2, 8), "float32"), embed(np.array([[1, 0], [1, 1]]))
+    for layer in (layers.TwoStreamAttention(2, 4), layers.TwoStreamBlock(2, 16)):
+        content, query = layer(x, plain, target_mapping=mapping)
+        np.testing.assert_array_equal(content._keras_mask, IDS > 0)
+        assert getattr(query, "_keras_mask", None) is None
+        _, query = layer(x, masked, target_mapping=mapping)
+        np.testing.assert_array_equal(query._keras_mask, [[True, False], [True, True]])
+
+
+EMBEDDINGS = {
+    "text": lambda **kw: layers.TextEmbedding(10, 8, 6, embedding_dim=4, **kw),
+    "two streams": lambda **kw: layers.TwoStreamEmbedding(10, 8, **kw),
+    "factorized": lambda **kw: layers.FactorizedEmbedding(10, 4, 8, **kw),
+    "adaptive": lambda **kw: layers.AdaptiveEmbedding(10, 8, (4,), **kw),
+}
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_embeddings_make_a_mask_of_the_id_that_pads(name):
+    make = EMBEDDINGS[name]
+    ids = keras.Input((None,), dtype="int32")
+    embed = make(pad_token_id=7)
+    model = keras.Model(ids, keras.layers.GlobalAveragePooling1D()(embed(ids)))
+    assert embed(ids)._keras_mask.shape == (None, None)
+    padded, real = np.array([[1, 2, 7, 7], [3, 4, 5, 6]]), np.array([[1, 2]])
+    np.testing.assert_allclose(model(padded)[:1], model(real), atol=1e-6)
+    assert make().from_config(embed.get_config()).pad_token_id == 7
+    assert getattr(make()(padded), "_keras_mask", None) is None
+    assert np.abs(np.asarray(embed(padded)).mean(1)[0] - model(real)[0]).max() > 1e-4
+    if name in ("text", "two streams", "factorized"):
+        states = np.ones((2, 4 if name != "two streams" else 8), "float32")
+        logits = embed(states, reverse=True)
+        assert logits.shape == (2, 10) and getattr(logits, "_keras_mask", None) is None
+
+
+def test_a_block_with_memory_in_a_functional_model():
+    ids, memory = keras.Input((None,)), keras.Input((None, 8))
+    x = keras.layers.Embedding(10, 8, mask_zero=True)(ids)
+    y, scores = relative_block()(
+        x, attention_arguments={"memory": memory}, return_attention_scores=True
+    )
+    assert scores.shape == (None, 2, None, None)
+    model = keras.Model([ids, memory], [keras.layers.GlobalAveragePooling1D()(y), scores])
+    pooled, scores = model([IDS[:1], MEMORY])
+    assert scores.shape == (1, 2, 5, 8)
+    np.testing.assert_allclose(pooled, model([IDS[:1, :3], MEMORY])[0], atol=1e-5)
+
+
+def test_the_model_of_the_readme_does_not_see_padding():
+    readme = pathlib.Path(__file__).parents[2] / "README.md"
+    blocks = re.findall(r"```python\n(.*?)```", readme.read_text("utf-8"), re.DOTALL)
+    names = {}
+    exec(next(b for b in blocks if "TextEmbedding(" in b), names)
+    model = names["model"]
+    real = np.random.default_rng(0).integers(1, 30000, (2, 6))
+    padded = np.pad(real, ((0, 0), (0, 5)))
+    expected = model(real)
+    np.testing.assert_allclose(model(padded), expected, atol=1e-5)
+    # A token in place of the padding is seen.
+    assert np.abs(model(np.where(padded, padded, 17)) - expected).max() > 1e-3

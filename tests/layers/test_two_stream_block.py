@@ -1,0 +1,75 @@
+"""`TwoStreamBlock`: two streams through the weights of one `EncoderBlock`."""
+
+import keras
+import numpy as np
+import pytest
+
+from tfnlp.layers import EncoderBlock, TwoStreamAttention, TwoStreamBlock, permutation_masks
+
+
+def rand(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_streams_are_those_of_the_attention_with_residuals(norm_first):
+    block = TwoStreamBlock(2, 12, norm_first=norm_first, activation="relu")
+    h, g, memory = rand(2, 5, 8), rand(2, 3, 8, seed=1), rand(2, 2, 8, seed=2)
+    mapping = np.eye(5, dtype="float32")[np.array([[4, 0, 2], [1, 2, 3]])]
+    order = np.array([[2, 0, 1, 4, 3], [0, 3, 1, 2, 4]])
+    masks = permutation_masks(order, np.concatenate([0 * order[:, :2] - 1, order], 1))
+    arguments = {
+        "target_mapping": mapping,
+        "segment_mask": rand(2, 5, 7) > 0,
+        "attention_mask": masks[0],
+        "query_attention_mask": masks[1],
+    }
+    block.build(h.shape)
+    for w in block.weights:
+        w.assign(0.5 * rand(*w.shape, seed=len(w.path)))
+    found, scores = block(h, g, memory=memory, return_attention_scores=True, **arguments)
+    before = block.attention_norm if norm_first else np.asarray
+    streams, expected_scores = block.attention(
+        before(h), before(g), memory=before(memory), return_attention_scores=True, **arguments
+    )
+    for a, b in zip(scores, expected_scores, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+        assert a.shape == (2, 2, 5, 7)
+    for x, attended, y in zip((h, g), streams, found, strict=True):
+        x = x + np.asarray(attended)
+        if norm_first:
+            expected = x + block.feed_forward(block.feed_forward_norm(x))
+        else:
+            x = block.attention_norm(x)
+            expected = block.feed_forward_norm(x + block.feed_forward(x))
+        np.testing.assert_allclose(y, expected, atol=1e-4)
+    # The content stream alone, as fine-tuning has it.
+    attention = TwoStreamAttention(2, 4, name="attention")
+    alone = EncoderBlock(2, 12, norm_first=norm_first, activation="relu", attention=attention)
+    alone.build(h.shape)
+    own, its = ({w.path.split("/", 1)[1]: w for w in b.weights} for b in (alone, block))
+    assert own.keys() == its.keys()
+    for name, weight in own.items():
+        weight.assign(its[name])
+    further = {"memory": np.asarray(before(memory)), "segment_mask": arguments["segment_mask"]}
+    y = alone(h, attention_mask=masks[0], attention_arguments=further)
+    np.testing.assert_allclose(y, found[0], atol=1e-5)
+
+
+def test_saves_with_its_attention_and_knows_its_shapes(tmp_path):
+    h, g, memory = keras.Input((5, 8)), keras.Input((2, 8)), keras.Input((3, 8))
+    mapping = keras.Input((2, 5))
+    block = TwoStreamBlock(2, 12, attention=TwoStreamAttention(2, 4, clamp_length=2), name="pair")
+    (content, query), scores = block(
+        h, g, memory=memory, target_mapping=mapping, return_attention_scores=True
+    )
+    assert content.shape == (None, 5, 8) and query.shape == (None, 2, 8)
+    assert [s.shape for s in scores] == 2 * [(None, 2, 5, 8)]
+    model = keras.Model([h, g, memory, mapping], [content, query])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert [w.path for w in loaded.weights] == [w.path for w in model.weights]
+    assert loaded.get_layer("pair").attention.clamp_length == 2
+    x = [rand(1, *i.shape[1:], seed=n) for n, i in enumerate(model.inputs)]
+    for a, b in zip(model(x), loaded(x), strict=True):
+        np.testing.assert_array_equal(a, b)

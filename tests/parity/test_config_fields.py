@@ -1,0 +1,390 @@
+"""Every field of every family's config in `transformers`, set to another value.
+
+What then loads equals the reference, or the field is refused by its name. A field that is called
+harmless leaves the reference as it was, in training too; so the load need not be looked at.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tests.parity.compare import near
+from tests.parity.test_dropout import RATES
+from tfnlp.checkpoints import load_model
+from tfnlp.checkpoints.family import COMMON_HARMLESS, read_fields
+from tfnlp.checkpoints.folder import FAMILIES
+from tfnlp.errors import InputError
+from tfnlp.models import HEADS
+
+torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+from huggingface_hub.errors import StrictDataclassError  # noqa: E402  after its importer
+
+V, L = 40, 6
+SIZES = {
+    "vocab_size": V,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 20,
+    "max_position_embeddings": 24,
+    "initializer_range": 0.2,
+}
+GPT = {
+    "vocab_size": V,
+    "n_embd": 16,
+    "n_layer": 1,
+    "n_head": 2,
+    "n_positions": 24,
+    "initializer_range": 0.2,
+    "pad_token_id": 0,
+}
+DEBERTA = SIZES | {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
+# model_type: the stem of their classes and the fields that all start from.
+CASES = {
+    "bert": ("Bert", SIZES),
+    "roberta": ("Roberta", SIZES),
+    "distilbert": (
+        "DistilBert",
+        {
+            "vocab_size": V,
+            "dim": 16,
+            "n_layers": 1,
+            "n_heads": 2,
+            "hidden_dim": 20,
+            "max_position_embeddings": 24,
+            "initializer_range": 0.2,
+        },
+    ),
+    "albert": ("Albert", SIZES | {"num_hidden_layers": 2, "embedding_size": 8}),
+    "electra": ("Electra", SIZES | {"embedding_size": 8}),
+    "deberta": ("Deberta", DEBERTA),
+    "deberta-v2": (
+        "DebertaV2",
+        DEBERTA
+        | {"num_hidden_layers": 2, "max_relative_positions": 12, "conv_kernel_size": 3}
+        | {"share_att_key": True, "position_buckets": 4, "norm_rel_ebd": "layer_norm"},
+    ),
+    "xlnet": (
+        "XLNet",
+        {
+            "vocab_size": V,
+            "d_model": 16,
+            "n_layer": 1,
+            "n_head": 2,
+            "d_inner": 20,
+            "initializer_range": 0.2,
+            "pad_token_id": 0,
+        },
+    ),
+    "openai-gpt": ("OpenAIGPT", GPT),
+    "gpt2": ("GPT2", GPT),
+}
+# The other value of a field.
+VALUES = {
+    "vocab_size": 43,
+    **dict.fromkeys(("hidden_size", "d_model", "dim", "n_embd"), 24),
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers"), 2),
+    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads"), 4),
+    **dict.fromkeys(("intermediate_size", "hidden_dim", "d_inner", "n_inner"), 28),
+    **dict.fromkeys(("max_position_embeddings", "n_positions"), 30),
+    **dict.fromkeys(("hidden_act", "activation", "afn", "ff_activation"), "relu"),
+    **dict.fromkeys(("activation_function", "conv_act", "pooler_hidden_act"), "relu"),
+    **dict.fromkeys(("layer_norm_eps", "layer_norm_epsilon"), 0.2),
+    "initializer_range": 0.25,
+    "type_vocab_size": 3,
+    "pad_token_id": 1,
+    "tie_word_embeddings": False,
+    "embedding_size": 12,
+    "num_hidden_groups": 2,
+    "inner_group_num": 2,
+    # Dropout
+    **dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout"), 0.3),
+    **dict.fromkeys(("attention_dropout", "seq_classif_dropout", "qa_dropout"), 0.3),
+    **dict.fromkeys(("classifier_dropout", "classifier_dropout_prob", "cls_dropout"), 0.3),
+    **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop", "hidden_dropout"), 0.3),
+    **dict.fromkeys(("summary_first_dropout", "summary_last_dropout", "pooler_dropout"), 0.3),
+    # DeBERTa
+    "relative_attention": False,
+    "pos_att_type": ["c2p"],
+    "max_relative_positions": 9,
+    "position_biased_input": False,
+    "position_buckets": 3,
+    "share_att_key": False,
+    "norm_rel_ebd": "none",
+    "conv_kernel_size": 5,
+    "conv_groups": 2,
+    "attention_head_size": 4,
+    "pooler_hidden_size": 8,
+    "talking_head": True,
+    "legacy": False,
+    # XLNet
+    "d_head": 4,
+    "attn_type": "uni",
+    "bi_data": True,
+    "clamp_len": 2,
+    "mem_len": 3,
+    "reuse_len": 2,
+    "same_length": True,
+    **dict.fromkeys(("use_mems_eval", "use_cache", "return_dict", "scale_attn_weights"), False),
+    **dict.fromkeys(("use_mems_train", "is_decoder", "add_cross_attention"), True),
+    **dict.fromkeys(("start_n_top", "end_n_top"), 3),
+    "summary_type": "mean",
+    "summary_use_proj": False,
+    "summary_activation": "relu",
+    # GPT
+    **dict.fromkeys(("scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn"), True),
+    # DistilBERT
+    "sinusoidal_pos_embds": True,
+    # Any
+    "is_encoder_decoder": True,
+    **dict.fromkeys(("output_hidden_states", "output_attentions"), True),
+    "chunk_size_feed_forward": 1,
+    "problem_type": "regression",
+    "bos_token_id": 3,
+    "eos_token_id": 4,
+    "id2label": {"0": "x", "1": "y"},
+    "label2id": {"x": 0, "y": 1},
+    "dtype": "float16",
+    "transformers_version": "5.0.0",
+    "_name_or_path": "elsewhere",
+    "model_type": "gpt9",
+}
+OWN_VALUES = {
+    ("electra", "summary_type"): "last",
+    ("gpt2", "summary_proj_to_labels"): False,
+    ("openai-gpt", "summary_proj_to_labels"): False,
+    ("electra", "summary_proj_to_labels"): True,
+    ("xlnet", "summary_proj_to_labels"): True,
+    ("roberta", "pad_token_id"): 2,
+    **dict.fromkeys((("albert", "num_hidden_layers"), ("deberta-v2", "num_hidden_layers")), 4),
+}
+# What the code of the models names beside the fields of a config.
+NOT_FIELDS = {"_attn_implementation", "num_labels", "architectures"}
+# Fields that switch off what others do, each changed alone; and the heads that they touch.
+ALONE = {
+    "tie_word_embeddings": ("masked_lm", "causal_lm", "permutation_lm"),
+    "legacy": ("masked_lm",),
+    "share_att_key": (None,),
+}
+# Values that `transformers` does not run with, though its config takes them.
+NOT_RUN = {("gpt2", "return_dict")}
+FAMILY = {family.model_type: family for family in FAMILIES}
+
+
+def heads_of(kind):
+    """Each head of a family, and the class of `transformers` that has it."""
+    for head, name in FAMILY[kind].architectures.items():
+        if hasattr(transformers, name):
+            yield head, getattr(transformers, name)
+
+
+def config_of(kind, changes):
+    stem, fields = CASES[kind]
+    make = getattr(transformers, f"{stem}Config")
+    return make(**fields | changes, attn_implementation="eager")
+
+
+def fields_of(kind):
+    """The fields of a family's class, and those that its code asks for besides."""
+    stem, _ = CASES[kind]
+    config = getattr(transformers, f"{stem}Config")()
+    module = importlib.import_module(type(config).__module__.replace("configuration", "modeling"))
+    code = inspect.getsource(module)
+    asked = re.findall(r'(?:get|has)attr\((?:self\.)?config, "(\w+)"', code)
+    # BERT's code and its copies ask for an embedding_size where heads do not fit.
+    asked = [name for name in asked if name != "embedding_size" or "Deberta" in stem]
+    return (set(config.to_dict()) | set(asked)) - NOT_FIELDS
+
+
+def json_of(kind, changes):
+    """The config.json of a changed config; where `transformers` takes none, by hand."""
+    try:
+        fields = config_of(kind, changes).to_dict()
+    except StrictDataclassError:
+        fields = config_of(kind, {}).to_dict() | changes
+    return json.loads(json.dumps(fields | changes))
+
+
+def make_inputs(kind, head, pad):
+    rng = np.random.default_rng(0)
+    mask = np.ones((2, L), "int32")
+    if head != "chooser":
+        mask[0, :2] = 0 if kind == "xlnet" else 1
+        mask[0, -2:] = 1 if kind == "xlnet" else 0
+    inputs = {
+        "token_ids": np.where(mask, rng.integers(5, V, (2, L)), pad).astype("int32"),
+        "segment_ids": rng.integers(0, 2, (2, L)).astype("int32"),
+        "padding_mask": mask,
+    }
+    if head == "chooser":
+        inputs = {key: np.stack([x, x[:, ::-1]], 1) for key, x in inputs.items()}
+    if head == "permutation_lm":
+        inputs["permutation_order"] = np.array([[3, 1, 5, 2, 4, 0], [0, 2, 1, 4, 5, 3]], "int32")
+        # The first in the order sees nothing, which they have otherwise.
+        inputs["target_mapping"] = np.eye(L, dtype="int32")[[[2, 4], [1, 3]]]
+    return inputs
+
+
+def run(model, kind, head, training=False):
+    """The states or the logits of the reference: one array, or two of an answerer."""
+    inputs = make_inputs(kind, head, model.config.pad_token_id)
+    ids = {key: torch.tensor(x).long() for key, x in inputs.items()}
+    arguments = {"input_ids": ids["token_ids"], "attention_mask": ids["padding_mask"]}
+    if kind not in ("distilbert", "openai-gpt", "gpt2"):
+        arguments["token_type_ids"] = ids["segment_ids"]
+    if head == "permutation_lm":
+        order = ids["permutation_order"]
+        arguments["perm_mask"] = (order[:, None, :] >= order[:, :, None]).float()
+        arguments["target_mapping"] = ids["target_mapping"].float()
+    torch.manual_seed(1)
+    with torch.no_grad():
+        found = model.train(training)(**arguments)
+    pooled = head is None and getattr(found, "pooler_output", None) is not None
+    return [found[i].numpy() for i in range(2 if head == "answerer" or pooled else 1)]
+
+
+def real(kind, head, value):
+    """Zeros where a position is padding."""
+    if head in ("chooser", "permutation_lm") or value.shape[:2] != (2, L):
+        return value
+    mask = make_inputs(kind, head, 0)["padding_mask"]
+    return value * mask.reshape((2, L) + (1,) * (value.ndim - 2))
+
+
+def reference(kind, make, changes):
+    torch.manual_seed(0)
+    model = make(config_of(kind, changes))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:
+                parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+def check_loads(kind, changes, folder, heads):
+    """Asserts that a changed model, with each head, gives here what it gives there."""
+    for head, make in heads_of(kind):
+        if head not in heads:
+            continue
+        theirs = reference(kind, make, changes)
+        theirs.save_pretrained(folder / str(head))
+        ours = load_model(folder / str(head), head)
+        found = ours(make_inputs(kind, head, theirs.config.pad_token_id))
+        keys = {
+            None: ("sequence_output", "pooled_output"),
+            "answerer": ("start_logits", "end_logits"),
+        }
+        for key, b in zip(keys.get(head, ("logits",)), run(theirs, kind, head), strict=False):
+            scale = max(1, np.abs(b).max())
+            a = real(kind, head, found[key].numpy())
+            near(a, real(kind, head, b), 1e-5 * scale)
+
+
+def check_has_no_effect(kind, changes):
+    """Asserts that the reference is as it was, dropped numbers in training included."""
+    for head, make in heads_of(kind):
+        before = reference(kind, make, {})
+        after = make(config_of(kind, changes))
+        after.load_state_dict(before.state_dict())
+        # Cut in pieces, a layer draws the same dropout in another order.
+        for training in (False, True) if "chunk_size_feed_forward" not in changes else (False,):
+            pairs = zip(
+                run(before, kind, head, training), run(after, kind, head, training), strict=False
+            )
+            for a, b in pairs:
+                near(a, b, 1e-6 * max(1, np.abs(a).max()))
+
+
+def check_all(check, changes):
+    """Checks changes together; where that fails, tells which."""
+    try:
+        check(changes)
+    except (AssertionError, RuntimeError, ValueError) as all_together:
+        failed = {}
+        for name, value in changes.items():
+            try:
+                check({name: value})
+            except (AssertionError, RuntimeError, ValueError) as e:
+                failed[name] = str(e)[:300]
+        raise AssertionError(f"{failed or 'only together'}") from all_together
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Models this small take longer on several threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_every_field(kind, tmp_path):
+    family = FAMILY[kind]
+    base, _ = read_fields(family, json_of(kind, {}), "config.json")
+    harmless, effective, refused = {}, {}, set()
+    for name in sorted(fields_of(kind)):
+        value = OWN_VALUES[kind, name] if (kind, name) in OWN_VALUES else VALUES[name]
+        if name == "model_type":  # `read_config` refuses it
+            continue
+        fields = json_of(kind, {name: value})
+        try:
+            config, unknown = read_fields(family, fields, "config.json")
+        except InputError as e:
+            assert f"{name}=" in str(e)
+            refused.add(name)
+            continue
+        assert not unknown
+        if name in family.harmless:
+            assert config == base
+            harmless[name] = value
+        else:
+            effective[name] = value
+            assert "drop" not in name or name in RATES
+    assert len(harmless) >= 8 and len(effective) >= 12 and len(refused) >= 1
+    harmless = {k: v for k, v in harmless.items() if (kind, k) not in NOT_RUN}
+    pieces = {name: harmless.pop(name) for name in ("chunk_size_feed_forward",)}
+    for changes in (harmless, pieces):
+        check_all(lambda changes: check_has_no_effect(kind, changes), changes)
+    together = {name: value for name, value in effective.items() if name not in ALONE}
+    number = iter(range(100))
+
+    def check(changes, heads=(None, *HEADS)):
+        check_loads(kind, changes, tmp_path / str(next(number)), heads)
+
+    check_all(check, together)
+    for name in ALONE.keys() & effective:
+        check({name: effective[name]}, ALONE[name])
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_fields_by_other_names_and_missing_fields(kind):
+    family = FAMILY[kind]
+    make = getattr(transformers, f"{CASES[kind][0]}Config")
+    assert family.aliases == make.attribute_map
+    for name, theirs in make.attribute_map.items():
+        fields = json.loads(json.dumps(make().to_dict()))
+        fields.pop("d_head", None)  # it follows from others
+        value = 32 if kind == "xlnet" else 24  # where heads fit
+        by_name, unknown = read_fields(family, fields | {theirs: value}, "config.json")
+        assert read_fields(family, fields | {name: value}, "config.json")[0] == by_name
+        assert not unknown and by_name != read_fields(family, fields, "config.json")[0]
+    # A config.json without a field means their default.
+    whole, _ = read_fields(family, make().to_dict(), "config.json")
+    assert read_fields(family, {"model_type": kind}, "config.json")[0] == whole
+
+
+def test_harmless_fields_have_a_reason_and_no_use():
+    for family in FAMILIES:
+        assert all(len(reason) > 10 for reason in family.harmless.values())
+        assert family.harmless.items() >= COMMON_HARMLESS.items()
+        used = {*family.fields, *family.fixed, *family.defaults, *family.aliases}
+        assert not family.harmless.keys() & used
+        ours = {field.name for field in dataclasses.fields(family.config)}
+        assert set(family.fields.values()) <= ours
