@@ -73,7 +73,7 @@ ATTENTIONS = {
     "relative": lambda: layers.RelativeAttention(2, 4),
     "two-stream": lambda: layers.TwoStreamAttention(2, 4),
     "disentangled": lambda: layers.DisentangledAttention(2, 4, max_distance=3),
-    "in blocks": lambda: layers.DisentangledAttention(2, 4, max_distance=3, block_size=4),
+    "in blocks": lambda: layers.MultiHeadAttention(2, 4, block_size=4),
 }
 
 

@@ -24,7 +24,7 @@ class DisentangledAttention(BaseAttention):
     to content (c2c), content to position (c2p), position to content (p2c). Position to
     position (p2p), `q^r_{r(i, j)} . k^r_{r(i, j)}`, is the fourth term of eq. 2, which the
     paper leaves out. The queries are the last T of the S keys. Arguments by position are those of
-    `keras.layers.MultiHeadAttention`.
+    `keras.layers.MultiHeadAttention`; the scores it returns are those before the softmax.
 
     The published models are: v1, `joint_projection=True` and `share_att_key=False`; v2 and
     v3, `share_att_key=True`, `num_buckets=256`, `max_distance=512` and normalised positions.

@@ -19,7 +19,7 @@ class RelativeAttention(BaseAttention):
     Dai et al. 2019, 'Transformer-XL', section 3.3: with R the sinusoids of the distance,
     `score(i, j) = ((q_i + u) . k_j + (q_i + v) . (W_R R_{i-j})) / sqrt(H)`. The queries are
     the last T of the S keys. Arguments by position are those of
-    `keras.layers.MultiHeadAttention`.
+    `keras.layers.MultiHeadAttention`; the scores it returns are those before the softmax.
 
     Args:
         num_heads: N, the number of heads.
