@@ -142,7 +142,7 @@ SUBSETS = [
 def test_disentangled_terms(terms, buckets, share):
     x, mask = inputs(2, 17, 12)
     layer = DisentangledAttention(
-        3, 4, terms, max_distance=7, num_buckets=buckets, share_att_key=share
+        3, 4, terms=terms, max_distance=7, num_buckets=buckets, share_att_key=share
     )
     layer.build(x.shape)
     randomise(layer)

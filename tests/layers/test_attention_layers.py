@@ -20,7 +20,7 @@ MAKERS = {
         2, 4, max_distance=9, num_buckets=4, share_att_key=True, normalize_positions=True, **kw
     ),
     "four terms": lambda **kw: layers.DisentangledAttention(
-        2, 4, layers.ATTENTION_TERMS, max_distance=5, **kw
+        2, 4, terms=layers.ATTENTION_TERMS, max_distance=5, **kw
     ),
     "dot": lambda **kw: Recurrent("dot", **kw),
     "general": lambda **kw: Recurrent("general", **kw),
@@ -108,6 +108,19 @@ def test_two_and_three_axes_of_a_mask_agree(name):
     found = layer(text(), attention_mask=mask)
     expected = layer(text(), attention_mask=np.tile(mask, (2, 1, 1)).astype("int32"))
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_mask_with_an_axis_of_heads_is_for_each_or_for_all(name):
+    layer = made(name)
+    mask = np.random.default_rng(0).random((2, 6, 6)) < 0.6
+    expected = layer(text(), attention_mask=mask)
+    np.testing.assert_array_equal(layer(text(), attention_mask=mask[:, None]), expected)
+    if hasattr(layer, "num_heads"):
+        by_head = mask[:, None].repeat(2, 1)
+        np.testing.assert_allclose(layer(text(), attention_mask=by_head), expected, atol=1e-6)
+        by_head[:, 1] = True
+        assert np.abs(layer(text(), attention_mask=by_head) - expected).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -253,7 +266,9 @@ def test_positions_of_a_known_length_are_constants_in_tflite(capsys):
         (np.ones((2, 3, 6)), "axis 1 must be 6"),
         (np.ones((2, 6, 7)), "axis 2 must be 6"),
         (np.ones((3, 6, 6)), "axis 0 must be 2"),
-        (np.ones((2, 1, 6, 6)), "must have 3 axes"),
+        (np.ones((2, 3, 6, 6)), "axis 1 must be [12] "),
+        (np.ones((2, 1, 6, 7)), "axis 3 must be 6"),
+        (np.ones((2, 1, 1, 6, 6)), "must have 3 axes"),
         (np.ones(6), "must have 3 axes"),
     ],
 )
@@ -286,9 +301,9 @@ def test_a_mask_counts_the_memory():
         (lambda: layers.TwoStreamAttention(2, 4, clamp_length=-1), "clamp_length=-1"),
         (lambda: layers.RelativeAttention(2, 4)(np.zeros((1, 3, 7))), "width 7"),
         (lambda: layers.TwoStreamAttention(2, 4)(np.zeros((1, 3, 7))), "width 7"),
-        (lambda: layers.DisentangledAttention(2, 4, ("c2c", "q2q")), "'q2q'"),
-        (lambda: layers.DisentangledAttention(2, 4, "c2p"), "as a tuple"),
-        (lambda: layers.DisentangledAttention(2, 4, ()), "one or more of"),
+        (lambda: layers.DisentangledAttention(2, 4, terms=("c2c", "q2q")), "'q2q'"),
+        (lambda: layers.DisentangledAttention(2, 4, terms="c2p"), "as a tuple"),
+        (lambda: layers.DisentangledAttention(2, 4, terms=()), "one or more of"),
         (lambda: layers.DisentangledAttention(2, 4, max_distance=0), "max_distance=0"),
         (
             lambda: layers.DisentangledAttention(2, 4, max_distance=4, num_buckets=8),

@@ -32,6 +32,49 @@ def test_outputs_and_gradients_are_those_of_keras(shape, dtype):
         np.testing.assert_allclose(value, expected, rtol=0, atol=tolerance * scale)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"axis": 1},
+        {"axis": [1, 2]},
+        {"axis": (-2, -1)},
+        {"axis": [2]},
+        {"axis": -3},
+        {"scale": False},
+        {"center": False},
+        {"scale": False, "center": False},
+        {"rms_scaling": True},
+        {"gamma_regularizer": "l2", "beta_regularizer": "l1"},
+        {"gamma_initializer": "zeros", "beta_initializer": "ones"},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:You passed `rms_scaling")
+def test_every_argument_of_keras(options):
+    rng = np.random.default_rng(0)
+    x = tf.Variable((5 + 2 * rng.normal(size=(2, 3, 4))).astype("float32"))
+    pull = rng.normal(size=x.shape).astype("float32")
+    theirs, ours = keras.layers.LayerNormalization(**options), LayerNormalization(**options)
+    found = []
+    for layer in (theirs, LayerNormalization.from_config(ours.get_config())):
+        layer.build(x.shape)
+        layer.set_weights(
+            [w + 0.1 * np.arange(w.size).reshape(w.shape) for w in layer.get_weights()]
+        )
+        with tf.GradientTape() as tape:
+            y = layer(x)
+            loss = tf.reduce_sum(y * pull) + sum(layer.losses)
+        assert layer.compute_output_shape(x.shape) == y.shape
+        found.append([y, *tape.gradient(loss, [x, *(w.value for w in layer.weights)])])
+    assert len(found[0]) == len(found[1])
+    for expected, value in zip(*found, strict=True):
+        np.testing.assert_allclose(value, expected, atol=1e-5)
+
+
+def normal(shape):
+    return np.random.default_rng(1).normal(size=shape)
+
+
 def test_open_lengths_in_a_graph_and_a_constant_row():
     layer = LayerNormalization(epsilon=1e-12)
     layer.build((None, None, 4))

@@ -128,7 +128,7 @@ def test_symbolic_shapes_are_the_real_ones():
         (np.ones((2, 5)), "axis 1 must be 4"),
         (np.ones((2, 3, 4)), "axis 1 must be 6"),
         (np.ones((3, 6, 4)), "axis 0 must be 2"),
-        (np.ones((2, 1, 6, 4)), "must have 3 axes"),
+        (np.ones((2, 1, 4, 4)), "axis 2 must be 6"),
     ],
 )
 def test_refuses_masks_that_do_not_fit(mask, message):

@@ -43,7 +43,7 @@ def v1_pair(terms, max_distance):
         )
     )
     ours = DisentangledAttention(
-        N, D // N, ("c2c", *terms), max_distance=max_distance, joint_projection=True
+        N, D // N, terms=("c2c", *terms), max_distance=max_distance, joint_projection=True
     )
     ours.build((None, None, D), position_table_shape=(2 * max_distance, D))
     pairs = [(ours.joint, theirs.in_proj)]
@@ -73,7 +73,7 @@ def v2_pair(terms, max_distance, num_buckets, share):
     ours = DisentangledAttention(
         N,
         D // N,
-        ("c2c", *terms),
+        terms=("c2c", *terms),
         max_distance=max_distance,
         num_buckets=num_buckets,
         share_att_key=share,

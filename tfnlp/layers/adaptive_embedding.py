@@ -6,7 +6,9 @@ import math
 import keras
 from keras import ops
 
+from tfnlp.layers.base_layer import KERNEL_OPTIONS
 from tfnlp.layers.masks import hide_padding
+from tfnlp.layers.token_layer import TokenLayer, as_ids
 
 
 def clusters(vocabulary_size, cutoffs):
@@ -39,7 +41,7 @@ def cluster_widths(embedding_dim, div_value, num_clusters):
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class AdaptiveEmbedding(keras.layers.Layer):
+class AdaptiveEmbedding(TokenLayer):
     """Token embeddings whose width falls with the tokens' frequency, and a projection of each.
 
     Baevski & Auli 2019, 'Adaptive input representations', section 3; as Transformer-XL (Dai et
@@ -55,8 +57,8 @@ class AdaptiveEmbedding(keras.layers.Layer):
         div_value: by how much each cluster is narrower than the one before. With 1 and E = D
             there are no projections.
         dropout: applied to the output in training.
-        embeddings_initializer: for the tables.
-        kernel_initializer: for the projections.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the tables.
+        kernel_initializer, kernel_regularizer, kernel_constraint: for the projections.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
             `mask_zero` of `keras.layers.Embedding`; none where None.
 
@@ -71,6 +73,8 @@ class AdaptiveEmbedding(keras.layers.Layer):
     Raises:
         ValueError: for cutoffs that do not rise, and more clusters than E has room for.
     """
+
+    OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS
 
     def __init__(
         self,
@@ -103,25 +107,20 @@ class AdaptiveEmbedding(keras.layers.Layer):
     def build(self, token_ids_shape):
         sizes = [b - a for a, b in itertools.pairwise(self.ends)]
         self.tables = [
-            self.add_weight(
-                name=f"table_{i}",
-                shape=shape,
-                initializer=self.embeddings_initializer.clone(),
-            )
+            self._weight("embeddings", f"table_{i}", shape, self.embeddings_initializer)
             for i, shape in enumerate(zip(sizes, self.widths, strict=True))
         ]
         self.projections = []
         if self.div_value != 1 or self.embedding_dim != self.hidden_dim:
             self.projections = [
-                self.add_weight(
-                    name=f"projection_{i}",
-                    shape=(width, self.hidden_dim),
-                    initializer=self.kernel_initializer.clone(),
+                self._weight(
+                    "kernel", f"projection_{i}", (width, self.hidden_dim), self.kernel_initializer
                 )
                 for i, width in enumerate(self.widths)
             ]
 
     def call(self, token_ids, return_tables=False, training=None):
+        token_ids = as_ids(token_ids)
         parts = []
         for start, end, table in zip(self.ends, self.ends[1:], self.tables, strict=False):
             rows = ops.take(table, ops.clip(token_ids - start, 0, end - start - 1), axis=0)

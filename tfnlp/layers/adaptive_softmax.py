@@ -6,10 +6,11 @@ import keras
 from keras import ops
 
 from tfnlp.layers.adaptive_embedding import cluster_widths, clusters
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class AdaptiveSoftmax(keras.layers.Layer):
+class AdaptiveSoftmax(BaseLayer):
     """The log-probabilities of a large vocabulary, cut into clusters by frequency.
 
     Grave et al. 2017, 'Efficient softmax approximation for GPUs', section 4: the first cluster's
@@ -25,7 +26,9 @@ class AdaptiveSoftmax(keras.layers.Layer):
         embedding_dim: E, the width of the first cluster; that of the states where None.
         div_value: by how much each cluster is narrower than the one before. With 1 and E = D
             there are no projections.
-        kernel_initializer: for the weights that are not given.
+        kernel_initializer, kernel_regularizer, kernel_constraint: for the weights that are not
+            given.
+        bias_initializer, bias_regularizer, bias_constraint: for the biases.
 
     Call arguments:
         states: (..., D).
@@ -42,6 +45,8 @@ class AdaptiveSoftmax(keras.layers.Layer):
     Raises:
         ValueError: for cutoffs that do not rise, and more clusters than E has room for.
     """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -79,10 +84,10 @@ class AdaptiveSoftmax(keras.layers.Layer):
             self.cluster_bias = self._bias("cluster_bias", len(self.cutoffs))
 
     def _kernel(self, name, shape):
-        return self.add_weight(name=name, shape=shape, initializer=self.kernel_initializer.clone())
+        return self._weight("kernel", name, shape, self.kernel_initializer)
 
     def _bias(self, name, size):
-        return self.add_weight(name=name, shape=(size,), initializer="zeros")
+        return self._weight("bias", name, (size,), self.bias_initializer)
 
     def call(self, states, tables=None, projections=None, labels=None):
         tables = self.tables if tables is None else tables

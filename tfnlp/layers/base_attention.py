@@ -1,16 +1,20 @@
 """What every attention layer of this package has in common."""
 
+import numbers
+
 import keras
 from keras import ops
 
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 from tfnlp.layers.blockwise_attention import blockwise_attention
-from tfnlp.layers.dense import Dense
 from tfnlp.layers.dot_product_attention import attend, join_heads
 from tfnlp.layers.masks import causal_mask, combine_masks
 
 
-class BaseAttention(keras.layers.Layer):
+class BaseAttention(BaseLayer):
     """The arguments, checks and last steps that the attention layers share.
+
+    Arguments by position are those of `keras.layers.MultiHeadAttention`.
 
     Args:
         num_heads: N, the number of heads.
@@ -22,7 +26,12 @@ class BaseAttention(keras.layers.Layer):
         block_size: keys to attend to at a time, for long inputs; all where None.
         kernel_initializer: for the kernels.
         output_initializer: for the output's kernel; `kernel_initializer` where None.
+        activity_regularizer: for what the projections of the inputs and of the output give.
+        kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
+            bias_initializer: for all kernels and biases.
     """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -32,9 +41,11 @@ class BaseAttention(keras.layers.Layer):
         dropout=0.0,
         use_bias=True,
         output_dim=None,
+        *,
         block_size=None,
         kernel_initializer="glorot_uniform",
         output_initializer=None,
+        activity_regularizer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -46,8 +57,8 @@ class BaseAttention(keras.layers.Layer):
             "block_size": block_size,
         }
         for name, size in sizes.items():
-            if size is not None and size < 1:
-                raise ValueError(f"{name}={size} must be at least 1.")
+            if size is not None and (not isinstance(size, numbers.Integral) or size < 1):
+                raise ValueError(f"{name}={size!r} must be at least 1, an integer.")
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout={dropout} must be at least 0 and below 1.")
         self.supports_masking = True
@@ -60,23 +71,26 @@ class BaseAttention(keras.layers.Layer):
         self.block_size = block_size
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.output_initializer = keras.initializers.get(output_initializer)
+        self.projection_regularizer = keras.regularizers.get(activity_regularizer)
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
-    def _dense(self, units, name, use_bias=None, initializer=None):
-        # A fresh copy: one initializer instance would give every kernel the same values.
-        return Dense(
-            units,
-            use_bias=self.use_bias if use_bias is None else use_bias,
-            kernel_initializer=(initializer or self.kernel_initializer).clone(),
-            dtype=self.dtype_policy,
-            name=name,
-        )
+    def _projection(self, units, name, shape, initializer=None, **kwargs):
+        """A dense layer over inputs or context, built; `kwargs` replace its own options."""
+        options = {
+            "use_bias": self.use_bias,
+            "activity_regularizer": self.projection_regularizer,
+        }
+        dense = self._dense(units, name, initializer, **options | kwargs)
+        dense.build(shape)
+        return dense
 
     def _build_output(self, query_shape):
-        self.output_dense = self._dense(
-            self.output_dim or query_shape[-1], "output", initializer=self.output_initializer
+        self.output_dense = self._projection(
+            self.output_dim or query_shape[-1],
+            "output",
+            (*query_shape[:-1], self.num_heads * self.value_dim),
+            self.output_initializer,
         )
-        self.output_dense.build((*query_shape[:-1], self.num_heads * self.value_dim))
 
     def _check_scores(self, return_attention_scores):
         if return_attention_scores and self.block_size:
@@ -92,7 +106,7 @@ class BaseAttention(keras.layers.Layer):
             query: (B, N, T, H), scaled.
             key: (B, N, S, H).
             value: (B, N, S, H').
-            seen: boolean, broadcasts to (B, T, S), or None.
+            seen: boolean, as `combine_masks` gives it, or None.
             terms: `RelativeTerm`s to add to the scores.
             training: whether dropout is on.
             mapping: (B, P, T) by which to take predictions from positions, or None.
@@ -147,29 +161,72 @@ class BaseAttention(keras.layers.Layer):
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "output_initializer": self.output_initializer
             and keras.initializers.serialize(self.output_initializer),
+            "activity_regularizer": keras.regularizers.serialize(self.projection_regularizer),
         }
 
 
-def fill_inputs(query, value, key, query_mask, value_mask, key_mask, mask):
-    """The value, the key and their masks, where not given those of the query or the value.
+def fill_inputs(
+    query,
+    value=None,
+    key=None,
+    query_mask=None,
+    value_mask=None,
+    key_mask=None,
+    attention_mask=None,
+    mask=None,
+):
+    """Of a call's arguments, what is not given taken from what is.
+
+    Args:
+        query: (B, T, D).
+        value: (B, S, D'); the query where None.
+        key: (B, S, D'); the value where None.
+        query_mask: (B, T), as Keras passes it on. One of more axes is an `attention_mask`: in
+            a call by position, `layer(x, x, x, mask)`, it is in this one's place.
+        value_mask: (B, S); with `key_mask` both hold.
+        key_mask: (B, S).
+        attention_mask: as `combine_masks` takes it.
+        mask: the `query_mask` where the query is the only tensor.
 
     Returns:
-        `value`, `key`, `query_mask` and `key_mask`.
+        `value`, `key`, `attention_mask`, `query_mask` and `key_mask`, the masks None where there
+        are none.
+
+    Raises:
+        ValueError: where both `query_mask` and `attention_mask` are attention masks.
     """
-    # Keras passes a mask on as `mask` beside one tensor, as `query_mask` beside several.
+    if query_mask is not None and len(query_mask.shape) > 2:
+        if attention_mask is not None:
+            raise ValueError(
+                f"query_mask has shape {tuple(query_mask.shape)}, but must have 2 axes, "
+                "(batch, target), beside an attention_mask."
+            )
+        attention_mask, query_mask = query_mask, None
     query_mask = mask if query_mask is None else query_mask
     if value is None:
         value, value_mask = query, query_mask if value_mask is None else value_mask
     if key is None:
-        key, key_mask = value, value_mask if key_mask is None else key_mask
-    return value, key, query_mask, key_mask
+        key = value
+    if key_mask is None:
+        key_mask = value_mask
+    elif value_mask is not None and value_mask is not key_mask:
+        key_mask = ops.logical_and(key_mask, value_mask)
+    return value, key, attention_mask, query_mask, key_mask
 
 
 def seen_keys(
-    query, key, attention_mask=None, query_mask=None, key_mask=None, use_causal_mask=False
+    query,
+    key,
+    attention_mask=None,
+    query_mask=None,
+    key_mask=None,
+    use_causal_mask=False,
+    num_heads=1,
 ):
-    """All masks as one boolean that broadcasts to (B, T, S), or None."""
-    seen = combine_masks(query.shape, key.shape, attention_mask, query_mask, key_mask)
+    """All masks as one, as `combine_masks` gives it, or None."""
+    seen = combine_masks(
+        query.shape, key.shape, attention_mask, query_mask, key_mask, num_heads=num_heads
+    )
     if not use_causal_mask:
         return seen
     causal = causal_mask(ops.shape(query)[1], ops.shape(key)[1])

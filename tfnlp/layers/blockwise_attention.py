@@ -30,7 +30,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         query: (B, N, T, H), scaled already.
         key: (B, N, S, H).
         value: (B, N, S, H').
-        mask: boolean, broadcasts to (B, T, S), or None.
+        mask: boolean, broadcasts to (B, T, S) or has 4 axes, or None.
         block_size: queries and keys in a block, made a multiple of 4.
         terms: `RelativeTerm`s to add to the scores.
         dropout: share of attention weights dropped.
@@ -93,10 +93,10 @@ class TilePlan:
             return
         if mask is None:
             mask = ops.ones((1, 1, source_length), dtype="bool")
-        batch, rows, _ = ops.shape(mask)
-        mask = ops.broadcast_to(mask, (batch, rows, source_length))
+        *outer, rows, _ = ops.shape(mask)
+        mask = ops.broadcast_to(mask, (*outer, rows, source_length))
         rows = queries if not (isinstance(rows, int) and rows == 1) else 0
-        self.mask = ops.pad(mask, ((0, 0), (0, rows), (0, keys)))
+        self.mask = ops.pad(mask, (*((0, 0) for _ in outer), (0, rows), (0, keys)))
 
     def set_rows(self, length, source_length):
         """Each term's rows by offset, of padded lengths, and which tiles are far.
@@ -296,12 +296,13 @@ class TilePlan:
         scores = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
         if self.mask is None:
             return scores
-        batch, rows, _ = ops.shape(self.mask)
+        *outer, rows, _ = ops.shape(self.mask)
         if isinstance(rows, int) and rows == 1:
-            start, rows = (0, 0, j * self.size), 1
+            start, rows = 0, 1
         else:
-            start, rows = (0, i * self.size, j * self.size), self.size
-        return scores + additive_mask(ops.slice(self.mask, start, (batch, rows, self.size)))
+            start, rows = i * self.size, self.size
+        start = (*(0 for _ in outer), start, j * self.size)
+        return scores + additive_mask(ops.slice(self.mask, start, (*outer, rows, self.size)))
 
     def is_far(self, i, j):
         """Whether every offset of a tile has one row."""

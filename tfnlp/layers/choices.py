@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from tfnlp.layers.base_layer import BaseLayer
+
 
 @keras.saving.register_keras_serializable("tfnlp")
-class MergeChoices(keras.layers.Layer):
+class MergeChoices(BaseLayer):
     """(B, choices, L) to (B * choices, L)."""
 
     def call(self, inputs):
@@ -16,7 +18,7 @@ class MergeChoices(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class SplitChoices(keras.layers.Layer):
+class SplitChoices(BaseLayer):
     """One number for each text, (B * choices, 1), to (B, choices).
 
     Call arguments:

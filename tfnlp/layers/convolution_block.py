@@ -4,11 +4,12 @@ import keras
 from keras import ops
 
 from tfnlp.layers.activations import get_activation
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 from tfnlp.layers.layer_normalization import LayerNormalization
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class ConvolutionBlock(keras.layers.Layer):
+class ConvolutionBlock(BaseLayer):
     """`norm(states + act(conv(inputs)))`, which gives DeBERTa-v2-xlarge its n-grams.
 
     He et al. 2021, DeBERTa's code release 2.0 ('nGiE').
@@ -19,7 +20,8 @@ class ConvolutionBlock(keras.layers.Layer):
         activation: name from `tfnlp.layers.activations`, or a callable.
         dropout: applied to the convolution in training.
         layer_norm_epsilon: added to the variance.
-        kernel_initializer: for the kernel.
+        kernel_initializer, kernel_regularizer, kernel_constraint: for the kernel.
+        bias_initializer, bias_regularizer, bias_constraint: for its bias.
 
     Call arguments:
         inputs: (B, L, D), what is convolved; zeros are put in place of padding.
@@ -29,6 +31,8 @@ class ConvolutionBlock(keras.layers.Layer):
     Returns:
         (B, L, D), zeros at padding.
     """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -65,6 +69,7 @@ class ConvolutionBlock(keras.layers.Layer):
             kernel_initializer=self.kernel_initializer.clone(),
             dtype=self.dtype_policy,
             name="convolution",
+            **self.options(),
         )
         self.convolution.build(inputs_shape)
         self.norm.build(inputs_shape)

@@ -2,6 +2,7 @@
 
 import keras
 
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 from tfnlp.layers.feed_forward import FeedForward
 from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.masks import combine_masks
@@ -9,7 +10,7 @@ from tfnlp.layers.multi_head_attention import MultiHeadAttention
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class DecoderBlock(keras.layers.Layer):
+class DecoderBlock(BaseLayer):
     """Causal self-attention, attention to the encoder, and feed-forward.
 
     Vaswani et al. 2017, section 3.1: each with a residual and a layer norm, `norm(x + f(x))`;
@@ -23,14 +24,16 @@ class DecoderBlock(keras.layers.Layer):
         attention_dropout: applied to the attention weights in training.
         norm_first: pre-norm where true.
         layer_norm_epsilon: added to the variance.
-        kernel_initializer: for every kernel.
+        kernel_initializer, kernel_regularizer, kernel_constraint: for every kernel.
+        bias_initializer, bias_regularizer, bias_constraint: for the biases of the attentions and
+            of the feed-forward network.
 
     Call arguments:
         inputs: (B, T, D), the decoder's states.
         encoder_outputs: (B, S, D').
-        attention_mask: (B, T, T), (B, 1, T) or (T, T), true where a position may see another;
-            with `use_causal_mask` no position sees a later one whatever it says.
-        encoder_mask: (B, T, S) or (B, 1, S), true where T may see S.
+        attention_mask: (B, T, T), (B, 1, T), (T, T) or (B, N, T, T), true where a position may
+            see another; with `use_causal_mask` no position sees a later one whatever it says.
+        encoder_mask: (B, T, S), (B, 1, S) or (B, N, T, S), true where T may see S.
         use_causal_mask: hide every position after the query's own.
         return_attention_scores: also return the scores of both attentions.
 
@@ -41,6 +44,8 @@ class DecoderBlock(keras.layers.Layer):
     Raises:
         ValueError: at build, if D is no multiple of `num_heads`.
     """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -70,6 +75,7 @@ class DecoderBlock(keras.layers.Layer):
             kernel_initializer=self.kernel_initializer.clone(),
             dtype=self.dtype_policy,
             name="feed_forward",
+            **self.options(),
         )
         self.norms, self.dropouts = {}, {}
         for part in ("attention", "cross_attention", "feed_forward"):
@@ -100,6 +106,7 @@ class DecoderBlock(keras.layers.Layer):
             kernel_initializer=self.kernel_initializer.clone(),
             dtype=self.dtype_policy,
             name=name,
+            **self.options(),
         )
 
     def call(
@@ -115,9 +122,17 @@ class DecoderBlock(keras.layers.Layer):
         encoder_outputs_mask=None,
     ):
         shape, source_shape = inputs.shape, encoder_outputs.shape
-        attention_mask = combine_masks(shape, shape, attention_mask, None, inputs_mask)
+        attention_mask = combine_masks(
+            shape, shape, attention_mask, None, inputs_mask, num_heads=self.num_heads
+        )
         encoder_mask = combine_masks(
-            shape, source_shape, encoder_mask, None, encoder_outputs_mask, name="encoder_mask"
+            shape,
+            source_shape,
+            encoder_mask,
+            None,
+            encoder_outputs_mask,
+            name="encoder_mask",
+            num_heads=self.num_heads,
         )
         scores = []
 

@@ -25,3 +25,14 @@ class Dense(keras.layers.Dense):
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
         outputs = super().call(rows, training=training)
         return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        # Keras asks subclasses to opt in, as they may compute something else; this one does not.
+        return super().quantize(mode, type_check=False, config=config)
+
+    def float_kernel(self):
+        """The kernel (D, units) to multiply with, also where `kernel` holds quantised numbers."""
+        if self.quantization_mode is None:
+            return self.kernel
+        rows = self(ops.eye(self.input_spec.axes[-1], dtype=self.compute_dtype))
+        return rows if self.bias is None else rows - self.bias

@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from tfnlp.layers.base_attention import BaseAttention, fill_inputs, seen_keys
+from tfnlp.layers.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
 from tfnlp.layers.dot_product_attention import scaled, split_heads, split_table
 from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.positions import distance_rows
@@ -22,7 +23,8 @@ class DisentangledAttention(BaseAttention):
     `score(i, j) = (q_i . k_j + q_i . k^r_{r(i, j)} + k_j . q^r_{r(i, j)}) / sqrt(t H)`: content
     to content (c2c), content to position (c2p), position to content (p2c). Position to
     position (p2p), `q^r_{r(i, j)} . k^r_{r(i, j)}`, is the fourth term of eq. 2, which the
-    paper leaves out. The queries are the last T of the S keys.
+    paper leaves out. The queries are the last T of the S keys. Arguments by position are those of
+    `keras.layers.MultiHeadAttention`; the scores it returns are those before the softmax.
 
     The published models are: v1, `joint_projection=True` and `share_att_key=False`; v2 and
     v3, `share_att_key=True`, `num_buckets=256`, `max_distance=512` and normalised positions.
@@ -47,19 +49,23 @@ class DisentangledAttention(BaseAttention):
             query and value alone (v1); the projection of position keys has no bias then.
         normalize_positions: layer norm on the layer's own relative table.
         position_dropout: share of the relative table dropped in training.
-        embeddings_initializer: for the layer's own relative table.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the layer's
+            own relative table.
         layer_norm_epsilon: of that norm.
+        output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
+            kernel_constraint, bias_constraint, bias_initializer: as `MultiHeadAttention` takes
+            them.
 
     Call arguments:
         query: (B, T, D).
         value: (B, S, D'); the query where None (self-attention).
         key: (B, S, D'); the value where None.
-        position_table: (2 k, D), or (2 num_buckets, D), to share it between layers (see
-            `RelativePositionTable`); where None the layer has its own.
-        attention_mask: (B, T, S), (B, 1, S) or (T, S), true where T may see S.
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
         return_attention_scores: also return the scores, (B, N, T, S).
         training: whether dropout is on.
         use_causal_mask: hide every position after the query's own.
+        position_table: (2 k, D), or (2 num_buckets, D), to share it between layers (see
+            `RelativePositionTable`); where None the layer has its own.
 
     Returns:
         (B, T, D), or a pair of it and the scaled scores before mask and softmax. A query that
@@ -70,10 +76,17 @@ class DisentangledAttention(BaseAttention):
             table that do not fit, and where the scores are asked for with `block_size`.
     """
 
+    OPTIONS = BaseAttention.OPTIONS + EMBEDDINGS_OPTIONS
+
     def __init__(
         self,
         num_heads,
         key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_dim=None,
+        *,
         terms=("c2c", "c2p", "p2c"),
         max_distance=512,
         num_buckets=None,
@@ -85,7 +98,7 @@ class DisentangledAttention(BaseAttention):
         layer_norm_epsilon=1e-7,
         **kwargs,
     ):
-        super().__init__(num_heads, key_dim, **kwargs)
+        super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, output_dim, **kwargs)
         unknown = [term for term in terms if term not in ATTENTION_TERMS]
         if unknown or not terms or isinstance(terms, str):
             raise ValueError(
@@ -124,20 +137,23 @@ class DisentangledAttention(BaseAttention):
         if self.joint_projection:
             self._build_joint_projection(query_shape, key_shape, value_shape)
         else:
-            self.query = self._dense(units, "query")
-            self.key = self._dense(units, "key")
-            self.value = self._dense(self.num_heads * self.value_dim, "value")
-            self.query.build(query_shape)
-            self.key.build(key_shape)
-            self.value.build(value_shape)
+            self.query = self._projection(units, "query", query_shape)
+            self.key = self._projection(units, "key", key_shape)
+            self.value = self._projection(self.num_heads * self.value_dim, "value", value_shape)
         if not self.share_att_key:
+            # Without a regularizer of their activity, which is of no input.
             if "c2p" in self.terms or "p2p" in self.terms:
-                use_bias = self.use_bias and not self.joint_projection
-                self.position_key = self._dense(units, "position_key", use_bias)
-                self.position_key.build((None, width))
+                self.position_key = self._projection(
+                    units,
+                    "position_key",
+                    (None, width),
+                    use_bias=self.use_bias and not self.joint_projection,
+                    activity_regularizer=None,
+                )
             if "p2c" in self.terms or "p2p" in self.terms:
-                self.position_query = self._dense(units, "position_query")
-                self.position_query.build((None, width))
+                self.position_query = self._projection(
+                    units, "position_query", (None, width), activity_regularizer=None
+                )
         elif key_shape[-1] != width:
             raise ValueError(
                 f"key has width {key_shape[-1]}, but share_att_key=True needs that of the "
@@ -154,6 +170,7 @@ class DisentangledAttention(BaseAttention):
                 layer_norm_epsilon=self.layer_norm_epsilon,
                 dtype=self.dtype_policy,
                 name="position_table",
+                **self.options("embeddings"),
             )
             self.own_table.build(query_shape)
         elif position_table_shape is not None:
@@ -171,11 +188,10 @@ class DisentangledAttention(BaseAttention):
                 "for joint_projection=True."
             )
         units = self.num_heads * self.key_dim
-        self.joint = self._dense(3 * units, "joint", use_bias=False)
-        self.joint.build(query_shape)
+        self.joint = self._projection(3 * units, "joint", query_shape, use_bias=False)
         if self.use_bias:
             self.query_bias, self.value_bias = (
-                self.add_weight(name=name, shape=(units,), initializer="zeros")
+                self._weight("bias", name, (units,), self.bias_initializer)
                 for name in ("query_bias", "value_bias")
             )
 
@@ -184,22 +200,23 @@ class DisentangledAttention(BaseAttention):
         query,
         value=None,
         key=None,
-        position_table=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
         attention_mask=None,
         return_attention_scores=False,
         training=None,
         use_causal_mask=False,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
+        position_table=None,
         position_table_mask=None,
         mask=None,
     ):
         self._check_scores(return_attention_scores)
-        value, key, query_mask, key_mask = fill_inputs(
-            query, value, key, query_mask, value_mask, key_mask, mask
+        value, key, attention_mask, query_mask, key_mask = fill_inputs(
+            query, value, key, query_mask, value_mask, key_mask, attention_mask, mask
         )
-        seen = seen_keys(query, key, attention_mask, query_mask, key_mask, use_causal_mask)
+        masks = attention_mask, query_mask, key_mask
+        seen = seen_keys(query, key, *masks, use_causal_mask, self.num_heads)
         # (B, N, T, H), (B, N, S, H), (B, N, S, H')
         q, k, v = self._project(query, key, value)
         q = scaled(q, len(self.terms))
@@ -215,6 +232,12 @@ class DisentangledAttention(BaseAttention):
         if query is key and key is value:
             joint = split_heads(self.joint(query), self.num_heads)  # (B, N, L, 3 H)
             q, k, v = ops.split(joint, 3, axis=-1)
+        elif self.joint.quantization_mode or self.joint.activity_regularizer:
+            # More than a product with the kernel: three times as much, of which a third is used.
+            q, k, v = (
+                ops.split(split_heads(self.joint(x), self.num_heads), 3, axis=-1)[i]
+                for i, x in enumerate((query, key, value))
+            )
         else:
             kernel = ops.reshape(
                 self.joint.kernel, (-1, self.num_heads, 3, self.key_dim)
@@ -296,7 +319,7 @@ class DisentangledAttention(BaseAttention):
             rows = rows - first
         return table, rows
 
-    def compute_output_spec(self, query, value=None, key=None, **kwargs):
+    def compute_output_spec(self, query, value=None, key=None, *masks, **kwargs):
         source = query if value is None else value
         return self._output_spec(query, source.shape[1], **kwargs)
 
@@ -315,14 +338,14 @@ class DisentangledAttention(BaseAttention):
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class RelativePositionTable(keras.layers.Layer):
+class RelativePositionTable(BaseLayer):
     """DeBERTa's relative table, for several `DisentangledAttention` layers to share.
 
     Args:
         max_distance: as `DisentangledAttention` takes it.
         num_buckets: likewise.
         normalize: layer norm on the rows (`norm_rel_ebd` of v2 and v3).
-        embeddings_initializer: for the table.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the table.
         layer_norm_epsilon: of the norm.
 
     Call arguments:
@@ -331,6 +354,8 @@ class RelativePositionTable(keras.layers.Layer):
     Returns:
         (2 max_distance, D), or (2 num_buckets, D).
     """
+
+    OPTIONS = EMBEDDINGS_OPTIONS
 
     def __init__(
         self,
@@ -356,9 +381,7 @@ class RelativePositionTable(keras.layers.Layer):
 
     def build(self, input_shape):
         shape = (2 * (self.num_buckets or self.max_distance), input_shape[-1])
-        self.table = self.add_weight(
-            name="table", shape=shape, initializer=self.embeddings_initializer.clone()
-        )
+        self.table = self._weight("embeddings", "table", shape, self.embeddings_initializer)
         if self.norm is not None:
             self.norm.build(shape)
 

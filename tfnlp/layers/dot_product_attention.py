@@ -41,7 +41,7 @@ def masked_softmax(scores, mask=None):
 
     Args:
         scores: (B, N, T, S), any float type.
-        mask: boolean, broadcasts to (B, T, S), or None.
+        mask: boolean, broadcasts to (B, T, S) or has 4 axes, as `combine_masks` gives it, or None.
 
     Returns:
         (B, N, T, S) in the type of `scores`. A row that is masked throughout is uniform
@@ -56,15 +56,17 @@ def masked_softmax(scores, mask=None):
 
 
 def additive_mask(mask):
-    """0 where a boolean (B, T, S) is true and MASKED elsewhere: (B, 1, T, S) float32."""
-    return ops.where(mask, 0.0, MASKED)[:, None]
+    """0 where a mask is true and MASKED elsewhere, float32; (B, T, S) becomes (B, 1, T, S)."""
+    added = ops.where(mask, 0.0, MASKED)
+    return added if len(mask.shape) == 4 else added[:, None]
 
 
 def zero_masked_rows(context, mask):
     """Zeros in `context` (B, N, T, H) where a query may see no key at all."""
     if mask is None:
         return context
-    seen = ops.any(mask, axis=-1)[:, None, :, None]
+    seen = ops.any(mask, axis=-1, keepdims=True)
+    seen = seen if len(mask.shape) == 4 else ops.expand_dims(seen, 1)
     return context * ops.cast(seen, context.dtype)
 
 
@@ -74,7 +76,7 @@ def attend(scores, value, mask=None, dropout_layer=None, training=None):
     Args:
         scores: (B, N, T, S), before mask and softmax.
         value: (B, N, S, H), or (B, 1, S, H) for all heads.
-        mask: boolean, broadcasts to (B, T, S), or None.
+        mask: boolean, broadcasts to (B, T, S) or has 4 axes, or None.
         dropout_layer: a `keras.layers.Dropout` for the attention weights, or None.
         training: whether dropout is on.
 

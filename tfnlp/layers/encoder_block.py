@@ -2,6 +2,7 @@
 
 import keras
 
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 from tfnlp.layers.feed_forward import FeedForward
 from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.multi_head_attention import MultiHeadAttention
@@ -10,7 +11,7 @@ SUBLAYERS = ("attention", "feed_forward")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class EncoderBlock(keras.layers.Layer):
+class EncoderBlock(BaseLayer):
     """Self-attention and feed-forward, each with a residual and a layer norm.
 
     Post-norm, `norm(x + f(x))`, as Vaswani et al. 2017 (section 3.1) and BERT have it, or
@@ -32,10 +33,13 @@ class EncoderBlock(keras.layers.Layer):
             starts smaller; `kernel_initializer` where None.
         dropout_after: the sub-layers that `dropout` is for; one alone in some families.
         shared_parts: a dict of the layers that `share` gave to two blocks, as they are loaded.
+        kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
+            bias_initializer: for the kernels and biases of the feed-forward network and of the
+            attention, but not of one that is given.
 
     Call arguments:
         inputs: (B, L, D).
-        attention_mask: (B, T, S), (B, 1, S) or (T, S), true where T may see S.
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
         use_causal_mask: hide every position after the query's own.
         return_attention_scores: also return the scores before the softmax.
         attention_arguments: a dict of further tensors that `attention` takes, passed on as
@@ -49,6 +53,8 @@ class EncoderBlock(keras.layers.Layer):
         ValueError: for a sub-layer of another name, and an `attention` of other heads; at build,
             if D is no multiple of `num_heads`.
     """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -104,6 +110,7 @@ class EncoderBlock(keras.layers.Layer):
             output_initializer=self._output_initializer(),
             dtype=self.dtype_policy,
             name="feed_forward",
+            **self.options(),
         )
         self.attention_norm, self.feed_forward_norm = (
             parts.get(f"{name}_norm") or self._norm(f"{name}_norm") for name in SUBLAYERS
@@ -152,6 +159,7 @@ class EncoderBlock(keras.layers.Layer):
             output_initializer=self._output_initializer(),
             dtype=self.dtype_policy,
             name="attention",
+            **self.options(),
         )
 
     def share(self, block, part):

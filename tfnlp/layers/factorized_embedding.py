@@ -3,12 +3,13 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.dense import Dense
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
 from tfnlp.layers.masks import hide_padding
+from tfnlp.layers.token_layer import TokenLayer, as_ids
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class FactorizedEmbedding(keras.layers.Layer):
+class FactorizedEmbedding(TokenLayer):
     """A (V, E) table followed by an (E, D) projection, E much smaller than D.
 
     Lan et al. 2020, 'ALBERT', section 3.1: V x D parameters become V x E + E x D. The same
@@ -25,6 +26,9 @@ class FactorizedEmbedding(keras.layers.Layer):
         use_output_bias: whether the tied output adds a bias (V,), as ALBERT's does.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
             `mask_zero` of `keras.layers.Embedding`; none where None.
+        embeddings_regularizer, embeddings_constraint: for the table.
+        kernel_regularizer, kernel_constraint: for the projection.
+        bias_initializer, bias_regularizer, bias_constraint: for both biases.
 
     Call arguments:
         inputs: (B, L) integers below V; with `reverse`, states (..., E) or (..., D).
@@ -36,6 +40,8 @@ class FactorizedEmbedding(keras.layers.Layer):
     Raises:
         ValueError: for sizes below 1, and for states of another width than E or D.
     """
+
+    OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -66,35 +72,30 @@ class FactorizedEmbedding(keras.layers.Layer):
         self.pad_token_id = pad_token_id
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.projection = Dense(
-            hidden_dim,
-            use_bias=use_bias,
-            kernel_initializer=self.kernel_initializer.clone(),
-            dtype=self.dtype_policy,
-            name="projection",
-        )
+        self.projection = self._dense(hidden_dim, "projection", use_bias=use_bias)
 
     def build(self, inputs_shape):
-        self.token_table = self.add_weight(
-            name="token_table",
-            shape=(self.vocabulary_size, self.embedding_dim),
-            initializer=self.embeddings_initializer.clone(),
+        self.token_table = self._weight(
+            "embeddings",
+            "token_table",
+            (self.vocabulary_size, self.embedding_dim),
+            self.embeddings_initializer,
         )
         self.projection.build((None, None, self.embedding_dim))
         self.output_bias = None
         if self.use_output_bias:
-            self.output_bias = self.add_weight(
-                name="output_bias", shape=(self.vocabulary_size,), initializer="zeros"
+            self.output_bias = self._weight(
+                "bias", "output_bias", (self.vocabulary_size,), self.bias_initializer
             )
 
     def call(self, inputs, reverse=False):
         if not reverse:
-            x = ops.take(self.token_table, inputs, axis=0)  # (B, L, E)
+            x = ops.take(self.token_table, as_ids(inputs), axis=0)  # (B, L, E)
             return hide_padding(self.projection(x), inputs, self.pad_token_id)  # (B, L, D)
         self._check_states(inputs)
         x = ops.cast(inputs, self.compute_dtype)
         if x.shape[-1] != self.embedding_dim:
-            x = ops.matmul(x, ops.transpose(self.projection.kernel))  # (..., E)
+            x = ops.matmul(x, ops.transpose(self.projection.float_kernel()))  # (..., E)
         logits = ops.matmul(x, ops.transpose(self.token_table))  # (..., V)
         return logits if self.output_bias is None else logits + self.output_bias
 

@@ -3,11 +3,11 @@
 import keras
 
 from tfnlp.layers.activations import get_activation
-from tfnlp.layers.dense import Dense
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class FeedForward(keras.layers.Layer):
+class FeedForward(BaseLayer):
     """`act(x W_1 + b_1) W_2 + b_2` (Vaswani et al. 2017, eq. 2).
 
     Args:
@@ -16,6 +16,8 @@ class FeedForward(keras.layers.Layer):
         dropout: share of inner activations dropped in training.
         kernel_initializer: for both kernels.
         output_initializer: for the second; `kernel_initializer` where None.
+        kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
+            bias_initializer: for both.
 
     Call arguments:
         inputs: (B, L, D).
@@ -23,6 +25,8 @@ class FeedForward(keras.layers.Layer):
     Returns:
         (B, L, D).
     """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -43,22 +47,12 @@ class FeedForward(keras.layers.Layer):
         self.dropout = dropout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.output_initializer = keras.initializers.get(output_initializer)
-        self.intermediate = self._dense(intermediate_dim, self.kernel_initializer, "intermediate")
+        self.intermediate = self._dense(intermediate_dim, "intermediate")
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-
-    def _dense(self, units, initializer, name):
-        return Dense(
-            units,
-            kernel_initializer=initializer.clone(),
-            dtype=self.dtype_policy,
-            name=name,
-        )
 
     def build(self, input_shape):
         self.intermediate.build(input_shape)
-        self.output_dense = self._dense(
-            input_shape[-1], self.output_initializer or self.kernel_initializer, "output"
-        )
+        self.output_dense = self._dense(input_shape[-1], "output", self.output_initializer)
         self.output_dense.build((*input_shape[:-1], self.intermediate_dim))
 
     def call(self, inputs, training=None):

@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from tfnlp.layers.base_layer import BaseLayer
+
 
 @keras.saving.register_keras_serializable("tfnlp")
-class LastState(keras.layers.Layer):
+class LastState(BaseLayer):
     """The states (B, D) of each row's last real token.
 
     Call arguments:

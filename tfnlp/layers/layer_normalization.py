@@ -50,7 +50,10 @@ def layer_normalization(x, gamma, beta, epsilon):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class LayerNormalization(keras.layers.LayerNormalization):
-    """`keras.layers.LayerNormalization` over the last axis, faster in training.
+    """`keras.layers.LayerNormalization`, faster in training where it is over the last axis.
+
+    That is with scale and center; other `axis`, `scale`, `center` and `rms_scaling` are computed
+    as Keras does.
 
     Call arguments:
         inputs: (..., D).
@@ -60,5 +63,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
     """
 
     def call(self, inputs):
+        is_last = list(self.axis) in ([-1], [len(inputs.shape) - 1])
+        if not is_last or self.gamma is None or self.beta is None:
+            return super().call(inputs)
         x = layer_normalization(inputs, self.gamma, self.beta, self.epsilon)
         return ops.cast(x, self.compute_dtype)  # inputs come uncast, as to Keras' own

@@ -14,39 +14,48 @@ def combine_masks(
     query_mask=None,
     key_mask=None,
     name="attention_mask",
+    num_heads=1,
 ):
-    """One boolean mask that broadcasts to (B, T, S), or None where nothing is masked.
+    """One boolean mask, (B, T, S) or (B, N, T, S) but for ones; None where nothing is masked.
 
     Args:
         query_shape: shape of the queries, (B, T, D); None for a length not known yet.
         key_shape: shape of the keys, (B, S, D).
-        attention_mask: (B, T, S), (B, 1, S) or (T, S); true or non-zero where T may see S.
+        attention_mask: (B, T, S), (B, 1, S), (T, S), or (B, N, T, S) for each head, all of which
+            may have a 1 in place of a size; true or non-zero where T may see S.
         query_mask: (B, T), as Keras passes it on.
         key_mask: (B, S), true at real positions.
         name: what errors call `attention_mask`.
+        num_heads: N.
 
     Raises:
         ValueError: for a mask of the wrong rank, or one whose lengths are not the scores'.
     """
     mask = None
     if attention_mask is not None:
-        _check_mask(name, attention_mask, query_shape, key_shape)
+        _check_mask(name, attention_mask, query_shape, key_shape, num_heads)
         mask = ops.cast(attention_mask, "bool")
         if len(mask.shape) == 2:
-            mask = mask[None]
-    if key_mask is not None:
-        _check_length("key_mask", key_mask, 1, key_shape[1])
-        mask = _both(mask, ops.cast(key_mask, "bool")[:, None, :])
-    if query_mask is not None:
-        _check_length("query_mask", query_mask, 1, query_shape[1])
-        mask = _both(mask, ops.cast(query_mask, "bool")[:, :, None])
+            mask = ops.expand_dims(mask, 0)
+        if len(mask.shape) == 4 and mask.shape[1] == 1:
+            mask = ops.squeeze(mask, 1)
+    by_head = mask is not None and len(mask.shape) == 4
+    for given, given_name, shape, axis in (
+        (key_mask, "key_mask", key_shape, -2),
+        (query_mask, "query_mask", query_shape, -1),
+    ):
+        if given is not None:
+            _check_padding(given_name, given, shape)
+            # `expand_dims`: TFLite has no strided slices of booleans, which indices would be.
+            given = ops.expand_dims(ops.cast(given, "bool"), axis)
+            mask = _both(mask, ops.expand_dims(given, 1) if by_head else given)
     return mask
 
 
 def causal_mask(target_length, source_length):
     """(1, T, S) boolean: query t sees keys up to t, the last query the last key."""
-    rows = ops.arange(target_length)[:, None] + (source_length - target_length)
-    return (ops.arange(source_length)[None, :] <= rows)[None]
+    rows = ops.arange(target_length)[None, :, None] + (source_length - target_length)
+    return ops.arange(source_length)[None, None, :] <= rows
 
 
 def padding_mask(token_ids, pad_token_id=0):
@@ -121,14 +130,26 @@ def _check_length(name, mask, axis, length):
         )
 
 
-def _check_mask(name, mask, query_shape, key_shape):
+def _check_padding(name, mask, shape):
+    if len(mask.shape) != 2:
+        raise ValueError(
+            f"{name} has shape {tuple(mask.shape)}, but must have 2 axes, (batch, length)."
+        )
+    _check_length(name, mask, 0, shape[0])
+    _check_length(name, mask, 1, shape[1])
+
+
+def _check_mask(name, mask, query_shape, key_shape, num_heads):
     rank = len(mask.shape)
-    if rank not in (2, 3):
+    if rank not in (2, 3, 4):
         raise ValueError(
             f"{name} has shape {tuple(mask.shape)}, but must have 3 axes, "
-            "(batch, target, source), or 2, (target, source)."
+            "(batch, target, source), or 2, (target, source), or 4, "
+            "(batch, heads, target, source)."
         )
     _check_length(name, mask, rank - 1, key_shape[1])
     _check_length(name, mask, rank - 2, query_shape[1])
-    if rank == 3:
+    if rank > 2:
         _check_length(name, mask, 0, query_shape[0])
+    if rank == 4:
+        _check_length(name, mask, 1, num_heads)

@@ -2,10 +2,15 @@
 
 import keras
 
+from tfnlp.layers.base_layer import BIAS_OPTIONS, BaseLayer
+
 
 @keras.saving.register_keras_serializable("tfnlp")
-class OutputBias(keras.layers.Layer):
+class OutputBias(BaseLayer):
     """Adds a learned number to each of the last axis' entries, such as a token's logit.
+
+    Args:
+        bias_initializer, bias_regularizer, bias_constraint: for them.
 
     Call arguments:
         inputs: (..., V).
@@ -14,8 +19,10 @@ class OutputBias(keras.layers.Layer):
         (..., V).
     """
 
+    OPTIONS = BIAS_OPTIONS
+
     def build(self, input_shape):
-        self.bias = self.add_weight(name="bias", shape=(input_shape[-1],), initializer="zeros")
+        self.bias = self._weight("bias", "bias", (input_shape[-1],), self.bias_initializer)
 
     def call(self, inputs):
         return inputs + self.bias

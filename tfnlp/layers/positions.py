@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from tfnlp.layers.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
+
 
 def sinusoids(positions, dim, max_wavelength=10000.0, interleaved=True):
     """Sines and cosines of positions at dim / 2 wavelengths (Vaswani et al. 2017, section 3.5).
@@ -157,12 +159,12 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class LearnedPositionEncoding(keras.layers.Layer):
+class LearnedPositionEncoding(BaseLayer):
     """Adds a learned vector for each position (Gehring et al. 2017; Devlin et al. 2019).
 
     Args:
         max_length: the number of positions.
-        embeddings_initializer: for their table.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for their table.
 
     Call arguments:
         inputs: (B, L, D), L at most `max_length`.
@@ -174,6 +176,8 @@ class LearnedPositionEncoding(keras.layers.Layer):
         ValueError: if L is known and beyond `max_length`; else see `check_length`.
     """
 
+    OPTIONS = EMBEDDINGS_OPTIONS
+
     def __init__(self, max_length, embeddings_initializer="uniform", **kwargs):
         super().__init__(**kwargs)
         if max_length < 1:
@@ -183,10 +187,11 @@ class LearnedPositionEncoding(keras.layers.Layer):
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
 
     def build(self, input_shape):
-        self.position_table = self.add_weight(
-            name="position_table",
-            shape=(self.max_length, input_shape[-1]),
-            initializer=self.embeddings_initializer.clone(),
+        self.position_table = self._weight(
+            "embeddings",
+            "position_table",
+            (self.max_length, input_shape[-1]),
+            self.embeddings_initializer,
         )
 
     def call(self, inputs):

@@ -7,12 +7,13 @@ import numpy as np
 from keras import ops
 
 from tfnlp.layers.activations import get_activation
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 from tfnlp.layers.dot_product_attention import attend
 from tfnlp.layers.masks import combine_masks
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class QuadraticPositionAttention(keras.layers.Layer):
+class QuadraticPositionAttention(BaseLayer):
     """2-D attention by relative position alone: each head looks around one learned offset.
 
     Cordonnier et al. 2020, 'On the relationship between self-attention and convolutional
@@ -31,12 +32,13 @@ class QuadraticPositionAttention(keras.layers.Layer):
         use_bias: whether the output adds a bias.
         center_initializer: for the centres D, (N, 2) in pixels (rows, columns).
         width_initializer: for the widths a, (N,), in 1 / pixels^2; the larger, the narrower.
-        kernel_initializer: for the kernels.
+        kernel_initializer, kernel_regularizer, kernel_constraint: for the kernels.
+        bias_initializer, bias_regularizer, bias_constraint: for the output's bias.
 
     Call arguments:
         inputs: (B, height, width, C).
-        attention_mask: (B, T, S), (B, 1, S) or (T, S) with T = S = height * width, row by row,
-            true where T may see S.
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S) with T = S = height * width,
+            row by row, true where T may see S.
         return_attention_scores: also return the scores, (B, N, T, S).
 
     Returns:
@@ -45,6 +47,8 @@ class QuadraticPositionAttention(keras.layers.Layer):
     Raises:
         ValueError: for sizes below 1, inputs that are not images, and masks that do not fit.
     """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -143,20 +147,12 @@ class QuadraticPositionAttention(keras.layers.Layer):
         )
         channels = input_shape[-1]
         if self.value_dim:
-            self.value = self._dense(self.num_heads * self.value_dim, "value", use_bias=False)
+            units = self.num_heads * self.value_dim
+            self.value = self._dense(units, "value", use_bias=False)
             self.value.build(input_shape)
             channels = self.value_dim
-        self.output_dense = self._dense(self.filters, "output", self.use_bias)
+        self.output_dense = self._dense(self.filters, "output", use_bias=self.use_bias)
         self.output_dense.build((*input_shape[:-1], self.num_heads * channels))
-
-    def _dense(self, units, name, use_bias):
-        return keras.layers.Dense(
-            units,
-            use_bias=use_bias,
-            kernel_initializer=self.kernel_initializer.clone(),
-            dtype=self.dtype_policy,
-            name=name,
-        )
 
     def call(
         self,
@@ -217,7 +213,9 @@ class QuadraticPositionAttention(keras.layers.Layer):
         pixels = (inputs.shape[0], height * width if known else None, None)
         if mask is not None:
             mask = ops.reshape(mask, (-1, height * width))
-        seen = combine_masks(pixels, pixels, attention_mask, key_mask=mask)
+        seen = combine_masks(
+            pixels, pixels, attention_mask, key_mask=mask, num_heads=self.num_heads
+        )
         shape = (-1, values.shape[1], height * width, values.shape[-1])
         x = attend(ops.cast(scores, inputs.dtype), ops.reshape(values, shape), seen)
         return ops.reshape(x, (-1, self.num_heads, height, width, values.shape[-1]))

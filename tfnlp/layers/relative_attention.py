@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.base_attention import BaseAttention, fill_inputs, seen_keys
+from tfnlp.layers.base_layer import KERNEL_OPTIONS, BaseLayer
 from tfnlp.layers.dot_product_attention import add_by_head, scaled, split_heads, split_table
 from tfnlp.layers.masks import with_memory
 from tfnlp.layers.memory import check_memory
@@ -17,7 +18,8 @@ class RelativeAttention(BaseAttention):
 
     Dai et al. 2019, 'Transformer-XL', section 3.3: with R the sinusoids of the distance,
     `score(i, j) = ((q_i + u) . k_j + (q_i + v) . (W_R R_{i-j})) / sqrt(H)`. The queries are
-    the last T of the S keys.
+    the last T of the S keys. Arguments by position are those of
+    `keras.layers.MultiHeadAttention`; the scores it returns are those before the softmax.
 
     Args:
         num_heads: N, the number of heads.
@@ -31,22 +33,24 @@ class RelativeAttention(BaseAttention):
         kernel_initializer: for the kernels.
         clamp_length: the farthest distance that is told apart; any where None.
         position_dropout: share of the sinusoids dropped in training.
-        bias_initializer: for u and v.
+        bias_initializer: for u and v; other biases start at zero.
+        output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
+            kernel_constraint, bias_constraint: as `MultiHeadAttention` takes them.
 
     Call arguments:
         query: (B, T, D).
         value: (B, S, D'); the query where None (self-attention).
         key: (B, S, D'); the value where None.
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
+        return_attention_scores: also return the scores, (B, N, T, S).
+        training: whether dropout is on.
+        use_causal_mask: hide every position after the query's own; the scores of hidden
+            positions are not meaningful then.
         memory: (B, M, D), earlier positions to put before key and value, without gradient;
             S counts them.
         content_bias: u, (N, H), to share it between layers (see `RelativeBiases`); where None
             the layer has its own.
         position_bias: v, (N, H), likewise.
-        attention_mask: (B, T, S), (B, 1, S) or (T, S), true where T may see S.
-        return_attention_scores: also return the scores, (B, N, T, S).
-        training: whether dropout is on.
-        use_causal_mask: hide every position after the query's own; the scores of hidden
-            positions are not meaningful then.
 
     Returns:
         (B, T, D), or a pair of it and the scaled scores before mask and softmax. A query that
@@ -57,17 +61,23 @@ class RelativeAttention(BaseAttention):
             the scores are asked for with `block_size`.
     """
 
+    OPTIONS = KERNEL_OPTIONS + ("bias_regularizer", "bias_constraint")
+
     def __init__(
         self,
         num_heads,
         key_dim,
+        value_dim=None,
+        dropout=0.0,
         use_bias=False,
+        output_dim=None,
+        *,
         clamp_length=None,
         position_dropout=0.0,
         bias_initializer="random_normal",
         **kwargs,
     ):
-        super().__init__(num_heads, key_dim, use_bias=use_bias, **kwargs)
+        super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, output_dim, **kwargs)
         if clamp_length is not None and clamp_length < 1:
             raise ValueError(f"clamp_length={clamp_length} must be at least 1.")
         self.clamp_length = clamp_length
@@ -90,15 +100,17 @@ class RelativeAttention(BaseAttention):
         key_shape = key_shape or value_shape
         if query_shape[-1] % 2:
             raise ValueError(f"query has width {query_shape[-1]}, but sinusoids need an even one.")
-        for name, units, shape, use_bias in (
-            ("query", self.num_heads * self.key_dim, query_shape, self.use_bias),
-            ("key", self.num_heads * self.key_dim, key_shape, self.use_bias),
-            ("value", self.num_heads * self.value_dim, value_shape, self.use_bias),
-            ("position", self.num_heads * self.key_dim, (None, query_shape[-1]), False),
-        ):
-            dense = self._dense(units, name, use_bias)
-            dense.build(shape)
-            setattr(self, name, dense)
+        units = self.num_heads * self.key_dim
+        self.query = self._projection(units, "query", query_shape)
+        self.key = self._projection(units, "key", key_shape)
+        self.value = self._projection(self.num_heads * self.value_dim, "value", value_shape)
+        self.position = self._projection(
+            units,
+            "position",
+            (None, query_shape[-1]),
+            use_bias=False,
+            activity_regularizer=None,  # of no input's activity
+        )
         self._build_output(query_shape)
         self.content_bias = self._build_bias("content_bias", content_bias_shape)
         self.position_bias = self._build_bias("position_bias", position_bias_shape)
@@ -106,9 +118,7 @@ class RelativeAttention(BaseAttention):
     def _build_bias(self, name, given_shape):
         shape = (self.num_heads, self.key_dim)
         if given_shape is None:
-            return self.add_weight(
-                name=name, shape=shape, initializer=self.bias_initializer.clone()
-            )
+            return self._weight("bias", name, shape, self.bias_initializer)
         if tuple(given_shape) != shape:
             raise ValueError(f"{name} has shape {tuple(given_shape)}, but must be {shape}.")
         return None
@@ -118,21 +128,21 @@ class RelativeAttention(BaseAttention):
         query,
         value=None,
         key=None,
-        memory=None,
-        content_bias=None,
-        position_bias=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
         attention_mask=None,
         return_attention_scores=False,
         training=None,
         use_causal_mask=False,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
+        memory=None,
+        content_bias=None,
+        position_bias=None,
         mask=None,
     ):
         self._check_scores(return_attention_scores)
-        value, key, query_mask, key_mask = fill_inputs(
-            query, value, key, query_mask, value_mask, key_mask, mask
+        value, key, attention_mask, query_mask, key_mask = fill_inputs(
+            query, value, key, query_mask, value_mask, key_mask, attention_mask, mask
         )
         if memory is not None:
             check_memory(memory, key.shape)
@@ -142,7 +152,8 @@ class RelativeAttention(BaseAttention):
             same = key is value
             key = ops.concatenate([memory, key], axis=1)
             value = key if same else ops.concatenate([memory, value], axis=1)
-        seen = seen_keys(query, key, attention_mask, query_mask, key_mask, use_causal_mask)
+        masks = attention_mask, query_mask, key_mask
+        seen = seen_keys(query, key, *masks, use_causal_mask, self.num_heads)
         q = scaled(split_heads(self.query(query), self.num_heads))  # (B, N, T, H)
         k = split_heads(self.key(key), self.num_heads)  # (B, N, S, H)
         v = split_heads(self.value(value), self.num_heads)  # (B, N, S, H')
@@ -157,7 +168,7 @@ class RelativeAttention(BaseAttention):
         )
         return (output, scores) if return_attention_scores else output
 
-    def compute_output_spec(self, query, value=None, key=None, memory=None, **kwargs):
+    def compute_output_spec(self, query, value=None, key=None, *masks, memory=None, **kwargs):
         source = query if value is None else value
         length = source.shape[1]
         if memory is not None:
@@ -174,13 +185,13 @@ class RelativeAttention(BaseAttention):
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class RelativeBiases(keras.layers.Layer):
+class RelativeBiases(BaseLayer):
     """The biases u and v of Transformer-XL, for several layers to share.
 
     Args:
         num_heads: N, the number of heads.
         key_dim: H, the size of one head.
-        bias_initializer: for both.
+        bias_initializer, bias_regularizer, bias_constraint: for both.
 
     Call arguments:
         inputs: any tensor; it only joins the layer to a functional model.
@@ -188,6 +199,8 @@ class RelativeBiases(keras.layers.Layer):
     Returns:
         u and v, each (N, H).
     """
+
+    OPTIONS = ("bias_regularizer", "bias_constraint")
 
     def __init__(self, num_heads, key_dim, bias_initializer="random_normal", **kwargs):
         super().__init__(**kwargs)
@@ -198,7 +211,7 @@ class RelativeBiases(keras.layers.Layer):
     def build(self, input_shape):
         shape = (self.num_heads, self.key_dim)
         self.content_bias, self.position_bias = (
-            self.add_weight(name=name, shape=shape, initializer=self.bias_initializer.clone())
+            self._weight("bias", name, shape, self.bias_initializer)
             for name in ("content_bias", "position_bias")
         )
 

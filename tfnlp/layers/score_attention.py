@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from tfnlp.layers.base_attention import fill_inputs
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 from tfnlp.layers.dot_product_attention import attend
 from tfnlp.layers.masks import combine_masks
 
@@ -10,7 +12,7 @@ SCORES = ("dot", "general", "concat")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class ScoreAttention(keras.layers.Layer):
+class ScoreAttention(BaseLayer):
     """A decoder's states attend to an encoder's, with one of three scores.
 
     Luong et al. 2015, section 3.1: `dot` is h_t . h_s, `general` is h_t . (W h_s), and `concat`
@@ -22,13 +24,14 @@ class ScoreAttention(keras.layers.Layer):
         units: width of the tanh layer of `concat`; the width of the query where None.
         use_bias: whether the tanh layer of `concat` adds a bias; not in the papers.
         dropout: share of attention weights dropped in training.
-        kernel_initializer: for the kernels and for v.
+        kernel_initializer, kernel_regularizer, kernel_constraint: for the kernels and for v.
+        bias_initializer, bias_regularizer, bias_constraint: for that bias.
 
     Call arguments:
         query: (B, T, D), the decoder's states.
         value: (B, S, D'), the encoder's states.
         key: (B, S, D''), what the query is scored against; the value where None.
-        attention_mask: (B, T, S), (B, 1, S) or (T, S), true where T may see S.
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, 1, T, S), true where T may see S.
         return_attention_scores: also return the scores, (B, T, S).
         training: whether dropout is on.
 
@@ -40,6 +43,8 @@ class ScoreAttention(keras.layers.Layer):
         ValueError: for an unknown score, units without `concat`, widths that `dot` cannot
             compare, and masks that do not fit.
     """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -75,41 +80,33 @@ class ScoreAttention(keras.layers.Layer):
                 "widths; use 'general' or 'concat'."
             )
         if self.score == "general":
-            self.key = self._dense(width, "key")
+            self.key = self._dense(width, "key", use_bias=False)
             self.key.build((None, None, key_width))
         if self.score == "concat":
             units = self.units or width
-            self.query = self._dense(units, "query", self.use_bias)
-            self.key = self._dense(units, "key")
+            self.query = self._dense(units, "query", use_bias=self.use_bias)
+            self.key = self._dense(units, "key", use_bias=False)
             self.query.build((None, None, width))
             self.key.build((None, None, key_width))
-            self.direction = self._dense(1, "direction")
+            self.direction = self._dense(1, "direction", use_bias=False)
             self.direction.build((None, None, None, units))
-
-    def _dense(self, units, name, use_bias=False):
-        return keras.layers.Dense(
-            units,
-            use_bias=use_bias,
-            kernel_initializer=self.kernel_initializer.clone(),
-            dtype=self.dtype_policy,
-            name=name,
-        )
 
     def call(
         self,
         query,
         value,
         key=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        training=None,
         query_mask=None,
         value_mask=None,
         key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
     ):
-        if key is None:
-            key, key_mask = value, value_mask if key_mask is None else key_mask
-        seen = combine_masks(query.shape, key.shape, attention_mask, query_mask, key_mask)
+        value, key, *masks = fill_inputs(
+            query, value, key, query_mask, value_mask, key_mask, attention_mask
+        )
+        seen = combine_masks(query.shape, key.shape, *masks)
         scores = self._scores(query, key)  # (B, T, S)
         context = attend(scores[:, None], value[:, None], seen, self.dropout_layer, training)[:, 0]
         return (context, scores) if return_attention_scores else context
@@ -122,7 +119,9 @@ class ScoreAttention(keras.layers.Layer):
         key = key if self.score == "dot" else self.key(key)
         return ops.matmul(query, ops.swapaxes(key, 1, 2))
 
-    def compute_output_spec(self, query, value, key=None, return_attention_scores=False, **kwargs):
+    def compute_output_spec(
+        self, query, value, key=None, *masks, return_attention_scores=False, **kwargs
+    ):
         output = keras.KerasTensor((*query.shape[:-1], value.shape[-1]), dtype=self.compute_dtype)
         if not return_attention_scores:
             return output

@@ -2,13 +2,14 @@
 
 import keras
 
+from tfnlp.layers.base_layer import BaseLayer
 from tfnlp.layers.encoder_block import SUBLAYERS, EncoderBlock
 
 SHARING = ("all", "attention", "feed_forward", "none")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class SharedEncoder(keras.layers.Layer):
+class SharedEncoder(BaseLayer):
     """Several encoder blocks over fewer weights.
 
     Lan et al. 2020, 'ALBERT', section 3.1 (cross-layer parameter sharing) and table 4 (all,
@@ -22,11 +23,12 @@ class SharedEncoder(keras.layers.Layer):
         num_groups: groups of consecutive layers that share; layer i is of group
             `i * num_groups // num_layers`.
         activation, dropout, attention_dropout, norm_first, layer_norm_epsilon,
-            kernel_initializer, dropout_after: as `EncoderBlock` takes them.
+            kernel_initializer, dropout_after, kernel_regularizer, bias_regularizer,
+            kernel_constraint, bias_constraint, bias_initializer: as `EncoderBlock` takes them.
 
     Call arguments:
         inputs: (B, L, D).
-        attention_mask: (B, T, S), (B, 1, S) or (T, S), true where T may see S.
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
         use_causal_mask: hide every position after the query's own.
         return_hidden_states: also return the input and every layer's output.
         return_attention_scores: also return every layer's scores before the softmax.
@@ -38,6 +40,8 @@ class SharedEncoder(keras.layers.Layer):
     Raises:
         ValueError: for an unknown kind of sharing, or groups that do not divide the layers.
     """
+
+    OPTIONS = EncoderBlock.OPTIONS
 
     def __init__(
         self,
@@ -91,6 +95,7 @@ class SharedEncoder(keras.layers.Layer):
             dropout_after=self.dropout_after,
             dtype=self.dtype_policy,
             name=name,
+            **self.options(),
         )
 
     def build(self, input_shape):

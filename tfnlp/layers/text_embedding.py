@@ -3,14 +3,15 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.dense import Dense
+from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
 from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.masks import hide_padding
 from tfnlp.layers.positions import check_length
+from tfnlp.layers.token_layer import TokenLayer, as_ids
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class TextEmbedding(keras.layers.Layer):
+class TextEmbedding(TokenLayer):
     """The input layer of BERT and its kin: `norm(token + position + segment)`.
 
     Devlin et al. 2019, 'BERT', section 3 and figure 2. With `embedding_dim` the tables are
@@ -31,6 +32,9 @@ class TextEmbedding(keras.layers.Layer):
         use_norm: whether the sum is normalised.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
             `mask_zero` of `keras.layers.Embedding`; none where None.
+        embeddings_regularizer, embeddings_constraint: for the tables.
+        kernel_regularizer, kernel_constraint, bias_initializer, bias_regularizer,
+            bias_constraint: for the projection.
 
     Call arguments:
         token_ids: (B, L) integers below V; with `reverse` states (..., E).
@@ -46,6 +50,8 @@ class TextEmbedding(keras.layers.Layer):
             length that shows at run time alone see `check_length`. Ids beyond a table are not
             looked for: a CPU raises, a GPU takes zeros.
     """
+
+    OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS + BIAS_OPTIONS
 
     def __init__(
         self,
@@ -84,12 +90,7 @@ class TextEmbedding(keras.layers.Layer):
         self.shares_tables = False
         self.projection = None
         if self.embedding_dim != hidden_dim:
-            self.projection = Dense(
-                hidden_dim,
-                kernel_initializer=self.embeddings_initializer.clone(),
-                dtype=self.dtype_policy,
-                name="projection",
-            )
+            self.projection = self._dense(hidden_dim, "projection", self.embeddings_initializer)
 
     def share(self, embedding):
         """Takes the tables of another `TextEmbedding`, and their norm, but not its projection.
@@ -130,10 +131,8 @@ class TextEmbedding(keras.layers.Layer):
             self.norm.build((None, None, self.embedding_dim))
 
     def _table(self, name, rows):
-        return self.add_weight(
-            name=name,
-            shape=(rows, self.embedding_dim),
-            initializer=self.embeddings_initializer.clone(),
+        return self._weight(
+            "embeddings", name, (rows, self.embedding_dim), self.embeddings_initializer
         )
 
     def call(self, token_ids, segment_ids=None, reverse=False, training=None):
@@ -142,7 +141,7 @@ class TextEmbedding(keras.layers.Layer):
             states = ops.cast(token_ids, self.compute_dtype)
             return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
         check_length("token_ids", token_ids, self.max_length)
-        x = ops.take(self.token_table, token_ids, axis=0)  # (B, L, E)
+        x = ops.take(self.token_table, as_ids(token_ids), axis=0)  # (B, L, E)
         if self.max_length:
             positions = ops.arange(ops.shape(token_ids)[1]) + self.position_offset
             # A gather, not a slice: TFLite's quantisation reaches the tables of gathers alone.
@@ -152,7 +151,7 @@ class TextEmbedding(keras.layers.Layer):
             if segment_ids is None or self.num_segments == 1:
                 x = x + self.segment_table[:1][None]
             else:
-                x = x + ops.take(self.segment_table, segment_ids, axis=0)
+                x = x + ops.take(self.segment_table, as_ids(segment_ids), axis=0)
         x = ops.cast(x, self.compute_dtype)
         x = x if self.norm is None else self.norm(x)
         x = self.dropout_layer(x, training=training)

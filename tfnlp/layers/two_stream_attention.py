@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.base_attention import BaseAttention
+from tfnlp.layers.base_layer import KERNEL_OPTIONS
 from tfnlp.layers.dot_product_attention import add_by_head, scaled, split_heads
 from tfnlp.layers.masks import combine_masks, set_mask, with_memory
 from tfnlp.layers.memory import check_memory
@@ -30,7 +31,10 @@ class TwoStreamAttention(BaseAttention):
         kernel_initializer: for the kernels.
         clamp_length: the farthest distance that is told apart; any where None.
         position_dropout: share of the sinusoids dropped in training.
-        bias_initializer: for the biases u, v and b and for the segment encodings s.
+        bias_initializer: for the biases u, v and b and for the segment encodings s; other biases
+            start at zero.
+        output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
+            kernel_constraint, bias_constraint: as `MultiHeadAttention` takes them.
 
     Call arguments:
         content_stream: h, (B, T, D).
@@ -40,8 +44,8 @@ class TwoStreamAttention(BaseAttention):
             M + T (`tfnlp.layers.update_memory` keeps it, with its `reuse_length`).
         segment_mask: (B, T, S), true where query and key are of one segment
             (`tfnlp.layers.segment_mask`); no segments where None.
-        attention_mask: (B, T, S), (B, 1, S) or (T, S), true where the content stream may see S
-            (`tfnlp.layers.permutation_masks`).
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where the content
+            stream may see S (`tfnlp.layers.permutation_masks`).
         query_attention_mask: likewise for the query stream; `attention_mask` where None.
         return_attention_scores: also return the scores, (B, N, T, S), of each stream.
         training: whether dropout is on.
@@ -57,6 +61,8 @@ class TwoStreamAttention(BaseAttention):
             not fit.
     """
 
+    OPTIONS = KERNEL_OPTIONS + ("bias_regularizer", "bias_constraint")
+
     def __init__(
         self,
         num_heads,
@@ -65,22 +71,13 @@ class TwoStreamAttention(BaseAttention):
         dropout=0.0,
         use_bias=False,
         output_dim=None,
-        kernel_initializer="glorot_uniform",
+        *,
         clamp_length=None,
         position_dropout=0.0,
         bias_initializer="random_normal",
         **kwargs,
     ):
-        super().__init__(
-            num_heads,
-            key_dim,
-            value_dim=value_dim,
-            dropout=dropout,
-            use_bias=use_bias,
-            output_dim=output_dim,
-            kernel_initializer=kernel_initializer,
-            **kwargs,
-        )
+        super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, output_dim, **kwargs)
         if clamp_length is not None and clamp_length < 1:
             raise ValueError(f"clamp_length={clamp_length} must be at least 1.")
         self.clamp_length = clamp_length
@@ -97,12 +94,17 @@ class TwoStreamAttention(BaseAttention):
                 "even one."
             )
         units = self.num_heads * self.key_dim
-        self.query = self._dense(units, "query")
-        self.key = self._dense(units, "key")
-        self.value = self._dense(self.num_heads * self.value_dim, "value")
-        self.position = self._dense(units, "position", use_bias=False)
-        for dense in (self.query, self.key, self.value, self.position):
-            dense.build(content_stream_shape)
+        value_units = self.num_heads * self.value_dim
+        self.query = self._projection(units, "query", content_stream_shape)
+        self.key = self._projection(units, "key", content_stream_shape)
+        self.value = self._projection(value_units, "value", content_stream_shape)
+        self.position = self._projection(
+            units,
+            "position",
+            content_stream_shape,
+            use_bias=False,
+            activity_regularizer=None,  # of no input's activity
+        )
         self._build_output(content_stream_shape)
         for name, shape in (
             ("content_bias", (self.num_heads, self.key_dim)),
@@ -110,10 +112,7 @@ class TwoStreamAttention(BaseAttention):
             ("segment_bias", (self.num_heads, self.key_dim)),
             ("segment_table", (2, self.num_heads, self.key_dim)),
         ):
-            weight = self.add_weight(
-                name=name, shape=shape, initializer=self.bias_initializer.clone()
-            )
-            setattr(self, name, weight)
+            setattr(self, name, self._weight("bias", name, shape, self.bias_initializer))
 
     def call(
         self,
@@ -158,7 +157,12 @@ class TwoStreamAttention(BaseAttention):
             if segment_mask is not None:
                 terms.append(self._segment_term(q, segment_mask))
             seen = combine_masks(
-                content_stream.shape, inputs.shape, allowed, key_mask=content_mask, name=name
+                content_stream.shape,
+                inputs.shape,
+                allowed,
+                key_mask=content_mask,
+                name=name,
+                num_heads=self.num_heads,
             )
             q = add_by_head(q, scaled(self.content_bias))
             return self._attend(q, k, v, seen, terms, training, mapping)
@@ -228,7 +232,7 @@ class SegmentTerm:
     def scores(self, query_length, source_length):
         """(B, N, T, S)."""
         same, different = self.by_segment[..., :1], self.by_segment[..., 1:]
-        return ops.where(self.segment_mask[:, None], same, different)
+        return ops.where(ops.expand_dims(self.segment_mask, 1), same, different)
 
 
 def query_stream_mask_of(content_mask, query_mask, target_mapping):

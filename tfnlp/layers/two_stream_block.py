@@ -17,7 +17,8 @@ class TwoStreamBlock(EncoderBlock):
     Args:
         num_heads, intermediate_dim, activation, dropout, attention_dropout, norm_first,
             layer_norm_epsilon, kernel_initializer, feed_forward_dropout, output_initializer,
-            dropout_after: as `EncoderBlock` takes them.
+            dropout_after, kernel_regularizer, bias_regularizer, kernel_constraint,
+            bias_constraint, bias_initializer: as `EncoderBlock` takes them.
         attention: a `TwoStreamAttention`; one of `num_heads` where None.
 
     Call arguments:
@@ -48,6 +49,7 @@ class TwoStreamBlock(EncoderBlock):
             output_initializer=self._output_initializer(),
             dtype=self.dtype_policy,
             name="attention",
+            **{k: v for k, v in self.options().items() if k in TwoStreamAttention.OPTIONS},
         )
 
     def call(

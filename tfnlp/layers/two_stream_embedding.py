@@ -4,10 +4,11 @@ import keras
 from keras import ops
 
 from tfnlp.layers.masks import hide_padding
+from tfnlp.layers.token_layer import TokenLayer, as_ids
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class TwoStreamEmbedding(keras.layers.Layer):
+class TwoStreamEmbedding(TokenLayer):
     """Where the content and query streams of XLNet start.
 
     Yang et al. 2019, 'XLNet', section 2.3: h starts as the token's embedding, g as one
@@ -17,7 +18,8 @@ class TwoStreamEmbedding(keras.layers.Layer):
         vocabulary_size: V, the number of tokens.
         hidden_dim: D, the width.
         dropout: applied to both in training.
-        embeddings_initializer: for the token table and the vector.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the token
+            table and the vector.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
             `mask_zero` of `keras.layers.Embedding`; none where None.
             It is of h; g starts without one.
@@ -57,15 +59,17 @@ class TwoStreamEmbedding(keras.layers.Layer):
         return self.hidden_dim
 
     def build(self, token_ids_shape, target_mapping_shape=None):
-        self.token_table = self.add_weight(
-            name="token_table",
-            shape=(self.vocabulary_size, self.hidden_dim),
-            initializer=self.embeddings_initializer.clone(),
+        self.token_table = self._weight(
+            "embeddings",
+            "token_table",
+            (self.vocabulary_size, self.hidden_dim),
+            self.embeddings_initializer,
         )
-        self.query_vector = self.add_weight(
-            name="query_vector",
-            shape=(1, 1, self.hidden_dim),
-            initializer=self.embeddings_initializer.clone(),
+        self.query_vector = self._weight(
+            "embeddings",
+            "query_vector",
+            (1, 1, self.hidden_dim),
+            self.embeddings_initializer,
             trainable=target_mapping_shape is not None,
         )
 
@@ -73,7 +77,7 @@ class TwoStreamEmbedding(keras.layers.Layer):
         if reverse:
             states = ops.cast(token_ids, self.compute_dtype)
             return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
-        h = ops.cast(ops.take(self.token_table, token_ids, axis=0), self.compute_dtype)
+        h = ops.cast(ops.take(self.token_table, as_ids(token_ids), axis=0), self.compute_dtype)
         h = self.dropout_layer(h, training=training)  # (B, L, D)
         h = hide_padding(h, token_ids, self.pad_token_id)
         if target_mapping is None:

@@ -1,0 +1,356 @@
+"""What Keras users expect of any layer: its options, shapes, masks, quantising, converting."""
+
+import gc
+import inspect
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+
+from tfnlp import layers
+
+STATES, IDS, MASK = np.zeros((2, 4, 8), "float32"), np.ones((2, 4), "int32"), np.ones((2, 4))
+IMAGE = np.zeros((2, 3, 4, 3), "float32")
+# How each layer is made, and what it is called on.
+CASES = {
+    "AdaptiveEmbedding": (lambda **kw: layers.AdaptiveEmbedding(9, 8, (3,), **kw), [IDS]),
+    "AdaptiveSoftmax": (lambda **kw: layers.AdaptiveSoftmax(9, (3,), **kw), [STATES]),
+    "ConvolutionBlock": (lambda **kw: layers.ConvolutionBlock(3, **kw), [STATES, STATES, MASK]),
+    "DecoderBlock": (lambda **kw: layers.DecoderBlock(2, 16, **kw), [STATES, STATES]),
+    "DisentangledAttention": (
+        lambda **kw: layers.DisentangledAttention(2, 4, max_distance=3, **kw),
+        [STATES],
+    ),
+    "EncoderBlock": (lambda **kw: layers.EncoderBlock(2, 16, **kw), [STATES]),
+    "FactorizedEmbedding": (
+        lambda **kw: layers.FactorizedEmbedding(9, 3, 8, use_output_bias=True, **kw),
+        [IDS],
+    ),
+    "FeedForward": (lambda **kw: layers.FeedForward(16, **kw), [STATES]),
+    "LastState": (layers.LastState, [STATES, MASK]),
+    "LayerNormalization": (layers.LayerNormalization, [STATES]),
+    "LearnedPositionEncoding": (lambda **kw: layers.LearnedPositionEncoding(5, **kw), [STATES]),
+    "MergeChoices": (layers.MergeChoices, [np.ones((2, 3, 4), "int32")]),
+    "MultiHeadAttention": (lambda **kw: layers.MultiHeadAttention(2, 4, **kw), [STATES, STATES]),
+    "OutputBias": (layers.OutputBias, [STATES]),
+    "QuadraticPositionAttention": (
+        lambda **kw: layers.QuadraticPositionAttention(2, 5, value_dim=2, **kw),
+        [IMAGE],
+    ),
+    "RelativeAttention": (
+        lambda **kw: layers.RelativeAttention(2, 4, use_bias=True, **kw),
+        [STATES],
+    ),
+    "RelativeBiases": (lambda **kw: layers.RelativeBiases(2, 4, **kw), [STATES]),
+    "RelativePositionTable": (lambda **kw: layers.RelativePositionTable(3, **kw), [STATES]),
+    "ScoreAttention": (
+        lambda **kw: layers.ScoreAttention("concat", use_bias=True, **kw),
+        [STATES, STATES],
+    ),
+    "SharedEncoder": (lambda **kw: layers.SharedEncoder(2, 2, 16, **kw), [STATES]),
+    "SinusoidalPositionEncoding": (layers.SinusoidalPositionEncoding, [STATES]),
+    "SplitChoices": (
+        layers.SplitChoices,
+        [np.ones((6, 1), "float32"), np.ones((2, 3, 4), "int32")],
+    ),
+    "TextEmbedding": (
+        lambda **kw: layers.TextEmbedding(9, 8, max_length=6, embedding_dim=4, **kw),
+        [IDS, IDS],
+    ),
+    "TwoStreamAttention": (
+        lambda **kw: layers.TwoStreamAttention(2, 4, use_bias=True, **kw),
+        [STATES, STATES],
+    ),
+    "TwoStreamBlock": (lambda **kw: layers.TwoStreamBlock(2, 16, **kw), [STATES, STATES]),
+    "TwoStreamEmbedding": (lambda **kw: layers.TwoStreamEmbedding(9, 8, **kw), [IDS]),
+}
+# Weights that are neither kernels nor biases nor embeddings.
+OF_POSITION = ("centers", "widths")
+ATTENTIONS = {
+    "plain": lambda: layers.MultiHeadAttention(2, 4),
+    "relative": lambda: layers.RelativeAttention(2, 4),
+    "two-stream": lambda: layers.TwoStreamAttention(2, 4),
+    "disentangled": lambda: layers.DisentangledAttention(2, 4, max_distance=3),
+    "in blocks": lambda: layers.MultiHeadAttention(2, 4, block_size=4),
+}
+
+
+def rand(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def shapes(outputs):
+    return keras.tree.map_structure(lambda x: tuple(x.shape), outputs)
+
+
+def test_every_layer_has_a_case():
+    public = {name for name in layers.__all__ if inspect.isclass(getattr(layers, name))}
+    public = {name for name in public if issubclass(getattr(layers, name), keras.layers.Layer)}
+    assert public == set(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_options_reach_every_weight_and_shapes_are_the_real_ones(name):
+    make, inputs = CASES[name]
+    options = {
+        "regularizer": keras.regularizers.L2(0.5),
+        "constraint": keras.constraints.MaxNorm(1.5),
+        "initializer": keras.initializers.Constant(0.25),
+    }
+    given = {key: options[key.split("_")[-1]] for key in getattr(make(), "OPTIONS", ())}
+    layer = make(**given)
+    outputs = layer(*inputs)
+    found = keras.tree.flatten(layer.compute_output_shape(*(x.shape for x in inputs)))
+    due = keras.tree.flatten(shapes(outputs))
+    assert [a for a, b in zip(found, due, strict=True) if b != a is not None] == []
+    symbolic = [keras.Input(x.shape[1:], batch_size=2, dtype=x.dtype) for x in inputs]
+    assert keras.tree.flatten(shapes(layer(*symbolic))) == found
+
+    config = layer.get_config()
+    assert type(layer).from_config(config).get_config() == config
+    if not given:
+        return
+    weights = [w for w in layer.weights if "norm" not in w.path and w.name not in OF_POSITION]
+    assert weights
+    assert {type(w.regularizer) for w in weights} == {keras.regularizers.L2}
+    assert {type(w.constraint) for w in weights} == {keras.constraints.MaxNorm}
+    relative = ("content_bias", "position_bias", "segment_bias")  # drawn at random
+    biases = [w for w in weights if "bias" in w.name and w.name not in relative]
+    if "bias_initializer" in given:
+        assert biases
+        np.testing.assert_array_equal(np.concatenate([b.numpy() for b in biases]), 0.25)
+    due = sum(0.5 * np.sum(w.numpy() ** 2) for w in weights if w.trainable)
+    np.testing.assert_allclose(sum(layer.losses), due, rtol=1e-5)
+
+
+def test_constraints_hold_and_losses_count_in_training():
+    inputs = keras.Input((None, 8))
+    block = layers.EncoderBlock(
+        2,
+        16,
+        kernel_regularizer=keras.regularizers.L2(0.1),
+        kernel_constraint=keras.constraints.MaxNorm(0.5),
+    )
+    model = keras.Model(inputs, block(inputs))
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    x = rand(4, 5, 8)
+    penalty = sum(0.1 * np.sum(w.numpy() ** 2) for w in model.weights if w.name == "kernel")
+    mse = np.mean((model(x) - x) ** 2)
+    history = model.fit(x, x, verbose=0)
+    np.testing.assert_allclose(history.history["loss"][0], mse + penalty, rtol=1e-5)
+    for kernel in (w for w in model.weights if w.name == "kernel"):
+        assert np.linalg.norm(kernel, axis=0).max() < 0.5 + 1e-5
+
+
+def as_keras(ours, width):
+    """A `keras.layers.MultiHeadAttention` of the same weights."""
+    heads, size = ours.num_heads, ours.key_dim
+    theirs = keras.layers.MultiHeadAttention(
+        heads, size, activity_regularizer=ours.projection_regularizer
+    )
+    theirs.build((None, None, width), (None, None, width))
+    for name in ("query", "key", "value"):
+        kernel, bias = getattr(ours, name).get_weights()
+        dense = getattr(theirs, f"_{name}_dense")
+        dense.set_weights([kernel.reshape(width, heads, size), bias.reshape(heads, size)])
+    kernel, bias = ours.output_dense.get_weights()
+    theirs._output_dense.set_weights([kernel.reshape(heads, size, width), bias])
+    return theirs
+
+
+def test_activity_is_regularised_as_in_keras():
+    ours = layers.MultiHeadAttention(2, 4, activity_regularizer=keras.regularizers.L2(0.1))
+    x = rand(2, 5, 8)
+    ours(x)
+    theirs = as_keras(ours, 8)
+    theirs(x, x)
+    assert len(ours.losses) == len(theirs.losses) == 4
+    np.testing.assert_allclose(sorted(ours.losses), sorted(theirs.losses), rtol=1e-5)
+    assert ours.get_config()["activity_regularizer"]["config"] == {"l2": pytest.approx(0.1)}
+    # Also where query, key and value of a joint projection differ.
+    joint = layers.DisentangledAttention(
+        2, 4, max_distance=3, joint_projection=True, activity_regularizer="l2"
+    )
+    free = layers.DisentangledAttention(2, 4, max_distance=3, joint_projection=True)
+    free(x), joint(x)
+    free.set_weights(joint.get_weights())
+    np.testing.assert_allclose(joint(x, x[:, :4]), free(x, x[:, :4]), atol=1e-6)
+    assert len(joint.losses) > 1 and not free.losses
+
+
+def test_a_layer_that_is_not_trainable_is_not_trained(tmp_path):
+    inputs = keras.Input((4,), dtype="int32")
+    x = layers.TextEmbedding(9, 8, trainable=False)(inputs)
+    model = keras.Model(inputs, layers.EncoderBlock(2, 16, trainable=False)(x))
+    assert model.trainable_variables == []
+    model.save(tmp_path / "model.keras")
+    assert keras.models.load_model(tmp_path / "model.keras").trainable_variables == []
+
+
+@pytest.mark.parametrize("name", ["plain", "relative", "disentangled"])
+def test_arguments_by_position_are_those_of_keras(name):
+    layer, theirs = ATTENTIONS[name](), keras.layers.MultiHeadAttention
+
+    def names(function, count):
+        return [*inspect.signature(function).parameters][:count]
+
+    renamed = {"output_shape": "output_dim"}
+    due = [renamed.get(n, n) for n in names(theirs.__init__, 7)]
+    assert names(type(layer).__init__, 7) == due
+    kinds = [p.kind for p in inspect.signature(type(layer).__init__).parameters.values()]
+    assert kinds[7] == inspect.Parameter.KEYWORD_ONLY
+    assert names(type(layer).call, 11) == names(theirs.call, 11)
+
+    x, mask = rand(2, 5, 8), np.tri(5, dtype=bool)[None].repeat(2, 0)
+    expected = layer(x, x, x, attention_mask=mask)
+    assert np.abs(expected - layer(x, x, x)).max() > 1e-3
+    np.testing.assert_array_equal(layer(x, x, x, mask), expected)
+    inputs = [keras.Input((5, 8)), keras.Input((5, 5))]
+    model = keras.Model(inputs, layer(inputs[0], inputs[0], inputs[0], inputs[1]))
+    np.testing.assert_allclose(model([x, mask]), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"query_mask has shape .* must have 2 axes"):
+        layer(x, x, x, mask, attention_mask=mask)
+    with pytest.raises(ValueError, match=r"query_mask has shape \(5, 5\), but axis 0 must be 2"):
+        layer(x, x, x, mask[0])
+
+
+def test_masks_for_each_head_are_those_of_keras():
+    rng = np.random.default_rng(0)
+    ours = layers.MultiHeadAttention(2, 4)
+    x = rand(3, 5, 8)
+    ours(x)
+    theirs = as_keras(ours, 8)
+    blocks = layers.MultiHeadAttention(2, 4, block_size=4)
+    blocks.build(x.shape)
+    blocks.set_weights(ours.get_weights())
+    for shape in ((3, 2, 5, 5), (3, 1, 5, 5), (1, 2, 5, 5), (3, 2, 1, 5), (1, 1, 1, 5)):
+        mask = rng.random(shape) < 0.6
+        mask[..., 0] = True  # of a row that sees nothing Keras takes the mean
+        padding = np.arange(5) < [[5], [3], [2]]
+        for causal in (False, True):
+            arguments = {"attention_mask": mask, "use_causal_mask": causal}
+            expected = theirs(x, x, **arguments)
+            np.testing.assert_allclose(ours(x, **arguments), expected, atol=2e-6)
+            np.testing.assert_allclose(blocks(x, **arguments), expected, atol=2e-6)
+            whole = mask & padding[:, None, None]
+            expected = ours(x, attention_mask=whole, use_causal_mask=causal)
+            np.testing.assert_allclose(ours(x, key_mask=padding, **arguments), expected, atol=2e-6)
+
+
+def test_a_mask_of_values_holds_beside_one_of_keys():
+    layer = layers.MultiHeadAttention(2, 4)
+    x = rand(1, 4, 8)
+    masks = {"value_mask": np.array([[1, 1, 0, 1]]), "key_mask": np.array([[1, 1, 1, 0]])}
+    found = layer(x, x, x, **masks)
+    expected = layer(x, x, x, attention_mask=np.array([[[1, 1, 0, 0]]]))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(as_keras(layer, 8)(x, x, x, **masks), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **kw: layers.TextEmbedding(5000, 8, **kw),
+        lambda **kw: layers.FactorizedEmbedding(5000, 4, 8, **kw),
+        lambda **kw: layers.AdaptiveEmbedding(5000, 8, (3000,), **kw),
+        lambda **kw: layers.TwoStreamEmbedding(5000, 8, **kw),
+    ],
+)
+def test_ids_may_be_floats(make):
+    """Whole ones, also where the layer computes in half precision, which has no 4097."""
+    ids = np.array([[4097, 4098, 1]])
+    for dtype in ("float32", "mixed_float16"):
+        layer = make(dtype=dtype)
+        inputs = keras.Input((None,))  # of floats, as Keras has it where nothing is said
+        model = keras.Model(inputs, layer(inputs))
+        expected = layer(ids)
+        assert expected.dtype == layer.compute_dtype
+        np.testing.assert_array_equal(model(ids.astype("float32")), expected)
+        assert np.abs(expected[0, 0] - expected[0, 1]).max() > 1e-4
+
+
+def test_segments_may_be_floats():
+    layer = layers.TextEmbedding(9, 8)
+    ids, segments = np.array([[3, 4]]), np.array([[0, 1]])
+    found = layer(ids.astype("float32"), segments.astype("float32"))
+    np.testing.assert_array_equal(found, layer(ids, segments))
+
+
+def test_within_time_distributed():
+    ids = np.array([[[3, 4, 0], [5, 0, 0]]], "int32")
+    inputs = keras.Input((2, None), dtype="int32")
+    embedding, block = layers.TextEmbedding(9, 8), layers.EncoderBlock(2, 16)
+    x = keras.layers.TimeDistributed(embedding)(inputs)
+    model = keras.Model(inputs, keras.layers.TimeDistributed(block)(x))
+    assert model.output_shape == (None, 2, None, 8)
+    expected = [block(embedding(ids[:, i])) for i in range(2)]
+    np.testing.assert_allclose(model(ids), np.stack(expected, 1), atol=1e-6)
+
+
+def randomised(model):
+    rng = np.random.default_rng(0)
+    for weight in model.weights:
+        weight.assign(rng.normal(size=weight.shape, scale=0.4))
+    return model
+
+
+def test_a_model_with_keras_masks_converts_to_tflite():
+    """By the converter's own call for Keras models, to builtins alone, of open lengths."""
+    ids = keras.Input((None,), dtype="int32")
+    states = keras.layers.Embedding(10, 8, mask_zero=True)(ids)
+    outputs = {name: make()(states) for name, make in ATTENTIONS.items() if name != "plain"}
+    outputs["encoder"] = layers.EncoderBlock(2, 16)(states)
+    outputs["decoder"] = layers.DecoderBlock(2, 16)(states, states)  # causal, and across
+    outputs["score"] = layers.ScoreAttention()(states, states)
+    model = randomised(keras.Model(ids, outputs))
+    converter = tf.lite.TFLiteConverter.from_keras_model(model)
+    interpreter = Interpreter(model_content=converter.convert())
+    (key,) = interpreter.get_input_details()
+    for row in ([3, 4, 5, 0, 0], [7, 1, 2, 6, 9, 8, 3]):
+        x = np.array([row], "int32")
+        interpreter.resize_tensor_input(key["index"], x.shape)
+        interpreter.allocate_tensors()
+        found = interpreter.get_signature_runner()(**{_only(interpreter): x})
+        expected = model(x)
+        assert set(found) == set(expected)
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
+    short, padded = model(np.array([[3, 4, 5]])), model(np.array([[3, 4, 5, 0, 0]]))
+    for name, value in short.items():
+        np.testing.assert_allclose(padded[name][:, :3], value, atol=1e-5, err_msg=name)
+
+
+def _only(interpreter):
+    (signature,) = interpreter.get_signature_list().values()
+    (name,) = signature["inputs"]
+    return name
+
+
+def test_quantises_as_keras_layers_do_and_saves(tmp_path):
+    ids = keras.Input((None,), dtype="int32")
+    embedding = layers.FactorizedEmbedding(10, 4, 8)
+    states = embedding(ids)
+    joint = layers.DisentangledAttention(2, 4, max_distance=3, joint_projection=True)
+    outputs = {
+        "relative": layers.EncoderBlock(2, 16, attention=layers.RelativeAttention(2, 4))(states),
+        "joint": joint(states),
+        "joint, across": joint(states, layers.FeedForward(4)(states)),
+        "logits": embedding(states, reverse=True),
+    }
+    model = randomised(keras.Model(ids, outputs))
+    x = np.array([[3, 4, 5, 1, 2, 9]])
+    before = model(x)
+    gc.freeze()  # Keras collects garbage for each kernel that it replaces
+    model.quantize("int8", filters=lambda layer: isinstance(layer, keras.layers.Dense))
+    kernels = [w for w in model.weights if w.name == "kernel"]
+    assert {w.dtype for w in kernels} == {"int8"}
+    after = model(x)
+    for name, value in before.items():
+        error = np.abs(after[name] - value).max()
+        assert 0 < error < 0.05 * np.abs(value).max(), name
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    for name, value in loaded(x).items():
+        np.testing.assert_array_equal(value, after[name], err_msg=name)
