@@ -560,12 +560,12 @@ def test_adversarial_losses_are_weighted_by_example(tiny_config, random_inputs):
     assert loss([0, 1, 2]) != pytest.approx(part, rel=1e-3)
 
 
-def test_one_class_is_refused(tiny_config, random_inputs):
+def test_a_model_of_one_class_is_refused(tiny_config, random_inputs):
     """Its loss would be 0 from the first step on."""
     model = build_model(tiny_config, "classifier", 1)
     outputs = model(random_inputs(2, 5, tiny_config.vocabulary_size))
     with pytest.raises(ValueError, match=r"logits of shape \(2, 1\) have one class"):
-        Classification(["only"]).loss(np.zeros(2, "int32"), outputs)
+        Classification(["no", "yes"]).loss(np.zeros(2, "int32"), outputs)
 
 
 def test_finetuner_saves_nothing_of_its_own(tiny_config):
