@@ -50,9 +50,8 @@ class SoftLabelLoss(keras.distillation.DistillationLoss):
     def compute_loss(
         self, teacher_outputs, student_outputs, padding_mask=None, sample_weight=None, **kwargs
     ):
-        student = logits_of(student_outputs)
+        student = ops.cast(logits_of(student_outputs), "float32") / self.temperature
         check_classes(student)
-        student = ops.cast(student, "float32") / self.temperature
         teacher = ops.cast(logits_of(teacher_outputs), "float32") / self.temperature
         log_p = ops.log_softmax(teacher)
         # (B,), or (B, L) where each token has its logits

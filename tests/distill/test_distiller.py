@@ -1,5 +1,6 @@
 import dataclasses
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -98,6 +99,91 @@ def test_evaluation_and_prediction_are_the_students_own(pair, tiny_config):
     chance = tf.nn.log_softmax(logits).numpy()[np.arange(7), labels]
     assert found["loss"] == pytest.approx(-chance.mean(), rel=1e-5)
     np.testing.assert_allclose(distiller.predict(batches.dataset(), verbose=0), logits, atol=1e-5)
+
+
+def test_examples_count_by_their_weights(pair, tiny_config):
+    """In every loss and in the accuracy; a label of -100 has no hard-label loss."""
+    teacher, student = pair
+    x, labels = make_batches(tiny_config.vocabulary_size).batch(np.arange(7))
+    weights = np.array([0, 1, 0, 3, 1, 0, 1], "float32")
+    labels[4] = -100
+    kept = weights > 0
+    inputs = {key: value[kept] for key, value in x.items()}
+    distiller = Distiller(student, losses(), teacher)
+
+    def loss(x, y, sample_weight=None):
+        y_pred = distiller(x)
+        distiller.reset_metrics()
+        found = distiller.compute_loss(x, y, y_pred, sample_weight, training=True)
+        shown = distiller.compute_metrics(x, y, y_pred, sample_weight)
+        return [float(found), *(float(v) for v in shown.values())]
+
+    few = loss(inputs, labels[kept], weights[kept])
+    assert loss(x, labels, weights) == pytest.approx(few, rel=1e-5)
+    assert loss(x, labels, 2 * weights[:, None]) == pytest.approx(few, rel=1e-5)
+    assert loss(x, labels) != pytest.approx(few, rel=1e-3)
+    # Three times the weight is three times the example.
+    thrice = np.repeat(np.arange(4), [1, 3, 1, 1])
+    inputs = {key: value[thrice] for key, value in inputs.items()}
+    assert loss(inputs, labels[kept][thrice]) == pytest.approx(few, rel=1e-5)
+    logits = student(inputs)["logits"].numpy()
+    real = labels[kept][thrice] >= 0
+    right = (logits.argmax(1) == labels[kept][thrice])[real]
+    assert few[-1] == pytest.approx(right.mean())
+    chance = tf.nn.log_softmax(logits).numpy()[real, labels[kept][thrice][real]]
+    hard = distiller.compute_loss(inputs, labels[kept][thrice], student(inputs), training=False)
+    assert float(hard) == pytest.approx(-0.5 * chance.mean(), rel=1e-5)
+
+
+def test_taggers_are_distilled_at_their_real_tokens(tiny_config, random_inputs):
+    small = dataclasses.replace(tiny_config, num_layers=1, dropout=0.0, attention_dropout=0.0)
+    teacher, student = (build_model(small, "tagger", 3) for _ in range(2))
+    inputs = random_inputs(4, 9, tiny_config.vocabulary_size)
+    real = inputs["padding_mask"].astype(bool)
+    labels = np.where(real & (inputs["token_ids"] % 3 > 0), inputs["token_ids"] % 3, -100)
+    distiller = Distiller(student, make_losses([0], 32, 32, temperature=1.0), teacher)
+    log_p, log_q = (tf.nn.log_softmax(m(inputs)["logits"]).numpy() for m in (teacher, student))
+    soft = np.sum(np.exp(log_p) * (log_p - log_q), -1)[real].mean()
+    labelled = labels >= 0
+    hard = -log_q[labelled, labels[labelled]].mean()
+    loss = distiller.compute_loss(inputs, labels, distiller(inputs), training=True)
+    assert float(loss) == pytest.approx(0.5 * hard + 0.5 * soft, rel=1e-5)
+    # Where padding has labels they count for nothing.
+    everywhere = np.where(labelled | ~real, inputs["token_ids"] % 3, -100)
+    loss = distiller.compute_loss(inputs, everywhere, distiller(inputs), training=False)
+    assert float(loss) == pytest.approx(0.5 * hard, rel=1e-5)
+    metrics = distiller.compute_metrics(inputs, everywhere, distiller(inputs))
+    right = log_q.argmax(-1)[labelled] == labels[labelled]
+    assert float(metrics["accuracy"]) == pytest.approx(right.mean())
+
+
+def test_models_of_one_tensor_are_distilled():
+    rng = np.random.default_rng(0)
+    x, labels = rng.normal(size=(5, 4)).astype("float32"), rng.integers(0, 3, 5)
+    inputs = keras.Input((4,))
+    teacher, student = (keras.Model(inputs, keras.layers.Dense(3)(inputs)) for _ in range(2))
+    distiller = Distiller(student, make_losses([0], 8, 8, temperature=1.0), teacher)
+    distiller.compile("adam", jit_compile=False)
+    log_p, log_q = (tf.nn.log_softmax(m(x)).numpy() for m in (teacher, student))
+    soft = np.sum(np.exp(log_p) * (log_p - log_q), -1).mean()
+    hard = -log_q[np.arange(5), labels].mean()
+    assert distiller.train_on_batch(x, labels) == pytest.approx(0.5 * (hard + soft), rel=1e-5)
+    np.testing.assert_array_equal(distiller.predict(x, verbose=0), student(x))
+
+
+def test_what_would_train_at_a_loss_of_0_is_refused(tiny_config, random_inputs):
+    small = dataclasses.replace(tiny_config, num_layers=1)
+    with pytest.raises(ValueError, match="leave nothing to learn"):
+        Distiller(build_model(small, "classifier", 2), [], hard_label_weight=0.0)
+    inputs = random_inputs(2, 5, tiny_config.vocabulary_size)
+    one = build_model(small, "classifier", 1)
+    distiller = Distiller(one, make_losses([0], 32, 32), one)
+    for labels in ([0, 0], [0.5, 2.0]):
+        with pytest.raises(ValueError, match=r"logits of shape \(2, 1\) have one class"):
+            distiller.compute_loss(inputs, np.array(labels), distiller(inputs))
+    with pytest.raises(ValueError, match="gives no `logits`"):
+        answerer = build_model(small, "answerer")
+        Distiller(answerer, [], answerer).compute_loss(inputs, np.zeros(2), answerer(inputs))
 
 
 def test_student_starts_from_the_chosen_layers(tiny_config):

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -18,6 +19,49 @@ def test_soft_labels_are_the_scaled_divergence():
     found = SoftLabelLoss(3.0).compute_loss({"logits": teacher}, {"logits": student})
     assert float(found) == pytest.approx(expected, rel=1e-5)
     assert float(SoftLabelLoss(3.0).compute_loss({"logits": p}, {"logits": p})) == 0
+
+
+def test_soft_labels_of_tokens_leave_padding_out():
+    rng = np.random.default_rng(0)
+    teacher, student = rng.normal(size=(2, 2, 4, 3))
+    mask = np.array([[1, 1, 1, 0], [1, 0, 0, 0]])
+    p, q = softmax(teacher), softmax(student)
+    divergence = np.sum(p * np.log(p / q), -1)
+    arguments = {"logits": teacher}, {"logits": student}
+    found = SoftLabelLoss(1.0).compute_loss(*arguments, padding_mask=mask)
+    assert float(found) == pytest.approx(divergence[mask > 0].mean(), rel=1e-5)
+    weights = np.array([1, 5])
+    found = SoftLabelLoss(1.0).compute_loss(*arguments, padding_mask=mask, sample_weight=weights)
+    expected = np.average(divergence, weights=mask * weights[:, None])
+    assert float(found) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ValueError, match="one class"):
+        SoftLabelLoss(1.0).compute_loss({"logits": teacher[..., :1]}, {"logits": student[..., :1]})
+
+
+def test_losses_work_in_the_distiller_of_keras():
+    rng = np.random.default_rng(0)
+    x, labels = rng.normal(size=(6, 4)).astype("float32"), rng.integers(0, 3, 6)
+
+    def model():
+        inputs = keras.Input((4,))
+        states = keras.layers.Dense(4)(inputs)[:, None]
+        outputs = {"logits": keras.layers.Dense(3)(states[:, 0]), "hidden_states": [states]}
+        return keras.Model(inputs, outputs)
+
+    teacher, student = model(), model()
+    losses = [SoftLabelLoss(1.0), HiddenStateLoss([-1], 4, 4, embeddings=False)]
+    distiller = keras.distillation.Distiller(
+        teacher, student, losses, distillation_loss_weights=[2.0, 3.0], student_loss_weight=0.0
+    )
+    hard = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    distiller.compile("adam", loss={"logits": hard, "hidden_states": [None]}, jit_compile=False)
+    a, b = teacher(x), student(x)
+    p, q = softmax(a["logits"].numpy()), softmax(b["logits"].numpy())
+    soft = np.sum(p * np.log(p / q), -1).mean()
+    hidden = np.mean((a["hidden_states"][0] - b["hidden_states"][0]) ** 2)
+    y = {"logits": labels, "hidden_states": [np.zeros((6, 1, 4))]}
+    found = distiller.compute_loss(x, y, student(x), training=True)
+    assert float(found) == pytest.approx(2 * soft + 3 * hidden, rel=1e-5)
 
 
 def test_soft_labels_take_strong_logits_and_refuse_no_temperature():

@@ -115,13 +115,13 @@ HEADS = {
 }
 
 
-def reference(folder, name, suffix="Model", num_labels=3):
+def reference(folder, name, suffix="Model", num_labels=3, **more_fields):
     """A small random model of `transformers`, saved to a folder."""
     torch.manual_seed(0)
     stem, fields = CASES[name]
     labels = {"num_labels": num_labels} if "Classification" in suffix else {}
     config = getattr(transformers, f"{stem}Config")(
-        **fields, **labels, attn_implementation="eager"
+        **fields | more_fields, **labels, attn_implementation="eager"
     )
     model = getattr(transformers, stem + suffix)(config).eval()
     with torch.no_grad():

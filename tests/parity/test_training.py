@@ -22,13 +22,19 @@ TASKS = {
 }
 # Every task of BERT's, and a classifier of every other family.
 RUNS = [("bert", task) for task in TASKS]
-RUNS += [(family, "Classification") for family in CASES if family != "bert"]
+FAMILIES = ("roberta", "distilbert", "albert", "electra", "deberta", "deberta_v2_xlarge")
+FAMILIES += ("deberta_v3", "xlnet", "gpt", "gpt2")
+RUNS += [(family, "Classification") for family in FAMILIES]
 
 
 @pytest.mark.parametrize(("family", "name"), RUNS)
 def test_losses_of_training_steps(family, name, tmp_path):
     task, suffix = TASKS[name]
-    theirs = reference(tmp_path, family, suffix, task.num_classes).train()
+    more_fields = {"initializer_range": 0.05}
+    if family != "bert":
+        layers = ("num_hidden_layers", "n_layers", "n_layer")
+        more_fields |= {key: 1 for key in layers if key in CASES[family][1]}
+    theirs = reference(tmp_path, family, suffix, task.num_classes, **more_fields).train()
     model = load_model(tmp_path, task.head, task.num_classes)
     ours = FineTuner(model, task)
     schedule = WarmupLinearDecay(2e-2, STEPS, 3)
@@ -36,7 +42,6 @@ def test_losses_of_training_steps(family, name, tmp_path):
     ours.compile(
         adamw(model, schedule, weight_decay=0.1, clip_norm=0.2),
         jit_compile=False,
-        run_eagerly=True,
     )
     decayed = set(transformers.Trainer.get_decay_parameter_names(None, theirs))
     groups = [
@@ -62,7 +67,8 @@ def test_losses_of_training_steps(family, name, tmp_path):
         torch.nn.utils.clip_grad_norm_(theirs.parameters(), 0.2)
         optimizer.step()
         expected.append(loss.item())
-    assert expected[-1] < 0.8 * expected[0]
+    # The same four batches come again and again.
+    assert np.mean(expected[-4:]) < 0.8 * np.mean(expected[:4])
     np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
@@ -73,7 +79,8 @@ def batch(family, name, step):
     mask = np.ones_like(ids)
     # XLNet's texts are padded before them: `transformers` takes the state of the last position.
     mask[0, ..., slice(3) if family == "xlnet" else slice(6, None)] = 0
-    ids = np.where(mask, ids, CASES[family][1].get("pad_token_id", 0))
+    if "pad_token_id" in CASES[family][1]:
+        ids = np.where(mask, ids, CASES[family][1]["pad_token_id"])
     if name == "Answering":
         labels = np.stack([(ids * mask).argmax(1), (ids + 100 * (1 - mask)).argmin(1)], 1)
         start, end = torch.tensor(labels.T)

@@ -479,20 +479,23 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name != "answerer"])
 def test_losses_leave_padding_out(name, tiny_config, tokenizer):
-    """The loss of a batch is the mean of its parts, however they are padded."""
+    """The loss of a batch is the mean of its parts, however they are padded and weighted."""
     task, data = data_for(name, ends=("film", "unbelievable plot !", "plot"))
     model = build_model(tiny_config, task.head, task.num_classes)
     batches = encode_batches(task, tokenizer, data, 32, 4)
     inputs, labels = batches.batch(np.arange(4))
     assert 0.1 < np.mean(inputs["padding_mask"] == 0) < 0.5
-    whole = float(task.loss(labels, model(inputs)))
+    outputs = model(inputs)
     parts, counts = [], []
     for i in range(4):
         x, y = batches.batch(np.array([i]))
         parts.append(float(task.loss(y, model(x))))
+        # A mean over tokens, where they have labels, and over texts elsewhere.
         counts.append(np.sum(y != IGNORED) if name == "tagger" else 1)
     assert np.std(parts) > 0.01
-    assert whole == pytest.approx(np.average(parts, weights=counts), abs=1e-5)
+    for weights in (None, np.array([0.5, 0, 2, 1], "float32")):
+        expected = np.average(parts, weights=counts if weights is None else counts * weights)
+        assert float(task.loss(labels, outputs, weights)) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_loss_of_answers_is_over_all_tokens():
@@ -500,11 +503,14 @@ def test_the_loss_of_answers_is_over_all_tokens():
     rng = np.random.default_rng(0)
     start, end = rng.normal(size=(2, 3, 7)).astype("float32")
     labels = np.array([[1, 2], [0, 0], [6, 3]])
-    found = Answering().loss(labels, {"start_logits": start, "end_logits": end})
+    outputs = {"start_logits": start, "end_logits": end}
     rows = np.arange(3)
     probabilities = [np.exp(x) / np.exp(x).sum(-1, keepdims=True) for x in (start, end)]
-    expected = [-np.log(p[rows, labels[:, i]]).mean() for i, p in enumerate(probabilities)]
-    assert float(found) == pytest.approx(np.mean(expected), rel=1e-5)
+    losses = np.mean([-np.log(p[rows, labels[:, i]]) for i, p in enumerate(probabilities)], axis=0)
+    assert float(Answering().loss(labels, outputs)) == pytest.approx(losses.mean(), rel=1e-5)
+    weights = np.array([0.5, 0, 2], "float32")
+    expected = np.average(losses, weights=weights)
+    assert float(Answering().loss(labels, outputs, weights)) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("num_classes", [1, 2])
@@ -533,6 +539,33 @@ def test_adversarial_loss_is_the_symmetric_divergence(tiny_config):
     by_a, by_b = tape.gradient(found, [a, b])
     np.testing.assert_allclose(by_a, (p - q) / 5, atol=1e-6)
     np.testing.assert_allclose(by_b, (q - p) / 5, atol=1e-6)
+
+
+def test_adversarial_losses_are_weighted_by_example(tiny_config, random_inputs):
+    config = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
+    task, model = Tagging(["O", "B-x"]), build_model(config, "tagger", 2)
+    inputs = random_inputs(3, 7, tiny_config.vocabulary_size)
+    labels = np.where(inputs["padding_mask"], 1, IGNORED)
+
+    def loss(rows, weights=None):
+        x = {key: value[rows] for key, value in inputs.items()}
+        regularizer = AdversarialRegularizer(model, ("logits",), 1.0, 0.5, 0.1, seed=1)
+        tuner = FineTuner(model, task, regularizer)
+        return float(tuner.compute_loss(x, labels[rows], tuner(x), weights))
+
+    # The random start of the first two is the same in a batch of two and of three.
+    whole, part = loss([0, 1, 2], np.array([1.0, 1.0, 0.0])), loss([0, 1])
+    assert whole == pytest.approx(part, rel=1e-5)
+    assert loss([0, 1], np.array([3.0, 3.0])) == pytest.approx(part, rel=1e-5)
+    assert loss([0, 1, 2]) != pytest.approx(part, rel=1e-3)
+
+
+def test_one_class_is_refused(tiny_config, random_inputs):
+    """Its loss would be 0 from the first step on."""
+    model = build_model(tiny_config, "classifier", 1)
+    outputs = model(random_inputs(2, 5, tiny_config.vocabulary_size))
+    with pytest.raises(ValueError, match=r"logits of shape \(2, 1\) have one class"):
+        Classification(["only"]).loss(np.zeros(2, "int32"), outputs)
 
 
 def test_finetuner_saves_nothing_of_its_own(tiny_config):

@@ -116,8 +116,9 @@ DECAYED = {
         "causal_lm",
         (
             *("embeddings/table_0", "embeddings/table_1"),
-            *("embeddings/projection_0", "embeddings/projection_1"),
-            *("lm_softmax/cluster_table", "encoder_0/attention/position/kernel"),
+            *("embeddings/projection_0", "embeddings/projection_1", "lm_softmax/cluster_kernel"),
+            *("lm_softmax/projection_0", "lm_softmax/projection_1"),
+            "encoder_0/attention/position/kernel",
         ),
     ),
     "GptConfig": ("causal_lm", TABLES),
