@@ -322,7 +322,7 @@ def test_what_is_scored_follows_from_the_tags(names, right, found, f1):
     assert task.monitor == ("word_accuracy" if f1 is None else "f1")
 
 
-def test_one_class_is_refused():
+def test_labels_of_one_class_are_refused():
     for make in (Classification, Tagging):
         with pytest.raises(InputError, match="at least 2 labels to tell apart; given: O"):
             make(["O"])
