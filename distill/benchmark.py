@@ -33,7 +33,8 @@ def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):
     command += [",".join(map(str, lengths)), ",".join(map(str, threads))]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ)
     if done.returncode:
-        raise InputError(done.stderr.strip().splitlines()[-1])
+        lines = done.stderr.strip().splitlines() or [f"{path} ended the process that ran it."]
+        raise InputError(lines[-1])
     return json.loads(done.stdout.splitlines()[-1])
 
 

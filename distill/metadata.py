@@ -1,25 +1,20 @@
 """TFLite metadata: what a mobile runtime needs to know, inside the .tflite file.
 
 Follows `metadata_schema.fbs` 1.5.0 of MediaPipe (file identifier M001): a flatbuffer in the
-model's buffer `TFLITE_METADATA`, and the files that it names in a zip archive behind the
-model. Numbers of slots and enums below are that schema's.
+model's buffer `TFLITE_METADATA`. The files that it names lie behind the model, see
+`associated_files.py`. Numbers of slots and enums below are that schema's.
 """
 
 import dataclasses
-import io
-import zipfile
 
 import flatbuffers
+
+from distill.associated_files import LABELS_FILE, VOCABULARY_FILE
 
 METADATA_NAME = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
 # The schema version that has every field used here (BertTokenizerOptions).
 MIN_PARSER_VERSION = "1.1.0"
-
-LABELS_FILE = "labels.txt"
-VOCABULARY_FILE = "vocab.txt"
-SETTINGS_FILE = "tokenizer_config.json"
-TOKENIZER_FILE = "tokenizer.json"
 
 # enum AssociatedFileType
 UNKNOWN, TENSOR_AXIS_LABELS, VOCABULARY = 0, 2, 5
@@ -91,13 +86,12 @@ def text_model_metadata(name, description, inputs, outputs, files, labels):
     return bytes(b.Output())
 
 
-def add_metadata(model, metadata, files):
-    """Puts metadata and files into a .tflite model.
+def add_metadata(model, metadata):
+    """Puts metadata into a .tflite model.
 
     Args:
         model: the bytes of the .tflite.
         metadata: the bytes of the metadata flatbuffer.
-        files: {name: bytes} of the files that the metadata names.
 
     Returns:
         The bytes of the new .tflite.
@@ -114,13 +108,7 @@ def add_metadata(model, metadata, files):
     tree.metadata = [*(tree.metadata or []), entry]
     b = flatbuffers.Builder(len(model) + len(metadata) + 1024)
     b.Finish(tree.Pack(b), file_identifier=b"TFL3")
-    whole = io.BytesIO(bytes(b.Output()))
-    # Stored, not deflated: the runtimes read the files where they lie.
-    with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
-        for name, content in files.items():
-            # A fixed date, so that the same model gives the same bytes.
-            archive.writestr(zipfile.ZipInfo(name), content)
-    return whole.getvalue()
+    return bytes(b.Output())
 
 
 def tensor_names(model):

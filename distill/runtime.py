@@ -4,18 +4,18 @@ Needs neither TensorFlow nor Keras.
 """
 
 import dataclasses
-import json
 import pathlib
-import zipfile
+import threading
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
-from distill.metadata import LABELS_FILE, SETTINGS_FILE, TOKENIZER_FILE, VOCABULARY_FILE
+from distill.associated_files import LABELS_FILE, TOKENIZER_FILE, VOCABULARY_FILE, read_files
 from tfnlp.errors import InputError
 from tfnlp.text.answers import best_answers
 from tfnlp.text.tags import best_tags
-from tfnlp.text.tokenizer import Tokenizer
+from tfnlp.text.texts import as_sentences, as_texts
+from tfnlp.text.tokenizer import Encoding, Tokenizer
 from tfnlp.text.wordpiece import WordPieceTokenizer
 
 # The class here that runs each kind of file.
@@ -45,48 +45,74 @@ class Classification:
 class TextRunner:
     """A .tflite file that `distill.tflite` wrote, and its tokenizer.
 
+    Threads may share one: their texts are run one after the other. For texts side by side
+    give each thread a runner of its own, or the interpreter more threads.
+
     Args:
         path: the file.
         num_threads: threads of the interpreter.
 
     Raises:
-        InputError: if the file is missing, is no .tflite, lacks its tokenizer, or is of
-            another kind.
+        InputError: if the file is missing, is no .tflite, is damaged, lacks its tokenizer, is
+            of another kind, or cannot be run.
     """
 
     kind = None
 
     def __init__(self, path, num_threads=1):
-        path = pathlib.Path(path)
-        files = _read_files(path)
-        settings = json.loads(files[SETTINGS_FILE])
+        self.path = pathlib.Path(path)
+        if num_threads < 1:
+            raise InputError(f"num_threads={num_threads} must be at least 1.")
+        settings, files = read_files(path)
         kind = settings.get("kind", "classifier")
         if self.kind not in (None, kind):
             raise InputError(
                 f"{path} is a {kind}, not a {self.kind}; use distill.runtime.{CLASSES[kind]}."
             )
         self.max_length = settings["model_max_length"]
+        self.tokenizer = _tokenizer(path, settings, files)
         self.labels = files[LABELS_FILE].split("\n") if LABELS_FILE in files else None
-        if VOCABULARY_FILE in files:
-            tokens = files[VOCABULARY_FILE].split("\n")
-            self.tokenizer = WordPieceTokenizer.from_settings(tokens, settings)
-        else:
-            self.tokenizer = Tokenizer.from_json(files[TOKENIZER_FILE], settings["pad_token"])
+        # LiteRT's interpreter ends the process where two threads run it at once.
+        self._lock = threading.Lock()
         try:
             self._interpreter = Interpreter(str(path), num_threads=num_threads)
+            self._runner = self._interpreter.get_signature_runner()
         except (ValueError, RuntimeError) as e:
             raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None
-        self._runner = self._interpreter.get_signature_runner()
+        tried = self.outputs(Encoding([0], [0]))
+        if kind in ("classifier", "tagger"):
+            self._check_labels(tried["probability"].shape[-1])
 
     def outputs(self, encoding):
-        """The file's outputs for one `tfnlp.text.Encoding`, {name: array without batch}."""
+        """The file's outputs for one `tfnlp.text.Encoding`, {name: array without batch}.
+
+        Raises:
+            InputError: if LiteRT cannot run it.
+        """
         ids = np.array([encoding.token_ids], "int32")  # (1, L)
-        outputs = self._runner(
-            ids=ids,
-            mask=np.ones_like(ids),
-            segment_ids=np.array([encoding.segment_ids], "int32"),
-        )
+        inputs = {
+            "ids": ids,
+            "mask": np.ones_like(ids),
+            "segment_ids": np.array([encoding.segment_ids], "int32"),
+        }
+        if ids.size == 0:  # of an empty text, where the tokenizer frames none: padding
+            inputs = {name: np.zeros((1, 1), "int32") for name in inputs}
+        try:
+            with self._lock:
+                outputs = self._runner(**inputs)
+        except (ValueError, RuntimeError) as e:
+            raise InputError(
+                f"{self.path} cannot be run by LiteRT ({e}); export it again."
+            ) from None
         return {name: value[0] for name, value in outputs.items()}
+
+    def _check_labels(self, classes):
+        count = len(self.labels or [])
+        if count != classes:
+            raise InputError(
+                f"{self.path} holds {count} labels in {LABELS_FILE}, but its model has {classes} "
+                "classes; export it again."
+            )
 
 
 class TextClassifier(TextRunner):
@@ -98,11 +124,11 @@ class TextClassifier(TextRunner):
         """Classifies texts, or pairs of texts.
 
         Args:
-            texts: a list of strings.
+            texts: a list of strings; a string is a list of one.
             pairs: the second texts, one for each, or None.
 
         Returns:
-            A list of `Classification`.
+            A list of `Classification`, one for each text.
         """
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
         return [self.classify_encoding(encoding) for encoding in encodings]
@@ -130,12 +156,13 @@ class TokenTagger(TextRunner):
         """Tags words; long sentences are read in windows.
 
         Args:
-            sentences: a list of lists of words, or of strings, which are split at white space.
+            sentences: a list of lists of words, or of strings, which are split at white space;
+                a string is a list of one.
 
         Returns:
-            A list of lists of (word, tag).
+            A list of lists of (word, tag), one for each sentence; without words, an empty one.
         """
-        sentences = [s.split() if isinstance(s, str) else list(s) for s in sentences]
+        sentences = as_sentences(sentences)
         stride = self.max_length // 4
         windows = self.tokenizer.encode_words(sentences, self.max_length, stride)
         rows = [self.outputs(window)["probability"] for window in windows]
@@ -159,8 +186,13 @@ class QuestionAnswerer(TextRunner):
 
         Returns:
             A list of `tfnlp.text.answers.Answer`, best first: text, its first character and
-            the one after its last, and score.
+            the one after its last, score, and whether the question was cut.
+
+        Raises:
+            InputError: for a `count` below 1.
         """
+        if count < 1:
+            raise InputError(f"count={count} must be at least 1.")
         stride = self.max_length // 4
         windows = self.tokenizer.encode_windows([question], [context], self.max_length, stride)
         outputs = [self.outputs(window) for window in windows]
@@ -178,31 +210,36 @@ class SentenceScorer(TextRunner):
         """The number of each text, or pair of texts.
 
         Args:
-            texts: a list of strings.
+            texts: a list of strings; a string is a list of one.
             pairs: the second texts, one for each, or None.
 
         Returns:
-            A list of floats.
+            A list of floats, one for each text.
         """
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
         return [float(self.outputs(encoding)["score"][0]) for encoding in encodings]
 
     def choose(self, prompt, endings):
-        """The place of the ending, from 0, with the highest score."""
+        """The place of the ending, from 0, with the highest score.
+
+        Args:
+            prompt: a string.
+            endings: a list of strings.
+
+        Raises:
+            InputError: if there is no ending.
+        """
+        (prompt,), endings = as_texts([prompt], "prompt"), as_texts(endings, "endings")
+        if not endings:
+            raise InputError("endings is empty; give at least one to choose.")
         return int(np.argmax(self.score([prompt] * len(endings), endings)))
 
 
-def _read_files(path):
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check the path.")
+def _tokenizer(path, settings, files):
     try:
-        with zipfile.ZipFile(path) as archive:
-            files = {name: archive.read(name).decode("utf-8") for name in archive.namelist()}
-    except (zipfile.BadZipFile, OSError):
-        files = {}
-    if SETTINGS_FILE not in files or not files.keys() & {VOCABULARY_FILE, TOKENIZER_FILE}:
-        raise InputError(
-            f"{path} is no .tflite with a tokenizer inside, or is cut short; export it with "
-            "recipes.export_tflite."
-        )
-    return files
+        if VOCABULARY_FILE in files:
+            tokens = files[VOCABULARY_FILE].split("\n")
+            return WordPieceTokenizer.from_settings(tokens, settings)
+        return Tokenizer.from_json(files[TOKENIZER_FILE], settings["pad_token"])
+    except Exception as e:  # the engine raises no narrower one
+        raise InputError(f"{path}: its tokenizer cannot be read ({e}); export it again.") from None

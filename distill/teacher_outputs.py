@@ -1,7 +1,6 @@
 """A teacher's outputs, computed once and kept, in memory or on disk."""
 
 import dataclasses
-import hashlib
 import pathlib
 
 import numpy as np
@@ -11,6 +10,7 @@ from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
 from tfnlp.models import check_lengths
 from tfnlp.progress import progress_bar
+from tfnlp.training.fingerprint import model_fingerprint
 
 
 def output_key(output, index):
@@ -97,7 +97,11 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
     if folder is None:
         return TeacherOutputs(batches.lengths, _compute(teacher, batches, reads, _array))
     folder = pathlib.Path(folder)
-    made_from = {"fingerprint": _fingerprint(teacher, batches), "reads": [list(r) for r in reads]}
+    made_from = {
+        "teacher": model_fingerprint(teacher),
+        "inputs": batches.inputs_fingerprint(),
+        "reads": [list(r) for r in reads],
+    }
     paths = {output_key(*r): folder / f"{output_key(*r).replace('/', '_')}.npy" for r in reads}
     if (folder / "cache.json").exists():
         if read_json(folder / "cache.json") != made_from:
@@ -126,7 +130,10 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
             ) from e
         # Written last: a folder without it is an unfinished cache, computed anew.
         write_json(folder / "cache.json", made_from)
-    values = {key: np.load(path, mmap_mode="r") for key, path in paths.items()}
+    try:
+        values = {key: np.load(path, mmap_mode="r") for key, path in paths.items()}
+    except (OSError, ValueError) as e:
+        raise InputError(f"{folder} is no whole cache ({e}); delete it to make it anew.") from None
     return TeacherOutputs(batches.lengths, values)
 
 
@@ -179,14 +186,3 @@ def _compute(teacher, batches, reads, allocate):
 
 def _pick(outputs, output, index):
     return outputs[output] if index is None else outputs[output][index]
-
-
-def _fingerprint(teacher, batches):
-    """A digest of the teacher's weights and of the examples' ids."""
-    digest = hashlib.sha256()
-    for weight in teacher.weights:
-        digest.update(np.ascontiguousarray(weight))
-    for encoding in batches.encodings:
-        digest.update(np.array(encoding.token_ids, "int32"))
-        digest.update(b"|")
-    return digest.hexdigest()

@@ -1,7 +1,6 @@
 """A model as one .tflite file with all that a phone needs."""
 
 import contextlib
-import json
 import pathlib
 import tempfile
 
@@ -11,11 +10,14 @@ import tensorflow as tf
 from absl import logging
 from keras import ops
 
-from distill.metadata import (
+from distill.associated_files import (
     LABELS_FILE,
     SETTINGS_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
+    add_files,
+)
+from distill.metadata import (
     TensorDescription,
     add_metadata,
     tensor_names,
@@ -26,6 +28,7 @@ from tfnlp.files import replaced_when_whole
 from tfnlp.layers import AdaptiveEmbedding
 from tfnlp.models import check_vocabulary
 from tfnlp.text import WordPieceTokenizer
+from tfnlp.text.tokenizer import Tokenizer
 
 QUANTIZATIONS = ("float32", "float16", "int8")
 
@@ -46,6 +49,9 @@ OUTPUTS = {
         "end_logits": "How likely an answer ends at each token.",
     },
 }
+# The heads that have an export, and the kinds of files that name their classes.
+HEADS = ("classifier", "tagger", "answerer", "chooser")
+LABELLED = ("classifier", "tagger")
 
 
 def export_tflite(
@@ -81,30 +87,34 @@ def export_tflite(
         `mediapipe_differences`; each is logged as a warning too.
 
     Raises:
-        InputError: for an unknown quantization, a head that has no export, a vocabulary or
+        InputError: for an unknown quantization, a model that has no export, a tokenizer or
             labels that are not the model's, a `max_length` above the model's, or a file that
             cannot be written.
     """
     if quantization not in QUANTIZATIONS:
         raise InputError(
-            f"--quantization={quantization} is unknown; use one of {', '.join(QUANTIZATIONS)}."
+            f"quantization={quantization!r} is unknown; use one of {', '.join(QUANTIZATIONS)}."
         )
     kind = kind_of(model)
     positions = model.text_config.max_length or 512
-    max_length = max_length or positions
+    max_length = positions if max_length is None else max_length
     if not 3 <= max_length <= positions:
         raise InputError(
-            f"--max_length={max_length} must lie between 3 and the model's {positions} positions."
+            f"max_length={max_length} must lie between 3 and the model's {positions} positions."
+        )
+    if not isinstance(tokenizer, Tokenizer):
+        raise InputError(
+            f"tokenizer={tokenizer!r} is no tokenizer; give the model's, which "
+            "tfnlp.text.load_tokenizer reads, so that the file takes texts."
         )
     check_vocabulary(tokenizer, model)
-    labels = list(labels or []) if kind in ("classifier", "tagger") else []
-    if labels or kind in ("classifier", "tagger"):
+    labels = [str(label) for label in labels or []] if kind in LABELLED else []
+    if kind in LABELLED:
         _check_labels(labels, model.output["logits"].shape[-1])
     content = _convert(model, kind, quantization, max_length)
-    settings = tokenizer.settings() | {"model_max_length": max_length, "kind": kind}
-    files = {SETTINGS_FILE: json.dumps(settings)}
+    files = {}
     if labels:
-        files[LABELS_FILE] = "\n".join(map(str, labels))
+        files[LABELS_FILE] = "\n".join(labels)
     if isinstance(tokenizer, WordPieceTokenizer):
         files[VOCABULARY_FILE] = "\n".join(tokenizer.vocabulary)
     else:
@@ -115,10 +125,11 @@ def export_tflite(
         _description(kind, labels),
         [TensorDescription(i, INPUTS[i]) for i in inputs],
         [TensorDescription(i, OUTPUTS[kind][i]) for i in outputs],
-        files,
+        [SETTINGS_FILE, *files],
         bool(labels),
     )
-    content = add_metadata(content, metadata, files)
+    settings = tokenizer.settings() | {"model_max_length": max_length, "kind": kind}
+    content = add_files(add_metadata(content, metadata), settings, files)
     with replaced_when_whole(path) as temporary:
         pathlib.Path(temporary).write_bytes(content)
     differences = mediapipe_differences(tokenizer) if kind == "classifier" else []
@@ -128,32 +139,54 @@ def export_tflite(
 
 
 def kind_of(model):
-    """What a model does on a phone: one of `OUTPUTS`."""
+    """What a model does on a phone: one of `OUTPUTS`.
+
+    Raises:
+        InputError: for a model that has no export.
+    """
+    if getattr(model, "text_config", None) is None:
+        raise InputError(
+            "export_tflite needs a model of tfnlp.models.build_model or "
+            f"tfnlp.checkpoints.load_model, with one of the heads {', '.join(HEADS)}; this "
+            f"{type(model).__name__} has no text_config, so build one and set its weights, or "
+            "convert yours by tf.lite.TFLiteConverter.from_keras_model."
+        )
+    if model.head not in HEADS:
+        raise InputError(
+            f"A model with the head {model.head!r} has no export; use one with one of the heads "
+            f"{', '.join(HEADS)}."
+        )
+    surplus = set(model.input) - {"token_ids", "segment_ids", "padding_mask"}
+    if surplus:
+        raise InputError(
+            f"{model.name} has the inputs {', '.join(sorted(surplus))} too, which an exported "
+            "file has not; build it without memory=True."
+        )
     if model.head == "chooser":
         return "scorer"
     if model.head == "classifier" and model.output["logits"].shape[-1] == 1:
         return "scorer"
-    if model.head not in OUTPUTS:
-        raise InputError(
-            f"A model with the head {model.head!r} has no export; use one with the head "
-            "classifier, tagger, answerer or chooser."
-        )
     return model.head
 
 
 def _check_labels(labels, classes):
     if len(labels) != classes:
-        raise InputError(f"There are {len(labels)} labels, but the model has {classes} classes.")
+        raise InputError(
+            f"There are {len(labels)} labels, but the model has {classes} classes; give "
+            "labels=[...], their names in order of their ids."
+        )
     for label in labels:
-        if "\n" in str(label):
+        if "\n" in label:
             raise InputError(f"Label {label!r} holds a line break, which metadata cannot hold.")
+        if labels.count(label) > 1:
+            raise InputError(f"Label {label!r} is there twice; every class needs its own name.")
 
 
 def _description(kind, labels):
     what = {
-        "classifier": f"Classifies a text as one of: {', '.join(map(str, labels))}.",
+        "classifier": f"Classifies a text as one of: {', '.join(labels)}.",
         "scorer": "Gives a text, or a pair, a number.",
-        "tagger": f"Tags words as one of: {', '.join(map(str, labels))}.",
+        "tagger": f"Tags words as one of: {', '.join(labels)}.",
         "answerer": "Finds the answer to a question in a text.",
     }
     return f"{what[kind]} Made with tfnlp."

@@ -51,6 +51,7 @@ def main():
     from tfnlp.tasks import Classification
     from tfnlp.text import load_tokenizer
     from tfnlp.training import RunFolder, encode_batches, fit, make_strategy, set_precision
+    from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
     from tfnlp.training.report import report_classifier
 
     run = RunFolder(FLAGS.output_dir, common.decisive_flags())
@@ -99,7 +100,12 @@ def main():
         save_model(student, run.best, labels, tokenizer)
 
     dev_batches = encode_batches(task, tokenizer, dev, *sizes)
-    fit(distiller, batches, config, run, save_best, dev_batches)
+    made_from = {
+        "train": content_fingerprint([train, labels]),
+        "dev": content_fingerprint(dev),
+        "teacher_dir": model_fingerprint(teacher),
+    }
+    fit(distiller, batches, config, run, save_best, dev_batches, made_from=made_from)
     test_batches = encode_batches(task, tokenizer, test, *sizes) if test else None
     report_classifier(run, labels, dev_batches, test_batches, teacher=teacher)
 

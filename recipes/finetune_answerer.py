@@ -14,7 +14,12 @@ from recipes import common
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
-flags.DEFINE_bool("null_answers", False, "Whether a text may not answer a question (SQuAD 2.0).")
+flags.DEFINE_integer(
+    "max_question_length", 64, "Longest question in tokens; the rest is cut, as BERT does.", 1
+)
+flags.DEFINE_bool(
+    "null_answers", False, "Whether a text may not answer a question (SQuAD 2.0); else refused."
+)
 flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
 common.define_model_flag()
 common.define_split_flags()
@@ -26,9 +31,9 @@ def main():
     from tfnlp.tasks import Answering, read_questions
     from tfnlp.tasks.answering import write_n_best
 
-    train, dev = read_questions(FLAGS.train), read_questions(FLAGS.dev)
-    test = read_questions(FLAGS.test) if FLAGS.test else None
-    task = Answering(FLAGS.stride, FLAGS.null_answers)
+    train, dev = (read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev))
+    test = read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
+    task = Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     common.finetune(task, train, dev, test)
     write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 

@@ -3,8 +3,8 @@
     python -m recipes.finetune_chooser --model_dir=MODEL --train=codah/train.tsv \\
         --dev=codah/dev.tsv --output_dir=runs/endings
 
-Each line has a beginning, its endings (columns choice0, choice1, ... or ending0, ...) and the
-number of the right one, from 0.
+Each line has a beginning, its endings (columns choice0, choice1, ... or ending0, ..., in the
+order of their numbers) and the number of the right one, from 0.
 """
 
 from absl import flags

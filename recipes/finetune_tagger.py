@@ -3,9 +3,11 @@
     python -m recipes.finetune_tagger --model_dir=MODEL --train=wnut17/train.conll \\
         --dev=wnut17/dev.conll --output_dir=runs/entities
 
-Files are in CoNLL columns: a word and, last, its tag (B-, I-, O) on each line, an empty line
-after each sentence. The score is the F1 of whole entities, as seqeval counts them. Long
-sentences are read in windows.
+Files are in CoNLL columns, separated by tabs or else by spaces: a word and, last, its tag (B-,
+I-, O) on each line, an empty line after each sentence. The score is the F1 of whole entities, as
+seqeval counts them. Other tags are named by --labels: those of IOBES or BILOU are entities too,
+of any others, such as parts of speech, the score is the share of right ones. Long sentences are
+read in windows.
 """
 
 from absl import flags
@@ -13,7 +15,9 @@ from absl import flags
 from recipes import common
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list("labels", None, "Tags in order of their ids; those in --train if not given.")
+flags.DEFINE_list(
+    "labels", None, "Tags in order of their ids; those in --train, which are of BIO, if not given."
+)
 flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
 common.define_model_flag()
 common.define_split_flags()

@@ -2,7 +2,8 @@
 
     python -m recipes.train_tokenizer --input=texts.tsv --kind=unigram --output_dir=tokenizer
 
-OUTPUT_DIR loads with transformers, and with tfnlp.text.load_tokenizer beside a model.
+OUTPUT_DIR loads with transformers and with tfnlp.text.load_tokenizer. In a folder that holds a
+tokenizer that one is replaced; a model beside it stays as it is, and must be of the same family.
 """
 
 from absl import flags, logging
@@ -27,7 +28,6 @@ flags.mark_flags_as_required(["input", "output_dir"])
 
 
 def main():
-    from tfnlp.files import write_json
     from tfnlp.text import read_examples
     from tfnlp.text.load import train_tokenizer
 
@@ -35,12 +35,10 @@ def main():
     for path in FLAGS.input:
         examples = read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
         texts += examples.texts + (examples.pairs or [])
-    tokenizer, family = train_tokenizer(
+    tokenizer, _ = train_tokenizer(
         texts, FLAGS.kind, FLAGS.vocabulary_size, FLAGS.family, FLAGS.lowercase
     )
     tokenizer.save(FLAGS.output_dir)
-    # Which kind of tokenizer a folder holds follows from the family.
-    write_json(f"{FLAGS.output_dir}/config.json", {"model_type": family})
     pieces = sum(len(tokenizer.tokens(text)) for text in texts[:1000])
     words = sum(len(text.split()) for text in texts[:1000])
     logging.info(

@@ -67,7 +67,7 @@ def minilm():
     return pathlib.Path(spec.submodule_search_locations[0]) / "model"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny_config():
     return BertConfig(
         vocabulary_size=len(VOCABULARY),
@@ -87,7 +87,7 @@ VOCABULARY = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tokenizer():
     return WordPieceTokenizer(VOCABULARY, strip_accents=False)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import pathlib
 import tempfile
@@ -69,6 +70,29 @@ def write_text(path, text):
         pathlib.Path(temporary).write_text(text, encoding="utf-8", newline="\n")
 
 
+def json_text(value, **options):
+    """A value as JSON, `null` for the floats that JSON cannot say (NaN and infinities).
+
+    Args:
+        value: of dicts with strings for keys, lists, tuples and scalars.
+        options: as `json.dumps` takes them.
+    """
+    return json.dumps(_sayable(value), ensure_ascii=False, allow_nan=False, **options)
+
+
+def _sayable(value):
+    if isinstance(value, dict):
+        return {key: _sayable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def write_json(path, value):
     """Writes a JSON object, whole or not at all."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, as_json(value))
+
+
+def as_json(value):
+    """A JSON object as the text of a file."""
+    return json_text(value, indent=2) + "\n"

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter
 
 from distill.runtime import (
     QuestionAnswerer,
@@ -29,6 +30,7 @@ from tfnlp.models import (
     XLNetConfig,
     build_model,
 )
+from tfnlp.text import Encoding
 
 SIZES = {
     "num_layers": 2,
@@ -74,13 +76,41 @@ def encodings_of(tokenizer):
     return tokenizer.encode(["film", "the film is not dull , a fine plot", "정말 좋다"])
 
 
-def keras_outputs(model, encoding):
+def keras_outputs(model, encoding, real=1):
     inputs = {
         "token_ids": np.array([encoding.token_ids]),
         "segment_ids": np.array([encoding.segment_ids]),
-        "padding_mask": np.ones((1, len(encoding.token_ids)), "int32"),
+        "padding_mask": np.full((1, len(encoding.token_ids)), real, "int32"),
     }
     return {k: v[0].numpy() for k, v in model(inputs).items() if "logits" in k}
+
+
+def padded_outputs(path, encoding, padding=5):
+    """What the file gives where padding stands behind the text: ids like any, and mask 0."""
+    length = len(encoding.token_ids)
+    ids = np.full((1, length + padding), 7, "int32")
+    segment_ids, mask = np.zeros_like(ids), np.zeros_like(ids)
+    ids[0, :length], segment_ids[0, :length] = encoding.token_ids, encoding.segment_ids
+    mask[0, :length] = 1
+    runner = Interpreter(str(path)).get_signature_runner()
+    outputs = runner(ids=ids, mask=mask, segment_ids=segment_ids)
+    return {name: value[0] for name, value in outputs.items()}
+
+
+def answers_by_loops(model, tokenizer, question, context, max_length):
+    """(score, first character, end, tokens) of each answer, best first; the score of none."""
+    best, none = {}, []
+    for window in tokenizer.encode_windows([question], [context], max_length, max_length // 4):
+        starts, ends = keras_outputs(model, window).values()
+        none.append(float(starts[0] + ends[0]))
+        inside = [i for i, source in enumerate(window.sources) if source == 1]
+        for a in inside:
+            for b in inside[inside.index(a) :]:
+                place = window.offsets[a][0], window.offsets[b][1]
+                tokens = [tokenizer.vocabulary[i] for i in window.token_ids[a : b + 1]]
+                found = float(starts[a] + ends[b]), *place, tokens
+                best[place] = max(best.get(place, found), found)
+    return sorted(best.values(), reverse=True), min(none)
 
 
 def softmax(x):
@@ -98,6 +128,13 @@ def test_every_family_gives_what_keras_gives(name, tokenizer, tmp_path):
         for encoding in encodings_of(tokenizer):
             expected = softmax(keras_outputs(model, encoding)["logits"])
             np.testing.assert_allclose(runner.run(encoding), expected, atol=tolerance)
+            padded = padded_outputs(tmp_path / "m.tflite", encoding)["probability"]
+            np.testing.assert_allclose(
+                padded, runner.run(encoding), atol=1e-5 if quantization == "float32" else 0.1
+            )
+        # An empty text, where the tokenizer frames none, is read as padding.
+        expected = softmax(keras_outputs(model, Encoding([0], [0]), real=0)["logits"])
+        np.testing.assert_allclose(runner.run(Encoding([], [])), expected, atol=tolerance)
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])
@@ -112,6 +149,8 @@ def test_tagger(quantization, tokenizer, tmp_path):
         np.testing.assert_allclose(
             found, expected, atol=1e-4 if quantization == "float32" else 0.1
         )
+        padded = padded_outputs(path, encoding)["probability"][: len(found)]
+        np.testing.assert_allclose(padded, found, atol=1e-5 if quantization == "float32" else 0.1)
     tagged = tagger.tag(["the unbelievable film " * 8, ["정말", "좋다"]])
     assert [len(t) for t in tagged] == [24, 2]
     assert tagged[1][0][0] == "정말" and tagged[1][0][1] in tagger.labels
@@ -128,11 +167,19 @@ def test_answerer(tokenizer, tmp_path):
         found = answerer.outputs(encoding)
         for key, expected in keras_outputs(model, encoding).items():
             np.testing.assert_allclose(found[key], expected, atol=1e-4)
+            padded = padded_outputs(path, encoding)[key][: len(expected)]
+            np.testing.assert_allclose(padded, found[key], atol=1e-5)
     context = "the film is not dull , a fine plot . " * 4
-    answers = answerer.answer("film ?", context, null_answers=True, count=3)
-    assert len(answers) == 3
-    for answer in answers:
-        assert answer.text == context[answer.start : answer.end]
+    expected, null = answers_by_loops(model, tokenizer, "film ?", context, max_length=24)
+    found = answerer.answer("film ?", context, count=3)
+    for answer, (score, start, end, tokens) in zip(found, expected[:3], strict=True):
+        assert (answer.start, answer.end) == (start, end)
+        assert answer.score == pytest.approx(score, abs=1e-3)
+        assert tokenizer.tokens(answer.text) == tokens
+    found = answerer.answer("film ?", context, null_answers=True, count=1000)
+    assert len(found) == len(expected) + 1
+    (none,) = [answer for answer in found if answer.text == ""]
+    assert none.score == pytest.approx(null, abs=1e-3)
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])
@@ -155,7 +202,7 @@ def test_scorer_of_a_chooser_and_of_a_regression(quantization, tokenizer, tmp_pa
     np.testing.assert_allclose(scorer.score([prompt] * 3, endings), expected, atol=tolerance)
     if quantization == "float32":
         assert scorer.choose(prompt, endings) == int(np.argmax(expected))
-    regression = build_model(config_of("xlnet", tokenizer), "classifier", 1)
+    regression = build_model(config_of("distilbert", tokenizer), "classifier", 1)
     export_tflite(regression, path, tokenizer, quantization=quantization, max_length=24)
     expected = [float(keras_outputs(regression, e)["logits"][0]) for e in encodings]
     found = SentenceScorer(path).score([prompt] * 3, endings)
@@ -167,10 +214,10 @@ def test_other_tokenizers_travel_in_the_file(tmp_path):
 
     texts = ["the film is not dull , a fine plot", "정말 좋다 영화"] * 3
     for tokenizer, name in (
-        (train_byte_level_bpe(texts, 300), "roberta"),
-        (train_unigram(texts, 90, "xlnet"), "xlnet"),
+        (train_byte_level_bpe(texts, 300), "bpe"),
+        (train_unigram(texts, 90, "xlnet"), "unigram"),
     ):
-        model = build_model(config_of(name, tokenizer), "classifier", 2)
+        model = build_model(config_of("distilbert", tokenizer), "classifier", 2)
         path = tmp_path / f"{name}.tflite"
         differences = export_tflite(model, path, tokenizer, ["a", "b"], "float32", 24)
         assert "MediaPipe has no tokenizer of this kind" in differences[0]

@@ -195,6 +195,16 @@ def test_unknown_activation_is_named():
         get_activation("mish2")
 
 
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "relu", "silu", "tanh"])
+def test_a_dense_layer_with_an_activation_of_ours_loads(name, tmp_path):
+    dense = keras.layers.Dense(4, activation=get_activation(name))
+    model = keras.Sequential([keras.Input((8,)), dense])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    x = 3 * np.random.default_rng(0).normal(size=(5, 8)).astype("float32")
+    np.testing.assert_array_equal(loaded(x), model(x))
+
+
 def test_gelu_is_exact_and_so_is_its_gradient():
     from scipy.special import erf
 

@@ -115,11 +115,11 @@ HEADS = {
 }
 
 
-def reference(folder, name, suffix="Model"):
+def reference(folder, name, suffix="Model", num_labels=3):
     """A small random model of `transformers`, saved to a folder."""
     torch.manual_seed(0)
     stem, fields = CASES[name]
-    labels = {"num_labels": 3} if "Classification" in suffix else {}
+    labels = {"num_labels": num_labels} if "Classification" in suffix else {}
     config = getattr(transformers, f"{stem}Config")(
         **fields, **labels, attn_implementation="eager"
     )

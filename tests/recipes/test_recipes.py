@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +13,8 @@ import pytest
 import safetensors.numpy
 
 from recipes.demo_corpus import make_reviews, write_demo_corpus
+from tests.recipes.shell import RECIPES, Shell
 
-RECIPES = pathlib.Path(__file__).parents[2] / "recipes"
 SMALL = ["--num_layers=2", "--hidden_dim=32", "--num_heads=2", "--vocabulary_size=300"]
 
 
@@ -21,13 +22,24 @@ def command(recipe, *flags):
     return [sys.executable, str(RECIPES / f"{recipe}.py"), *map(str, flags)]
 
 
-def run(recipe, *flags, status=0):
-    done = subprocess.run(
-        command(recipe, *flags), check=False, capture_output=True, text=True, cwd="/"
-    )
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Runs a recipe: `run(recipe, *flags, status=0, fresh=False)`; `fresh` in a new Python."""
+    shell, folder = Shell(), tmp_path_factory.mktemp("shell")
+
+    def run(recipe, *flags, status=0, fresh=False):
+        if fresh:
+            done = subprocess.run(
+                command(recipe, *flags), check=False, capture_output=True, text=True, cwd="/"
+            )
+        else:
+            done = shell.run(recipe, flags, folder)
+        assert done.returncode == status, done.stderr
+        assert "Traceback" not in done.stderr
+        return done
+
+    yield run
+    shell.close()
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +50,14 @@ def corpus(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def teacher(corpus, tmp_path_factory):
+def teacher(corpus, run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("teacher") / "run"
     flags = [*corpus, *SMALL, "--epochs=2", "--learning_rate=1e-3", "--checkpoint_steps=3"]
-    run("finetune_classifier", *flags, f"--output_dir={folder}")
+    run("finetune_classifier", *flags, f"--output_dir={folder}", fresh=True)
     return folder, flags
 
 
-def test_the_whole_road(corpus, teacher, tmp_path):
+def test_the_whole_road(corpus, teacher, run, tmp_path):
     folder, _ = teacher
     card = (folder / "README.md").read_text()
     figures = json.loads((folder / "figures.json").read_text())
@@ -85,7 +97,7 @@ def test_the_whole_road(corpus, teacher, tmp_path):
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_run_resumes_to_the_same_weights(how, teacher, tmp_path):
+def test_a_killed_run_resumes_to_the_same_weights(how, teacher, run, tmp_path):
     whole, flags = teacher
     broken = tmp_path / "broken"
     flags = [*flags, f"--output_dir={broken}"]
@@ -107,7 +119,8 @@ def test_a_killed_run_resumes_to_the_same_weights(how, teacher, tmp_path):
         np.testing.assert_array_equal(value, weights[1][name])
 
 
-def test_a_finished_run_is_not_trained_again(teacher):
+@pytest.mark.quick
+def test_a_finished_run_is_not_trained_again(teacher, run):
     folder, flags = teacher
     before = (folder / "state.safetensors").stat().st_mtime_ns
     done = run("finetune_classifier", *flags, f"--output_dir={folder}")
@@ -115,34 +128,58 @@ def test_a_finished_run_is_not_trained_again(teacher):
     assert (folder / "state.safetensors").stat().st_mtime_ns == before
 
 
-def test_bad_input_is_one_sentence(teacher, corpus, tmp_path):
+def test_a_changed_training_file_is_noticed(teacher, corpus, run, tmp_path):
     folder, flags = teacher
-    for changed, message in [
-        (["--seed=1", f"--output_dir={folder}"], "there --seed is 0, here 1"),
-        (["--text_column=text", f"--output_dir={tmp_path / 'a'}"], "has no column 'text'"),
-        (["--labels=up,down", f"--output_dir={tmp_path / 'a'}"], "is not one of the labels"),
-        ([f"--model_dir={tmp_path}", f"--output_dir={tmp_path / 'a'}"], "neither vocab.txt nor"),
-    ]:
-        done = run("finetune_classifier", *flags, *changed, status=2)
-        (line,) = [x for x in done.stderr.splitlines() if x]
-        assert line.startswith("Error: ")
-        assert message in line
+    train, copy = tmp_path / "train.tsv", tmp_path / "copy"
+    lines = pathlib.Path(corpus[0].removeprefix("--train=")).read_text().splitlines(True)
+    train.write_text("".join(lines[:-1]))
+    shutil.copytree(folder, copy)
+    stored = json.loads((copy / "flags.json").read_text()) | {"train": str(train)}
+    (copy / "flags.json").write_text(json.dumps(stored))
+    before = (copy / "state.safetensors").read_bytes()
+    flags = [*flags, f"--train={train}", f"--output_dir={copy}"]
+    done = run("finetune_classifier", *flags, status=2)
+    message = f"Error: {copy} was trained on other content of train ({train}) than is there now"
+    assert done.stderr.splitlines()[-1].startswith(message)
+    assert (copy / "state.safetensors").read_bytes() == before
+
+
+def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
+    folder, flags = teacher
+    out = f"--output_dir={tmp_path / 'a'}"
     best = f"--teacher_dir={folder / 'best'}"
-    for changed, message in [
+    finetune = [
+        (["--seed=1", f"--output_dir={folder}"], "there --seed is 0, here 1"),
+        (["--text_column=text", out], "has no column 'text'"),
+        (["--labels=up,down", out], "is not one of the labels"),
+        ([f"--model_dir={tmp_path}", out], "neither vocab.txt nor"),
+    ]
+    distil = [
         (["--num_layers=9"], "student_layers=9 must lie between 1 and the teacher's 2"),
         (["--num_layers=1", "--layer_map=5", "--noinitialize"], "names layer 5"),
         (["--num_layers=1", "--hidden_dim=15", "--num_heads=2"], "does not divide hidden_dim=15"),
-    ]:
-        out = f"--output_dir={tmp_path / 'a'}"
-        done = run("distill_classifier", best, *corpus, *changed, out, status=2)
+    ]
+    cases = [("finetune_classifier", [*flags, *changed], m) for changed, m in finetune]
+    cases += [("distill_classifier", [best, *corpus, out, *changed], m) for changed, m in distil]
+    for number, (recipe, given, message) in enumerate(cases):
+        done = run(recipe, *given, status=2, fresh=number == 0)
         (line,) = [x for x in done.stderr.splitlines() if x]
         assert line.startswith("Error: ")
         assert message in line
     assert not (tmp_path / "a").exists()
 
 
-def test_help_lists_the_flags_and_an_example():
-    done = run("export_tflite", "--help", status=1)
+def test_a_run_whose_loss_breaks_is_a_failure(teacher, run, tmp_path):
+    flags = [*teacher[1], "--learning_rate=1e30", "--warmup_share=0", "--epochs=1"]
+    done = run("finetune_classifier", *flags, f"--output_dir={tmp_path / 'run'}", status=2)
+    lines = done.stderr.splitlines()
+    assert lines[-1].startswith("Error: At step 2 of epoch 1 the loss is nan (nothing was saved")
+    assert not any("best weights" in line for line in lines)
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["events", "flags.json"]
+
+
+def test_help_lists_the_flags_and_an_example(run):
+    done = run("export_tflite", "--help", status=1, fresh=True)
     assert "python -m recipes.export_tflite --model_dir=" in done.stdout
     assert "--quantization" in done.stdout
 
@@ -156,7 +193,7 @@ def test_demo_corpus_is_balanced_and_without_repeats():
     assert reviews == make_reviews(2000)
 
 
-def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, tmp_path):
+def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path):
     from distill.runtime import QuestionAnswerer, TokenTagger
 
     answers = {"answers": [{"answer_start": 4, "text": "fine"}], "question": "what film ?"}
@@ -170,21 +207,26 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, tmp_path):
         path, out = tmp_path / name, tmp_path / recipe
         path.write_text(text)
         flags = [f"--model_dir={teacher[0] / 'best'}", f"--train={path}", f"--dev={path}"]
-        flags += ["--epochs=1", "--max_length=48", f"--output_dir={out}"]
+        flags += ["--epochs=20", "--learning_rate=5e-3", "--max_length=48"]
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
-        run(recipe, *flags, *adversarial)
+        run(recipe, *flags, *adversarial, f"--output_dir={out}")
         assert (out / "README.md").exists() and (out / "curves.png").exists()
         export = [f"--model_dir={out / 'best'}", f"--output_dir={out}", "--max_length=48"]
         run("export_tflite", *export)
     tagger = TokenTagger(tmp_path / "finetune_tagger" / "model.tflite")
-    assert [word for word, _ in tagger.tag(["the fine film"])[0]] == ["the", "fine", "film"]
+    assert tagger.tag(["the fine film"]) == [[("the", "O"), ("fine", "B-x"), ("film", "I-x")]]
     answerer = QuestionAnswerer(tmp_path / "finetune_answerer" / "model.tflite")
     found = answerer.answer("what film ?", "the fine film")[0]
-    assert found.text == "the fine film"[found.start : found.end]
-    assert len(json.loads((tmp_path / "finetune_answerer" / "n_best.json").read_text())) == 8
+    assert (found.text, found.start, found.end) == ("fine", 4, 8)
+    n_best = json.loads((tmp_path / "finetune_answerer" / "n_best.json").read_text())
+    assert list(n_best) == [str(i) for i in range(8)]
+    for best, *others in n_best.values():
+        assert best["text"] == "fine" and (best["start"], best["end"]) == (4, 8)
+        assert best["score"] == pytest.approx(found.score, abs=0.2)
+        assert all(other["score"] <= best["score"] for other in others)
 
 
-def test_features_and_tokenizers_from_the_shell(teacher, corpus, tmp_path):
+def test_features_and_tokenizers_from_the_shell(teacher, corpus, run, tmp_path):
     texts = corpus[1].removeprefix("--dev=")
     flags = [f"--model_dir={teacher[0] / 'best'}", f"--input={texts}"]
     run("extract_features", *flags, f"--output={tmp_path / 'f.npz'}")
@@ -193,8 +235,17 @@ def test_features_and_tokenizers_from_the_shell(teacher, corpus, tmp_path):
     assert "must end in .npz or .parquet" in done.stderr
     from tfnlp.text import load_tokenizer
 
-    for kind in ("wordpiece", "bpe", "unigram"):
-        folder = tmp_path / kind
-        flags = [f"--input={texts}", f"--kind={kind}", "--vocabulary_size=320"]
-        run("train_tokenizer", *flags, f"--output_dir={folder}")
-        assert load_tokenizer(folder).vocabulary_size <= 320
+    config = tmp_path / "t" / "config.json"
+    config.parent.mkdir()
+    config.write_text('{"model_type": "bert", "hidden_size": 32}')
+    flags = [f"--input={texts}", "--vocabulary_size=320", f"--output_dir={tmp_path / 't'}"]
+    done = run("train_tokenizer", "--kind=bpe", *flags, status=2)
+    assert "the model is of the family 'bert' and the tokenizer one for 'roberta'" in done.stderr
+    run("train_tokenizer", *flags)
+    assert json.loads(config.read_text()) == {"model_type": "bert", "hidden_size": 32}
+    config.unlink()
+    for kind in ("bpe", "unigram"):
+        run("train_tokenizer", f"--kind={kind}", *flags)
+        loaded = load_tokenizer(config.parent)
+        assert loaded.vocabulary_size <= 320
+        assert loaded.family == {"bpe": "roberta", "unigram": "albert"}[kind]

@@ -1,6 +1,7 @@
 """Each task: reading, encoding, loss, score, and what bad input is told."""
 
 import dataclasses
+import gzip
 import json
 
 import numpy as np
@@ -27,6 +28,8 @@ from tfnlp.tasks.tagging import TaggedSentences, tag_names
 from tfnlp.text import Examples, WordPieceTokenizer
 from tfnlp.text.answers import window_answers
 from tfnlp.text.batches import IGNORED
+from tfnlp.text.tags import first_tokens
+from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, encode_batches, finetune
 from tfnlp.training.adversarial import AdversarialRegularizer
 
@@ -48,11 +51,53 @@ def test_read_tagged(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "words", "tags"),
+    [
+        ("New York\tB-loc\n \t\n#x\tO\n", [["New York"], ["#x"]], [["B-loc"], ["O"]]),
+        ("U.N. NNP I-NP I-ORG\nsays  VBZ I-VP O\n", [["U.N.", "says"]], [["I-ORG", "O"]]),
+        # Comments stand before a sentence; "#" is a word where it has a tag.
+        ("# sent_id = 1\n## text\n# O\n# O\n\n# I a O\n", [["#", "#"]], [["O", "O"]]),
+        ("# sent_id = 1\n#\tO\n\n# a O\n#\tB-a b\n", [["#"], ["#"]], [["O"], ["B-a b"]]),
+    ],
+)
+def test_columns_and_comments(text, words, tags, tmp_path):
+    found = read_tagged(write(tmp_path / "a.conll", text))
+    assert (found.sentences, found.tags) == (words, tags)
+
+
+def test_other_tags_are_given(tmp_path):
+    path = write(tmp_path / "a.conll", "the\tDET\nfilm\tNOUN\n")
+    with pytest.raises(InputError, match=r"line 1: tag 'DET' is not of BIO.* give all of them as"):
+        read_tagged(path)
+    assert read_tagged(path, ["NOUN", "DET"]).tags == [["DET", "NOUN"]]
+
+
+@pytest.mark.parametrize("name", ["train", "dev", "test"])
+def test_every_real_tag_is_read(name, data_dir):
+    found = read_tagged(data_dir / "wnut17" / f"{name}.conll")
+    words = sum(len(tags) for tags in found.tags)
+    counts = {"train": (3394, 62730), "dev": (1009, 15733), "test": (1287, 23394)}
+    assert (len(found), words) == counts[name]
+    assert len(tag_names(found)) == 13
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("the\tO\nfilm\n", "line 2: 'film' has a word but no tag"),
         ("the\tB-y\n", "line 1: tag 'B-y' is not one of the tags"),
         ("\n\n", "holds no sentence"),
+        ("the\tO\n\tO\n", "line 2: .* has a tag but no word"),
+        ("the\tO\nfilm\tx\tO\n", "line 2: 3 columns separated by tabs, but line 1 has 2"),
+        ("the\tO\nNew York B-x\n", "line 2: 3 columns separated by spaces, but line 1 has 2"),
+        ("# id\nthe O\nfilm O B-x\n", "line 3: 3 columns separated by spaces, but line 2 has 2"),
+        ("the\tO\nYork B-x\n", "line 2: 2 columns separated by spaces, but .* 2 .* tabs"),
+        ("the O\n# 0\n", "line 2: tag '0' is not one of the tags"),
+        ("token\ttag\nthe\tO\n", "line 1: tag 'tag' is not one of the tags"),
+        ("# id = 1\n1\ta\ta\tDET\t_\t_\t0\troot\t_\t_\n", "line 2: tag '_' is not"),
+        ('{"tokens": ["a"], "tags": ["O"]}\n', "line 1: tag '.*' is not one of the tags"),
+        ("<html>\n", "line 1: '<html>' has a word but no tag"),
+        ("## id\ttext\nthe\tO\n", "line 1: tag 'text' is not"),
     ],
 )
 def test_bad_tags_are_named(text, message, tmp_path):
@@ -74,9 +119,70 @@ def test_read_questions(tmp_path):
     path = write(tmp_path / "c.json", squad("a plot", answers))
     with pytest.raises(InputError, match="answer 'film' of question 1 is not in its context"):
         read_questions(path)
-    for text in ("[]", '{"data": [{}]}'):
+    for text in (
+        "[]",
+        '{"data": [{}]}',
+        '{"data": [{"paragraphs": [{"context": "", "qas": [5]}]}]}',
+    ):
         with pytest.raises(InputError, match=r"in SQuAD's JSON format|JSON object"):
             read_questions(write(tmp_path / "d.json", text))
+    with pytest.raises(InputError, match=r"none\.json does not exist"):
+        read_questions(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"answers": [{"answer_start": -4, "text": "fil"}]}, "is not in its context at .* -4"),
+        ({"answers": [{"answer_start": "2", "text": "film"}]}, "'answer_start' that is a number"),
+        ({"answers": None}, "question 1 has no 'answers' that is a list"),
+        ({"question": 5}, "question 1 has no 'question' that is a text"),
+        ({"id": None}, "a question has no 'id'"),
+    ],
+)
+def test_bad_questions_are_named(fields, message, tmp_path):
+    path = write(tmp_path / "a.json", squad("a film", []))
+    assert len(read_questions(path)) == 1
+    path = write(path, squad("a film", **{"answers": []} | fields))
+    with pytest.raises(InputError, match=message):
+        read_questions(path)
+
+
+def test_ids_of_questions_are_their_own(tmp_path):
+    value = json.loads(squad("a film", [{"answer_start": 2, "text": "film"}]))
+    value["data"] *= 2
+    path = write(tmp_path / "a.json", json.dumps(value))
+    with pytest.raises(InputError, match="two questions have the id '1'"):
+        read_questions(path)
+
+
+def test_gzipped_questions_with_halves_of_surrogate_pairs(tmp_path):
+    text = squad("\ud83d film", [{"answer_start": 2, "text": "film"}])
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()))
+    found = read_questions(path)
+    assert found.contexts == ["\ufffd film"] and found.answers == [[(2, "film")]]
+
+
+def test_questions_without_answers_need_null_answers(tokenizer, tmp_path):
+    answer = {"answer_start": 2, "text": "film"}
+    none = [
+        squad("a film", [answer], is_impossible=True),
+        squad("a film", []),
+        squad("a film", [{"answer_start": -1, "text": ""}]),
+    ]
+    for i, text in enumerate(none):
+        path = write(tmp_path / f"{i}.json", text)
+        with pytest.raises(InputError, match=rf"{i}\.json: 1 of 1 questions.* null_answers=True"):
+            read_questions(path, null_answers=False)
+        found = read_questions(path)
+        assert found.answers == [[]]
+        with pytest.raises(InputError, match="1 of 1 questions, 1 the first, have no answer"):
+            Answering().encode(tokenizer, found, 32)
+        _, labels = Answering(null_answers=True).encode(tokenizer, found, 32)
+        assert labels.tolist() == [[0, 0]]
+    path = write(tmp_path / "a.json", squad("a film", [answer]))
+    assert read_questions(path, null_answers=False).answers == [[(2, "film")]]
 
 
 def test_read_scores_and_choices(tmp_path):
@@ -94,6 +200,61 @@ def test_read_scores_and_choices(tmp_path):
     path = write(tmp_path / "e.tsv", "prompt\tlabel\na\t0\n")
     with pytest.raises(InputError, match="0 columns of endings"):
         read_choices(path)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1,5", "1_5", ""])
+def test_scores_that_are_no_numbers_are_named(text, tmp_path):
+    path = write(tmp_path / "a.tsv", f"sentence1\tsentence2\tscore\na\tb\t{text}\n")
+    with pytest.raises(InputError, match=f"line 2: score '{text}' is not a number"):
+        read_scored_pairs(path)
+
+
+def choices(names, first=""):
+    """A JSON Lines file of two questions: `names` are each ending's field and its text."""
+    line = {"prompt": "a"} | {name: name for name in names} | {"label": 1}
+    return first + json.dumps(line) + "\n"
+
+
+def test_endings_are_in_the_order_of_their_numbers(tmp_path):
+    names = [f"choice{i}" for i in range(11)]
+    shuffled = [names[i] for i in (10, 3, 1, 0, 9, 2, 8, 4, 7, 5, 6)]
+    path = write(tmp_path / "a.jsonl", choices(shuffled) + choices(names))
+    assert read_choices(path).endings == [names, names]
+    header = "\t".join(["prompt", *shuffled, "label"])
+    path = write(tmp_path / "a.tsv", f"{header}\n{header.replace('label', '1 ')}\n")
+    found = read_choices(path)
+    assert (found.endings, found.labels) == ([names], [1])
+    assert read_choices(path, choice_columns=["choice3", "choice1"]).endings == [names[3:0:-2]]
+    path = write(tmp_path / "copa.jsonl", choices(["choice2", "choice1"]))
+    assert read_choices(path).endings == [["choice1", "choice2"]]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["choice0", "choice2"], "number the endings one by one"),
+        (["choice0", "choice1", "choice01"], "number the endings one by one"),
+        (["choice2", "choice3"], "number the endings one by one"),
+        (["choice0", "ending1"], "number the endings one by one"),
+        (["choice0"], "1 columns of endings"),
+        (["choice0", "choice1", "choice2"], "line 1: no field 'choice2'"),
+    ],
+)
+def test_badly_numbered_endings_are_named(names, message, tmp_path):
+    first = choices(["choice0", "choice1"]) if len(names) == 3 and "choice2" in names else ""
+    path = write(tmp_path / "a.jsonl", choices(names, first))
+    with pytest.raises(InputError, match=message):
+        read_choices(path)
+
+
+def test_endings_given_twice_and_odd_digits_are_named(tmp_path):
+    path = write(tmp_path / "a.tsv", "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t²\n")
+    with pytest.raises(InputError, match="label '²' is not the number of an ending"):
+        read_choices(path)
+    with pytest.raises(InputError, match="choice_columns=choice0,choice0 names a column twice"):
+        read_choices(path, choice_columns=["choice0", "choice0"])
+    with pytest.raises(InputError, match="has no columns"):
+        read_choices(write(tmp_path / "a.txt", "prompt,choice0,choice1,label\na,b,c,1\n"))
 
 
 # Scores
@@ -118,6 +279,9 @@ def test_regression_scores():
     assert found["mean_squared_error"] == pytest.approx(9)
     constant = Regression().score(examples, None, {"logits": [np.ones(1)] * 4})
     assert constant["pearson"] == constant["spearman"] == 0
+    examples.labels = [2.0] * 4
+    constant = Regression().score(examples, None, {"logits": list(np.array([[1], [2], [3], [4]]))})
+    assert constant["pearson"] == constant["spearman"] == 0
 
 
 def test_first_tokens_carry_the_tags(tokenizer):
@@ -135,15 +299,53 @@ def test_first_tokens_carry_the_tags(tokenizer):
     assert found["f1"] == 0 and found["word_accuracy"] == pytest.approx(2 / 3)
 
 
+@pytest.mark.parametrize(
+    ("names", "right", "found", "f1"),
+    [
+        # Two single words, of which one is found, not one entity of two words.
+        (["O", "B-a", "I-a", "E-a", "S-a"], "S-a S-a O B-a E-a", "S-a O O B-a E-a", 4 / 5),
+        (["O", "B-a", "I-a", "L-a", "U-a"], "U-a U-a O B-a L-a", "U-a O O B-a L-a", 4 / 5),
+        (["O", "B", "I"], "B B I O O", "B O B I O", 2 / 4),
+        # Without "B-" before it, an entity begins where the kind changes.
+        (["O", "I-a", "I-b"], "I-a I-a I-b O I-a", "I-a I-a I-b O O", 4 / 5),
+        (["NOUN", "DET", "O"], "DET NOUN NOUN O O", "DET NOUN DET O O", None),
+    ],
+)
+def test_what_is_scored_follows_from_the_tags(names, right, found, f1):
+    task = Tagging(names)
+    words = [str(i) for i in range(5)]
+    window = Encoding([0] * 5, [0] * 5, offsets=[(0, 1)] * 5, words=list(range(5)), example=0)
+    logits = np.eye(len(names))[[names.index(tag) for tag in found.split()]]
+    scores = task.score(TaggedSentences([words], [right.split()]), [window], {"logits": [logits]})
+    assert scores["word_accuracy"] == 4 / 5 or names == ["O", "B", "I"]
+    assert scores.get("f1") == (f1 if f1 is None else pytest.approx(f1))
+    assert task.monitor == ("word_accuracy" if f1 is None else "f1")
+
+
+def test_one_class_is_refused():
+    for make in (Classification, Tagging):
+        with pytest.raises(InputError, match="at least 2 labels to tell apart; given: O"):
+            make(["O"])
+        with pytest.raises(InputError, match="label 'O' is given twice"):
+            make(["O", "B-x", "O"])
+    with pytest.raises(InputError, match="given: none"):
+        Classification(None)
+
+
 def test_tags_of_long_sentences_come_from_windows(tokenizer):
     words = ["film", "plot", "unbelievable", "dull"] * 8
     tags = [("B-a", "B-b", "B-c", "O")[i % 4] for i in range(32)]
     names = ["O", "B-a", "B-b", "B-c"]
-    task = Tagging(names, stride=3)
+    task = Tagging(names, stride=5)
     examples = TaggedSentences([words], [tags])
-    windows, labels = task.encode(tokenizer, examples, 12)
-    assert len(windows) > 4
+    windows, labels = task.encode(tokenizer, examples, 20)
+    assert len(windows) > 3
     logits = [np.eye(4)[np.where(np.array(row) < 0, 0, row)] for row in labels]
+    # A window is wrong on its first and last word, where the one before or after is right.
+    for window, rows in zip(windows, logits, strict=True):
+        for word, place in (list(first_tokens(window))[i] for i in (0, -1)):
+            if word not in (0, 31):
+                rows[place] = np.roll(rows[place], 1)
     assert task.predict(examples.sentences, windows, {"logits": logits}) == [tags]
 
 
@@ -209,27 +411,42 @@ def test_null_answers_and_n_best(tokenizer):
     assert len(window_answers(windows[0], start[0], start[0], "a fine film", count=2)) <= 4
 
 
-def test_questions_that_leave_no_room_are_named(tokenizer):
-    examples = Questions(["1"], ["film " * 30], ["a fine film"], [[]])
-    with pytest.raises(InputError, match=r"--max_length=32 leaves -1 tokens"):
-        Answering().encode(tokenizer, examples, 32)
+def test_one_long_question_is_cut_and_counted(tokenizer, caplog):
+    examples = Questions(
+        ["1", "2"], ["film " * 200, "film ?"], ["a fine film"] * 2, [[(2, "fine")], [(2, "fine")]]
+    )
+    with caplog.at_level("WARNING", "absl"):
+        windows, labels = Answering().encode(tokenizer, examples, 32)
+    assert "1 of 2 questions are longer than is read" in caplog.text
+    # [CLS] film x 14 [SEP] a fine film [SEP], and [CLS] film [UNK] [SEP] a fine film [SEP]
+    assert [len(w.token_ids) for w in windows] == [20, 8] and [w.cut for w in windows] == [1, 0]
+    assert labels.tolist() == [[17, 17], [5, 5]]
+    logits = [np.zeros(20), np.zeros(8)]
+    for task in (Answering(), Answering(null_answers=True)):
+        outputs = {"start_logits": logits, "end_logits": logits}
+        found = task.n_best(examples, windows, outputs)
+        assert [{answer.cut for answer in answers} for answers in found] == [{True}, {False}]
+    windows, _ = Answering(max_question_length=3).encode(tokenizer, examples, 32)
+    assert [len(w.token_ids) for w in windows] == [9, 8]
 
 
 # Training
 
 
-def data_for(task_name):
+def data_for(task_name, ends=("film",)):
+    """A task and examples for it, whose texts end in one of `ends`, in turn."""
     words = ["fine", "dull"]
     rng = np.random.default_rng(0)
     picks = rng.integers(0, 2, 48)
-    texts = [f"the {words[p]} film" for p in picks]
+    texts = [f"the {words[p]} {ends[i % len(ends)]}" for i, p in enumerate(picks)]
     if task_name == "classifier":
         return Classification(["0", "1"]), Examples(texts, labels=picks.tolist())
     if task_name == "regression":
         return Regression(), ScoredExamples(texts, texts, [float(p) for p in picks])
     if task_name == "tagger":
-        tags = [["O", "B-x" if p else "O", "O"] for p in picks]
-        return Tagging(["O", "B-x"]), TaggedSentences([t.split() for t in texts], tags)
+        sentences = [text.split() for text in texts]
+        tags = [["B-x" if word == "dull" else "O" for word in words] for words in sentences]
+        return Tagging(["O", "B-x"]), TaggedSentences(sentences, tags)
     if task_name == "answerer":
         contexts = ["the fine film is dull"] * 48
         answers = [[(4, "fine")] if p else [(17, "dull")] for p in picks]
@@ -260,19 +477,34 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
     assert (run.path / "curves.png").exists() and (run.best / "config.json").exists()
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", [name for name in TASKS if name != "answerer"])
 def test_losses_leave_padding_out(name, tiny_config, tokenizer):
     """The loss of a batch is the mean of its parts, however they are padded."""
-    task, data = data_for(name)
+    task, data = data_for(name, ends=("film", "unbelievable plot !", "plot"))
     model = build_model(tiny_config, task.head, task.num_classes)
     batches = encode_batches(task, tokenizer, data, 32, 4)
     inputs, labels = batches.batch(np.arange(4))
+    assert 0.1 < np.mean(inputs["padding_mask"] == 0) < 0.5
     whole = float(task.loss(labels, model(inputs)))
-    parts = []
+    parts, counts = [], []
     for i in range(4):
         x, y = batches.batch(np.array([i]))
         parts.append(float(task.loss(y, model(x))))
-    assert whole == pytest.approx(np.mean(parts), abs=1e-5)
+        counts.append(np.sum(y != IGNORED) if name == "tagger" else 1)
+    assert np.std(parts) > 0.01
+    assert whole == pytest.approx(np.average(parts, weights=counts), abs=1e-5)
+
+
+def test_the_loss_of_answers_is_over_all_tokens():
+    """Padding too, as in BERT's own code and in `transformers`."""
+    rng = np.random.default_rng(0)
+    start, end = rng.normal(size=(2, 3, 7)).astype("float32")
+    labels = np.array([[1, 2], [0, 0], [6, 3]])
+    found = Answering().loss(labels, {"start_logits": start, "end_logits": end})
+    rows = np.arange(3)
+    probabilities = [np.exp(x) / np.exp(x).sum(-1, keepdims=True) for x in (start, end)]
+    expected = [-np.log(p[rows, labels[:, i]]).mean() for i, p in enumerate(probabilities)]
+    assert float(found) == pytest.approx(np.mean(expected), rel=1e-5)
 
 
 @pytest.mark.parametrize("num_classes", [1, 2])

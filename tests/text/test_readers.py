@@ -4,6 +4,7 @@ import pytest
 
 from tfnlp.errors import InputError
 from tfnlp.text import read_examples
+from tfnlp.text.readers import read_header
 
 TSV = "sentence\tlabel\na film\t1\nso 'good\" it\t0\n"
 CSV = 'label,sentence\n1,"a, film"\n0,"two\nlines"\n'
@@ -53,6 +54,52 @@ def test_numbers_are_sorted_as_numbers(tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text("sentence\tlabel\n" + "".join(f"t\t{n}\n" for n in (10, 9, 2)))
     assert read_examples(path).label_names == ["2", "9", "10"]
+    # "nan" has no place among numbers: the order would change from process to process.
+    path.write_text("sentence\tlabel\n" + "".join(f"t\t{n}\n" for n in ("9", "nan", "10")))
+    assert read_examples(path).label_names == ["10", "9", "nan"]
+
+
+def test_white_space_around_labels_is_left_out(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("sentence\tlabel\na\t1 \nb \t1\n\t 0\n")
+    examples = read_examples(path)
+    assert (examples.texts, examples.labels) == (["a", "b ", ""], [1, 1, 0])
+    assert examples.label_names == ["0", "1"]
+    assert read_examples(path, label_names=["1 ", "0"]).labels == [0, 0, 1]
+    with pytest.raises(InputError, match="label '1' is given twice"):
+        read_examples(path, label_names=["1 ", "0", "1"])
+    with pytest.raises(InputError, match="One of the labels is empty"):
+        read_examples(path, label_names=["1", "0", ""])
+
+
+def test_one_number_is_one_label(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"sentence": "a", "label": 1}\n{"sentence": "b", "label": 1.0}\n')
+    with pytest.raises(InputError, match=r"line 2: label '1\.0' is the number of label '1'"):
+        read_examples(path)
+    assert read_examples(path, label_names=["1.0", "1"]).labels == [1, 0]
+
+
+def test_halves_of_surrogate_pairs_can_be_written(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"sentence": "\\ud83d\\ude00 \\ud83d!", "label": "\\udfff"}\n')
+    examples = read_examples(path)
+    assert examples.texts == ["\U0001f600 \ufffd!"] and examples.label_names == ["\ufffd"]
+
+
+def test_lines_end_at_line_feeds_alone(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("sentence\tlabel\na\u2028b\x85c\x0cd\t1\n", encoding="utf-8")
+    assert read_examples(path).texts == ["a\u2028b\x85c\x0cd"]
+
+
+def test_header(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('\n{"b": 1}\n{"a": 1, "b": 2}\n')
+    assert read_header(path) == ["b", "a"]
+    path = tmp_path / "x.csv"
+    path.write_text('\n"a,\nb",c\n')
+    assert read_header(path) == ["a,\nb", "c"]
 
 
 def test_reads_every_real_example(data_dir):
@@ -74,6 +121,19 @@ def test_reads_every_real_example(data_dir):
         ("x.jsonl", b"{oops\n", "line 1: not valid JSON"),
         ("x.jsonl", b"[1]\n", "line 1: must be a JSON object"),
         ("x.jsonl", b'{"sentence": null, "label": 1}\n', "'sentence' must be a text"),
+        ("x.jsonl", b'{"sentence": "a", "label": null}\n', "'label' must be a text"),
+        ("x.jsonl", b'{"sentence": "a", "label": NaN}\n', "'label' must be a text or a number"),
+        ("x.jsonl", b'{"sentence": 1e999, "label": 1}\n', "'sentence' must be a text or a number"),
+        ("x.jsonl", b'{"label": 1, "sentence": "a", "label": 0}\n', "'label' stands there twice"),
+        ("x.jsonl", b'\n{"sentence": ' + b"9" * 5000 + b"}\n", "line 2: not valid JSON"),
+        ("x.jsonl", b"[" * 100000, "line 1: not valid JSON"),
+        ("x.tsv", b"sentence\tlabel\na\t1\nb\t \n", "line 3: label is empty"),
+        ("x.tsv", b"sentence\tlabel\tlabel\na\t1\t0\n", "has two columns 'label'"),
+        ("x.tsv", b"sentence\tlabel\ra\t1\r", "lines end in CR alone"),
+        ("x.tsv", TSV.encode("utf-16"), "line 1: byte 1 of the line is not UTF-8"),
+        ("x.tsv.gz", gzip.compress(TSV.encode("utf-16"), mtime=0), "is not UTF-8"),
+        ("x.tsv", TSV.encode("utf-16-le"), "line 1: there are NUL bytes"),
+        ("x.txt", b"a\n", "has no column 'label', as each line of a .txt file is a text"),
         ("x.pdf", b"x", "must end in one of"),
         ("x.tsv.gz", b"not gzip", "not a whole gzip file"),
         # Without the time of day, as both processes of the suite must see the same tests.

@@ -92,6 +92,9 @@ def test_pairs_and_segments(family, tmp_path):
         for ids in expected:
             del ids[ids.index(separator)]
     assert [e.token_ids for e in found] == expected
+    assert tokenizer.decode(expected) == [
+        theirs.decode(ids, skip_special_tokens=True) for ids in expected
+    ]
     segments = set().union(*(e.segment_ids for e in found))
     assert segments == {"roberta": {0}, "xlnet": {0, 1, 2}}.get(family, {0, 1})
     cut = tokenizer.encode(TEXTS, pairs, max_length=12)

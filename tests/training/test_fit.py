@@ -1,12 +1,14 @@
+import concurrent.futures
+import dataclasses
 import json
 import os
+import shutil
 import signal
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
+import safetensors
 import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, save_model
@@ -14,7 +16,7 @@ from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
-from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
+from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit
 
 CONFIG = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-3, checkpoint_steps=2)
 
@@ -63,41 +65,55 @@ def metrics_of(run):
     return [{k: v for k, v in m.items() if k != "time"} for m in run.metrics()]
 
 
+def assert_same_weights(a, b):
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.fixture(scope="module")
+def small_config(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
+
+
+@pytest.fixture(scope="module")
+def whole(small_config, tmp_path_factory):
+    """The weights and the folder of a run that nothing broke."""
+    model, run = train(tmp_path_factory.mktemp("fit") / "whole", small_config)
+    return model.get_weights(), run
+
+
 # 7 batches an epoch, a state every 2: killed within the first, the second and the last epoch.
-@pytest.mark.parametrize("stop_after", [5, 9, 12, 20])
-def test_a_killed_run_ends_with_the_same_weights_and_metrics(stop_after, tmp_path, tiny_config):
-    whole, whole_run = train(tmp_path / "whole", tiny_config)
-    # The generator's exception reaches `fit` as an error of tf.data.
-    with pytest.raises((Killed, tf.errors.OpError)):
-        train(tmp_path / "broken", tiny_config, stop_after=stop_after)
-    resumed, resumed_run = train(tmp_path / "broken", tiny_config)
-    for a, b in zip(whole.weights, resumed.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
-    for a, b in zip(metrics_of(whole_run), metrics_of(resumed_run), strict=True):
+def test_a_run_killed_again_and_again_ends_with_the_same_weights_and_metrics(
+    whole, tmp_path, small_config
+):
+    for stop_after, state in ((5, (0, 4)), (5, (1, 2)), (8, (2, 2))):
+        # The generator's exception reaches `fit` as an error of tf.data.
+        with pytest.raises((Killed, tf.errors.OpError)):
+            train(tmp_path / "broken", small_config, stop_after=stop_after)
+        with safetensors.safe_open(tmp_path / "broken" / "state.safetensors", "numpy") as file:
+            progress = json.loads(file.metadata()["progress"])
+        assert (progress["epoch"], progress["step"]) == state
+    resumed, run = train(tmp_path / "broken", small_config)
+    weights, whole_run = whole
+    assert_same_weights(weights, resumed.get_weights())
+    for a, b in zip(metrics_of(whole_run), metrics_of(run), strict=True):
         assert a.keys() == b.keys()
         for key, value in a.items():
             assert b[key] == pytest.approx(value, abs=1e-6)
-    for a, b in zip(
-        load_model(whole_run.best, "classifier").weights,
-        load_model(resumed_run.best, "classifier").weights,
-        strict=True,
-    ):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(*(load_model(r.best, "classifier").weights for r in (whole_run, run)))
 
 
-def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, tiny_config):
+def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, small_config):
     keras.config.set_dtype_policy("mixed_float16")
-    whole, run = train(tmp_path / "whole", tiny_config)
+    whole, run = train(tmp_path / "whole", small_config)
     assert all(0 < m["loss"] < 2 for m in run.metrics())
     with pytest.raises((Killed, tf.errors.OpError)):
-        train(tmp_path / "broken", tiny_config, stop_after=12)
-    resumed, _ = train(tmp_path / "broken", tiny_config)
-    for a, b in zip(whole.weights, resumed.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
+        train(tmp_path / "broken", small_config, stop_after=12)
+    resumed, _ = train(tmp_path / "broken", small_config)
+    assert_same_weights(whole.weights, resumed.weights)
 
 
-def test_a_signal_saves_and_stops_and_the_run_goes_on(tmp_path, tiny_config):
-    whole, _ = train(tmp_path / "whole", tiny_config)
+def test_a_signal_saves_and_stops_and_the_run_goes_on(whole, tmp_path, small_config):
     original = LengthBatches.batch
     count = []
 
@@ -110,18 +126,26 @@ def test_a_signal_saves_and_stops_and_the_run_goes_on(tmp_path, tiny_config):
     LengthBatches.batch = batch
     try:
         with pytest.raises(KeyboardInterrupt):
-            train(tmp_path / "broken", tiny_config)
+            train(tmp_path / "broken", small_config)
     finally:
         LengthBatches.batch = original
     assert 0 < len(RunFolder(tmp_path / "broken", {"seed": 0}).metrics()) < 3
-    resumed, _ = train(tmp_path / "broken", tiny_config)
-    for a, b in zip(whole.weights, resumed.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
+    resumed, _ = train(tmp_path / "broken", small_config)
+    assert_same_weights(whole[0], resumed.weights)
 
 
-def test_learns_and_leaves_a_run_folder(tmp_path, tiny_config):
+def test_trains_in_a_thread_as_in_the_main_one(whole, tmp_path, small_config):
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        model, run = pool.submit(train, tmp_path / "run", small_config).result()
+    assert_same_weights(whole[0], model.weights)
+    assert metrics_of(run) == metrics_of(whole[1])
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_learns_and_leaves_a_run_folder(tmp_path, small_config):
     config = TrainingConfig(epochs=12, batch_size=4, learning_rate=3e-3, warmup_share=0.1)
-    _, run = train(tmp_path / "run", tiny_config, config)
+    _, run = train(tmp_path / "run", small_config, config)
     metrics = run.metrics()
     assert metrics[-1]["loss"] < 0.4 * metrics[0]["loss"]
     assert max(m["val_accuracy"] for m in metrics) > 0.9
@@ -129,22 +153,22 @@ def test_learns_and_leaves_a_run_folder(tmp_path, tiny_config):
     assert json.loads((run.path / "flags.json").read_text()) == {"seed": 0}
     assert list((run.path / "events").iterdir())
     best = load_model(run.best, "classifier")
-    dev = make_batches(tiny_config.vocabulary_size, False)
+    dev = make_batches(small_config.vocabulary_size, False)
     from tfnlp.training.report import accuracy
 
     assert accuracy(best, dev) == pytest.approx(max(m["val_accuracy"] for m in metrics))
 
 
-def test_stops_early_without_gain_and_stays_stopped(tmp_path, tiny_config):
+def test_stops_early_without_gain_and_stays_stopped(tmp_path, small_config):
     config = TrainingConfig(epochs=9, batch_size=4, learning_rate=0.0, patience=2)
-    _, run = train(tmp_path / "run", tiny_config, config)
+    _, run = train(tmp_path / "run", small_config, config)
     assert len(run.metrics()) == 3
-    _, run = train(tmp_path / "run", tiny_config, config)
+    _, run = train(tmp_path / "run", small_config, config)
     assert len(run.metrics()) == 3
 
 
-def test_trains_without_dev_set(tmp_path, tiny_config):
-    model, run = train(tmp_path / "run", tiny_config, dev=False)
+def test_trains_without_dev_set(tmp_path, small_config):
+    model, run = train(tmp_path / "run", small_config, dev=False)
     for a, b in zip(load_model(run.best, "classifier").weights, model.weights, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -153,7 +177,7 @@ def test_a_folder_of_another_run_or_of_other_files_is_refused(tmp_path):
     run = RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
     assert not run.path.exists()
     run.start()
-    with pytest.raises(InputError, match=r"another run: there --epochs is 3, here 4"):
+    with pytest.raises(InputError, match=r"another run: there `epochs` is 3, here 4"):
         RunFolder(tmp_path / "run", {"seed": 0, "epochs": 4})
     (tmp_path / "file.txt").write_text("mine")
     RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
@@ -161,81 +185,9 @@ def test_a_folder_of_another_run_or_of_other_files_is_refused(tmp_path):
         RunFolder(tmp_path, {})
 
 
-def test_a_broken_state_is_named(tmp_path, tiny_config):
-    with pytest.raises((Killed, tf.errors.OpError)):
-        train(tmp_path / "run", tiny_config, stop_after=9)
+def test_a_broken_state_is_named(whole, tmp_path, small_config):
+    shutil.copytree(whole[1].path, tmp_path / "run")
     path = tmp_path / "run" / "state.safetensors"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(InputError, match=r"state\.safetensors is broken"):
-        train(tmp_path / "run", tiny_config)
-
-
-MIRRORED = """
-import sys, keras, numpy as np, tensorflow as tf
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-sys.path[:0] = [{root!r}, {root!r} + "/tests/training"]
-from test_fit import make_batches
-from distill.distiller import Distiller
-from distill.losses import make_losses
-from tfnlp.checkpoints import save_model
-from tfnlp.models import BertConfig, build_model
-from tfnlp.tasks import Classification
-from tfnlp.training import (FineTuner, RunFolder, TrainingConfig, compile_classifier, fit,
-                            make_strategy)
-from tfnlp.training.adversarial import AdversarialRegularizer
-config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-3)
-tiny = BertConfig(vocabulary_size=25, num_layers=2, num_heads=2, hidden_dim=16,
-                  intermediate_dim=32, dropout=0.0, attention_dropout=0.0)
-for name in ("one_device", "mirrored"):
-    keras.utils.set_random_seed(0)
-    # 24 examples: every batch splits evenly over two replicas.
-    batches = make_batches(25, count=24)
-    strategy = make_strategy(name)
-    with strategy.scope():
-        model = build_model(tiny, "classifier", 2)
-        trained = compile_classifier(model, config.optimizer(model, len(batches)))
-    run = RunFolder({folder!r} + "/" + name, dict())
-    fit(trained, batches, config, run, lambda: save_model(model, run.best), batches)
-    print(name, strategy.num_replicas_in_sync, file=sys.stderr)
-    # The same random start on every device, so that the weights can be compared.
-    keras.random.normal = lambda shape, seed: tf.fill(shape, 0.5)
-    task = Classification(["a", "b"])
-    with strategy.scope():
-        model = build_model(tiny, "classifier", 2)
-        regularizer = AdversarialRegularizer(model, task.outputs, 1.0, step_size=0.5)
-        trained = FineTuner(model, task, regularizer)
-        trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
-    run = RunFolder({folder!r} + "/adversarial_" + name, dict())
-    fit(trained, batches, config, run, lambda: save_model(model, run.best), batches)
-# 25: of the last batch one replica gets one example, the other none.
-batches = make_batches(25, count=25)
-with strategy.scope():
-    student, teacher = (build_model(tiny, "classifier", 2, hidden_states=True) for _ in range(2))
-    distiller = Distiller(student, make_losses([0, 1], 16, 16, hidden_state_weight=0.1), teacher)
-    distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
-run = RunFolder({folder!r} + "/distilled", dict())
-fit(distiller, batches, config, run, lambda: save_model(student, run.best), batches)
-"""
-
-
-def test_mirrored_training_gives_the_weights_of_one_device(tmp_path, request):
-    code = MIRRORED.format(root=str(request.config.rootpath), folder=str(tmp_path))
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "mirrored 2" in done.stderr
-    for prefix in ("", "adversarial_"):
-        folders = (tmp_path / f"{prefix}{name}" / "best" for name in ("one_device", "mirrored"))
-        for a, b in zip(*(load_model(f).weights for f in folders), strict=True):
-            np.testing.assert_allclose(a, b, atol=2e-4)
-    for metrics in RunFolder(tmp_path / "distilled", {}).metrics():
-        assert 0 < metrics["loss"] < 5
-        assert 0 < metrics["hidden_state_loss"] < 5
-        assert metrics["val_accuracy"] * 25 == pytest.approx(round(metrics["val_accuracy"] * 25))
-
-
-def test_unknown_strategy_is_named():
-    with pytest.raises(InputError, match="--strategy=tpu is unknown"):
-        make_strategy("tpu")
+        train(tmp_path / "run", small_config)

@@ -24,6 +24,7 @@ from tfnlp.files import read_json, write_json
 from tfnlp.layers.truncated_normal import no_fresh_weights
 from tfnlp.models import build_model, config_of
 from tfnlp.progress import progress_bar
+from tfnlp.text.tokenizer_files import check_family
 
 FAMILIES = (
     bert_map.BERT,
@@ -174,10 +175,11 @@ def save_model(model, folder, labels=None, tokenizer=None):
         folder: created if need be; config.json and model.safetensors in it are replaced,
             each only once it is written whole.
         labels: class names in order of their ids; LABEL_0, LABEL_1, ... where None.
-        tokenizer: also written where given.
+        tokenizer: also written where given, in place of one that is there.
 
     Raises:
-        InputError: if a file cannot be written, or `transformers` has no such model.
+        InputError: if a file cannot be written, `transformers` has no such model, or the
+            tokenizer is another family's.
     """
     folder = pathlib.Path(folder)
     config = config_of(model)
@@ -196,6 +198,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
             raise ValueError(f"labels has {len(labels)} names, but the model {classes} classes.")
         fields["id2label"] = {str(i): str(label) for i, label in enumerate(labels)}
         fields["label2id"] = {str(label): i for i, label in enumerate(labels)}
+    if tokenizer is not None:
+        check_family(folder, family.model_type, tokenizer)
     write_tensors(folder / WEIGHTS, _tensors(model, family))
     write_json(folder / "config.json", fields)
     if tokenizer is not None:

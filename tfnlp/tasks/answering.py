@@ -6,12 +6,15 @@ import pathlib
 import re
 import string
 
-import keras
 import numpy as np
+from absl import logging
 
 from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_json
+from tfnlp.files import write_json
+from tfnlp.losses import cross_entropy
 from tfnlp.text.answers import answer_places, best_answers
+from tfnlp.text.readers import read_json_data
+from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 
 
 @dataclasses.dataclass
@@ -35,50 +38,95 @@ class Questions:
         return len(self.questions)
 
 
-def read_questions(path):
-    """Reads a file in the JSON format of SQuAD 1.1 or 2.0.
+def read_questions(path, null_answers=True):
+    """Reads a file in the JSON format of SQuAD 1.1 or 2.0, gzipped or not.
+
+    Args:
+        path: the file.
+        null_answers: whether questions may have no answer in their text (SQuAD 2.0).
 
     Raises:
-        InputError: if the file is missing or no such JSON, or an answer does not stand in its
-            context where the file says.
+        InputError: if the file is missing or no such JSON, an id is there twice, or an answer
+            does not stand in its context where the file says; without `null_answers`, if a
+            question has no answer.
     """
     path = pathlib.Path(path)
     found = Questions([], [], [], [])
-    try:
-        for article in read_json(path)["data"]:
-            for paragraph in article["paragraphs"]:
-                context = paragraph["context"]
-                for qa in paragraph["qas"]:
-                    answers = [] if qa.get("is_impossible") else qa["answers"]
-                    pairs = [(a["answer_start"], a["text"]) for a in answers]
-                    for start, text in pairs:
-                        if context[start : start + len(text)] != text:
-                            raise InputError(
-                                f"{path}: the answer {text!r} of question {qa['id']} is not in "
-                                f"its context at character {start}."
-                            )
-                    found.ids.append(str(qa["id"]))
-                    found.questions.append(qa["question"].strip())
-                    found.contexts.append(context)
-                    found.answers.append(pairs)
-    except (KeyError, TypeError) as e:
-        raise InputError(
-            f"{path} is not in SQuAD's JSON format ({type(e).__name__}: {e})."
-        ) from None
+    ids = set()
+    for context, qa in _questions(path, read_json_data(path)):
+        i = str(_field(path, "a question", qa, "id", (str, int)))
+        if i in ids:
+            raise InputError(f"{path}: two questions have the id {i!r}; give each its own.")
+        ids.add(i)
+        name = f"question {i}"
+        answers = [] if qa.get("is_impossible") else _field(path, name, qa, "answers", list)
+        found.ids.append(i)
+        found.questions.append(_field(path, name, qa, "question", str).strip())
+        found.contexts.append(context)
+        found.answers.append([a for a in (_answer(path, i, context, a) for a in answers) if a[1]])
     if not found.questions:
         raise InputError(f"{path} holds no questions.")
+    if not null_answers:
+        _check_answered(found, f"{path}: ")
     return found
+
+
+def _questions(path, value):
+    """Yields (context, question) of a JSON value in SQuAD's format."""
+    for article in _field(path, "the file", value, "data", list):
+        for paragraph in _field(path, "an article", article, "paragraphs", list):
+            context = _field(path, "a paragraph", paragraph, "context", str)
+            for qa in _field(path, "a paragraph", paragraph, "qas", list):
+                yield context, qa
+
+
+def _field(path, place, value, name, kind):
+    """A field of an object in SQuAD's format."""
+    if not isinstance(value, dict) or not isinstance(value.get(name), kind):
+        kinds = {list: "a list", str: "a text", int: "a number"}
+        raise InputError(
+            f"{path} is not in SQuAD's JSON format: {place} has no {name!r} that is "
+            f"{kinds.get(kind, 'a text or a number')}."
+        )
+    return value[name]
+
+
+def _answer(path, i, context, answer):
+    """(First character, text) of an answer, the text empty where it says that there is none."""
+    place = f"an answer of question {i}"
+    text = _field(path, place, answer, "text", str)
+    start = _field(path, place, answer, "answer_start", int) if text else 0
+    if start < 0 or context[start : start + len(text)] != text:
+        raise InputError(
+            f"{path}: the answer {text!r} of question {i} is not in its context at character "
+            f"{start}."
+        )
+    return start, text
+
+
+def _check_answered(examples, place=""):
+    """Raises an InputError if a question has no answer."""
+    without = [i for i, answers in zip(examples.ids, examples.answers, strict=True) if not answers]
+    if without:
+        raise InputError(
+            f"{place}{len(without)} of {len(examples)} questions, {without[0]} the first, have no "
+            "answer in their text; give null_answers=True (SQuAD 2.0), or leave them out."
+        )
 
 
 class Answering:
     """Where an answer starts and ends (Devlin et al. 2019, sections 4.2 and 4.3).
 
     Long texts are read in windows. A window without the answer is taught to point at its
-    first special token, which is also what "no answer" is.
+    first special token, which is also what "no answer" is. The loss is over all tokens of a
+    batch, padding too, as in BERT's own code and `transformers`.
 
     Args:
         stride: tokens that a window shares with the one before.
-        null_answers: whether there may be none (SQuAD 2.0).
+        null_answers: whether there may be none (SQuAD 2.0); else `encode` refuses questions
+            without an answer, which it could only teach to give a wrong one.
+        max_question_length: the most tokens of a question that are read, as in BERT's own
+            code; half a window at most. How many questions were cut is logged.
     """
 
     head = "answerer"
@@ -87,28 +135,37 @@ class Answering:
     outputs = ("start_logits", "end_logits")
     monitor = "f1"
 
-    def __init__(self, stride=64, null_answers=False):
+    def __init__(self, stride=64, null_answers=False, max_question_length=MAX_QUESTION_LENGTH):
         self.stride = stride
         self.null_answers = null_answers
+        self.max_question_length = max_question_length
 
     def encode(self, tokenizer, examples, max_length):
-        longest = max(len(tokenizer.tokens(q)) for q in set(examples.questions))
-        room = max_length - tokenizer.num_special_tokens - longest
-        if room < 16:
-            raise InputError(
-                f"--max_length={max_length} leaves {room} tokens for a text beside a question of "
-                f"{longest} tokens; give at least {max_length - room + 16}."
-            )
+        if not self.null_answers:
+            _check_answered(examples)
         windows = tokenizer.encode_windows(
-            examples.questions, examples.contexts, max_length, min(self.stride, room // 2)
+            examples.questions,
+            examples.contexts,
+            max_length,
+            self.stride,
+            self.max_question_length,
         )
+        cut = len(set(windows.examples[windows.cut]))
+        if cut:
+            logging.warning(
+                "%d of %d questions are longer than is read; their ends were cut "
+                "(max_question_length=%d, max_length=%d).",
+                cut,
+                len(examples),
+                self.max_question_length,
+                max_length,
+            )
         labels = [answer_places(window, examples.answers[window.example]) for window in windows]
         return windows, np.array(labels, "int32")
 
-    def loss(self, labels, outputs):
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        start = loss(labels[:, 0], outputs["start_logits"])
-        end = loss(labels[:, 1], outputs["end_logits"])
+    def loss(self, labels, outputs, sample_weight=None):
+        start = cross_entropy(labels[:, 0], outputs["start_logits"], sample_weight)
+        end = cross_entropy(labels[:, 1], outputs["end_logits"], sample_weight)
         return (start + end) / 2
 
     def n_best(self, examples, encodings, outputs, count=20):
@@ -153,11 +210,11 @@ def write_n_best(task, run_folder, examples, max_length, count=5):
     from tfnlp.checkpoints import load_model
     from tfnlp.text import load_tokenizer
     from tfnlp.training import encode_batches
-    from tfnlp.training.predict import predict
+    from tfnlp.training.predict import predict_batches
 
     best = pathlib.Path(run_folder) / "best"
     batches = encode_batches(task, load_tokenizer(best), examples, max_length, 32)
-    outputs = predict(load_model(best, task.head), batches, task.outputs)
+    outputs = predict_batches(load_model(best, task.head), batches, task.outputs)
     answers = task.n_best(examples, batches.encodings, outputs, count)
     write_json(
         pathlib.Path(run_folder) / "n_best.json",

@@ -3,10 +3,10 @@
 import dataclasses
 import re
 
-import keras
 import numpy as np
 
 from tfnlp.errors import InputError
+from tfnlp.losses import cross_entropy
 from tfnlp.text.readers import read_columns, read_header
 
 
@@ -34,21 +34,24 @@ def read_choices(path, prompt_column="prompt", choice_columns=None, label_column
     Args:
         path: the file.
         prompt_column: the column of the beginning.
-        choice_columns: the columns of the endings; those called choice0, choice1, ... (or
-            ending0, ...) where None.
+        choice_columns: the columns of the endings in order; where None, those called choice0,
+            choice1, ... (or ending0, ..., or from 1 on) in the order of their numbers.
         label_column: the column of the right ending's number, from 0; None to read none.
 
     Raises:
-        InputError: as `read_columns`, for fewer than 2 endings, and for a label that is not
-            the number of one.
+        InputError: as `read_columns`, for fewer than 2 endings, columns of endings that are
+            not numbered one by one, and for a label that is not the number of an ending.
     """
     if choice_columns is None:
-        header = read_header(path)
-        choice_columns = [c for c in header if re.fullmatch(r"(choice|ending)\d+", c)]
+        choice_columns = _numbered_columns(path, read_header(path))
+    if len(set(choice_columns)) < len(choice_columns):
+        raise InputError(
+            f"choice_columns={','.join(choice_columns)} names a column twice; name each once."
+        )
     if len(choice_columns) < 2:
         raise InputError(
-            f"{path} has {len(choice_columns)} columns of endings; name at least 2 "
-            "(--choice_columns), or call them choice0, choice1, ..."
+            f"{path} has {len(choice_columns)} columns of endings; name at least 2 by "
+            "choice_columns, or call them choice0, choice1, ..."
         )
     columns = [prompt_column, *choice_columns, *([label_column] if label_column else [])]
     prompts, endings, labels = [], [], []
@@ -56,14 +59,30 @@ def read_choices(path, prompt_column="prompt", choice_columns=None, label_column
         prompts.append(row[prompt_column])
         endings.append([row[c] for c in choice_columns])
         if label_column:
-            label = row[label_column]
-            if not label.isdigit() or int(label) >= len(choice_columns):
+            label = row[label_column].strip()
+            if not re.fullmatch("[0-9]+", label) or int(label) >= len(choice_columns):
                 raise InputError(
                     f"{path}, line {line}: {label_column} {label!r} is not the number of an "
                     f"ending, 0 to {len(choice_columns) - 1}."
                 )
             labels.append(int(label))
     return Choices(prompts, endings, labels if label_column else None)
+
+
+def _numbered_columns(path, header):
+    """The columns choice0, choice1, ... or ending0, ..., in the order of their numbers."""
+    matches = [m for m in (re.fullmatch("(choice|ending)([0-9]+)", c) for c in header) if m]
+    matches.sort(key=lambda match: int(match[2]))
+    names, numbers = [m[0] for m in matches], [int(m[2]) for m in matches]
+    # COPA's are from 1 on, and its labels from 0 all the same.
+    first = 1 if numbers[:1] == [1] else 0
+    gapless = numbers == list(range(first, first + len(numbers)))
+    if len({m[1] for m in matches}) > 1 or not gapless:
+        raise InputError(
+            f"{path} has the columns {', '.join(names)}; number the endings one by one under one "
+            "name (choice0, choice1, ...), or name them in order by choice_columns."
+        )
+    return names
 
 
 class Choosing:
@@ -80,12 +99,10 @@ class Choosing:
         prompts = [prompt for prompt in examples.prompts for _ in range(count)]
         endings = [ending for group in examples.endings for ending in group]
         flat = tokenizer.encode(prompts, endings, max_length)
-        groups = [flat[i : i + count] for i in range(0, len(flat), count)]
-        return groups, examples.labels
+        return dataclasses.replace(flat, choices=count), examples.labels
 
-    def loss(self, labels, outputs):
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        return loss(labels, outputs["logits"])
+    def loss(self, labels, outputs, sample_weight=None):
+        return cross_entropy(labels, outputs["logits"], sample_weight)
 
     def score(self, examples, encodings, outputs):
         found = np.stack(outputs["logits"]).argmax(1)

@@ -1,8 +1,10 @@
 """Classes of texts, or of pairs of texts."""
 
-import keras
 import numpy as np
 from sklearn import metrics
+
+from tfnlp.losses import cross_entropy
+from tfnlp.text.readers import check_label_names
 
 
 class Classification:
@@ -12,12 +14,16 @@ class Classification:
         label_names: the classes in order of their ids.
         monitor: "accuracy", "matthews" (the correlation that CoLA is scored by) or "f1" (the
             mean over classes).
+
+    Raises:
+        InputError: for fewer than 2 classes, or one without a name or given twice.
     """
 
     head = "classifier"
     outputs = ("logits",)
 
     def __init__(self, label_names, monitor="accuracy"):
+        check_label_names(label_names, least=2)
         self.label_names = label_names
         self.num_classes = len(label_names)
         self.monitor = monitor
@@ -26,9 +32,8 @@ class Classification:
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
         return encodings, examples.labels
 
-    def loss(self, labels, outputs):
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        return loss(labels, outputs["logits"])
+    def loss(self, labels, outputs, sample_weight=None):
+        return cross_entropy(labels, outputs["logits"], sample_weight)
 
     def score(self, examples, encodings, outputs):
         logits = np.stack(outputs["logits"])  # (examples, C)

@@ -3,11 +3,12 @@
 import dataclasses
 import math
 
-import keras
 import numpy as np
+from keras import ops
 from scipy import stats
 
 from tfnlp.errors import InputError
+from tfnlp.losses import weighted_mean
 from tfnlp.text.readers import Examples, read_columns
 
 
@@ -20,16 +21,19 @@ def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", co
     """Reads texts, or pairs, with a number each from a TSV, CSV or JSON Lines file.
 
     Raises:
-        InputError: as `read_columns`, and for a score that is no number.
+        InputError: as `read_columns`, and for a score that is no finite number.
     """
     texts, pairs, labels = [], [], []
     for line, row in read_columns(path, [c for c in (text_column, pair_column, column) if c]):
         try:
-            labels.append(float(row[column]))
+            # Python reads "1_5" as 15.
+            labels.append(math.nan if "_" in row[column] else float(row[column]))
         except ValueError:
             labels.append(math.nan)
         if not math.isfinite(labels[-1]):
-            raise InputError(f"{path}, line {line}: {column} {row[column]!r} is not a number.")
+            raise InputError(
+                f"{path}, line {line}: {column} {row[column]!r} is not a number; write it as 1.5."
+            )
         texts.append(row[text_column])
         if pair_column:
             pairs.append(row[pair_column])
@@ -55,14 +59,16 @@ class Regression:
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
         return encodings, examples.labels
 
-    def loss(self, labels, outputs):
-        return keras.losses.MeanSquaredError()(labels[:, None], outputs["logits"])
+    def loss(self, labels, outputs, sample_weight=None):
+        found = ops.cast(outputs["logits"][:, 0], "float32")  # (B,)
+        return weighted_mean(ops.square(found - labels), sample_weight)
 
     def score(self, examples, encodings, outputs):
         found = np.stack(outputs["logits"])[:, 0]  # (examples,)
         # Of a constant there is no correlation: an untrained model is as good as none.
-        pearson = stats.pearsonr(found, examples.labels).statistic if np.ptp(found) else 0.0
-        spearman = stats.spearmanr(found, examples.labels).statistic if np.ptp(found) else 0.0
+        varied = np.ptp(found) and np.ptp(examples.labels)
+        pearson = stats.pearsonr(found, examples.labels).statistic if varied else 0.0
+        spearman = stats.spearmanr(found, examples.labels).statistic if varied else 0.0
         error = np.mean((found - np.asarray(examples.labels)) ** 2)
         return {
             "pearson": float(pearson),

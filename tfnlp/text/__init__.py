@@ -2,22 +2,26 @@
 
 from tfnlp.text.batches import LengthBatches
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
-from tfnlp.text.load import load_tokenizer
+from tfnlp.text.encoding import Encoding, Encodings
+from tfnlp.text.load import load_tokenizer, train_tokenizer
 from tfnlp.text.readers import Examples, read_examples
-from tfnlp.text.tokenizer import Encoding
+from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
 __all__ = [
     "ByteLevelBpeTokenizer",
     "Encoding",
+    "Encodings",
     "Examples",
     "LengthBatches",
+    "Tokenizer",
     "UnigramTokenizer",
     "WordPieceTokenizer",
     "load_tokenizer",
     "read_examples",
     "train_byte_level_bpe",
+    "train_tokenizer",
     "train_unigram",
     "train_wordpiece",
 ]

@@ -19,12 +19,14 @@ class Answer:
         start: its first character in the context.
         end: the character after its last.
         score: the sum of both logits.
+        cut: whether the question was longer than is read, and its end ignored.
     """
 
     text: str
     start: int
     end: int
     score: float
+    cut: bool = False
 
 
 def best_answers(windows, start_logits, end_logits, contexts, null_answers=False, count=20):
@@ -46,8 +48,10 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
     """
     found = [{} for _ in contexts]
     none = [np.inf] * len(contexts)
+    cut = [False] * len(contexts)
     for window, start, end in zip(windows, start_logits, end_logits, strict=True):
         i = window.example
+        cut[i] = window.cut
         null = null_place(window)
         none[i] = min(none[i], float(start[null] + end[null]))
         for answer in window_answers(window, start, end, contexts[i]):
@@ -58,8 +62,10 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
     for i, answers in enumerate(found):
         best = list(answers.values())
         if null_answers:
-            best.append(Answer("", 0, 0, none[i]))
-        lists.append(sorted(best, key=lambda a: -a.score)[:count] or [Answer("", 0, 0, 0.0)])
+            best.append(Answer("", 0, 0, none[i], cut[i]))
+        lists.append(
+            sorted(best, key=lambda a: -a.score)[:count] or [Answer("", 0, 0, 0.0, cut[i])]
+        )
     return lists
 
 
@@ -74,6 +80,7 @@ def window_answers(window, start, end, context, count=CANDIDATES):
             window.offsets[a][0],
             window.offsets[b][1],
             float(start[a] + end[b]),
+            window.cut,
         )
         for a in firsts
         for b in lasts

@@ -1,8 +1,11 @@
 """Batches of encodings of like length, so that little is padding."""
 
+import hashlib
 import math
 
 import numpy as np
+
+from tfnlp.text.encoding import Encodings
 
 # Batches that are sorted by length together: enough for little padding, few enough that
 # every epoch mixes the examples anew.
@@ -18,7 +21,8 @@ class LengthBatches:
     finds them again.
 
     Args:
-        encodings: a list of `tfnlp.text.Encoding`, or of lists of as many each, to choose from.
+        encodings: from a tokenizer; or a list of `tfnlp.text.Encoding`, or of lists of as many
+            each, to choose from.
         batch_size: B.
         labels: for each encoding a number or as many numbers each; or one for each of its
             tokens, padded with `IGNORED`; or None.
@@ -42,9 +46,9 @@ class LengthBatches:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1.")
         self.encodings = encodings
-        self.choices = bool(encodings) and isinstance(encodings[0], list | tuple)
-        groups = encodings if self.choices else ([e] for e in encodings)
-        self.lengths = np.array([max(len(e.token_ids) for e in group) for group in groups])
+        self._rows = Encodings.of(encodings)
+        self.choices = self._rows.choices is not None
+        self.lengths = self._rows.lengths
         self.token_labels = None
         if labels is not None and isinstance(labels[0], list):
             self.token_labels, labels = labels, np.zeros(len(encodings), "int32")
@@ -84,27 +88,10 @@ class LengthBatches:
 
         To choose from, inputs are (B, choices, L).
         """
-        length = int(self.lengths[indices].max())
-        rows = [self.encodings[i] for i in indices]
-        shape = (len(rows), length)
-        if self.choices:
-            shape = (len(rows), len(rows[0]), length)
-            rows = [encoding for group in rows for encoding in group]
-        token_ids = np.full((len(rows), length), self.pad_token_id, "int32")
-        segment_ids = np.zeros((len(rows), length), "int32")
-        padding_mask = np.zeros((len(rows), length), "int32")
-        for row, encoding in enumerate(rows):
-            end = len(encoding.token_ids)
-            token_ids[row, :end] = encoding.token_ids
-            segment_ids[row, :end] = encoding.segment_ids
-            padding_mask[row, :end] = 1
-        inputs = {
-            "token_ids": token_ids.reshape(shape),
-            "segment_ids": segment_ids.reshape(shape),
-            "padding_mask": padding_mask.reshape(shape),
-        }
+        inputs = self._rows.padded(indices, self.pad_token_id)
+        length = inputs["token_ids"].shape[-1]
         if self.token_labels is not None:
-            labels = np.full(shape, IGNORED, "int32")
+            labels = np.full((len(indices), length), IGNORED, "int32")
             for row, i in enumerate(indices):
                 labels[row, : self.lengths[i]] = self.token_labels[i]
             return inputs, labels
@@ -119,13 +106,39 @@ class LengthBatches:
         for indices in self.order(epoch)[skip:]:
             yield self.batch(indices)
 
+    def inputs_fingerprint(self):
+        """A SHA-256 of the encodings."""
+        digest = hashlib.sha256(f"{len(self.encodings)} {self.choices}".encode())
+        for group in self.encodings:
+            for encoding in group if self.choices else (group,):
+                digest.update(len(encoding.token_ids).to_bytes(4, "little"))
+                digest.update(np.asarray(encoding.token_ids, "<i4"))
+                digest.update(np.asarray(encoding.segment_ids, "<i4"))
+        return digest.hexdigest()
+
+    def fingerprint(self):
+        """A SHA-256 of all that decides the batches of every epoch, save `targets`."""
+        settings = [self.batch_size, self.shuffle, self.seed, self.pad_token_id]
+        digest = hashlib.sha256(f"{self.inputs_fingerprint()} {settings}".encode())
+        if self.labels is not None:
+            digest.update(f"{self.labels.dtype}{self.labels.shape}".encode())
+            digest.update(np.ascontiguousarray(self.labels))
+        for labels in self.token_labels or ():
+            digest.update(np.asarray(labels, "<i4"))
+        return digest.hexdigest()
+
     def dataset(self, epoch=lambda: 0, skip=0):
         """A `tf.data.Dataset` of one epoch's batches.
 
         Args:
             epoch: called at the start of each pass; gives the epoch.
             skip: the number of batches to leave out at the start.
+
+        Raises:
+            ValueError: if there are fewer batches than `skip`.
         """
+        if not 0 <= skip <= len(self):  # a negative count would say "infinite" to TensorFlow
+            raise ValueError(f"skip={skip} must lie between 0 and the {len(self)} batches.")
         import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
 
         ids = tf.TensorSpec((None, None, None) if self.choices else (None, None), "int32")

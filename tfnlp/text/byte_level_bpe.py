@@ -7,11 +7,13 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_json, write_text
+from tfnlp.files import as_json, read_json
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.texts import as_texts
 from tfnlp.text.tokenizer import Tokenizer
+from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
 
-FAMILIES = ("gpt2", "roberta", "deberta")
+FAMILIES = ("roberta", "gpt2", "deberta")
 
 
 class ByteLevelBpeTokenizer(Tokenizer):
@@ -56,9 +58,7 @@ class ByteLevelBpeTokenizer(Tokenizer):
             InputError: if a file is missing, broken, or of another kind of tokenizer.
         """
         folder = pathlib.Path(folder)
-        settings = {}
-        if (folder / "tokenizer_config.json").exists():
-            settings = read_json(folder / "tokenizer_config.json")
+        settings = read_settings(folder)
         if (folder / "vocab.json").exists():
             vocabulary = read_json(folder / "vocab.json")
             merges = _read_merges(folder / "merges.txt")
@@ -93,14 +93,22 @@ class ByteLevelBpeTokenizer(Tokenizer):
         }
 
     def save(self, folder):
-        """Writes vocab.json, merges.txt, tokenizer_config.json and tokenizer.json."""
-        folder = pathlib.Path(folder)
+        """Writes vocab.json, merges.txt, tokenizer_config.json and tokenizer.json.
+
+        Another tokenizer's files in the folder are removed.
+
+        Raises:
+            InputError: if the folder holds a model of another family.
+        """
         content = json.loads(self.to_json())
         merges = (m if isinstance(m, str) else " ".join(m) for m in content["model"]["merges"])
-        write_text(folder / "vocab.json", json.dumps(self._engine.get_vocab(), ensure_ascii=False))
-        write_text(folder / "merges.txt", "#version: 0.2\n" + "".join(f"{m}\n" for m in merges))
-        write_json(folder / "tokenizer_config.json", self.settings())
-        write_text(folder / "tokenizer.json", json.dumps(content, ensure_ascii=False, indent=2))
+        files = {
+            "vocab.json": json.dumps(self._engine.get_vocab(), ensure_ascii=False),
+            "merges.txt": "#version: 0.2\n" + "".join(f"{m}\n" for m in merges),
+            "tokenizer_config.json": as_json(self.settings()),
+            "tokenizer.json": json.dumps(content, ensure_ascii=False, indent=2),
+        }
+        write_tokenizer(folder, self, files)
 
 
 def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency=2):
@@ -134,7 +142,7 @@ def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency
         initial_alphabet=alphabet,
         show_progress=False,
     )
-    engine.train_from_iterator(texts, trainer)
+    engine.train_from_iterator(as_texts(texts), trainer)
     model = json.loads(engine.to_str())["model"]
     return ByteLevelBpeTokenizer(
         model["vocab"], [tuple(merge) for merge in model["merges"]], family

@@ -3,19 +3,24 @@
 import pathlib
 
 from tfnlp.errors import InputError
-from tfnlp.files import read_json
 from tfnlp.text import byte_level_bpe, unigram
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
+from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizer_files import read_family, read_settings
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
 WORDPIECE_FAMILIES = ("bert", "distilbert", "electra")
+WORDPIECE_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
+# What tokenizer_config.json calls the tokenizers of other kinds.
+OTHER_CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
 
 
 def load_tokenizer(folder):
     """The tokenizer of a checkpoint folder.
 
-    Which kind it is follows the family that config.json names; without config.json, the
+    Which kind it is follows the class that tokenizer_config.json names and the family that
+    config.json names; the first alone, or the second alone, is enough. Without both the
     tokenizer is WordPiece.
 
     Returns:
@@ -25,11 +30,12 @@ def load_tokenizer(folder):
         InputError: if its files are missing, broken, or of another kind of tokenizer.
     """
     folder = pathlib.Path(folder)
-    family = "bert"
-    if (folder / "config.json").exists():
-        family = read_json(folder / "config.json").get("model_type", "bert")
-    # Korean ALBERTs and others come with WordPiece: no other kind has a vocab.txt.
-    if family in WORDPIECE_FAMILIES or (folder / "vocab.txt").exists():
+    # Older versions of `transformers` call some classes so.
+    name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
+    family = read_family(folder) or OTHER_CLASSES.get(name, "bert")
+    # Korean models of many families come with WordPiece: no other kind has a vocab.txt.
+    korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
+    if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:
         return WordPieceTokenizer.from_folder(folder)
     if family in byte_level_bpe.FAMILIES:
         return ByteLevelBpeTokenizer.from_folder(folder, family)
@@ -56,14 +62,13 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
     """
     families = {
         "wordpiece": WORDPIECE_FAMILIES,
-        "bpe": ("roberta", "gpt2", "deberta"),
+        "bpe": byte_level_bpe.FAMILIES,
         "unigram": unigram.FAMILIES,
     }[kind]
     family = family or families[0]
     if family not in families:
         raise InputError(
-            f"--family={family} has no tokenizer of --kind={kind}; use one of "
-            f"{', '.join(families)}."
+            f"family={family} has no tokenizer of kind={kind}; use one of {', '.join(families)}."
         )
     if kind == "wordpiece":
         return train_wordpiece(texts, vocabulary_size, lowercase), family

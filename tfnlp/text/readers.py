@@ -4,12 +4,16 @@ import csv
 import dataclasses
 import gzip
 import json
+import math
 import pathlib
+import re
 import zlib
 
 from tfnlp.errors import InputError
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".txt")
+# Halves of a pair of UTF-16, which JSON can name alone ("\ud800") and UTF-8 cannot.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclasses.dataclass
@@ -47,16 +51,23 @@ def read_examples(
         pair_column: the column of the second text of a pair, or None.
         label_column: the column of the label, or None to read no labels.
         label_names: the labels there may be, in order of their ids; those that the file
-            holds, sorted (by number where all are numbers), where None.
+            holds, sorted (by number where all are numbers), where None. White space around
+            labels is left out; their case counts.
 
     Raises:
         InputError: if the file is missing, empty, of an unknown format or not UTF-8; if a
-            column is missing; if a line has the wrong number of columns, no label, or a
-            label that is not among `label_names`.
+            column is missing, or is asked of a `.txt` file; if a line has the wrong number of
+            columns, an empty label, a label that is not among `label_names`, or, without
+            those, the number of another label in other letters (1 and 1.0).
     """
     path = pathlib.Path(path)
     columns = [c for c in (text_column, pair_column, label_column) if c]
     if _suffix(path) == ".txt":
+        if pair_column or label_column:
+            raise InputError(
+                f"{path} has no column {pair_column or label_column!r}, as each line of a .txt "
+                "file is a text; give a .tsv, .csv or .jsonl file, or ask for no such column."
+            )
         return Examples([text for _, text in read_lines(path)])
     texts, pairs, labels = [], [], []
     for line, row in read_columns(path, columns):
@@ -64,12 +75,34 @@ def read_examples(
         if pair_column:
             pairs.append(row[pair_column])
         if label_column:
-            labels.append((line, row[label_column]))
+            label = row[label_column].strip()
+            if not label:
+                raise InputError(
+                    f"{path}, line {line}: {label_column} is empty; give each text a label."
+                )
+            labels.append((line, label))
     examples = Examples(texts, pairs if pair_column else None)
     if label_column:
-        examples.label_names = list(label_names or _label_names(labels))
+        examples.label_names = list(label_names or _label_names(path, labels))
         examples.labels = _label_ids(path, labels, examples.label_names)
     return examples
+
+
+def check_label_names(names, least=1):
+    """Raises an InputError unless there are `least` labels, none empty and none given twice."""
+    names = [str(name).strip() for name in names or []]
+    seen = set()
+    for name in names:
+        if not name:
+            raise InputError("One of the labels is empty; give each a name.")
+        if name in seen:
+            raise InputError(f"The label {name!r} is given twice; give each label once.")
+        seen.add(name)
+    if len(names) < least:
+        raise InputError(
+            f"There must be at least {least} labels to tell apart; given: "
+            f"{', '.join(names) or 'none'}."
+        )
 
 
 def read_columns(path, columns):
@@ -80,24 +113,33 @@ def read_columns(path, columns):
             column is missing, or a line has the wrong number of columns.
     """
     path = pathlib.Path(path)
+    rows = _json_rows if _suffix(path) == ".jsonl" else _table_rows
     found = False
-    for found in _rows(path, _suffix(path), columns):
+    for found in rows(path, columns):
         yield found
     if not found:
         raise InputError(f"{path} holds no examples; it needs at least one line of data.")
 
 
 def read_header(path):
-    """The names of a TSV or CSV file's columns, or the fields of a JSON Lines file's first."""
+    """The names of a TSV or CSV file's columns, or of all fields in a JSON Lines file."""
     path = pathlib.Path(path)
-    suffix = _suffix(path)
-    _, line = next(read_lines(path))
-    if suffix == ".jsonl":
-        try:
-            return list(json.loads(line))
-        except (json.JSONDecodeError, TypeError):
-            raise InputError(f"{path}, line 1: not a JSON object.") from None
-    return line.split("\t") if suffix == ".tsv" else next(csv.reader([line]))
+    if _suffix(path) == ".jsonl":
+        return list(dict.fromkeys(name for _, value in _json_objects(path) for name in value))
+    _, header = next(_records(path), (1, []))
+    return header
+
+
+def read_json_data(path):
+    """The value in a JSON file, gzipped or not.
+
+    JSON can name half of a pair of UTF-16 alone, as where a text was cut inside an emoji, of
+    which no file can be written: each becomes U+FFFD, so that all places stay where they are.
+
+    Raises:
+        InputError: as `read_lines`, and if it is not JSON.
+    """
+    return _parse_json(path, 1, "\n".join(line for _, line in read_lines(path)))
 
 
 def _check_file(path):
@@ -138,7 +180,10 @@ def read_lines(path):
                         f"{path}, line {number}: byte {e.start + 1} of the line is not UTF-8; "
                         "save the file as UTF-8."
                     ) from None
-                yield number, text.rstrip("\r\n")
+                text = text.rstrip("\r\n")
+                if number == 1:
+                    _check_first_line(path, text)
+                yield number, text
     except (gzip.BadGzipFile, EOFError, zlib.error) as e:
         raise InputError(
             f"{path}, after line {number}: not a whole gzip file ({e}); compress it again."
@@ -147,16 +192,17 @@ def read_lines(path):
         raise InputError(f"{path} is empty; it needs at least one line of data.")
 
 
-def _rows(path, suffix, columns):
+def _check_first_line(path, text):
+    """Where a file is not of UTF-8 and lines, its first line shows it."""
+    if "\0" in text:
+        raise InputError(f"{path}, line 1: there are NUL bytes; save the file as UTF-8.")
+    if "\r" in text:
+        raise InputError(f"{path}: lines end in CR alone; save the file with LF or CRLF.")
+
+
+def _table_rows(path, columns):
     """Yields (line number, {column: value}) for the columns asked for."""
-    if suffix == ".jsonl":
-        yield from _json_rows(path, columns)
-        return
-    lines = read_lines(path)
-    if suffix == ".tsv":
-        records = ((number, line.split("\t")) for number, line in lines if line)
-    else:
-        records = _csv_records(path, lines)
+    records = _records(path)
     _, header = next(records, (1, []))
     places = {column: _place(path, header, column) for column in columns}
     for number, record in records:
@@ -166,6 +212,17 @@ def _rows(path, suffix, columns):
                 f"{len(header)} ({', '.join(header)})."
             )
         yield number, {column: record[place] for column, place in places.items()}
+
+
+def _records(path):
+    """Yields (line number, list of values) of a TSV or CSV file, the header first."""
+    suffix = _suffix(path)
+    if suffix == ".txt":
+        raise InputError(f"{path} has no columns; give a .tsv, .csv or .jsonl file.")
+    if suffix == ".csv":
+        yield from _csv_records(path, read_lines(path))
+    else:
+        yield from ((number, line.split("\t")) for number, line in read_lines(path) if line)
 
 
 def _csv_records(path, lines):
@@ -189,25 +246,50 @@ def _csv_records(path, lines):
 
 
 def _json_rows(path, columns):
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError as e:
-            raise InputError(f"{path}, line {number}: not valid JSON ({e.msg}).") from None
-        if not isinstance(value, dict):
-            raise InputError(f"{path}, line {number}: must be a JSON object.")
+    for number, value in _json_objects(path):
         for column in columns:
             if column not in value:
                 raise InputError(
                     f"{path}, line {number}: no field {column!r}; it has {', '.join(value)}."
                 )
-            if not isinstance(value[column], (str, int, float)):
+            field = value[column]
+            infinite = isinstance(field, float) and not math.isfinite(field)
+            if infinite or not isinstance(field, (str, int, float)):
                 raise InputError(
                     f"{path}, line {number}: field {column!r} must be a text or a number."
                 )
         yield number, {column: str(value[column]) for column in columns}
+
+
+def _json_objects(path):
+    """Yields (line number, object) of a JSON Lines file."""
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        value = _parse_json(path, number, line)
+        if not isinstance(value, dict):
+            raise InputError(f"{path}, line {number}: must be a JSON object.")
+        yield number, value
+
+
+def _parse_json(path, first_line, text):
+    """The value of a JSON text that begins in a line of a file."""
+    try:
+        return json.loads(text, object_pairs_hook=_json_object)
+    except json.JSONDecodeError as e:
+        line, message = first_line + e.lineno - 1, e.msg
+    except (ValueError, RecursionError) as e:  # a field twice, endless digits or brackets
+        line, message = first_line, e
+    raise InputError(f"{path}, line {line}: not valid JSON ({message}).")
+
+
+def _json_object(pairs):
+    found = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the field {name!r} stands there twice")
+        found[name] = _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
+    return found
 
 
 def _place(path, header, column):
@@ -215,19 +297,34 @@ def _place(path, header, column):
         raise InputError(
             f"{path} has no column {column!r}; its header (line 1) has {', '.join(header)}."
         )
+    if header.count(column) > 1:
+        raise InputError(f"{path} has two columns {column!r}; give them names of their own.")
     return header.index(column)
 
 
-def _label_names(labels):
-    names = {label for _, label in labels}
+def _label_names(path, labels):
+    """The labels of a file, sorted, by number where all are numbers."""
+    names = sorted({label for _, label in labels})
     try:
-        return sorted(names, key=float)
+        numbers = [float(name) for name in names]
     except ValueError:
-        return sorted(names)
+        return names
+    if not all(map(math.isfinite, numbers)):  # "nan" has no place among numbers
+        return names
+    spellings = {}
+    for line, label in labels:
+        first = spellings.setdefault(float(label), label)
+        if label != first:
+            raise InputError(
+                f"{path}, line {line}: label {label!r} is the number of label {first!r}; write "
+                "them alike, or give all labels."
+            )
+    return sorted(names, key=float)
 
 
 def _label_ids(path, labels, names):
-    ids = {str(name): i for i, name in enumerate(names)}
+    check_label_names(names)
+    ids = {str(name).strip(): i for i, name in enumerate(names)}
     for number, label in labels:
         if label not in ids:
             shown = ", ".join(list(ids)[:20])

@@ -1,38 +1,34 @@
 """What every tokenizer does: texts, pairs, words and windows to ids, by one engine."""
 
-import dataclasses
+import functools
+import threading
 
+import numpy as np
 import tokenizers
 from tokenizers import pre_tokenizers
 
+from tfnlp.errors import InputError
+from tfnlp.progress import progress_bar
+from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
+from tfnlp.text.texts import as_pairs, as_sentences, as_texts
 
-@dataclasses.dataclass(frozen=True)
-class Encoding:
-    """One text, or a pair, or a window of one, as ids.
+__all__ = ["Encoding", "Encodings", "Tokenizer"]
 
-    Args:
-        token_ids: list of ids, special tokens among them.
-        segment_ids: which segment each token is of; as long as `token_ids`.
-        cut: whether tokens were dropped to keep to the length limit.
-        offsets: the first character of each token and the one after its last, counted in its
-            own text; (0, 0) for special tokens. Only where asked for, else None.
-        sources: 0 for tokens of the first text, 1 for the second's, None for special ones;
-            likewise.
-        words: the word that each token is of, None for special ones; of `encode_words` only.
-        example: the text that a window is of; of `encode_words` and `encode_windows` only.
-    """
-
-    token_ids: list
-    segment_ids: list
-    cut: bool = False
-    offsets: list | None = None
-    sources: list | None = None
-    words: list | None = None
-    example: int | None = None
+# BERT's own code reads so many tokens of a question (run_squad.py, max_query_length).
+MAX_QUESTION_LENGTH = 64
+# The engine keeps some 150 bytes a character until a piece is done.
+PIECE_CHARACTERS = 400_000
+# From so many texts on, progress is shown.
+LARGE = 100_000
+# An engine's length limit is a setting of it: two threads must not set it at once.
+_ENGINES = threading.Lock()
 
 
 class Tokenizer:
     """Texts to ids by an engine of Hugging Face's `tokenizers`.
+
+    Wherever texts are taken, a string alone is one text, and a lone surrogate is read as
+    U+FFFD; what is not a string is an `InputError`, which names its place.
 
     Args:
         engine: a `tokenizers.Tokenizer`.
@@ -43,11 +39,14 @@ class Tokenizer:
         self._engine = engine
         self._engine.no_padding()
         self.pad_token_id = engine.token_to_id(pad_token)
+        added = engine.get_added_tokens_decoder()
+        self._special_ids = {i for i, token in added.items() if token.special}
 
     def to_json(self):
         """The whole tokenizer as one text, which `Tokenizer.from_json` reads."""
-        self._engine.no_truncation()
-        return self._engine.to_str()
+        with _ENGINES:
+            self._engine.no_truncation()
+            return self._engine.to_str()
 
     @classmethod
     def from_json(cls, text, pad_token):
@@ -63,6 +62,18 @@ class Tokenizer:
         """The id of a token, or None."""
         return self._engine.token_to_id(token)
 
+    def __call__(self, texts, pairs=None, max_length=None):
+        """A model's inputs for one batch of texts, or of pairs of texts.
+
+        Args:
+            texts, pairs, max_length: as `encode` takes them.
+
+        Returns:
+            A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each.
+        """
+        encodings = self.encode(texts, pairs, max_length)
+        return encodings.padded(range(len(encodings)), self.pad_token_id)
+
     def encode(self, texts, pairs=None, max_length=None, offsets=False):
         """Texts, or pairs of texts, as ids.
 
@@ -74,11 +85,22 @@ class Tokenizer:
             offsets: whether the encodings say where their tokens stand.
 
         Returns:
-            A list of `Encoding`.
+            `Encodings`, a sequence of `Encoding`.
+
+        Raises:
+            InputError: if a text is not a string, or `max_length` leaves no room for one.
         """
-        self._truncate(self._engine, max_length)
-        inputs = list(texts) if pairs is None else list(zip(texts, pairs, strict=True))
-        return [_encoding(e, offsets) for e in self._engine.encode_batch(inputs)]
+        if pairs is None:
+            texts = inputs = as_texts(texts)
+        else:
+            texts, pairs = as_pairs(texts, pairs)
+            inputs = zip(texts, pairs, strict=True)
+        if max_length is not None:
+            self._room(max_length, pair=pairs is not None)
+        rows = EncodingsBuilder(offsets)
+        for e in self._run(self._engine, inputs, len(texts), max_length, offsets):
+            rows.add(e, cut=bool(e.overflowing))
+        return rows.finish()
 
     def encode_words(self, sentences, max_length, stride=0):
         """Sentences that are split into words, as windows of ids.
@@ -89,47 +111,112 @@ class Tokenizer:
             stride: how many tokens a window shares with the one before.
 
         Returns:
-            A list of `Encoding` with `words`, `example` and offsets, counted in each word; a
-            sentence that fits is one window.
-        """
-        engine = self._word_engine()
-        self._truncate(engine, max_length, stride=stride)
-        return [
-            dataclasses.replace(_encoding(window, offsets=True), words=window.word_ids, example=i)
-            for i, whole in enumerate(engine.encode_batch(list(sentences), is_pretokenized=True))
-            for window in (whole, *whole.overflowing)
-        ]
+            `Encodings` with `words`, `example` and offsets, counted in each word; a sentence
+            that fits is one window.
 
-    def encode_windows(self, questions, contexts, max_length, stride):
-        """Pairs as windows over the second text, the first one whole in each.
+        Raises:
+            InputError: if a word is not a string, or `max_length` leaves no room for more
+                than `stride` tokens.
+        """
+        sentences = as_sentences(sentences)
+        room = self._room(max_length, pair=False)
+        if not 0 <= stride < room:
+            raise InputError(
+                f"stride={stride} must be at least 0 and below {room}, the tokens that a window "
+                f"of max_length={max_length} has beside the special ones."
+            )
+        rows = EncodingsBuilder(offsets=True, words=True, examples=True)
+        found = self._run(
+            self._word_engine,
+            sentences,
+            len(sentences),
+            max_length,
+            is_pretokenized=True,
+            stride=stride,
+        )
+        for i, whole in enumerate(found):
+            for window in (whole, *whole.overflowing):
+                rows.add(window, example=i)
+        return rows.finish()
+
+    def encode_windows(
+        self,
+        questions,
+        contexts,
+        max_length,
+        stride,
+        max_question_length=MAX_QUESTION_LENGTH,
+    ):
+        """Pairs as windows over the second text, the first one in each.
+
+        A question is cut from its end as in BERT's own code; to half of a window at most, so
+        that the other half is left for the context.
 
         Args:
             questions: a list of strings.
             contexts: the texts to read, one for each.
             max_length: the most ids a window may have, special tokens counted.
-            stride: how many tokens of the context a window shares with the one before.
+            stride: how many tokens of the context a window shares with the one before; half
+                of what there is room for, where that is fewer.
+            max_question_length: the most tokens of a question that are read.
 
         Returns:
-            A list of `Encoding` with offsets and `example`.
+            `Encodings` with offsets and `example`; `cut` where the question was.
+
+        Raises:
+            InputError: if a text is not a string, or a length leaves no room for one.
         """
-        self._truncate(self._engine, max_length, stride=stride, strategy="only_second")
-        pairs = list(zip(questions, contexts, strict=True))
-        return [
-            dataclasses.replace(_encoding(window, offsets=True), example=i)
-            for i, whole in enumerate(self._engine.encode_batch(pairs))
-            for window in (whole, *whole.overflowing)
-        ]
+        questions, contexts = as_pairs(questions, contexts, ("questions", "contexts"))
+        room = self._room(max_length, pair=True)
+        if stride < 0 or max_question_length < 1:
+            raise InputError(
+                f"stride={stride} must be at least 0, and "
+                f"max_question_length={max_question_length} at least 1."
+            )
+        read = self._cut_questions(questions, min(max_question_length, room // 2))
+        longest = max((length for _, length in read.values()), default=0)
+        rows = EncodingsBuilder(offsets=True, examples=True)
+        found = self._run(
+            self._engine,
+            ((read[q][0], c) for q, c in zip(questions, contexts, strict=True)),
+            len(questions),
+            max_length,
+            stride=min(stride, (room - longest) // 2),
+            strategy="only_second",
+        )
+        for i, whole in enumerate(found):
+            cut = read[questions[i]][0] != questions[i]
+            for window in (whole, *whole.overflowing):
+                rows.add(window, cut, example=i)
+        return rows.finish()
+
+    def decode(self, token_ids):
+        """The text of ids, without special tokens, as `transformers` writes it.
+
+        Args:
+            token_ids: (L,) integers, or a list of lists or (B, L) of them.
+
+        Returns:
+            A string, or a list of one for each row.
+        """
+        if any(np.ndim(row) for row in token_ids):
+            return [self.decode(row) for row in token_ids]
+        ids = [int(i) for i in token_ids]
+        return self._engine.decode([i for i in ids if i not in self._special_ids])
 
     def tokens(self, text):
         """The pieces of one text, without special tokens."""
-        self._engine.no_truncation()
-        return self._engine.encode(text, add_special_tokens=False).tokens
+        (text,) = as_texts([text], "text")
+        with _ENGINES:
+            self._engine.no_truncation()
+            return self._engine.encode(text, add_special_tokens=False).tokens
 
     @property
     def num_special_tokens(self):
         """How many special tokens a pair has."""
         return self._engine.num_special_tokens_to_add(is_pair=True)
 
+    @functools.cached_property
     def _word_engine(self):
         """The engine for words that are split already."""
         if not isinstance(self._engine.pre_tokenizer, pre_tokenizers.ByteLevel):
@@ -139,13 +226,57 @@ class Tokenizer:
         engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
         return engine
 
-    def _truncate(self, engine, max_length, **kwargs):
-        if max_length is None:
-            engine.no_truncation()
-        else:
-            engine.enable_truncation(max_length, **{"strategy": "longest_first"} | kwargs)
+    def _room(self, max_length, pair):
+        """The tokens of text that `max_length` leaves beside the special ones."""
+        special = self._engine.num_special_tokens_to_add(is_pair=pair)
+        if max_length <= special:
+            raise InputError(
+                f"max_length={max_length} leaves no room for a text beside {special} special "
+                f"tokens; give at least {special + 1}."
+            )
+        return max_length - special
+
+    def _cut_questions(self, questions, limit):
+        """{question: (what is read of it, its tokens)}, `limit` tokens at most."""
+        read = {}
+        questions = list(dict.fromkeys(questions))
+        found = self._run(self._engine, questions, len(questions), None, add_special_tokens=False)
+        for question, e in zip(questions, found, strict=True):
+            text, length, end = question, len(e.ids), limit
+            # What is left of a word may have more pieces than it had in the word.
+            while length > limit:
+                text = question[: e.offsets[end - 1][1]] if end > 0 else ""
+                length, end = len(self.tokens(text)), end - 1
+            read[question] = text, length
+        return read
+
+    def _run(self, engine, inputs, count, max_length, offsets=True, **options):
+        """Yields the engine's encoding of each of `count` inputs, a piece of them at a time."""
+        cut = {key: options.pop(key) for key in ("stride", "strategy") if key in options}
+        encode = engine.encode_batch if offsets else engine.encode_batch_fast
+
+        def run(piece):
+            with _ENGINES:
+                engine.no_truncation()
+                if max_length is not None:
+                    engine.enable_truncation(max_length, **cut)
+                return encode(piece, **options)
+
+        few = count < LARGE
+        with progress_bar(total=count, desc="tokenizing", unit="text", disable=few) as bar:
+            for piece in _pieces(inputs):
+                yield from run(piece)
+                bar.update(len(piece))
 
 
-def _encoding(e, offsets=False):
-    places = {"offsets": e.offsets, "sources": e.sequence_ids} if offsets else {}
-    return Encoding(e.ids, e.type_ids, cut=bool(e.overflowing), **places)
+def _pieces(inputs):
+    """Yields lists of inputs, each of about `PIECE_CHARACTERS`."""
+    piece, size = [], 0
+    for one in inputs:
+        piece.append(one)
+        size += len(one) if isinstance(one, str) else sum(map(len, one))
+        if size >= PIECE_CHARACTERS:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece

@@ -8,9 +8,11 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_json, write_text
+from tfnlp.files import as_json, read_json
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.texts import as_texts
 from tfnlp.text.tokenizer import Tokenizer
+from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
 
 # The SentencePiece file of each family.
 MODEL_FILES = {"albert": "spiece.model", "xlnet": "spiece.model", "deberta-v2": "spm.model"}
@@ -60,9 +62,7 @@ class UnigramTokenizer(Tokenizer):
             InputError: if there is none, or it is broken or of another kind of tokenizer.
         """
         folder = pathlib.Path(folder)
-        settings = {}
-        if (folder / "tokenizer_config.json").exists():
-            settings = read_json(folder / "tokenizer_config.json")
+        settings = read_settings(folder)
         if (folder / "tokenizer.json").exists():
             pieces, character_map = _from_tokenizer_json(folder / "tokenizer.json", family)
         elif (folder / MODEL_FILES[family]).exists():
@@ -93,10 +93,18 @@ class UnigramTokenizer(Tokenizer):
         }
 
     def save(self, folder):
-        """Writes tokenizer_config.json and tokenizer.json, which `transformers` reads."""
-        folder = pathlib.Path(folder)
-        write_json(folder / "tokenizer_config.json", self.settings())
-        write_text(folder / "tokenizer.json", self.to_json())
+        """Writes tokenizer_config.json and tokenizer.json, which `transformers` reads.
+
+        Another tokenizer's files in the folder are removed.
+
+        Raises:
+            InputError: if the folder holds a model of another family.
+        """
+        files = {
+            "tokenizer_config.json": as_json(self.settings()),
+            "tokenizer.json": self.to_json(),
+        }
+        write_tokenizer(folder, self, files)
 
 
 def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=True):
@@ -124,7 +132,7 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
         unk_token=style.tokens["unk_token"],
         show_progress=False,
     )
-    engine.train_from_iterator(texts, trainer)
+    engine.train_from_iterator(as_texts(texts), trainer)
     # Rounded, as a file's reader may lose the last bit, and that decides ties ("ㅋㅋㅋ").
     learned = json.loads(engine.to_str())["model"]["vocab"]
     pieces = [(piece, round(score, 6)) for piece, score in learned]

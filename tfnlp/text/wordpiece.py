@@ -7,8 +7,10 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_json, write_text
+from tfnlp.files import as_json, read_json
+from tfnlp.text.texts import as_texts
 from tfnlp.text.tokenizer import Tokenizer
+from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # BERT gives up on longer words; `transformers` has the same bound.
@@ -51,6 +53,7 @@ class WordPieceTokenizer(Tokenizer):
             twice = next(t for i, t in enumerate(self.vocabulary) if ids[t] != i)
             raise InputError(f"The vocabulary holds {twice!r} twice; every token needs one id.")
         super().__init__(_engine(ids, lowercase, strip_accents, split_cjk), "[PAD]")
+        self._special_ids = {ids[token] for token in SPECIAL_TOKENS if token in ids}
 
     @classmethod
     def from_folder(cls, folder):
@@ -60,9 +63,7 @@ class WordPieceTokenizer(Tokenizer):
             InputError: if there is no vocabulary, or a file is broken.
         """
         folder = pathlib.Path(folder)
-        settings = {}
-        if (folder / "tokenizer_config.json").exists():
-            settings = read_json(folder / "tokenizer_config.json")
+        settings = read_settings(folder)
         if (folder / "vocab.txt").exists():
             vocabulary = read_vocabulary(folder / "vocab.txt")
         elif (folder / "tokenizer.json").exists():
@@ -103,16 +104,20 @@ class WordPieceTokenizer(Tokenizer):
         }
 
     def save(self, folder):
-        """Writes vocab.txt, tokenizer_config.json and tokenizer.json, as `transformers` does."""
-        folder = pathlib.Path(folder)
-        write_text(folder / "vocab.txt", "".join(f"{token}\n" for token in self.vocabulary))
-        write_json(folder / "tokenizer_config.json", self.settings())
+        """Writes vocab.txt, tokenizer_config.json and tokenizer.json, as `transformers` does.
+
+        Another tokenizer's files in the folder are removed.
+        """
         # `transformers` takes "[MASK]" in a text for the token; BERT's own tokenizer, the
         # mobile runtimes and `encode` take it for text, so the tokens are told there alone.
-        engine = tokenizers.Tokenizer.from_str(self._engine.to_str())
-        engine.no_truncation()
+        engine = tokenizers.Tokenizer.from_str(self.to_json())
         engine.add_special_tokens([t for t in SPECIAL_TOKENS if t in self.vocabulary])
-        write_text(folder / "tokenizer.json", engine.to_str(pretty=True))
+        files = {
+            "vocab.txt": "".join(f"{token}\n" for token in self.vocabulary),
+            "tokenizer_config.json": as_json(self.settings()),
+            "tokenizer.json": engine.to_str(pretty=True),
+        }
+        write_tokenizer(folder, self, files)
 
 
 def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False, min_frequency=2):
@@ -131,6 +136,7 @@ def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False,
     Returns:
         A `WordPieceTokenizer`.
     """
+    texts = as_texts(texts)
     ids = {token: i for i, token in enumerate(SPECIAL_TOKENS)}
     engine = _engine(ids, lowercase, strip_accents, split_cjk=True)
     alphabet, continuing = _alphabet(engine, texts, (vocabulary_size - len(ids)) // 2)

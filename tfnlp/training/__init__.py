@@ -4,6 +4,7 @@ from tfnlp.training.finetune import FineTuner, encode_batches, finetune
 from tfnlp.training.fit import TrainingConfig, compile_classifier, fit
 from tfnlp.training.optimizer import WarmupLinearDecay, adamw
 from tfnlp.training.precision import set_precision
+from tfnlp.training.predict import predict
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.strategy import make_strategy
 
@@ -18,5 +19,6 @@ __all__ = [
     "finetune",
     "fit",
     "make_strategy",
+    "predict",
     "set_precision",
 ]

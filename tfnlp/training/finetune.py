@@ -5,20 +5,23 @@ from absl import logging
 
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import check_lengths
-from tfnlp.text import LengthBatches
+from tfnlp.text import Encodings, LengthBatches
+from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.predict import predictor
 from tfnlp.training.report import write_report
+from tfnlp.training.strategy import UnequalShares
 
 
-class FineTuner(keras.Model):
+class FineTuner(UnequalShares, keras.Model):
     """A model that is fitted to a task; the model itself stays as it is, to be saved.
 
     Args:
         model: from `tfnlp.models.build_model`, with the task's head.
         task: see `tfnlp.tasks`.
-        regularizer: called with a batch's inputs and its outputs in training; gives a loss to
-            add, such as an `AdversarialRegularizer`. None for none.
+        regularizer: called with a batch's inputs and its outputs in training, and with its
+            sample weights where there are any; gives a loss to add, such as an
+            `AdversarialRegularizer`. None for none.
     """
 
     def __init__(self, model, task, regularizer=None, **kwargs):
@@ -35,20 +38,23 @@ class FineTuner(keras.Model):
         return {key: outputs[key] for key in self.task.outputs}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        loss = self.task.loss(y, y_pred)
+        weights = () if sample_weight is None else (sample_weight,)
+        loss = self.task.loss(y, y_pred, *weights)
         if training and self.regularizer is not None:
-            loss = loss + self.regularizer(x, y_pred)
+            loss = loss + self.regularizer(x, y_pred, *weights)
         return loss
 
 
 def encode_batches(task, tokenizer, examples, max_length, batch_size, shuffle=False, seed=0):
     """`LengthBatches` of a task's examples; how many were cut is logged."""
     encodings, labels = task.encode(tokenizer, examples, max_length)
-    flat = [e for group in encodings for e in (group if isinstance(group, list) else [group])]
-    cut = sum(e.cut and e.example is None for e in flat)
-    if cut:
+    rows = Encodings.of(encodings)
+    if rows.examples is None and rows.cut.any():
         logging.info(
-            "%d of %d texts were cut to --max_length=%d tokens.", cut, len(flat), max_length
+            "%d of %d texts were cut to max_length=%d tokens.",
+            rows.cut.sum(),
+            len(rows.cut),
+            max_length,
         )
     batches = LengthBatches(
         encodings,
@@ -112,6 +118,11 @@ def finetune(
         save_best,
         monitor=f"val_{task.monitor}",
         evaluate=evaluate,
+        made_from={
+            "train": content_fingerprint([train, labels]),
+            "dev": content_fingerprint(dev),
+            "model": content_fingerprint(model.text_config),
+        },
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = {"parameters": best.count_params()}

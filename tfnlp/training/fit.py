@@ -2,15 +2,22 @@
 
 import contextlib
 import dataclasses
+import math
 import signal
+import threading
 
 import keras
+import numpy as np
 import tensorflow as tf
 from absl import logging
 from tqdm import tqdm
 
+from tfnlp.errors import InputError
+from tfnlp.losses import CrossEntropy
 from tfnlp.progress import progress_bar
 from tfnlp.training.optimizer import WarmupLinearDecay, adamw
+from tfnlp.training.strategy import UnequalShares
+from tfnlp.training.variable_names import metric_names, variable_names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,27 +55,41 @@ class TrainingConfig:
         return adamw(model, schedule, self.weight_decay, self.clip_norm)
 
 
+class ClassifierLogits(UnequalShares, keras.Model):
+    """From the inputs of a classifier to its logits."""
+
+
 def compile_classifier(model, optimizer):
     """The model to fit: from the inputs of a classifier to its logits, compiled.
 
     It shares every weight with `model`.
     """
-    trained = keras.Model(model.input, model.output["logits"])
+    trained = ClassifierLogits(model.input, model.output["logits"])
     trained.compile(
         optimizer,
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        loss=CrossEntropy(),
         metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         jit_compile=False,
     )
     return trained
 
 
-def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy", evaluate=None):
+def fit(
+    model,
+    batches,
+    config,
+    run,
+    save_best,
+    dev=None,
+    monitor="val_accuracy",
+    evaluate=None,
+    made_from=None,
+):
     """Trains a compiled model, or goes on where a killed run of the same folder stopped.
 
     A resumed run ends with the weights that the unbroken one would have: the state holds
     weights, optimizer, dropout seeds and metrics, and the order of the data depends on seed
-    and epoch alone.
+    and epoch alone. Off the main thread, signals are left to the program.
 
     Args:
         model: a compiled `keras.Model`.
@@ -78,15 +99,24 @@ def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"
         save_best: called with no argument after each epoch that is the best so far.
         dev: the `LengthBatches` that Keras evaluates on after each epoch, or None.
         monitor: the metric that the best epoch has the most of; without it, each epoch
-            counts as the best.
+            counts as the best. An epoch without a finite one (NaN) is never the best; the
+            first epoch is saved all the same, so that something is.
         evaluate: called with no argument after each epoch; gives a dict of further metrics.
+        made_from: a dict of fingerprints (`tfnlp.training.fingerprint`) of what else decides
+            the result, by what it is, such as "train"; those of `batches` and `dev` are known.
 
     Raises:
+        InputError: if the loss or a weight becomes NaN or infinite, naming the step; the folder
+            keeps the last good state and the best weights. If the folder's state is of another
+            model or of other data.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the step in hand, the state saved.
     """
     with model.distribute_strategy.scope():
         model.optimizer.build(model.trainable_variables)
-    recorder = _Recorder(batches, config, run, save_best, monitor, evaluate)
+    made_from = {**(made_from or {}), "the encoded batches": batches.fingerprint()}
+    if dev is not None:
+        made_from["the encoded dev batches"] = dev.fingerprint()
+    recorder = _Recorder(batches, config, run, save_best, monitor, evaluate, made_from)
     recorder.set_model(model)
     recorder.restore()
     if recorder.finished():
@@ -94,7 +124,11 @@ def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"
         return
     run.start()
     recorder.open()
-    with _Signals(recorder), contextlib.suppress(_Stopped):
+    with (
+        contextlib.closing(recorder),
+        _asked_to_stop_by_signals(recorder),
+        contextlib.suppress(_Stopped),
+    ):
         dev_data = None if dev is None else dev.dataset()
         while not recorder.finished():
             start, skip = recorder.progress["epoch"], recorder.progress["step"]
@@ -109,7 +143,6 @@ def fit(model, batches, config, run, save_best, dev=None, monitor="val_accuracy"
                 shuffle=False,
                 verbose=0,
             )
-    recorder.close()
     if not recorder.finished():
         raise KeyboardInterrupt
 
@@ -121,7 +154,7 @@ class _Stopped(Exception):
 class _Recorder(keras.callbacks.Callback):
     """Keeps the run folder up to date, shows progress, and stops when it is time."""
 
-    def __init__(self, batches, config, run, save_best, monitor, evaluate):
+    def __init__(self, batches, config, run, save_best, monitor, evaluate, made_from):
         super().__init__()
         self.batches = batches
         self.config = config
@@ -129,20 +162,17 @@ class _Recorder(keras.callbacks.Callback):
         self.save_best = save_best
         self.monitor = monitor
         self.evaluate = evaluate
+        self.made_from = made_from
         # `epoch` and `step` count what is done; `step` is within the epoch.
         self.progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "stopped": False}
         self.signal = None
-        self.sums = []
-
-    def variables(self):
-        """All that the rest of the training depends on, each once."""
-        found = [*self.model.variables, *self.model.optimizer.variables]
-        metrics = {id(v) for v in self.model.metrics_variables}
-        return list({id(v): v for v in found if id(v) not in metrics}.values())
+        self.variables = {}
+        self.sums = {}
 
     def restore(self):
         """Takes up the state that the run folder holds, if any."""
-        state = self.run.load_state(self.variables())
+        self.variables = variable_names(self.model)
+        state = self.run.load_state(self.variables, self.made_from)
         if state is None:
             return
         self.progress, self.sums = state
@@ -171,21 +201,25 @@ class _Recorder(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if self.sums:
             # The epoch's metrics are sums that `fit` began anew: add what the killed run had.
-            for variable, value in zip(self.model.metrics_variables, self.sums, strict=True):
-                variable.assign_add(value)
-            self.sums = []
+            for name, variable in metric_names(self.model).items():
+                variable.assign_add(self.sums[name])
+            self.sums = {}
         self.progress["step"] += 1
+        if not math.isfinite(logs["loss"]):
+            raise self.diverged("the loss", logs["loss"])
         self.bar.update()
         if self.progress["step"] % 20 == 0:
             self.bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
         if self.progress["step"] == len(self.batches):
             return  # the epoch's end follows, and saves
         if self.signal is not None or self.progress["step"] % self.config.checkpoint_steps == 0:
+            self.check_weights()
             self.save()
         if self.signal is not None:
             raise _Stopped
 
     def on_epoch_end(self, epoch, logs=None):
+        self.check_weights()
         logs = {key: float(value) for key, value in logs.items()}
         if self.evaluate is not None:
             logs |= self.evaluate()
@@ -194,16 +228,18 @@ class _Recorder(keras.callbacks.Callback):
         self.run.log({"epoch": epoch + 1, **logs})
         with self.events.as_default(step=epoch + 1):
             for key, value in logs.items():
-                tf.summary.scalar(key, value)
+                if math.isfinite(value):
+                    tf.summary.scalar(key, value)
         self.events.flush()
         shown = ", ".join(f"{key} {value:.4f}" for key, value in logs.items() if "rate" not in key)
         tqdm.write(f"epoch {epoch + 1}: {shown}")
         score = logs.get(self.monitor)
-        best = self.progress["best"]
-        if score is None or best is None or score > best:
+        if self.is_best(score):
             self.progress |= {"best": score, "waited": 0}
             self.save_best()
         else:
+            if epoch == 0:
+                self.save_best()
             self.progress["waited"] += 1
             if self.config.patience and self.progress["waited"] >= self.config.patience:
                 self.progress["stopped"] = True
@@ -212,31 +248,67 @@ class _Recorder(keras.callbacks.Callback):
         if self.signal is not None and not self.finished():
             raise _Stopped
 
+    def is_best(self, score):
+        """Whether an epoch of that score is the best so far; the first of equals is."""
+        if score is None:
+            return True
+        if not math.isfinite(score):
+            logging.warning(
+                "%s is %s after epoch %d, which does not count as the best.",
+                self.monitor,
+                score,
+                self.progress["epoch"],
+            )
+            return False
+        return self.progress["best"] is None or score > self.progress["best"]
+
+    def check_weights(self):
+        """Raises an InputError if the weights or the optimizer's state are not finite.
+
+        The loss shows it only a step later, and at an epoch's end there is none.
+        """
+        for name, variable in self.variables.items():
+            floating = keras.backend.is_float_dtype(variable.dtype)
+            if floating and not np.isfinite(np.asarray(variable)).all():
+                raise self.diverged(name, "not finite")
+
+    def diverged(self, what, value):
+        """The error that ends a training whose numbers are not finite any more."""
+        kept = "nothing was saved before it"
+        if self.run.state_path.exists():
+            kept = f"{self.run.path} keeps the last good state, which would lead here again"
+        return InputError(
+            f"At step {self.progress['step']} of epoch {self.progress['epoch'] + 1} {what} is "
+            f"{value} ({kept}): start anew in another folder, with a lower learning_rate, a "
+            "longer warm-up or another precision."
+        )
+
     def close(self):
         self.bar.close()
         self.events.close()
 
     def save(self):
-        sums = self.model.metrics_variables if self.progress["step"] else []
-        self.run.save_state(self.variables(), sums, self.progress)
+        sums = metric_names(self.model) if self.progress["step"] else {}
+        self.run.save_state(self.variables, sums, self.progress, self.made_from)
 
 
-class _Signals:
-    """While active, SIGINT and SIGTERM ask for a stop after the current step."""
+@contextlib.contextmanager
+def _asked_to_stop_by_signals(recorder):
+    """Within, SIGINT and SIGTERM ask for a stop after the current step."""
 
-    def __init__(self, recorder):
-        self.recorder = recorder
+    def ask(number, frame):
+        recorder.signal = number
+        tqdm.write("Stopping after this step; the state is being saved.")
+        # A second signal is not held back.
+        signal.signal(number, signal.SIG_DFL)
 
-    def __enter__(self):
-        def ask(number, frame):
-            self.recorder.signal = number
-            tqdm.write("Stopping after this step; the state is being saved.")
-            # A second signal is not held back.
-            signal.signal(number, signal.SIG_DFL)
-
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        self.previous = {number: signal.signal(number, ask) for number in numbers}
-
-    def __exit__(self, *exception):
-        for number, handler in self.previous.items():
-            signal.signal(number, handler)
+    # Python takes handlers from the main thread alone.
+    main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if main else ()
+    previous = {number: signal.signal(number, ask) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            # None: it was not set from Python, and cannot be set again from there.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -1,16 +1,63 @@
-"""A model's outputs for every encoding, in their own order."""
+"""A model's outputs for texts, in their own order."""
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
+from tfnlp.errors import InputError
 from tfnlp.models import check_lengths
+from tfnlp.text import LengthBatches
 
 # What a position after a text's end has for a logit.
 TOKEN_OUTPUTS = ("start_logits", "end_logits")
 
 
-def predict(model, batches, outputs=("logits",)):
-    """Runs a model over batches, once; `predictor` runs it again and again."""
+def predict(
+    model, tokenizer, texts, pairs=None, max_length=None, batch_size=32, outputs=("logits",)
+):
+    """What a model says of texts, or of pairs of texts.
+
+    Args:
+        model: gives a dict, as those of `tfnlp.checkpoints.load_model` do.
+        tokenizer: the model's, from `tfnlp.text.load_tokenizer`.
+        texts: a list of strings.
+        pairs: the second texts, one for each; or None.
+        max_length: the most tokens to read of a text; as many as the model has positions for
+            where None. How many texts were cut is logged.
+        batch_size: texts in a batch; those of like length are run together.
+        outputs: the names of the outputs to give.
+
+    Returns:
+        {name: array (texts, ...)}, in the texts' order; of outputs for each token a list of
+        arrays (L, ...), one for each text.
+
+    Raises:
+        InputError: if a text is not a string, or the model has no such output.
+    """
+    unknown = set(outputs) - set(model.output)
+    if unknown:
+        raise InputError(
+            f"outputs={sorted(unknown)} are none of the model's ({', '.join(model.output)})."
+        )
+    max_length = max_length or model.text_config.max_length
+    encodings = tokenizer.encode(texts, pairs, max_length)
+    if encodings.cut.any():
+        logging.warning(
+            "%d of %d texts were cut to max_length=%d tokens.",
+            encodings.cut.sum(),
+            len(encodings),
+            max_length,
+        )
+    batches = LengthBatches(encodings, batch_size, pad_token_id=tokenizer.pad_token_id)
+    found = predict_batches(model, batches, outputs)
+    return {
+        key: np.stack(rows) if rows and rows[0].ndim == 1 and key not in TOKEN_OUTPUTS else rows
+        for key, rows in found.items()
+    }
+
+
+def predict_batches(model, batches, outputs=("logits",)):
+    """Runs a model over `LengthBatches`, once; `predictor` runs it again and again."""
     return predictor(model, outputs)(batches)
 
 

@@ -1,17 +1,19 @@
 """What a finished run says of itself: scores, curves and a model card."""
 
+import math
+
 import numpy as np
 from absl import logging
 
 from tfnlp.checkpoints import load_model
 from tfnlp.files import write_json
 from tfnlp.plots import plot_curves
-from tfnlp.training.predict import predict
+from tfnlp.training.predict import predict_batches
 
 
 def predict_logits(model, batches):
     """The logits of every example, (examples, C), in the examples' own order."""
-    return np.stack(predict(model, batches)["logits"])
+    return np.stack(predict_batches(model, batches)["logits"])
 
 
 def accuracy(model, batches):
@@ -39,7 +41,8 @@ def report_classifier(run, labels, dev, test=None, teacher=None):
     if teacher is not None:
         figures["teacher_parameters"] = teacher.count_params()
         figures["teacher_dev_accuracy"] = accuracy(teacher, dev)
-        figures["kept"] = figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
+        if figures["teacher_dev_accuracy"]:
+            figures["kept"] = figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
     write_report(run, figures, labels)
     return figures
 
@@ -62,6 +65,8 @@ def write_report(run, figures, labels=None, metric="accuracy"):
 
 
 def _shown(value):
+    if isinstance(value, float) and not math.isfinite(value):
+        return "no finite number"
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
 
 

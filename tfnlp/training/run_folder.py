@@ -4,12 +4,16 @@ import json
 import pathlib
 import time
 
+import keras
 import numpy as np
 import safetensors
 
 from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_json, write_text
+from tfnlp.files import json_text, read_json, write_json, write_text
+
+# What the names of a state's tensors begin with.
+VARIABLE, SUM = "variable/", "sum/"
 
 
 class RunFolder:
@@ -38,7 +42,7 @@ class RunFolder:
         self.metrics_path = self.path / "metrics.jsonl"
         self.state_path = self.path / "state.safetensors"
         # As JSON gives them back: lists for tuples, strings for keys.
-        self.flags = flags = json.loads(json.dumps(flags))
+        self.flags = flags = json.loads(json_text(flags))
         stored_path = self.path / "flags.json"
         if stored_path.exists():
             stored = read_json(stored_path)
@@ -48,14 +52,12 @@ class RunFolder:
             if differing:
                 key = differing[0]
                 raise InputError(
-                    f"{self.path} holds another run: there --{key} is {stored.get(key)!r}, here "
-                    f"{flags.get(key)!r}; give another --output_dir, or the same flags to "
-                    "resume it."
+                    f"{self.path} holds another run: there `{key}` is {stored.get(key)!r}, here "
+                    f"{flags.get(key)!r}; give another folder, or the same settings "
+                    "to resume it."
                 )
         elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise InputError(
-                f"{self.path} exists and is not a run's folder; give another --output_dir."
-            )
+            raise InputError(f"{self.path} exists and is not a run's folder; give another folder.")
 
     def start(self):
         """Writes the flags; until then nothing is written, so that bad input leaves no run."""
@@ -72,7 +74,7 @@ class RunFolder:
             self._write_metrics(kept)
 
     def _write_metrics(self, records):
-        write_text(self.metrics_path, "".join(json.dumps(m) + "\n" for m in records))
+        write_text(self.metrics_path, "".join(json_text(m) + "\n" for m in records))
 
     def metrics(self):
         """The metrics so far, a list of dicts."""
@@ -80,41 +82,86 @@ class RunFolder:
             return []
         return [json.loads(line) for line in self.metrics_path.read_text().splitlines()]
 
-    def save_state(self, variables, sums, progress):
-        """Writes variables, metric sums and progress as one file, whole or not at all."""
-        arrays = {f"variable_{i:05d}": np.asarray(v) for i, v in enumerate(variables)}
-        arrays |= {f"sum_{i:05d}": np.asarray(v) for i, v in enumerate(sums)}
-        write_tensors(self.state_path, arrays, {"progress": json.dumps(progress)})
+    def save_state(self, variables, sums, progress, made_from):
+        """Writes a state of the training as one file, whole or not at all.
 
-    def load_state(self, variables):
+        Args:
+            variables: a dict of the variables.
+            sums: a dict of the metrics' sums within the epoch; empty at its end.
+            progress: a dict that JSON can say.
+            made_from: a dict of the fingerprints of what decides the result, by what it is.
+        """
+        arrays = {f"{VARIABLE}{name}": np.asarray(v) for name, v in variables.items()}
+        arrays |= {f"{SUM}{name}": np.asarray(v) for name, v in sums.items()}
+        metadata = {"progress": json_text(progress), "made_from": json_text(made_from)}
+        write_tensors(self.state_path, arrays, metadata)
+
+    def load_state(self, variables, made_from):
         """Restores the variables that `save_state` wrote.
+
+        Args:
+            variables, made_from: as `save_state` takes them.
 
         Returns:
             The progress and the metrics' sums; None for a fresh run.
 
         Raises:
-            InputError: if the file is broken or is of another model.
+            InputError: if the file is broken, is of another model, or was made from something
+                else.
         """
         if not self.state_path.exists():
             return None
         try:
             with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
-                names = sorted(file.keys())
-                arrays = [file.get_tensor(n) for n in names if n.startswith("variable_")]
-                sums = [file.get_tensor(n) for n in names if n.startswith("sum_")]
-                progress = json.loads(file.metadata()["progress"])
-        except (safetensors.SafetensorError, KeyError, OSError) as e:
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                metadata = file.metadata()
+            progress = json.loads(metadata["progress"])
+            stored = json.loads(metadata["made_from"]) if "made_from" in metadata else None
+        except (safetensors.SafetensorError, KeyError, TypeError, OSError) as e:
             raise InputError(
                 f"{self.state_path} is broken ({e}); delete it to start the run anew."
             ) from None
-        if [a.shape for a in arrays] != [tuple(v.shape) for v in variables]:
+        if stored is None:
             raise InputError(
-                f"{self.state_path} is the state of another model; give another --output_dir."
+                f"{self.state_path} is of an older version, which did not name its tensors; "
+                "delete it to start the run anew."
             )
-        for variable, array in zip(variables, arrays, strict=True):
-            variable.assign(array)
-        return progress, sums
+        self._check_made_from(stored, made_from)
+        found = _without(VARIABLE, arrays)
+        self._check_tensors(found, variables)
+        for name, variable in variables.items():
+            variable.assign(found[name])
+        return progress, _without(SUM, arrays)
+
+    def _check_made_from(self, stored, made_from):
+        for what in [*made_from, *(stored.keys() - made_from)]:
+            if stored.get(what) != made_from.get(what):
+                path = self.flags.get(what)
+                raise InputError(
+                    f"{self.path} was trained on other content of {what}"
+                    f"{f' ({path})' if path else ''} than is there now: put back what it held "
+                    "to go on, or start anew in another folder."
+                )
+
+    def _check_tensors(self, found, variables):
+        for name in [*variables, *(found.keys() - variables)]:
+            there, here = _described(found.get(name)), _described(variables.get(name))
+            if there != here:
+                raise InputError(
+                    f"{self.state_path} is the state of another model: {name} is {there} there "
+                    f"and {here} here; start anew in another folder."
+                )
 
     def write_model_card(self, text):
         """Writes the model card, README.md."""
         write_text(self.path / "README.md", text)
+
+
+def _described(tensor):
+    if tensor is None:
+        return "missing"
+    return f"{keras.backend.standardize_dtype(tensor.dtype)} {tuple(tensor.shape)}"
+
+
+def _without(prefix, arrays):
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}

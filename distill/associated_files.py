@@ -1,0 +1,82 @@
+"""The files that travel in a .tflite file: a zip archive behind the model, written and read.
+
+The settings among them hold the SHA-256 of the model, and the archive a checksum of each file,
+so that a damaged file is known as one before LiteRT sees it.
+"""
+
+import hashlib
+import io
+import json
+import pathlib
+import zipfile
+
+from tfnlp.errors import InputError
+
+LABELS_FILE = "labels.txt"
+VOCABULARY_FILE = "vocab.txt"
+SETTINGS_FILE = "tokenizer_config.json"
+TOKENIZER_FILE = "tokenizer.json"
+
+CHECKSUM = "model_sha256"  # among the settings; files of older versions have none
+PIECE = 1 << 20  # bytes that are read at a time, so that no model is in memory twice
+
+
+def add_files(model, settings, files):
+    """Puts the settings, and other files, behind a .tflite model.
+
+    Args:
+        model: the bytes of the .tflite, with its metadata.
+        settings: a dict, of the tokenizer and the model.
+        files: {name: text} of the others.
+
+    Returns:
+        The bytes of the new .tflite.
+    """
+    settings = settings | {CHECKSUM: hashlib.sha256(model).hexdigest()}
+    whole = io.BytesIO(model)
+    # Stored, not deflated: the runtimes read the files where they lie.
+    with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
+        for name, text in {SETTINGS_FILE: json.dumps(settings), **files}.items():
+            # A fixed date, so that the same model gives the same bytes.
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return whole.getvalue()
+
+
+def read_files(path):
+    """The settings, and the other files, of a .tflite file.
+
+    Returns:
+        The settings, a dict, and {name: text} of the others.
+
+    Raises:
+        InputError: if the file is missing, has no tokenizer inside, or is damaged.
+    """
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check the path.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = {name: archive.read(name).decode("utf-8") for name in archive.namelist()}
+            model_size = min(member.header_offset for member in archive.infolist())
+        settings = json.loads(files.pop(SETTINGS_FILE))
+    except Exception:  # zipfile has an error of another type for each byte that may be wrong
+        settings, files = {}, {}
+    if "model_max_length" not in settings or not files.keys() & {VOCABULARY_FILE, TOKENIZER_FILE}:
+        raise InputError(
+            f"{path} is no .tflite with a tokenizer inside, or is cut short or damaged; export "
+            "it with recipes.export_tflite, or copy it again."
+        )
+    if CHECKSUM in settings and settings[CHECKSUM] != _sha256(path, model_size):
+        raise InputError(
+            f"{path} is damaged: its model is not the one that was exported; copy it again."
+        )
+    return settings, files
+
+
+def _sha256(path, size):
+    """Of the first `size` bytes of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for start in range(0, size, PIECE):
+            digest.update(file.read(min(PIECE, size - start)))
+    return digest.hexdigest()

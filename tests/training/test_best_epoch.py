@@ -1,0 +1,157 @@
+"""Which epoch is saved as the best, and what a training whose numbers break leaves behind."""
+
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from tests.training.test_fit import make_batches
+from tfnlp.errors import InputError
+from tfnlp.files import json_text
+from tfnlp.training import RunFolder, TrainingConfig, fit
+from tfnlp.training.report import write_report
+
+NAN = math.nan
+
+
+class BreaksAtStep(keras.layers.Layer):
+    """Multiplies by 1, but in one training step by NaN."""
+
+    def __init__(self, step):
+        super().__init__()
+        self.step = step
+        self.steps = self.add_weight(shape=(), initializer="zeros", trainable=False, name="steps")
+
+    def call(self, x, training=False):
+        if not training:
+            return x
+        self.steps.assign_add(1.0)
+        return x * tf.where(tf.equal(self.steps, float(self.step)), NAN, 1.0)
+
+
+class WithoutGradient(keras.layers.Layer):
+    """Adds a 0 whose gradient is NaN."""
+
+    def call(self, x):
+        return x + tf.sqrt(0.0 * x)
+
+
+def tiny_model(config, layer=None):
+    """A compiled model of one table and one dense layer, which is traced in no time."""
+    keras.utils.set_random_seed(0)
+    inputs = {
+        key: keras.Input((None,), dtype="int32", name=key)
+        for key in ("token_ids", "segment_ids", "padding_mask")
+    }
+    x = keras.layers.Embedding(25, 4)(inputs["token_ids"])
+    x = keras.layers.Dense(2)(keras.layers.GlobalAveragePooling1D()(x))
+    model = keras.Model(inputs, x if layer is None else layer(x))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(config.optimizer(model, 7), loss, jit_compile=False)
+    return model
+
+
+def strict_lines(path):
+    """The objects of a file of JSON Lines; NaN and Infinity are no JSON."""
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    return [json.loads(line, parse_constant=refuse) for line in path.read_text().splitlines()]
+
+
+def test_the_best_epoch_has_the_most_and_nan_never_counts(tmp_path):
+    cases = [
+        ([0.5, 0.9, 0.4], [1, 2], 0.9),
+        ([NAN, 0.5, 0.9], [1, 2, 3], 0.9),
+        ([0.5, NAN, 0.9], [1, 3], 0.9),
+        ([-0.5, NAN, -0.2], [1, 3], -0.2),
+        ([0.5, 0.5, 0.4], [1], 0.5),
+        ([0.5, math.inf, 0.6], [1, 3], 0.6),
+        ([NAN, NAN, NAN], [1], None),
+        ([None, None, None], [1, 2, 3], None),
+    ]
+    batches = make_batches(25)
+    config = TrainingConfig(epochs=3, batch_size=4)
+    model = tiny_model(config)
+    for number, (scores, saved_epochs, best) in enumerate(cases):
+        run = RunFolder(tmp_path / str(number), {})
+        script, saved = list(scores), []
+
+        def evaluate(script=script):
+            score = script.pop(0)
+            return {} if score is None else {"val_x": score}
+
+        def save_best(saved=saved, script=script):
+            saved.append(3 - len(script))
+
+        fit(model, batches, config, run, save_best, monitor="val_x", evaluate=evaluate)
+        assert saved == saved_epochs, scores
+        with safetensors.safe_open(run.state_path, "numpy") as file:
+            assert json.loads(file.metadata()["progress"])["best"] == best, scores
+        finite = [s if s is not None and math.isfinite(s) else None for s in scores]
+        assert [m.get("val_x") for m in strict_lines(run.metrics_path)] == finite
+
+
+def test_epochs_without_a_number_use_up_the_patience(tmp_path):
+    config = TrainingConfig(epochs=9, batch_size=4, patience=2)
+    run = RunFolder(tmp_path / "run", {})
+    script = [0.5, NAN, NAN, 0.9]
+    fit(
+        tiny_model(config),
+        make_batches(25),
+        config,
+        run,
+        lambda: None,
+        monitor="val_x",
+        evaluate=lambda: {"val_x": script.pop(0)},
+    )
+    assert len(run.metrics()) == 3
+
+
+def test_figures_that_are_no_numbers_are_null(tmp_path):
+    run = RunFolder(tmp_path / "run", {})
+    run.log({"epoch": 1, "loss": 0.5, "val_x": 0.5})
+    run.log({"epoch": 2, "loss": 0.4, "val_x": NAN})
+    write_report(run, {"dev_x": NAN, "test_x": -math.inf, "parameters": 3}, metric="x")
+    text = (run.path / "figures.json").read_text()
+    assert json.loads(text) == {"dev_x": None, "test_x": None, "parameters": 3}
+    card = (run.path / "README.md").read_text()
+    assert "| dev x | no finite number |" in card and "| test x | no finite number |" in card
+    assert json_text({"a": [1.5, (NAN, {"b": math.inf})]}) == '{"a": [1.5, [null, {"b": null}]]}'
+    assert (run.path / "curves.png").stat().st_size > 1000
+
+
+def test_a_loss_that_becomes_nan_stops_the_run_and_keeps_what_was_good(tmp_path):
+    """Of 7 steps an epoch the tenth breaks; a state is saved every second."""
+    config = TrainingConfig(epochs=3, batch_size=4, checkpoint_steps=2)
+    saved = []
+    for _ in range(2):  # the second start goes on from the last good state, to the same end
+        run = RunFolder(tmp_path / "run", {})
+        model = tiny_model(config, BreaksAtStep(10))
+        with pytest.raises(InputError, match=r"^At step 3 of epoch 2 the loss is nan \(.*keeps"):
+            fit(model, make_batches(25), config, run, lambda: saved.append(1))
+        assert np.isnan(model.get_weights()[0]).all()
+        assert saved == [1]
+        assert len(strict_lines(run.metrics_path)) == 1
+        state = safetensors.numpy.load_file(run.state_path)
+        assert state["variable/breaks_at_step/steps"] == 9
+        assert all(np.isfinite(tensor).all() for tensor in state.values())
+
+
+def test_weights_that_become_nan_are_never_saved(tmp_path):
+    """The loss of the only step is finite; its gradient is not."""
+    config = TrainingConfig(epochs=3, batch_size=32)
+    run = RunFolder(tmp_path / "run", {})
+    model, saved = tiny_model(config, WithoutGradient()), []
+    message = r"^At step 1 of epoch 1 .*embeddings is not finite \(nothing was saved"
+    batches = make_batches(25)
+    batches.batch_size = 32
+    with pytest.raises(InputError, match=message):
+        fit(model, batches, config, run, lambda: saved.append(1))
+    assert saved == []
+    assert not run.state_path.exists() and not run.metrics_path.exists()

@@ -1,0 +1,55 @@
+"""Texts to predictions, as README has it."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+from tfnlp.checkpoints import save_model
+from tfnlp.errors import InputError
+from tfnlp.models import build_model
+from tfnlp.training import predict
+
+README = pathlib.Path(__file__).parents[2] / "README.md"
+TEXTS = ["a fine film", "정말 지루하다 !", "the plot is not dull , a fine film ."]
+
+
+def test_the_lines_of_the_readme(tiny_config, tokenizer, tmp_path, monkeypatch):
+    section = README.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
+    whole, by_hand = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    model = build_model(tiny_config, "classifier", 3)
+    save_model(model, tmp_path / "runs/teacher/best", tokenizer=tokenizer)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(whole, names)
+    logits = names["logits"]
+    assert logits.shape == (2, 3)
+    # Each text alone, without padding, by the model that was saved.
+    for text, found in zip(["a fine film", "지루한 영화"], logits, strict=True):
+        (encoding,) = tokenizer.encode([text])
+        ids = np.array([encoding.token_ids])
+        ones = np.ones_like(ids)
+        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": ones}
+        np.testing.assert_allclose(found, model(inputs)["logits"][0], atol=1e-5)
+    names["model"] = lambda inputs: names.setdefault("given", inputs) and {"logits": None}
+    exec(by_hand, names)
+    assert names["given"]["padding_mask"].tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
+    assert names["texts"] == ["a fine film", "영화"]
+
+
+def test_outputs_for_each_token_and_texts_beyond_the_positions(tiny_config, tokenizer, caplog):
+    model = build_model(tiny_config, "tagger", 3)
+    with caplog.at_level("WARNING", "absl"):
+        found = predict(model, tokenizer, [*TEXTS, "film " * 90], batch_size=3)["logits"]
+    assert "1 of 4 texts were cut to max_length=48 tokens" in caplog.text
+    assert [rows.shape for rows in found] == [(5, 3), (6, 3), (12, 3), (48, 3)]
+    encoder = build_model(tiny_config)
+    outputs = ("pooled_output", "sequence_output")
+    found = predict(encoder, tokenizer, TEXTS, TEXTS[::-1], outputs=outputs)
+    assert found["pooled_output"].shape == (3, 32)
+    expected = encoder(tokenizer(TEXTS, TEXTS[::-1]))["pooled_output"]
+    np.testing.assert_allclose(found["pooled_output"], expected, atol=1e-5)
+    assert [len(rows) for rows in found["sequence_output"]] == [16, 11, 16]
+    with pytest.raises(InputError, match=r"outputs=\['logits'\] are none of the model's"):
+        predict(encoder, tokenizer, TEXTS)

@@ -1,0 +1,84 @@
+"""What callers may give for texts, pairs and sentences, made plain lists for the engines."""
+
+import re
+
+from tfnlp.errors import InputError
+
+# Half of a character of UTF-16: no text, but JSON and broken file names bring them in.
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def as_texts(texts, name="texts"):
+    """Texts as a list of strings that can be written as UTF-8.
+
+    A string is one text. A lone surrogate becomes U+FFFD, one character as before, so that
+    offsets stay those of the text that was given.
+
+    Args:
+        texts: a string, or a sequence of strings.
+        name: what errors call it.
+
+    Raises:
+        InputError: if one is not a string, by its place.
+    """
+    if isinstance(texts, str):
+        texts = [texts]
+    try:
+        texts = list(texts)
+    except TypeError:
+        raise InputError(f"{name}={texts!r} must be a list of strings.") from None
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(
+                f"{name}[{i}] is {text!r}, not a string; leave it out, or give an empty one."
+            )
+    return [_well_formed(text) for text in texts]
+
+
+def as_pairs(texts, pairs, names=("texts", "pairs")):
+    """Two lists of texts, one of each for a pair.
+
+    Raises:
+        InputError: as `as_texts`, and if one list is longer than the other.
+    """
+    first, second = as_texts(texts, names[0]), as_texts(pairs, names[1])
+    if len(first) != len(second):
+        raise InputError(
+            f"{names[1]} holds {len(second)} texts and {names[0]} {len(first)}; give one of each "
+            "for a pair."
+        )
+    return first, second
+
+
+def as_sentences(sentences, name="sentences"):
+    """Sentences as lists of words.
+
+    A string is one sentence. One that is not split into words yet is split at white space.
+
+    Args:
+        sentences: a string, or a sequence of strings and of sequences of strings.
+        name: what errors call it.
+
+    Raises:
+        InputError: if a word is not a string, by its place.
+    """
+    if isinstance(sentences, str):
+        sentences = [sentences]
+    try:
+        rows = [s.split() if isinstance(s, str) else list(s) for s in sentences]
+    except TypeError:
+        raise InputError(f"{name} must be a list of sentences, each a list of words.") from None
+    for i, words in enumerate(rows):
+        try:
+            "".join(words).encode()
+        except (TypeError, UnicodeEncodeError):
+            rows[i] = as_texts(words, f"{name}[{i}]")
+    return rows
+
+
+def _well_formed(text):
+    try:
+        text.encode()  # faster than a search
+    except UnicodeEncodeError:
+        return LONE_SURROGATE.sub("\ufffd", text)
+    return text

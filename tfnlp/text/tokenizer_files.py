@@ -1,0 +1,56 @@
+"""A tokenizer's files in a checkpoint folder, which may hold a model, or another tokenizer."""
+
+import pathlib
+
+from tfnlp.errors import InputError
+from tfnlp.files import read_json, write_text
+
+# What tokenizers of any kind are read from, by us or by `transformers`.
+FILES = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
+)
+
+
+def read_family(folder):
+    """The family that the folder's config.json names, or None without one."""
+    path = pathlib.Path(folder) / "config.json"
+    return read_json(path).get("model_type") if path.exists() else None
+
+
+def read_settings(folder):
+    """The fields of the folder's tokenizer_config.json; none without one."""
+    path = pathlib.Path(folder) / "tokenizer_config.json"
+    return read_json(path) if path.exists() else {}
+
+
+def check_family(folder, family, tokenizer):
+    """Raises an `InputError` where the model in a folder takes another family's tokenizer.
+
+    WordPiece goes with any: Korean models of many families have it.
+    """
+    own = getattr(tokenizer, "family", None)
+    if None not in (family, own) and family != own:
+        raise InputError(
+            f"{folder}: the model is of the family {family!r} and the tokenizer one for {own!r}; "
+            f"write it into another folder, or make one for {family!r}."
+        )
+
+
+def write_tokenizer(folder, tokenizer, files):
+    """Writes a tokenizer's files, and removes those of a tokenizer that was there before.
+
+    Args:
+        folder: created if need be; what belongs to no tokenizer is left alone.
+        tokenizer: whose files they are.
+        files: {name: text}.
+
+    Raises:
+        InputError: if a file cannot be written, or the folder's model is of another family.
+    """
+    folder = pathlib.Path(folder)
+    check_family(folder, read_family(folder), tokenizer)
+    for name, text in files.items():
+        write_text(folder / name, text)
+    for name in set(FILES) - set(files):
+        (folder / name).unlink(missing_ok=True)
