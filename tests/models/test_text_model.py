@@ -25,7 +25,7 @@ from tfnlp.models import (
     config_of,
 )
 from tfnlp.text import Encoding, LengthBatches
-from tfnlp.training.predict import predict_batches
+from tfnlp.training.predict import predictor
 
 SIZES = {
     "vocabulary_size": 20,
@@ -156,7 +156,7 @@ def test_texts_fit_the_positions():
             check_lengths(batches, build_model(config))
     model = build_model(*MODELS["bert"])
     with pytest.raises(InputError, match=message):
-        predict_batches(model, batches)
+        predictor(model)(batches)
     with pytest.raises(InputError, match=message):
         compute_teacher_outputs(model, batches, [("logits", None)])
     with pytest.raises(InputError, match=message):

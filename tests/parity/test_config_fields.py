@@ -291,6 +291,8 @@ def check_has_no_effect(kind, changes):
     for head, make in heads_of(kind):
         before = reference(kind, make, {})
         after = make(config_of(kind, changes))
+        names, others = ([n for n, _ in model.named_parameters()] for model in (before, after))
+        assert names == others  # tied weights count once
         after.load_state_dict(before.state_dict())
         # Cut in pieces, a layer draws the same dropout in another order.
         for training in (False, True) if "chunk_size_feed_forward" not in changes else (False,):
