@@ -65,6 +65,11 @@ def test_a_cache_is_used_again_and_one_of_another_teacher_refused(pair, tiny_con
     again = compute_teacher_outputs(teacher, batches, [("logits", None)], tmp_path)
     assert (tmp_path / "logits.npy").stat().st_mtime_ns == changed
     np.testing.assert_array_equal(first.values["logits"], again.values["logits"])
+    content = (tmp_path / "logits.npy").read_bytes()
+    (tmp_path / "logits.npy").write_bytes(content[:-8])
+    with pytest.raises(InputError, match="is no whole cache"):
+        compute_teacher_outputs(teacher, batches, [("logits", None)], tmp_path)
+    (tmp_path / "logits.npy").write_bytes(content)
     teacher.get_layer("classifier").bias.assign([3.0, 4.0])
     with pytest.raises(InputError, match="another teacher"):
         compute_teacher_outputs(teacher, batches, [("logits", None)], tmp_path)

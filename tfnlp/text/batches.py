@@ -108,12 +108,10 @@ class LengthBatches:
 
     def inputs_fingerprint(self):
         """A SHA-256 of the encodings."""
-        digest = hashlib.sha256(f"{len(self.encodings)} {self.choices}".encode())
-        for group in self.encodings:
-            for encoding in group if self.choices else (group,):
-                digest.update(len(encoding.token_ids).to_bytes(4, "little"))
-                digest.update(np.asarray(encoding.token_ids, "<i4"))
-                digest.update(np.asarray(encoding.segment_ids, "<i4"))
+        rows = self._rows
+        digest = hashlib.sha256(f"{rows.choices}".encode())
+        for flat in (rows.starts, rows.token_ids, rows.segment_ids):
+            digest.update(np.ascontiguousarray(flat))
         return digest.hexdigest()
 
     def fingerprint(self):
