@@ -49,7 +49,7 @@ def test_losses_work_in_the_distiller_of_keras():
         return keras.Model(inputs, outputs)
 
     teacher, student = model(), model()
-    losses = [SoftLabelLoss(1.0), HiddenStateLoss([-1], 4, 4, embeddings=False)]
+    losses = [SoftLabelLoss(1.0), HiddenStateLoss([], 4, 4)]
     distiller = keras.distillation.Distiller(
         teacher, student, losses, distillation_loss_weights=[2.0, 3.0], student_loss_weight=0.0
     )

@@ -11,7 +11,7 @@ from tfnlp.training.strategy import replica_rows
 EPSILON = 1e-6
 # How large an example's gradient is where it goes into the model, far from what half precision
 # cannot hold, 6e-8 and 65504; and the least that it is taken for.
-PULL = 256.0
+PULL = 16.0
 SMALLEST = 1e-30
 
 

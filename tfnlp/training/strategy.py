@@ -22,7 +22,7 @@ def make_strategy(name="auto"):
         InputError: for another name.
     """
     if name not in STRATEGIES:
-        raise InputError(f"strategy={name} is unknown; use one of {', '.join(STRATEGIES)}.")
+        raise InputError(f"strategy={name!r} is unknown; use one of {', '.join(STRATEGIES)}.")
     gpus = tf.config.list_logical_devices("GPU")
     if name == "auto":
         name = "mirrored" if len(gpus) > 1 else "one_device"
