@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test lint
+.PHONY: demo test quick lint
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo
 
 test: $(VENV)/test.stamp lint
 	$(RUN) -m pytest
+
+# One test or two of every part.
+quick: $(VENV)/test.stamp lint
+	$(RUN) -m pytest -m quick
 
 lint: $(VENV)/test.stamp
 	$(RUN) -m ruff check .

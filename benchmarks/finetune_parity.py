@@ -5,12 +5,15 @@
 
 Both get the same batches in the same order, the same schedule, AdamW and clipping; weights of
 the head and dropout are each library's own. The score of a run is that of its best epoch; each
-run's is kept, so that the same command goes on where it was stopped.
+run's is kept with the flags and the data that decide it, so that the same command goes on where
+it was stopped, and another needs a folder of its own.
 """
 
 import functools
+import hashlib
 import math
 import pathlib
+import sys
 
 from absl import flags
 
@@ -63,25 +66,58 @@ def best_scores(file_name, runs):
     """Does every run with every seed, but those that a file of --output_dir has already.
 
     Args:
-        file_name: of the file, which keeps the scores of each run's epochs.
+        file_name: of the file, which keeps what decides the scores, and those of each run's
+            epochs.
         runs: by name, functions without arguments that give these scores.
 
     Returns:
         By name, the best score for each seed, a list.
+
+    Raises:
+        InputError: if the file holds the scores of other flags or other data.
     """
     from tfnlp.files import read_json, write_json
 
     path = pathlib.Path(FLAGS.output_dir) / file_name
-    scores = read_json(path) if path.exists() else {}
+    kept = {"settings": settings(), "scores": {}}
+    if path.exists():
+        kept = checked(path, read_json(path), kept["settings"])
+    scores, best = kept["scores"], {name: [] for name in runs}
     for seed in range(FLAGS.seeds):
         FLAGS.seed = seed
         for name, run in runs.items():
             key = f"{name} seed {seed}"
             if key not in scores:
                 scores[key] = run()
-                write_json(path, scores)
+                write_json(path, kept)
             print(f"{key}: {' '.join(f'{s:.4f}' for s in scores[key])}", flush=True)
-    return {name: [max(s) for key, s in scores.items() if key.startswith(name)] for name in runs}
+            best[name].append(max(scores[key]))
+    return best
+
+
+def settings():
+    """What decides a score, but the seed: the flags, and hashes of both files."""
+    mine = {flag.name: flag.value for flag in FLAGS.get_flags_for_module(sys.modules[__name__])}
+    found = common.decisive_flags() | mine
+    for name in ("train", "dev"):
+        with open(found[name], "rb") as file:
+            found[f"{name} (SHA-256)"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return {key: value for key, value in found.items() if key not in ("seed", "seeds")}
+
+
+def checked(path, kept, expected):
+    """The scores of a file, if they are those of the expected settings."""
+    from tfnlp.errors import InputError
+
+    there = kept.get("settings", {})
+    differing = sorted(k for k in there | expected if there.get(k) != expected.get(k))
+    if differing:
+        key = differing[0]
+        raise InputError(
+            f"{path} holds scores of other settings: there {key} is {there.get(key)!r}, here "
+            f"{expected.get(key)!r}; give another output_dir."
+        )
+    return kept
 
 
 def read_task():
@@ -140,7 +176,9 @@ def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: 
     config = common.training_config()
     trained = FineTuner(model, task, regularizer(model, task))
     trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
-    run = RunFolder(f"{FLAGS.output_dir}/{name}_seed{FLAGS.seed}", common.decisive_flags())
+    run = RunFolder(
+        f"{FLAGS.output_dir}/{name}_seed{FLAGS.seed}", settings() | {"seed": FLAGS.seed}
+    )
 
     predict = predictor(model, task.outputs)
 

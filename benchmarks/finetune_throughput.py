@@ -3,9 +3,11 @@
     python -m benchmarks.finetune_throughput --model_dir=MINILM --train=train.tsv \\
         --output_dir=runs/throughput
 
-All three train BERTs of the same size with AdamW, warm-up, clipping and batches of 32 on the
-same sentences: tfnlp as its recipe does, transformers with each batch padded to its longest,
-keras-hub with every batch padded to --hub_length. Rounds alternate; the figures are medians.
+All train BERTs of the same size with AdamW, warm-up, linear decay, clipping and batches of
+--batch_size on the same sentences. tfnlp trains as its recipe does, on batches by length; the
+others as their users do, transformers on random batches each padded to its longest, keras-hub on
+random batches padded to --hub_length, and both once more on the very batches of tfnlp. Rounds
+alternate; the figures are medians.
 """
 
 import time
@@ -22,7 +24,7 @@ flags.DEFINE_string("output_dir", None, "Folder to write throughput.json into.")
 flags.DEFINE_integer("steps", 20, "Timed steps of each in a round.", 1)
 flags.DEFINE_integer("rounds", 3, "Rounds.", 1)
 flags.DEFINE_integer("batch_size", 32, "Sentences in a batch.", 1)
-flags.DEFINE_integer("hub_length", 64, "Length that keras-hub's batches are padded to.", 3)
+flags.DEFINE_integer("hub_length", 64, "Length that keras-hub's random batches are padded to.", 3)
 flags.mark_flags_as_required(["model_dir", "train", "output_dir"])
 
 
@@ -34,98 +36,134 @@ def main():
 
     examples = read_examples(FLAGS.train)
     tokenizer = WordPieceTokenizer.from_folder(FLAGS.model_dir)
-    encodings = tokenizer.encode(examples.texts, max_length=128)
-    data = LengthBatches(encodings, FLAGS.batch_size, examples.labels, shuffle=True)
-    random_batches = np.random.default_rng(0).permutation(len(encodings))
-    random_batches = random_batches[: FLAGS.steps * FLAGS.batch_size].reshape(FLAGS.steps, -1)
-    short = tokenizer.encode(examples.texts, max_length=FLAGS.hub_length)
+    by_length, padded = (
+        LengthBatches(
+            tokenizer.encode(examples.texts, max_length=length),
+            FLAGS.batch_size,
+            examples.labels,
+            shuffle=True,
+        )
+        for length in (128, FLAGS.hub_length)
+    )
+    order = by_length.order()[: FLAGS.steps]
+    # As many in each batch, in other company.
+    picks = np.random.default_rng(0).permutation(len(examples))
+    random = np.split(picks, np.cumsum([len(batch) for batch in order]))[: len(order)]
     trainers = {
-        "tfnlp": tfnlp_trainer(data),
-        "transformers": transformers_trainer(data, random_batches),
-        "keras-hub": keras_hub_trainer(LengthBatches(short, 32, examples.labels), random_batches),
+        "tfnlp, by length": tfnlp_trainer(by_length),
+        "transformers, padded to the longest": transformers_trainer(by_length, random),
+        "transformers, by length": transformers_trainer(by_length, order),
+        "keras-hub, padded": keras_hub_trainer(padded, random, FLAGS.hub_length),
+        "keras-hub, by length": keras_hub_trainer(by_length, order),
     }
+    sentences = sum(map(len, order))
     rates = {name: [] for name in trainers}
     for step in range(FLAGS.rounds + 1):
         for name, trainer in trainers.items():
             start = time.perf_counter()
             trainer()
             if step:  # the first round warms up
-                seconds = time.perf_counter() - start
-                rates[name].append(FLAGS.steps * FLAGS.batch_size / seconds)
+                rates[name].append(sentences / (time.perf_counter() - start))
     medians = {name: float(np.median(r)) for name, r in rates.items()}
     for name, median in medians.items():
-        ratio = medians["tfnlp"] / median
+        ratio = medians["tfnlp, by length"] / median
         rounds = " ".join(f"{r:.1f}" for r in rates[name])
-        print(f"{name:13} {median:6.1f} sentences/s  tfnlp is {ratio:.2f} times it  ({rounds})")
+        print(f"{name:36} {median:6.1f} sentences/s  tfnlp is {ratio:.2f} times it  ({rounds})")
     write_json(f"{FLAGS.output_dir}/throughput.json", rates)
+
+
+def training_config():
+    from tfnlp.training import TrainingConfig
+
+    return TrainingConfig(batch_size=FLAGS.batch_size)
 
 
 def tfnlp_trainer(data):
     """A function that trains for the steps of a round."""
     from tfnlp.checkpoints import load_model
-    from tfnlp.training import TrainingConfig, compile_classifier
+    from tfnlp.training import compile_classifier
 
     model = load_model(FLAGS.model_dir, "classifier", 2)
-    config = TrainingConfig(batch_size=FLAGS.batch_size)
-    trained = compile_classifier(model, config.optimizer(model, len(data)))
+    trained = compile_classifier(model, training_config().optimizer(model, len(data)))
     dataset = data.dataset().take(FLAGS.steps)
     return lambda: trained.fit(dataset, verbose=0, shuffle=False)
 
 
 def transformers_trainer(data, batches):
-    """Likewise, with batches of random sentences padded to their longest."""
+    """Likewise on batches of these examples, each padded to its longest."""
     import torch
     import transformers
 
+    config = training_config()
     model = transformers.AutoModelForSequenceClassification.from_pretrained(FLAGS.model_dir)
     model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.01)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+    )
+    total = config.epochs * len(data)
+    schedule = transformers.get_linear_schedule_with_warmup(
+        optimizer, round(config.warmup_share * total), total
+    )
 
     def train():
         for indices in batches:
             x, labels = data.batch(indices)
             model(**torch_inputs(x), labels=torch.tensor(labels).long()).loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
             optimizer.step()
+            schedule.step()
             optimizer.zero_grad()
 
     return train
 
 
-def keras_hub_trainer(data, batches):
-    """Likewise, with every batch padded to --hub_length."""
+def keras_hub_trainer(data, batches, length=None):
+    """Likewise, each padded to `length`, where given."""
     import keras
     import keras_hub
     import numpy as np
     import tensorflow as tf
 
     from tfnlp.checkpoints import read_config
+    from tfnlp.training import WarmupLinearDecay
 
-    config = read_config(FLAGS.model_dir)
+    sizes, config = read_config(FLAGS.model_dir), training_config()
     backbone = keras_hub.models.BertBackbone(
-        vocabulary_size=config.vocabulary_size,
-        num_layers=config.num_layers,
-        num_heads=config.num_heads,
-        hidden_dim=config.hidden_dim,
-        intermediate_dim=config.intermediate_dim,
-        max_sequence_length=config.max_length,
+        vocabulary_size=sizes.vocabulary_size,
+        num_layers=sizes.num_layers,
+        num_heads=sizes.num_heads,
+        hidden_dim=sizes.hidden_dim,
+        intermediate_dim=sizes.intermediate_dim,
+        max_sequence_length=sizes.max_length,
     )
     model = keras_hub.models.BertTextClassifier(backbone, num_classes=2, preprocessor=None)
+    total = config.epochs * len(data)
+    schedule = WarmupLinearDecay(
+        config.learning_rate, total, warmup_steps=round(config.warmup_share * total)
+    )
     model.compile(
-        optimizer=keras.optimizers.AdamW(5e-5, weight_decay=0.01, global_clipnorm=1.0),
+        optimizer=keras.optimizers.AdamW(
+            schedule, weight_decay=config.weight_decay, global_clipnorm=config.clip_norm
+        ),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=["accuracy"],
+        # Keras' own choice where all batches are alike; XLA would compile each length anew.
+        jit_compile="auto" if length else False,
     )
-    inputs, labels = [], []
-    for indices in batches:
-        x, y = data.batch(indices)
-        inputs.append(
-            {k: np.pad(v, [(0, 0), (0, FLAGS.hub_length - v.shape[1])]) for k, v in x.items()}
-        )
-        labels.append(y)
-    joined = {key: np.concatenate([x[key] for x in inputs]) for key in inputs[0]}
-    dataset = tf.data.Dataset.from_tensor_slices((joined, np.concatenate(labels)))
-    dataset = dataset.batch(FLAGS.batch_size).prefetch(4)
+
+    def arrays():
+        for indices in batches:
+            x, labels = data.batch(indices)
+            more = length - x["token_ids"].shape[1] if length else 0
+            yield {key: np.pad(value, [(0, 0), (0, more)]) for key, value in x.items()}, labels
+
+    ids = tf.TensorSpec((None, length), "int32")
+    signature = (
+        {key: ids for key in ("token_ids", "segment_ids", "padding_mask")},
+        tf.TensorSpec((None,), "int32"),
+    )
+    dataset = tf.data.Dataset.from_generator(arrays, output_signature=signature)
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(batches))).prefetch(4)
     return lambda: model.fit(dataset, verbose=0, shuffle=False)
 
 

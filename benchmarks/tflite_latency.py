@@ -2,13 +2,17 @@
 
     python -m benchmarks.tflite_latency --output_dir=runs/latency
 
-Both run the same 4-layer, 312-wide BERT (TinyBERT's size) with dynamic-range int8 weights;
-rounds alternate, figures are medians. Needs tfnlp[benchmarks].
+All run a 4-layer, 312-wide BERT (TinyBERT's size) with dynamic-range int8 weights: the .tflite,
+the .onnx as it is exported, and the .onnx after ONNX Runtime's transformer optimizer, which fuses
+embeddings, attention, GELU and layer normalisation. What PyTorch exports is compared with what it
+computes first. Rounds alternate, figures are medians. Needs tfnlp[benchmarks].
 """
 
+import logging
 import pathlib
 import time
 
+import numpy as np
 from absl import flags
 
 from recipes import common
@@ -20,25 +24,23 @@ flags.DEFINE_integer("rounds", 5, "Rounds.", 1)
 flags.mark_flag_as_required("output_dir")
 
 LENGTHS = (16, 32, 64, 128)
+ONNX_INPUTS = ["input_ids", "attention_mask", "token_type_ids"]
 
 
 def main():
-    import numpy as np
-
     from tfnlp.files import write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    run_tflite, tflite_path = tflite_runner(folder)
-    run_onnx, onnx_path = onnx_runner(folder)
-    print(f".tflite {tflite_path.stat().st_size / 1e6:.2f} MB with vocabulary and labels")
-    print(f".onnx   {onnx_path.stat().st_size / 1e6:.2f} MB")
+    runners = {"tflite": tflite_runner(folder)} | onnx_runners(folder)
+    for name, (_, path) in runners.items():
+        print(f"{name}: {path.stat().st_size / 1e6:.2f} MB")
     figures = {}
     for length in LENGTHS:
         ids = np.random.default_rng(0).integers(1000, 30000, (1, length))
-        found = {"tflite": [], "onnxruntime": []}
+        found = {name: [] for name in runners}
         for _ in range(FLAGS.rounds):
-            for name, run in (("tflite", run_tflite), ("onnxruntime", run_onnx)):
+            for name, (run, _) in runners.items():
                 run(ids)
                 seconds = []
                 for _ in range(FLAGS.repeats):
@@ -46,16 +48,17 @@ def main():
                     run(ids)
                     seconds.append(time.perf_counter() - start)
                 found[name].append(float(np.median(seconds)) * 1e3)
-        a, b = (float(np.median(found[name])) for name in ("tflite", "onnxruntime"))
-        figures[str(length)] = {"tflite_ms": a, "onnxruntime_ms": b, "ratio": a / b}
-        print(
-            f"{length:>3} tokens: .tflite {a:.2f} ms, ONNX Runtime {b:.2f} ms, {a / b:.2f} of it"
-        )
+        ms = {name: float(np.median(times)) for name, times in found.items()}
+        ratios = {name: ms["tflite"] / ms[name] for name in runners}
+        figures[str(length)] = {"ms": ms, "tflite_takes": ratios}
+        print(f"{length} tokens:")
+        for name in runners:
+            print(f"  {name:22} {ms[name]:6.2f} ms; .tflite takes {ratios[name]:.2f} of it")
     write_json(folder / "latency.json", figures)
 
 
 def tflite_runner(folder):
-    """A function from ids (1, L) that runs the .tflite, and its path."""
+    """A function from ids (1, L) that runs the .tflite with one thread, and its path."""
     from distill.runtime import TextClassifier
     from distill.tflite import export_tflite
     from tfnlp.models import BertConfig, build_model
@@ -76,39 +79,79 @@ def tflite_runner(folder):
     return run, path
 
 
-def onnx_runner(folder):
-    """A function from ids (1, L) that runs the same model in ONNX Runtime, and its path."""
-    import numpy as np
-    import onnxruntime
+def onnx_runners(folder):
+    """For the .onnx as it is and fused: a function from ids (1, L) that runs it, and its path."""
     import torch
     import transformers
     from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.transformers import optimizer
 
+    logging.disable(logging.WARNING)  # both tools speak of every node
     config = transformers.BertConfig(
         num_hidden_layers=4, hidden_size=312, intermediate_size=1200, num_attention_heads=12
     )
     model = transformers.BertForSequenceClassification(config).eval()
-    names = ["input_ids", "attention_mask", "token_type_ids"]
-    example = tuple(torch.ones((1, 8), dtype=torch.long) for _ in names)
-    torch.onnx.export(
-        model,
-        example,
-        str(folder / "student.onnx"),
-        input_names=names,
-        output_names=["logits"],
-        dynamic_axes={name: {1: "length"} for name in names},
-        dynamo=False,
+    example = tuple(torch.ones((1, 8), dtype=torch.long) for _ in ONNX_INPUTS)
+
+    def export(path):
+        torch.onnx.export(
+            model,
+            example,
+            str(path),
+            input_names=ONNX_INPUTS,
+            output_names=["logits"],
+            dynamic_axes={name: {1: "length"} for name in ONNX_INPUTS},
+            dynamo=False,
+        )
+        return path
+
+    bare = export(folder / "student.onnx")
+    # What the optimizer knows as attention is the one written out.
+    model.set_attn_implementation("eager")
+    fused = folder / "student.fused.onnx"
+    optimized = optimizer.optimize_model(
+        str(export(folder / "student.eager.onnx")), "bert", num_heads=12, hidden_size=312
     )
-    path = folder / "student.int8.onnx"
-    quantize_dynamic(folder / "student.onnx", path, weight_type=QuantType.QInt8)
+    print(f"fused: { {k: v for k, v in optimized.get_fused_operator_statistics().items() if v} }")
+    optimized.save_model_to_file(str(fused))
+    found = {}
+    for name, path in (("onnxruntime", bare), ("onnxruntime, fused", fused)):
+        compare(name, model, onnx_session(path))
+        quantized = path.with_suffix(".int8.onnx")
+        # Fused operations are not ONNX's own, so that it cannot tell what type they give.
+        options = {"DefaultTensorType": 1}  # onnx.TensorProto.FLOAT
+        quantize_dynamic(path, quantized, weight_type=QuantType.QInt8, extra_options=options)
+        run = onnx_session(quantized)
+        found[name] = (lambda ids, run=run: run(ids, np.ones_like(ids))), quantized
+    return found
+
+
+def onnx_session(path):
+    """A function from ids and mask (1, L) to the logits of an .onnx, on one thread."""
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+    return lambda ids, mask: session.run(
+        None, dict(zip(ONNX_INPUTS, (ids, mask, 0 * ids), strict=True))
+    )[0]
 
-    def run(ids):
-        session.run(None, dict(zip(names, (ids, np.ones_like(ids), 0 * ids), strict=True)))
 
-    return run, path
+def compare(name, model, run):
+    """Prints by how much an .onnx differs from PyTorch; stops where it is much."""
+    import torch
+
+    difference = 0.0
+    for length in LENGTHS:
+        ids = np.random.default_rng(length).integers(1000, 30000, (1, length))
+        mask = (np.arange(length) < 0.7 * length).astype("int64")[None]
+        with torch.no_grad():
+            expected = model(torch.tensor(ids), torch.tensor(mask)).logits.numpy()
+        difference = max(difference, float(np.abs(run(ids, mask) - expected).max()))
+    print(f"{name}: float32 logits differ from PyTorch's by at most {difference:.1e}")
+    if difference > 1e-4:
+        raise AssertionError(f"{name} does not compute the same: {difference}")
 
 
 if __name__ == "__main__":

@@ -3,10 +3,14 @@
 import keras
 from keras import ops
 
+from distill.losses import logits_of
 from distill.teacher_outputs import output_key
+from tfnlp.losses import cross_entropy, entry_weights, whole
+from tfnlp.text.batches import IGNORED
+from tfnlp.training.strategy import UnequalShares
 
 
-class Distiller(keras.Model):
+class Distiller(UnequalShares, keras.Model):
     """A student with a hard-label loss and any number of distillation losses.
 
     The loss is `hard_label_weight * CE(labels, logits) + sum of weight * distillation loss`
@@ -21,11 +25,22 @@ class Distiller(keras.Model):
         hard_label_weight: of the cross-entropy with the labels.
 
     Batches are (inputs, labels) where there is a teacher, else (inputs, dict of `labels` and
-    the cached outputs).
+    the cached outputs); then `sample_weight` where examples are to count more or less, in every
+    loss and in the accuracy. Logits are those of a text, (B, C), or of each token, (B, L, C); a
+    label of -100 has no hard-label loss.
+
+    Raises:
+        ValueError: where no loss is left, and at the first batch for a student without logits of
+            2 or more classes.
     """
 
     def __init__(self, student, losses, teacher=None, hard_label_weight=0.5, **kwargs):
         super().__init__(**kwargs)
+        if not losses and not hard_label_weight:
+            raise ValueError(
+                f"losses={losses!r} and hard_label_weight={hard_label_weight} leave nothing to "
+                "learn; give a loss or a weight above 0."
+            )
         self.student = student
         self.weighted_losses = losses
         self.hard_label_weight = hard_label_weight
@@ -37,7 +52,6 @@ class Distiller(keras.Model):
         self.trackers = [
             keras.metrics.Mean(name=_snake_case(type(loss).__name__)) for _, loss in losses
         ]
-        self.cross_entropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         self.accuracy = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
         self.built = True
 
@@ -53,20 +67,22 @@ class Distiller(keras.Model):
 
     def predict_step(self, data):
         inputs = data[0] if isinstance(data, tuple) else data
-        return self(inputs, training=False)["logits"]
+        return logits_of(self(inputs, training=False))
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        labels = y["labels"] if isinstance(y, dict) else y
-        loss = self.hard_label_weight * self.cross_entropy(labels, y_pred["logits"])
+        mask = _padding_mask(x)
+        loss = self.hard_label_weight * cross_entropy(*_labelled(y, y_pred, mask, sample_weight))
         if not training:
             return loss
         teacher_outputs = self._cached(y) if isinstance(y, dict) else self.run_teacher(x)
-        mask = ops.cast(x["padding_mask"], "float32")
+        batch_size = ops.shape(logits_of(y_pred))[0]
         for (weight, distillation_loss), tracker in zip(
             self.weighted_losses, self.trackers, strict=True
         ):
-            part = distillation_loss.compute_loss(teacher_outputs, y_pred, padding_mask=mask)
-            tracker.update_state(part)
+            part = distillation_loss.compute_loss(
+                teacher_outputs, y_pred, padding_mask=mask, sample_weight=sample_weight
+            )
+            tracker.update_state(whole(part), sample_weight=batch_size)
             loss = loss + weight * part
         return loss
 
@@ -83,9 +99,23 @@ class Distiller(keras.Model):
         return outputs
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        labels = y["labels"] if isinstance(y, dict) else y
-        self.accuracy.update_state(labels, y_pred["logits"])
+        labels, logits, *weights = _labelled(y, y_pred, _padding_mask(x), sample_weight)
+        real = ops.not_equal(labels, IGNORED)
+        self.accuracy.update_state(labels, logits, entry_weights(labels, real, *weights))
         return self.get_metrics_result()
+
+
+def _padding_mask(inputs):
+    """(B, L) float32, or None where the inputs have none."""
+    mask = inputs.get("padding_mask") if isinstance(inputs, dict) else None
+    return mask if mask is None else ops.cast(mask, "float32")
+
+
+def _labelled(y, y_pred, mask, sample_weight):
+    """Labels, logits, and the weights of the labels: of real tokens alone where each has one."""
+    labels = y["labels"] if isinstance(y, dict) else y
+    logits = logits_of(y_pred)
+    return labels, logits, mask if len(logits.shape) == 3 else None, sample_weight
 
 
 def _snake_case(name):

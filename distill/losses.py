@@ -1,13 +1,30 @@
 """Distillation losses on the dict outputs of `tfnlp.models`.
 
-Each takes the teacher's and the student's outputs and the padding mask (B, L), and gives a
-scalar. All fit `keras.distillation.DistillationLoss`.
+Each takes the teacher's and the student's outputs, and as keywords `padding_mask` (B, L), all
+ones where None, and `sample_weight` (B,). It gives a scalar, a mean as in `tfnlp.losses`. All
+fit `keras.distillation.DistillationLoss`.
 """
-
-import math
 
 import keras
 from keras import ops
+
+from tfnlp.losses import check_classes, weighted_mean
+
+
+def logits_of(outputs):
+    """The logits among a model's outputs, or its one output.
+
+    Raises:
+        ValueError: for a dict without `logits`.
+    """
+    if not isinstance(outputs, dict):
+        return outputs
+    if "logits" not in outputs:
+        raise ValueError(
+            f"a model with the outputs {sorted(outputs)} gives no `logits`; give a student and a "
+            "teacher with a classifier or a tagger as their head."
+        )
+    return outputs["logits"]
 
 
 class SoftLabelLoss(keras.distillation.DistillationLoss):
@@ -15,7 +32,7 @@ class SoftLabelLoss(keras.distillation.DistillationLoss):
 
     Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network', section 2: logits are
     divided by the temperature T, and the loss multiplied by its square, so that its gradient
-    keeps its size.
+    keeps its size. Of each example, or of each real token where the logits are (B, L, C).
 
     Args:
         temperature: T, above 0.
@@ -30,14 +47,18 @@ class SoftLabelLoss(keras.distillation.DistillationLoss):
         """Teacher outputs that the loss reads: a list of (output, index or None)."""
         return [("logits", None)]
 
-    def compute_loss(self, teacher_outputs, student_outputs, **kwargs):
-        teacher = ops.cast(teacher_outputs["logits"], "float32") / self.temperature
-        student = ops.cast(student_outputs["logits"], "float32") / self.temperature
+    def compute_loss(
+        self, teacher_outputs, student_outputs, padding_mask=None, sample_weight=None, **kwargs
+    ):
+        student = logits_of(student_outputs)
+        check_classes(student)
+        student = ops.cast(student, "float32") / self.temperature
+        teacher = ops.cast(logits_of(teacher_outputs), "float32") / self.temperature
         log_p = ops.log_softmax(teacher)
+        # (B,), or (B, L) where each token has its logits
         divergence = ops.sum(ops.exp(log_p) * (log_p - ops.log_softmax(student)), axis=-1)
-        # Under a strategy a device's share of the last batch can be empty: 0 then, not NaN.
-        examples = ops.maximum(ops.cast(ops.shape(divergence)[0], "float32"), 1.0)
-        return self.temperature**2 * ops.sum(divergence) / examples
+        mask = padding_mask if len(divergence.shape) == 2 else None
+        return self.temperature**2 * weighted_mean(divergence, mask, sample_weight)
 
 
 class HiddenStateLoss(keras.distillation.DistillationLoss):
@@ -70,14 +91,17 @@ class HiddenStateLoss(keras.distillation.DistillationLoss):
         """Teacher outputs that the loss reads: a list of (output, index)."""
         return [("hidden_states", t) for t, _ in self.pairs]
 
-    def compute_loss(self, teacher_outputs, student_outputs, padding_mask=None, **kwargs):
+    def compute_loss(
+        self, teacher_outputs, student_outputs, padding_mask=None, sample_weight=None, **kwargs
+    ):
         losses = []
         for t, s in self.pairs:
             student = student_outputs["hidden_states"][s]  # (B, L, D')
             if self.projection is not None:
                 student = self.projection(student)  # (B, L, D)
             teacher = teacher_outputs["hidden_states"][t]  # (B, L, D)
-            losses.append(_masked_mse(teacher, student, padding_mask[:, :, None]))
+            error = _squared_error(teacher, student, axis=-1)  # (B, L)
+            losses.append(weighted_mean(error, padding_mask, sample_weight))
         return sum(losses) / len(losses)
 
 
@@ -98,8 +122,12 @@ class AttentionScoreLoss(keras.distillation.DistillationLoss):
         """Teacher outputs that the loss reads: a list of (output, index)."""
         return [("attention_scores", t) for t, _ in self.pairs]
 
-    def compute_loss(self, teacher_outputs, student_outputs, padding_mask=None, **kwargs):
-        mask = padding_mask[:, None, :, None] * padding_mask[:, None, None, :]  # (B, 1, L, L)
+    def compute_loss(
+        self, teacher_outputs, student_outputs, padding_mask=None, sample_weight=None, **kwargs
+    ):
+        mask = None
+        if padding_mask is not None:
+            mask = padding_mask[:, :, None] * padding_mask[:, None, :]  # (B, L, L)
         losses = []
         for t, s in self.pairs:
             teacher = teacher_outputs["attention_scores"][t]  # (B, N, L, L)
@@ -107,7 +135,8 @@ class AttentionScoreLoss(keras.distillation.DistillationLoss):
             if teacher.shape[1] != student.shape[1]:
                 teacher = ops.mean(teacher, axis=1, keepdims=True)
                 student = ops.mean(student, axis=1, keepdims=True)
-            losses.append(_masked_mse(teacher, student, mask))
+            error = _squared_error(teacher, student, axis=1)  # (B, L, L)
+            losses.append(weighted_mean(error, mask, sample_weight))
         return sum(losses) / len(losses)
 
 
@@ -132,11 +161,7 @@ def make_losses(
     return pairs
 
 
-def _masked_mse(teacher, student, mask):
-    """Mean of the squared differences where `mask`, with axes of size 1 to broadcast, is 1."""
-    mask = ops.cast(mask, "float32")
+def _squared_error(teacher, student, axis):
+    """The mean over one axis of the squared differences."""
     difference = ops.cast(teacher, "float32") - ops.cast(student, "float32")
-    # Each position counts for all the values that the mask is broadcast over.
-    axes = [i for i, size in enumerate(mask.shape) if size == 1]
-    values = math.prod(difference.shape[i] for i in axes)
-    return ops.sum(ops.square(difference) * mask) / ops.maximum(ops.sum(mask) * values, 1.0)
+    return ops.mean(ops.square(difference), axis=axis)

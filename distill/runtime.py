@@ -186,7 +186,7 @@ class QuestionAnswerer(TextRunner):
 
         Returns:
             A list of `tfnlp.text.answers.Answer`, best first: text, its first character and
-            the one after its last, and score.
+            the one after its last, score, and whether the question was cut.
 
         Raises:
             InputError: for a `count` below 1.

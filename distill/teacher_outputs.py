@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
+from tfnlp.models import check_lengths
 from tfnlp.progress import progress_bar
 from tfnlp.training.fingerprint import model_fingerprint
 
@@ -88,8 +89,10 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
         `TeacherOutputs`.
 
     Raises:
-        InputError: if the folder holds the cache of another teacher or of other examples.
+        InputError: if a text is longer than the teacher's positions, or the folder holds the
+            cache of another teacher or of other examples.
     """
+    check_lengths(batches, teacher)
     reads = sorted(set(reads), key=lambda read: (read[0], read[1] or 0))
     if folder is None:
         return TeacherOutputs(batches.lengths, _compute(teacher, batches, reads, _array))

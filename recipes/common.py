@@ -5,6 +5,7 @@ import os
 # Before TensorFlow is imported: its start-up notices are noise in a shell.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import re
 import sys
 
 from absl import app, flags, logging
@@ -32,13 +33,29 @@ def run(main, tensorflow=True):
                 _import_tensorflow_quietly()
             main()
         except InputError as e:
-            print(f"Error: {e}", file=sys.stderr)
+            print(f"Error: {with_flags(str(e), FLAGS)}", file=sys.stderr)
             sys.exit(2)
         except KeyboardInterrupt:
             print("Stopped; the same command goes on from what is saved.", file=sys.stderr)
             sys.exit(130)
 
     app.run(guarded)
+
+
+def with_flags(message, names):
+    """A message of the library for the shell: `max_length=5` is `--max_length=5` there.
+
+    Args:
+        message: names arguments before an equals sign or in backticks.
+        names: of the flags.
+    """
+
+    def flag(match):
+        name = match[1] or match[2]
+        return f"--{name}" if name in names else match[0]
+
+    # Words alone: not what stands within a path.
+    return re.sub(r"(?<![^\s(])(?:(\w+)(?==)|`(\w+)`)", flag, message)
 
 
 def _import_tensorflow_quietly():
@@ -59,7 +76,7 @@ class _Plain(logging.PythonFormatter):
 
     def format(self, record):
         prefix = "" if record.levelno < logging.converter.STANDARD_WARNING else "Warning: "
-        return prefix + record.getMessage()
+        return prefix + with_flags(record.getMessage(), FLAGS)
 
 
 def define_data_flags():

@@ -27,6 +27,7 @@ def rewrite(folder, change):
     safetensors.numpy.save_file(tensors, folder / "model.safetensors")
 
 
+@pytest.mark.quick
 def test_round_trip_gives_the_same_weights(saved, tiny_config):
     model = load_model(saved, "classifier")
     again = tensors_of(saved)

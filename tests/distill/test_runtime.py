@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from distill.associated_files import SETTINGS_FILE, add_files
+from distill.associated_files import CHECKSUM, SETTINGS_FILE, add_files
 from distill.runtime import QuestionAnswerer, SentenceScorer, TextClassifier, TokenTagger
 from distill.tflite import export_tflite
 from tfnlp.errors import InputError
@@ -146,6 +146,28 @@ def test_ids_that_the_model_has_not_are_told(files, tokenizer, tmp_path):
     )
     with pytest.raises(InputError, match=r"m\.tflite cannot be run by LiteRT"):
         classifier.classify("more999")
+
+
+def test_files_from_before_checksums_run(files, tmp_path):
+    path, old = files["classifier"], tmp_path / "m.tflite"
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+        model_size = min(member.header_offset for member in archive.infolist())
+    settings = json.loads(members[SETTINGS_FILE])
+    del settings[CHECKSUM]
+    members[SETTINGS_FILE] = json.dumps(settings)
+
+    def write(model):
+        old.write_bytes(model)
+        with zipfile.ZipFile(old, "a") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+
+    write(path.read_bytes()[:model_size])
+    assert TextClassifier(old).classify(TEXTS) == TextClassifier(path).classify(TEXTS)
+    write(b"junk" * 100)
+    with pytest.raises(InputError, match=r"m\.tflite cannot be run by LiteRT"):
+        TextClassifier(old)
 
 
 def test_a_string_is_one_text(files):

@@ -48,6 +48,7 @@ def expected_probabilities(model, tokenizer, texts, max_length):
     return tf.nn.softmax(logits).numpy()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("quantization", "tolerance"), [("float32", 1e-5), ("float16", 5e-3), ("int8", 0.02)]
 )

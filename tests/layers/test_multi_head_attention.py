@@ -44,6 +44,7 @@ def test_matches_loops_for_self_and_cross_attention_with_masked_rows(target, sou
     np.testing.assert_allclose(scores, expected_scores, atol=1e-5)
 
 
+@pytest.mark.quick
 def test_equals_keras_multi_head_attention_on_the_same_weights():
     rng = np.random.default_rng(1)
     ours = MultiHeadAttention(4, 8)

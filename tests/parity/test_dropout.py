@@ -20,7 +20,7 @@ RATES = {
     "classifier_dropout": 0.35,
     "classifier_dropout_prob": 0.35,
     "cls_dropout": 0.35,
-    "summary_last_dropout": 0.35,
+    "summary_last_dropout": 0.25,
     "dropout": 0.15,
     "attention_dropout": 0.25,
     "seq_classif_dropout": 0.35,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from safetensors.numpy import load_file, save_file
 
 from tests.parity.compare import check_gradients, near
 from tfnlp.checkpoints import load_model, save_model
@@ -101,6 +102,8 @@ CASES = {
     "gpt": ("OpenAIGPT", GPT),
     "gpt2": ("GPT2", GPT),
 }
+# Cases of families that have another.
+TWICE = ("albert_groups", "electra_wide", "deberta_absolute", "deberta_v2_xlarge", "deberta_v3")
 HEADS = {
     "classifier": "ForSequenceClassification",
     "tagger": "ForTokenClassification",
@@ -112,11 +115,11 @@ HEADS = {
 }
 
 
-def reference(folder, name, suffix="Model"):
+def reference(folder, name, suffix="Model", num_labels=3):
     """A small random model of `transformers`, saved to a folder."""
     torch.manual_seed(0)
     stem, fields = CASES[name]
-    labels = {"num_labels": 3} if "Classification" in suffix else {}
+    labels = {"num_labels": num_labels} if "Classification" in suffix else {}
     config = getattr(transformers, f"{stem}Config")(
         **fields, **labels, attn_implementation="eager"
     )
@@ -239,6 +242,89 @@ def test_heads_load_and_what_is_saved_loads_in_transformers(name, head, suffix, 
         scale = max(1, float(getattr(before, key).abs().max()))
         near(value * real, getattr(before, key).numpy() * real, 1e-5 * scale)
         near(getattr(after, key).numpy(), getattr(before, key).numpy(), 1e-6 * scale)
+
+
+def untied(monkeypatch, name):
+    stem, fields = CASES[name]
+    monkeypatch.setitem(CASES, name, (stem, fields | {"tie_word_embeddings": False}))
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "suffix"),
+    [
+        case
+        for case in cases_with_heads()
+        if case.values[1].endswith("_lm") and case.values[0] not in TWICE
+    ],
+)
+def test_outputs_of_their_own_load_and_save(name, head, suffix, tmp_path, monkeypatch):
+    untied(monkeypatch, name)
+    test_heads_load_and_what_is_saved_loads_in_transformers(name, head, suffix, tmp_path)
+    saved = load_model(tmp_path / "ours", head)
+    assert not saved.text_config.tie_embeddings
+    # Without the output there is no half of a head.
+    path = tmp_path / "ours" / "model.safetensors"
+    tensors = load_file(path)
+    output = next(w.name for w in weights_of(saved) if w.path == "lm_output/kernel")
+    assert tensors.pop(output).shape == saved.get_layer("lm_output").kernel.shape[::-1]
+    save_file(tensors, path)
+    if head == "masked_lm":
+        with pytest.raises(InputError, match=f"without the tensor {output}"):
+            load_model(tmp_path / "ours", head)
+    # A checkpoint of the encoder alone starts a new one.
+    save_model(build_model(saved.text_config), tmp_path / "encoder")
+    fresh = load_model(tmp_path / "encoder", head).get_layer("lm_output").kernel
+    assert np.std(fresh) == pytest.approx(0.3, rel=0.1)
+
+
+def weights_of(model):
+    return list(family_of(model.text_config).weights(model.text_config, model.head))
+
+
+def test_output_of_its_own_of_xlnet(tmp_path, monkeypatch):
+    untied(monkeypatch, "xlnet")
+    test_two_streams_of_xlnet(tmp_path)
+    assert load_file(tmp_path / "ours" / "model.safetensors")["lm_loss.weight"].shape == (V, 24)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_stored_output_that_is_not_the_table(name, tmp_path):
+    """Where config.json says that it is tied, `transformers` 5 takes the stored one."""
+    head, suffix, table, output, bias = {
+        "bert": (
+            *("masked_lm", "ForMaskedLM", "bert.embeddings.word_embeddings.weight"),
+            *("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"),
+        ),
+        "gpt2": ("causal_lm", "LMHeadModel", "transformer.wte.weight", "lm_head.weight", None),
+    }[name]
+    theirs = reference(tmp_path, name, suffix)
+    path = tmp_path / "model.safetensors"
+    tensors = load_file(path)
+    # Stored twice, they are tied all the same.
+    save_file(tensors | {output: tensors[table]}, path, {"format": "pt"})
+    assert load_model(tmp_path, head).text_config.tie_embeddings
+    rng = np.random.default_rng(0)
+    other = {output: rng.normal(size=tensors[table].shape).astype("float32")}
+    if bias:
+        other[bias] = rng.normal(size=V).astype("float32")
+    save_file(tensors | other, path, {"format": "pt"})
+    ours = load_model(tmp_path, head)
+    assert not ours.text_config.tie_embeddings
+    inputs = make_inputs(name, 9, masked=False)
+    theirs = type(theirs).from_pretrained(tmp_path, attn_implementation="eager")
+    expected = run_reference(theirs, name, inputs).logits.detach().numpy()
+    near(ours(inputs)["logits"], expected, 1e-5 * np.abs(expected).max())
+
+
+def test_untied_files_of_old_versions_have_one_bias(tmp_path, monkeypatch):
+    untied(monkeypatch, "bert")
+    reference(tmp_path, "bert", "ForMaskedLM")
+    path = tmp_path / "model.safetensors"
+    tensors = load_file(path)
+    del tensors["cls.predictions.decoder.bias"]
+    save_file(tensors, path, {"format": "pt"})
+    found = load_model(tmp_path, "masked_lm").get_layer("lm_bias").bias
+    np.testing.assert_array_equal(found, tensors["cls.predictions.bias"])
 
 
 def test_two_streams_of_xlnet(tmp_path):

@@ -110,6 +110,31 @@ def test_gradients_of_labels_alone_are_those_of_the_whole():
         near(tf.convert_to_tensor(a), tf.convert_to_tensor(b), 1e-5)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_tables_of_its_own(case, tmp_path):
+    """Tied and untied outputs are the same where their tables are."""
+    write_folder(tmp_path / "tied", case)
+    tied = load_model(tmp_path / "tied", "causal_lm")
+    reader = TensorReader(tmp_path / "tied")
+    tensors = {name: reader.read(name) for name in reader.names()}
+    for i in range(len(CASES[case]["cutoffs"]) + 1):
+        table = tensors[f"transformer.word_emb.emb_layers.{i}.weight"]
+        tensors[f"crit.out_layers.{i}.weight"] = table.copy()
+    write_tensors(tmp_path / "own" / "model.safetensors", tensors)
+    write_json(tmp_path / "own" / "config.json", fields(case) | {"tie_word_embeddings": False})
+    own = load_model(tmp_path / "own", "causal_lm")
+    inputs = make_inputs(segments(case)[0], None)
+    del inputs["memory"]
+    expected = tied(inputs)["logits"].numpy()
+    near(own(inputs)["logits"], expected, 1e-5)
+    own.get_layer("lm_softmax").tables[-1].assign(0 * own.get_layer("lm_softmax").tables[-1])
+    found = own(inputs)
+    assert np.abs(found["logits"] - expected).max() > 0.1
+    near(found["sequence_output"], tied(inputs)["sequence_output"], 1e-5)
+    save_model(own, tmp_path / "saved")
+    near(load_model(tmp_path / "saved", "causal_lm")(inputs)["logits"], found["logits"], 1e-6)
+
+
 def test_without_memory_as_with_an_empty_one(tmp_path):
     write_folder(tmp_path, "adaptive")
     ids = segments("adaptive")[0]
@@ -151,6 +176,9 @@ def test_what_is_saved_has_their_names(case, tmp_path):
         ({"div_val": 1}, "div_val=1"),
         ({"d_head": 5}, "d_head=5"),
         ({"attn_type": 1}, "attn_type=1"),
+        ({"tie_projs": [False, True, False, True]}, r"tie_projs=\[False, True, False, True\]"),
+        ({"sample_softmax": 10}, "sample_softmax=10"),
+        ({"tie_weight": False}, "tie_weight=False"),
     ],
 )
 def test_fields_that_ask_for_another_model_are_named(change, message, tmp_path):

@@ -67,10 +67,10 @@ def test_files(parts, tmp_path):
 
 def test_too_few_layers_are_named(tiny_config, parts):
     model = build_model(tiny_config, hidden_states=True)
-    with pytest.raises(InputError, match=r"--layers=sum_last_four needs 4 layers.* has 3"):
+    with pytest.raises(InputError, match=r"^layers=sum_last_four needs 4 layers.* has 3"):
         extract_features(model, parts[2], "sum_last_four")
 
 
 def test_a_family_with_another_kind_of_tokenizer_is_named():
-    with pytest.raises(InputError, match="--family=bert has no tokenizer of --kind=bpe"):
+    with pytest.raises(InputError, match=r"^family=bert has no tokenizer of kind=bpe"):
         train_tokenizer(TEXTS, "bpe", 300, "bert")

@@ -37,6 +37,7 @@ def one_layer(tiny_config):
     return dataclasses.replace(tiny_config, num_layers=1)
 
 
+@pytest.mark.quick
 def test_the_best_epoch_on_dev_is_reported_and_test_is_scored_by_itself(
     one_layer, tokenizer, tmp_path
 ):

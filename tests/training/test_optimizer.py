@@ -3,7 +3,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.training.optimizer import FusedAdamW, WarmupLinearDecay, adamw
+from tfnlp import models
+from tfnlp.training import TrainingConfig
+from tfnlp.training.optimizer import FusedAdamW, WarmupLinearDecay, adamw, is_decayed
 
 
 def test_schedule_rises_and_falls_linearly():
@@ -53,3 +55,112 @@ def test_biases_and_norms_are_not_decayed():
     for variable in model.trainable_variables:
         factor = 0.9 if variable.name == "kernel" else 1.0
         np.testing.assert_allclose(variable, factor * before[variable.path], rtol=1e-6)
+
+
+def test_a_config_gives_warm_up_decay_and_clipping():
+    inputs = keras.Input((1,))
+    model = keras.Model(inputs, keras.layers.Dense(1, kernel_initializer="ones")(inputs))
+    kernel, bias = model.trainable_variables
+    config = TrainingConfig(
+        epochs=3, learning_rate=0.5, warmup_share=0.25, weight_decay=0.2, clip_norm=0.1
+    )
+    optimizer = config.optimizer(model, steps_per_epoch=4)
+    optimizer.build([kernel, bias])
+    rates, weight = [], 1.0
+    for _ in range(13):
+        rates.append(float(optimizer.learning_rate))
+        optimizer.apply([tf.zeros_like(kernel), tf.zeros_like(bias)])
+        weight *= 1 - 0.2 * rates[-1]
+        np.testing.assert_allclose(kernel, [[weight]], rtol=1e-6)
+    # 3 of 12 steps up, 9 down.
+    expected = [0, 1 / 3, 2 / 3, *(np.arange(9, 0, -1) / 9), 0]
+    assert rates == pytest.approx(0.5 * np.array(expected), abs=1e-7)
+    np.testing.assert_array_equal(bias, [0])
+    # A gradient of length 5, clipped, is a tenth of the first momentum.
+    optimizer.apply([tf.constant([[3.0]]), tf.constant([4.0])])
+    found = [float(np.squeeze(m)) for m in optimizer._momentums]
+    assert found == pytest.approx([0.1 * 0.1 * 3 / 5, 0.1 * 0.1 * 4 / 5], rel=1e-5)
+
+
+SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 8}
+ATTENTION = ("attention/key", "attention/output", "attention/query", "attention/value")
+FEED_FORWARD = ("feed_forward/intermediate", "feed_forward/output")
+TABLES = ("embeddings/position_table", "embeddings/token_table")
+BERT_TABLES = (*TABLES, "embeddings/segment_table", "lm_transform/kernel")
+# What is decayed of each family beside the kernels of a block (all of its own where named).
+DECAYED = {
+    "BertConfig": ("masked_lm", BERT_TABLES),
+    "RobertaConfig": ("masked_lm", BERT_TABLES),
+    "DistilBertConfig": ("masked_lm", (*TABLES, "lm_transform/kernel")),
+    "AlbertConfig": ("masked_lm", (*BERT_TABLES, "embeddings/projection/kernel")),
+    "ElectraConfig": ("masked_lm", (*BERT_TABLES, "embeddings/projection/kernel")),
+    "DebertaConfig": (
+        "masked_lm",
+        ("embeddings/token_table", "relative_positions/table", "lm_transform/kernel"),
+    ),
+    "DebertaV2Config": (
+        "masked_lm",
+        (
+            *("embeddings/token_table", "relative_positions/table", "lm_transform/kernel"),
+            "convolution/convolution/kernel",
+        ),
+    ),
+    "XLNetConfig": (
+        "permutation_lm",
+        (
+            *("embeddings/token_table", "embeddings/query_vector"),
+            *("encoder_0/attention/segment_table", "encoder_0/attention/position/kernel"),
+        ),
+    ),
+    "TransformerXLConfig": (
+        "causal_lm",
+        (
+            *("embeddings/table_0", "embeddings/table_1"),
+            *("embeddings/projection_0", "embeddings/projection_1"),
+            *("lm_softmax/cluster_table", "encoder_0/attention/position/kernel"),
+        ),
+    ),
+    "GptConfig": ("causal_lm", TABLES),
+    "Gpt2Config": ("causal_lm", TABLES),
+}
+MORE_FIELDS = {
+    "TransformerXLConfig": {"cutoffs": (8,), "tie_projections": False},
+    "DebertaV2Config": {"convolution_size": 3},
+}
+# DeBERTa v1 has one kernel for queries, keys and values, and two for positions.
+MORE_ATTENTION = {
+    "DebertaConfig": tuple(
+        f"attention/{name}" for name in ("joint", "output", "position_key", "position_query")
+    )
+}
+
+
+@pytest.mark.parametrize("family", DECAYED)
+def test_what_is_decayed_of_each_family(family):
+    head, expected = DECAYED[family]
+    config = getattr(models, family)(vocabulary_size=20, **SIZES, **MORE_FIELDS.get(family, {}))
+    model = models.build_model(config, head)
+    block = "encoder/block_0" if family == "AlbertConfig" else "encoder_0"
+    kernels = MORE_ATTENTION.get(family, ATTENTION) + FEED_FORWARD
+    expected = {*expected, *(f"{block}/{name}/kernel" for name in kernels)}
+    assert {v.path for v in model.trainable_variables if is_decayed(v)} == expected
+    plain = {v.name for v in model.trainable_variables if not is_decayed(v)}
+    names = {"bias", "beta", "gamma"}
+    names |= {
+        "DebertaConfig": {"query_bias", "value_bias"},
+        "XLNetConfig": {"content_bias", "position_bias", "segment_bias"},
+        "TransformerXLConfig": {
+            *("content_bias", "position_bias", "bias_0", "bias_1", "cluster_bias"),
+        },
+    }.get(family, set())
+    assert plain == names
+    optimizer = adamw(model, 1.0)
+    assert {
+        v.path for v in model.trainable_variables if optimizer._use_weight_decay(v)
+    } == expected
+
+
+def test_the_scale_of_other_norms_is_not_decayed():
+    layer = keras.layers.RMSNormalization()
+    layer.build((None, 3))
+    assert not any(is_decayed(v) for v in layer.trainable_variables)

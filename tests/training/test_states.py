@@ -67,7 +67,7 @@ def test_names_are_the_same_however_many_models_came_before(tiny_config):
         assert len({id(v) for v in found.values()}) == len(found)
     assert {"seed_generator/seed_generator_state", "fused_adam_w/iteration"} <= plain.keys()
     assert len(tuner) == len(plain) + 1  # the regularizer's seed
-    assert {"loss_scale_optimizer/dynamic_scale", "fused_adam_w/iteration"} <= half.keys()
+    assert {"replica_loss_scale_optimizer/dynamic_scale", "fused_adam_w/iteration"} <= half.keys()
     assert {"embedding/embeddings", "dense/kernel", "fused_adam_w/dense/kernel/velocity"} < set(
         tiny
     )

@@ -87,6 +87,32 @@ def distance_rows(max_distance, num_buckets=None):
     return np.clip(distances + span, 0, 2 * span - 1).astype("int32")
 
 
+def check_length(name, inputs, max_length):
+    """Raises a ValueError for an input longer than a table of positions.
+
+    A CPU's gather raises for rows that a table lacks, a GPU's gives zeros. Where the length shows
+    at run time alone TensorFlow's own error names it then, which a conversion to TFLite leaves
+    out, and XLA too; other backends know every length.
+
+    Args:
+        name: of the input.
+        inputs: (B, L, ...).
+        max_length: the rows of the table; None for no limit.
+    """
+    length = inputs.shape[1]
+    if max_length is None:
+        return
+    only = f"but there are only max_length={max_length} positions; cut the input."
+    if length is not None:
+        if length > max_length:
+            raise ValueError(f"{name} has length {length}, {only}")
+    elif keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        message = f"{name} is too long, {only}"
+        tf.debugging.assert_less_equal(tf.shape(inputs)[1], max_length, message)
+
+
 @keras.saving.register_keras_serializable("tfnlp")
 class SinusoidalPositionEncoding(keras.layers.Layer):
     """Adds sinusoids of the position (Vaswani et al. 2017, section 3.5).
@@ -147,7 +173,7 @@ class LearnedPositionEncoding(BaseLayer):
         (B, L, D).
 
     Raises:
-        ValueError: if L is known and beyond `max_length`.
+        ValueError: if L is known and beyond `max_length`; else see `check_length`.
     """
 
     OPTIONS = EMBEDDINGS_OPTIONS
@@ -169,12 +195,7 @@ class LearnedPositionEncoding(BaseLayer):
         )
 
     def call(self, inputs):
-        length = inputs.shape[1]
-        if length is not None and length > self.max_length:
-            raise ValueError(
-                f"inputs have length {length}, but there are only "
-                f"max_length={self.max_length} positions."
-            )
+        check_length("inputs", inputs, self.max_length)
         # Gathered, not sliced: TFLite quantises the tables of gathers alone.
         return inputs + ops.take(self.position_table, ops.arange(ops.shape(inputs)[1]), axis=0)
 

@@ -6,6 +6,7 @@ from keras import ops
 from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
 from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.masks import hide_padding
+from tfnlp.layers.positions import check_length
 from tfnlp.layers.token_layer import TokenLayer, as_ids
 
 
@@ -45,7 +46,9 @@ class TextEmbedding(TokenLayer):
         (B, L, D); with `reverse` (..., V).
 
     Raises:
-        ValueError: for a known length above `max_length`, and states that are not E wide.
+        ValueError: for a known length above `max_length`, and states that are not E wide. Of a
+            length that shows at run time alone see `check_length`. Ids beyond a table are not
+            looked for: a CPU raises, a GPU takes zeros.
     """
 
     OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS + BIAS_OPTIONS
@@ -137,12 +140,7 @@ class TextEmbedding(TokenLayer):
             self._check_states(token_ids)
             states = ops.cast(token_ids, self.compute_dtype)
             return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
-        length = token_ids.shape[1]
-        if None not in (length, self.max_length) and length > self.max_length:
-            raise ValueError(
-                f"token_ids has length {length}, but there are only "
-                f"max_length={self.max_length} positions; cut the input."
-            )
+        check_length("token_ids", token_ids, self.max_length)
         x = ops.take(self.token_table, as_ids(token_ids), axis=0)  # (B, L, E)
         if self.max_length:
             positions = ops.arange(ops.shape(token_ids)[1]) + self.position_offset

@@ -10,7 +10,7 @@ from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.heads import HEADS
 from tfnlp.models.sizes import SIZES
-from tfnlp.models.text_model import TextModel, check_vocabulary, config_of
+from tfnlp.models.text_model import TextModel, check_lengths, check_vocabulary, config_of
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
@@ -32,6 +32,7 @@ __all__ = [
     "TransformerXLConfig",
     "XLNetConfig",
     "build_model",
+    "check_lengths",
     "check_vocabulary",
     "config_of",
 ]

@@ -8,16 +8,24 @@ from tfnlp.models.old_files import upgraded
 
 @keras.saving.register_keras_serializable("tfnlp")
 class TextModel(keras.Model):
-    """A functional `keras.Model` with `text_config` and `head`, which saving and loading keep.
+    """A functional `keras.Model` with `text_config` and `head`, which copies of it keep.
 
-    `tfnlp.models.build_model` makes it.
+    So do saving and loading, and `keras.models.clone_model`. `tfnlp.models.build_model` makes it.
     """
 
     # The arguments of a functional model and no others, so that Keras saves it as one.
     def __init__(self, inputs, outputs, name=None, **kwargs):
         super().__init__(inputs, outputs, name=name, **kwargs)
-        self.text_config = None
-        self.head = None
+        origin = getattr(keras.tree.flatten(outputs)[0], "made_by", (None, None))
+        self.text_config, self.head = origin
+
+    def _run_through_graph(self, *args, **kwargs):
+        # `keras.models.clone_model` makes the clone from what this gives, and from nothing else.
+        outputs = super()._run_through_graph(*args, **kwargs)
+        for x in keras.tree.flatten(outputs):
+            if isinstance(x, keras.KerasTensor):
+                x.made_by = self.text_config, self.head
+        return outputs
 
     def get_config(self):
         return super().get_config() | {
@@ -48,6 +56,22 @@ def config_of(model):
             "not known; build it so, and set its weights."
         )
     return config
+
+
+def check_lengths(batches, model):
+    """Raises an InputError unless the model's position tables have a row for every token.
+
+    Args:
+        batches: `tfnlp.text.LengthBatches`.
+        model: any `keras.Model`.
+    """
+    tables = [layer.max_length for layer in model.layers if getattr(layer, "max_length", None)]
+    longest = max(batches.lengths, default=0)
+    if longest > min(tables, default=longest):
+        raise InputError(
+            f"The longest text has {longest} tokens, but the model only {min(tables)} positions; "
+            f"cut the texts to max_length={min(tables)}."
+        )
 
 
 def check_vocabulary(tokenizer, model):

@@ -6,7 +6,7 @@ A task has
 - `outputs`: the names of the model's outputs that it reads;
 - `monitor`: the metric that the best epoch has the most of;
 - `encode(tokenizer, examples, max_length)`: encodings, and labels or None;
-- `loss(labels, outputs)`: a scalar, of one batch;
+- `loss(labels, outputs, sample_weight=None)`: of one batch, a mean as in `tfnlp.losses`;
 - `score(examples, encodings, outputs)`: a dict of metrics, from each encoding's outputs.
 """
 

@@ -6,12 +6,12 @@ import pathlib
 import re
 import string
 
-import keras
 import numpy as np
 from absl import logging
 
 from tfnlp.errors import InputError
 from tfnlp.files import write_json
+from tfnlp.losses import cross_entropy
 from tfnlp.text.answers import answer_places, best_answers
 from tfnlp.text.readers import read_json_data
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
@@ -163,10 +163,9 @@ class Answering:
         labels = [answer_places(window, examples.answers[window.example]) for window in windows]
         return windows, np.array(labels, "int32")
 
-    def loss(self, labels, outputs):
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        start = loss(labels[:, 0], outputs["start_logits"])
-        end = loss(labels[:, 1], outputs["end_logits"])
+    def loss(self, labels, outputs, sample_weight=None):
+        start = cross_entropy(labels[:, 0], outputs["start_logits"], sample_weight)
+        end = cross_entropy(labels[:, 1], outputs["end_logits"], sample_weight)
         return (start + end) / 2
 
     def n_best(self, examples, encodings, outputs, count=20):

@@ -3,10 +3,10 @@
 import dataclasses
 import re
 
-import keras
 import numpy as np
 
 from tfnlp.errors import InputError
+from tfnlp.losses import cross_entropy
 from tfnlp.text.readers import read_columns, read_header
 
 
@@ -101,9 +101,8 @@ class Choosing:
         flat = tokenizer.encode(prompts, endings, max_length)
         return dataclasses.replace(flat, choices=count), examples.labels
 
-    def loss(self, labels, outputs):
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        return loss(labels, outputs["logits"])
+    def loss(self, labels, outputs, sample_weight=None):
+        return cross_entropy(labels, outputs["logits"], sample_weight)
 
     def score(self, examples, encodings, outputs):
         found = np.stack(outputs["logits"]).argmax(1)

@@ -1,9 +1,9 @@
 """Classes of texts, or of pairs of texts."""
 
-import keras
 import numpy as np
 from sklearn import metrics
 
+from tfnlp.losses import cross_entropy
 from tfnlp.text.readers import check_label_names
 
 
@@ -32,9 +32,8 @@ class Classification:
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
         return encodings, examples.labels
 
-    def loss(self, labels, outputs):
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        return loss(labels, outputs["logits"])
+    def loss(self, labels, outputs, sample_weight=None):
+        return cross_entropy(labels, outputs["logits"], sample_weight)
 
     def score(self, examples, encodings, outputs):
         logits = np.stack(outputs["logits"])  # (examples, C)

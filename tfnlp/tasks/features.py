@@ -37,7 +37,7 @@ def extract_features(model, batches, layers="last", pooling="mean"):
     """
     if "four" in layers and model.text_config.num_layers < 4:
         raise InputError(
-            f"--layers={layers} needs 4 layers, but the model has {model.text_config.num_layers}."
+            f"layers={layers} needs 4 layers, but the model has {model.text_config.num_layers}."
         )
 
     @tf.function(reduce_retracing=True)
@@ -80,7 +80,7 @@ def write_features(path, features, texts, encodings):
     elif path.suffix == ".parquet":
         _write_parquet(path, columns, texts)
     else:
-        raise InputError(f"--output={path} must end in .npz or .parquet.")
+        raise InputError(f"{path} must end in .npz or .parquet.")
 
 
 def _write_parquet(path, columns, texts):
@@ -89,7 +89,7 @@ def _write_parquet(path, columns, texts):
         import pyarrow.parquet
     except ImportError:
         raise InputError(
-            f"--output={path}: .parquet needs pyarrow; pip install pyarrow, or write a .npz."
+            f"{path}: .parquet needs pyarrow; pip install pyarrow, or write a .npz."
         ) from None
     rows = columns.pop("features")
     numbers = columns.get("text", np.arange(len(texts)))

@@ -3,11 +3,12 @@
 import dataclasses
 import math
 
-import keras
 import numpy as np
+from keras import ops
 from scipy import stats
 
 from tfnlp.errors import InputError
+from tfnlp.losses import weighted_mean
 from tfnlp.text.readers import Examples, read_columns
 
 
@@ -58,8 +59,9 @@ class Regression:
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
         return encodings, examples.labels
 
-    def loss(self, labels, outputs):
-        return keras.losses.MeanSquaredError()(labels[:, None], outputs["logits"])
+    def loss(self, labels, outputs, sample_weight=None):
+        found = ops.cast(outputs["logits"][:, 0], "float32")  # (B,)
+        return weighted_mean(ops.square(found - labels), sample_weight)
 
     def score(self, examples, encodings, outputs):
         found = np.stack(outputs["logits"])[:, 0]  # (examples,)

@@ -4,10 +4,8 @@ import dataclasses
 import pathlib
 import re
 
-import keras
-from keras import ops
-
 from tfnlp.errors import InputError
+from tfnlp.losses import cross_entropy
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.readers import check_label_names, read_lines
 from tfnlp.text.tags import best_tags, first_tokens
@@ -154,12 +152,8 @@ class Tagging:
             labels.append(row)
         return windows, labels
 
-    def loss(self, labels, outputs):
-        real = ops.not_equal(labels, IGNORED)
-        loss = keras.losses.SparseCategoricalCrossentropy(
-            from_logits=True, reduction="mean_with_sample_weight"
-        )
-        return loss(ops.where(real, labels, 0), outputs["logits"], ops.cast(real, "float32"))
+    def loss(self, labels, outputs, sample_weight=None):
+        return cross_entropy(labels, outputs["logits"], sample_weight)
 
     def predict(self, sentences, encodings, outputs):
         """The tag of each word: a list of lists of names."""

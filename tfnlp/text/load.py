@@ -68,8 +68,7 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
     family = family or families[0]
     if family not in families:
         raise InputError(
-            f"--family={family} has no tokenizer of --kind={kind}; use one of "
-            f"{', '.join(families)}."
+            f"family={family} has no tokenizer of kind={kind}; use one of {', '.join(families)}."
         )
     if kind == "wordpiece":
         return train_wordpiece(texts, vocabulary_size, lowercase), family

@@ -4,8 +4,15 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.losses import weighted_mean
+from tfnlp.training.strategy import replica_rows
+
 # Added to variances, and to the largest entry of a gradient.
 EPSILON = 1e-6
+# How large an example's gradient is where it goes into the model, far from what half precision
+# cannot hold, 6e-8 and 65504; and the least that it is taken for.
+PULL = 256.0
+SMALLEST = 1e-30
 
 
 class AdversarialRegularizer:
@@ -37,51 +44,75 @@ class AdversarialRegularizer:
         self.start = start
         self.seed_generator = keras.random.SeedGenerator(seed)
 
-    def __call__(self, inputs, outputs):
+    def __call__(self, inputs, outputs, sample_weight=None):
         """The loss of a batch.
 
         Args:
             inputs: of the model.
             outputs: what the model gave for them.
+            sample_weight: (B,), of the examples; all count the same where None.
         """
         inputs = {key: ops.convert_to_tensor(value) for key, value in inputs.items()}
         x = ops.stop_gradient(self.embed(inputs, training=True))  # (B, L, D)
         x = ops.cast(x, "float32")
         scale = ops.sqrt(ops.var(x, axis=-1, keepdims=True) + EPSILON)  # (B, L, 1)
-        move = self.start * keras.random.normal(ops.shape(x), seed=self.seed_generator)
-        move = ops.clip(move, -2 * self.start, 2 * self.start)
-        fixed = {key: ops.stop_gradient(value) for key, value in outputs.items()}
-        with tf.GradientTape() as tape:
-            tape.watch(move)
-            moved = self.rest([x + scale * move, inputs], training=True)
-            loss = self._divergence(moved, fixed, inputs)
-        gradient = tape.gradient(loss, move)
+        move = self._start(ops.shape(x))
+        gradient = self.gradient(inputs, outputs, x, scale, move, sample_weight)
         largest = ops.max(ops.abs(gradient), axis=-1, keepdims=True)
         move = ops.stop_gradient(move + self.step_size * gradient / (largest + EPSILON))
         moved = self.rest([x + scale * move, inputs], training=True)
-        return self.weight * self._divergence(moved, outputs, inputs)
+        return self.weight * self._divergence(moved, outputs, inputs, sample_weight)
 
-    def _divergence(self, a, b, inputs):
-        losses = [self._one_divergence(a[key], b[key], inputs) for key in a]
+    def gradient(self, inputs, outputs, x, scale, move, sample_weight=None):
+        """How the divergence grows with a move of the embeddings, (B, L, D) float32.
+
+        Args:
+            inputs, outputs, sample_weight: as for a call.
+            x: the embeddings, (B, L, D) float32.
+            scale: what a move is multiplied by, (B, L, 1).
+            move: (B, L, D) float32.
+        """
+        fixed = {key: ops.stop_gradient(value) for key, value in outputs.items()}
+        with tf.GradientTape() as model_tape:
+            model_tape.watch(move)
+            moved = self.rest([x + scale * move, inputs], training=True)
+        with tf.GradientTape() as tape:
+            tape.watch(moved)
+            loss = self._divergence(moved, fixed, inputs, sample_weight)
+        pulls = tape.gradient(loss, moved)
+        # A small divergence pulls too little for half precision, which would make zeros of it on
+        # the way through the model: it goes through at the size of `PULL`, for each example.
+        sizes = [ops.max(ops.abs(p), axis=list(range(1, len(p.shape)))) for p in pulls.values()]
+        factor = PULL / ops.maximum(sum(sizes), SMALLEST)  # (B,)
+        pulls = {key: _by_example(factor, pull) * pull for key, pull in pulls.items()}
+        found = model_tape.gradient(moved, move, output_gradients=pulls)
+        return found / _by_example(factor, found)
+
+    def _start(self, shape):
+        """The random start of a batch, (B, L, D): the rows of a replica from one draw for all."""
+        first, count = replica_rows(shape[0])
+        move = keras.random.normal((count, *shape[1:]), seed=self.seed_generator)
+        move = move[first : first + shape[0]]
+        return ops.clip(self.start * move, -2 * self.start, 2 * self.start)
+
+    def _divergence(self, a, b, inputs, sample_weight=None):
+        losses = [self._one_divergence(a[key], b[key], inputs, sample_weight) for key in a]
         return sum(losses) / len(losses)
 
-    def _one_divergence(self, a, b, inputs):
+    def _one_divergence(self, a, b, inputs, sample_weight):
         a, b = ops.cast(a, "float32"), ops.cast(b, "float32")
         if self.regression:
-            return keras.losses.MeanSquaredError()(b, a)
+            return weighted_mean(ops.square(a - b)[:, 0], sample_weight)
         log_a, log_b = ops.log_softmax(a), ops.log_softmax(b)
         # KL(b, a) + KL(a, b). Each pulls on the answer that it is measured on, towards the other
         # as it is: the gradient of the release's two cross-entropies, which are not 0 where
         # both agree.
         distance = ops.stop_gradient(ops.exp(log_b) - ops.exp(log_a))
         both = ops.sum(distance * (log_b - log_a), axis=-1)  # (B,) or (B, L)
-        if len(both.shape) == 1:
-            return _mean(both, ops.ones_like(both))
-        return _mean(both, ops.cast(inputs["padding_mask"], "float32"))
+        by_token = len(both.shape) == 2
+        return weighted_mean(both, inputs["padding_mask"] if by_token else None, sample_weight)
 
 
-def _mean(values, weights):
-    """The mean over real entries; under a strategy each device's share of it."""
-    replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    # A device's share of the last batch can be empty: 0 then, not NaN.
-    return ops.sum(values * weights) / ops.maximum(ops.sum(weights), 1.0) / replicas
+def _by_example(factor, values):
+    """`factor` (B,) with as many axes as `values` (B, ...)."""
+    return ops.reshape(factor, (-1, *[1] * (len(values.shape) - 1)))

@@ -4,21 +4,24 @@ import keras
 from absl import logging
 
 from tfnlp.checkpoints import load_model, save_model
+from tfnlp.models import check_lengths
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.predict import predictor
 from tfnlp.training.report import write_report
+from tfnlp.training.strategy import UnequalShares
 
 
-class FineTuner(keras.Model):
+class FineTuner(UnequalShares, keras.Model):
     """A model that is fitted to a task; the model itself stays as it is, to be saved.
 
     Args:
         model: from `tfnlp.models.build_model`, with the task's head.
         task: see `tfnlp.tasks`.
-        regularizer: called with a batch's inputs and its outputs in training; gives a loss to
-            add, such as an `AdversarialRegularizer`. None for none.
+        regularizer: called with a batch's inputs and its outputs in training, and with its
+            sample weights where there are any; gives a loss to add, such as an
+            `AdversarialRegularizer`. None for none.
     """
 
     def __init__(self, model, task, regularizer=None, **kwargs):
@@ -35,9 +38,10 @@ class FineTuner(keras.Model):
         return {key: outputs[key] for key in self.task.outputs}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        loss = self.task.loss(y, y_pred)
+        weights = () if sample_weight is None else (sample_weight,)
+        loss = self.task.loss(y, y_pred, *weights)
         if training and self.regularizer is not None:
-            loss = loss + self.regularizer(x, y_pred)
+            loss = loss + self.regularizer(x, y_pred, *weights)
         return loss
 
 
@@ -92,6 +96,7 @@ def finetune(
     """
     arguments = (max_length, config.batch_size)
     batches = encode_batches(task, tokenizer, train, *arguments, shuffle=True, seed=config.seed)
+    check_lengths(batches, model)
     dev_batches = encode_batches(task, tokenizer, dev, *arguments)
     trained = FineTuner(model, task, regularizer)
     trained.compile(config.optimizer(model, len(batches)), jit_compile=False)

@@ -13,8 +13,10 @@ from absl import logging
 from tqdm import tqdm
 
 from tfnlp.errors import InputError
+from tfnlp.losses import CrossEntropy
 from tfnlp.progress import progress_bar
 from tfnlp.training.optimizer import WarmupLinearDecay, adamw
+from tfnlp.training.strategy import UnequalShares
 from tfnlp.training.variable_names import metric_names, variable_names
 
 
@@ -53,15 +55,19 @@ class TrainingConfig:
         return adamw(model, schedule, self.weight_decay, self.clip_norm)
 
 
+class ClassifierLogits(UnequalShares, keras.Model):
+    """From the inputs of a classifier to its logits."""
+
+
 def compile_classifier(model, optimizer):
     """The model to fit: from the inputs of a classifier to its logits, compiled.
 
     It shares every weight with `model`.
     """
-    trained = keras.Model(model.input, model.output["logits"])
+    trained = ClassifierLogits(model.input, model.output["logits"])
     trained.compile(
         optimizer,
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        loss=CrossEntropy(),
         metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         jit_compile=False,
     )

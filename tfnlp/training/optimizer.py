@@ -4,8 +4,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-# Names of the variables that are not decayed: biases, and scales and shifts of norms.
-NOT_DECAYED = ("bias", "gamma", "beta")
+# Names of the variables of norms; `scale` is that of Keras' `RMSNormalization`.
+NORM_VARIABLES = ("gamma", "beta", "scale")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -47,13 +47,19 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 class FusedAdamW(keras.optimizers.AdamW):
     """`keras.optimizers.AdamW` in one TensorFlow kernel, each variable passed over once.
 
-    Two things are as in PyTorch and not as in Keras: `epsilon` is added to the corrected root
-    (Kingma & Ba 2015, algorithm 1), and the norm of all gradients, for clipping, counts a
-    token that occurs several times by the sum of its gradients.
+    Three things are as in PyTorch and not as in Keras: `epsilon` is added to the corrected root
+    (Kingma & Ba 2015, algorithm 1); the norm of all gradients, for clipping, counts a token
+    that occurs several times by the sum of its gradients; and under a strategy it is the norm
+    of the gradients that are summed over the replicas, not of each replica's own.
     """
 
     def apply(self, grads, trainable_variables=None):
-        super().apply([_summed_rows(g) for g in grads], trainable_variables)
+        grads = [_summed_rows(g) for g in _sum_over_replicas(grads)]
+        super().apply(grads, trainable_variables)
+
+    def _all_reduce_sum_gradients(self, grads_and_vars):
+        # Keras sums over the replicas here, after it has clipped: `apply` has done it before.
+        return grads_and_vars
 
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
@@ -74,6 +80,30 @@ class FusedAdamW(keras.optimizers.AdamW):
         )
 
 
+@keras.saving.register_keras_serializable("tfnlp")
+class ReplicaLossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
+    """Keras' `LossScaleOptimizer`, but a step is left out if any replica's gradients overflow.
+
+    Keras asks each replica, or the first one, about its own gradients alone.
+    """
+
+    def check_finite(self, grads):
+        finite = super().check_finite(grads)
+        context = tf.distribute.get_replica_context()
+        overflows = context.all_reduce(tf.distribute.ReduceOp.SUM, 1 - tf.cast(finite, "int32"))
+        return overflows == 0
+
+
+def _sum_over_replicas(gradients):
+    """Gradients (or None) summed over all replicas; as they are where there is one."""
+    context = tf.distribute.get_replica_context()
+    if context is None or context.num_replicas_in_sync == 1:
+        return gradients
+    found = [g for g in gradients if g is not None]
+    summed = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, found))
+    return [None if g is None else next(summed) for g in gradients]
+
+
 def _summed_rows(gradient):
     """A gradient in which no row of a table occurs twice."""
     if not isinstance(gradient, tf.IndexedSlices):
@@ -88,6 +118,15 @@ def _handle(variable):
     return (variable.value if isinstance(variable, keras.Variable) else variable).handle
 
 
+def is_decayed(variable):
+    """Whether weight decay is for a variable: not for biases of any kind, and not for norms.
+
+    The rule of `transformers`' Trainer (`get_decay_parameter_names`): what is called a bias is
+    one, be it added to keys, queries, scores or clusters.
+    """
+    return "bias" not in variable.name and variable.name not in NORM_VARIABLES
+
+
 def adamw(model, schedule, weight_decay=0.01, clip_norm=1.0):
     """AdamW (Loshchilov & Hutter 2019) that leaves biases and norms undecayed.
 
@@ -96,11 +135,16 @@ def adamw(model, schedule, weight_decay=0.01, clip_norm=1.0):
         schedule: a rate or a `LearningRateSchedule`.
         weight_decay: lambda; multiplied with the rate.
         clip_norm: the largest norm of all gradients together; None for no clipping.
+
+    Returns:
+        A `FusedAdamW`; in a loss scale optimizer where the global policy is "mixed_float16".
     """
     optimizer = FusedAdamW(
         schedule, weight_decay=weight_decay, epsilon=1e-8, global_clipnorm=clip_norm
     )
     optimizer.exclude_from_weight_decay(
-        var_list=[v for v in model.trainable_variables if v.name in NOT_DECAYED]
+        var_list=[v for v in model.trainable_variables if not is_decayed(v)]
     )
+    if keras.config.dtype_policy().name == "mixed_float16":
+        return ReplicaLossScaleOptimizer(optimizer)
     return optimizer

@@ -35,7 +35,7 @@ def set_precision(policy):
             illegal = done.returncode == -signal.SIGILL
             why = "illegal instruction" if illegal else "see TensorFlow's own message"
             raise InputError(
-                f"--precision={policy} does not work on this processor ({why}); use float32, or "
+                f"precision={policy} does not work on this processor ({why}); use float32, or "
                 "set the environment variable ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16."
             )
     keras.config.set_dtype_policy(policy)

@@ -5,6 +5,7 @@ import tensorflow as tf
 from absl import logging
 
 from tfnlp.errors import InputError
+from tfnlp.models import check_lengths
 from tfnlp.text import LengthBatches
 
 # What a position after a text's end has for a logit.
@@ -79,6 +80,7 @@ def predictor(model, outputs=("logits",)):
         return {key: tf.cast(found[key], "float32") for key in outputs}
 
     def run(batches):
+        check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in outputs}
         for indices in batches.order():
             inputs = batches.batch(indices)[0]

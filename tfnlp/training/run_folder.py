@@ -52,14 +52,12 @@ class RunFolder:
             if differing:
                 key = differing[0]
                 raise InputError(
-                    f"{self.path} holds another run: there --{key} is {stored.get(key)!r}, here "
-                    f"{flags.get(key)!r}; give another --output_dir, or the same flags to "
-                    "resume it."
+                    f"{self.path} holds another run: there `{key}` is {stored.get(key)!r}, here "
+                    f"{flags.get(key)!r}; give another folder, or the same settings "
+                    "to resume it."
                 )
         elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise InputError(
-                f"{self.path} exists and is not a run's folder; give another --output_dir."
-            )
+            raise InputError(f"{self.path} exists and is not a run's folder; give another folder.")
 
     def start(self):
         """Writes the flags; until then nothing is written, so that bad input leaves no run."""

@@ -1,5 +1,8 @@
 """Where training runs: one device, or a copy on each of several."""
 
+import functools
+
+import keras
 import tensorflow as tf
 
 from tfnlp.errors import InputError
@@ -19,12 +22,54 @@ def make_strategy(name="auto"):
         InputError: for another name.
     """
     if name not in STRATEGIES:
-        raise InputError(f"--strategy={name} is unknown; use one of {', '.join(STRATEGIES)}.")
+        raise InputError(f"strategy={name} is unknown; use one of {', '.join(STRATEGIES)}.")
     gpus = tf.config.list_logical_devices("GPU")
     if name == "auto":
         name = "mirrored" if len(gpus) > 1 else "one_device"
     if name == "one_device":
         return tf.distribute.get_strategy()  # TensorFlow's default places all on one device
-    return tf.distribute.MirroredStrategy(
-        [d.name for d in gpus or tf.config.list_logical_devices("CPU")]
-    )
+    return _mirrored(tuple(d.name for d in gpus or tf.config.list_logical_devices("CPU")))
+
+
+@functools.cache
+def _mirrored(devices):
+    """The one strategy on some devices: TensorFlow numbers the sums of each from the start, and
+    takes those of a second one for the first one's.
+    """
+    return tf.distribute.MirroredStrategy(devices)
+
+
+class UnequalShares:
+    """A mixin for a `keras.Model` whose batches the replicas may share unequally.
+
+    Keras builds metrics and losses before the first step for the mean of all shares of a batch,
+    which there is only of equal ones; here it is done for the first share.
+    """
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        strategy = self.distribute_strategy
+        if iterator is not None and strategy.num_replicas_in_sync > 1:
+            _, _, batches = next(iter(iterator))
+            data_batch = keras.tree.map_structure(
+                lambda value: strategy.experimental_local_results(value)[0], next(batches)
+            )
+            iterator = None
+        super()._maybe_symbolic_build(iterator, data_batch)
+
+
+def replica_rows(count):
+    """Where a replica's examples stand in the whole batch.
+
+    Args:
+        count: the replica's examples.
+
+    Returns:
+        The number of examples of the replicas before it, and of all replicas.
+    """
+    context = tf.distribute.get_replica_context()
+    if context.num_replicas_in_sync == 1:
+        return 0, count
+    replica = context.replica_id_in_sync_group
+    own = tf.one_hot(replica, context.num_replicas_in_sync, dtype="int32") * count
+    counts = context.all_reduce(tf.distribute.ReduceOp.SUM, own)  # (replicas,)
+    return tf.reduce_sum(counts[:replica]), tf.reduce_sum(counts)

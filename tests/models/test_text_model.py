@@ -1,0 +1,168 @@
+"""Copies of a model keep its config, its head and what it shares; lengths fit its positions."""
+
+import copy
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from distill.teacher_outputs import compute_teacher_outputs
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.errors import InputError
+from tfnlp.layers import LearnedPositionEncoding, TextEmbedding
+from tfnlp.models import (
+    AlbertConfig,
+    BertConfig,
+    DebertaV2Config,
+    ElectraConfig,
+    Gpt2Config,
+    RobertaConfig,
+    TransformerXLConfig,
+    XLNetConfig,
+    build_model,
+    check_lengths,
+    config_of,
+)
+from tfnlp.text import Encoding, LengthBatches
+from tfnlp.training.predict import predict_batches
+
+SIZES = {
+    "vocabulary_size": 20,
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 12,
+    "initializer_range": 0.3,
+}
+MODELS = {
+    "bert": (BertConfig(max_length=16, **SIZES), "masked_lm"),
+    "untied": (BertConfig(max_length=16, tie_embeddings=False, **SIZES), "masked_lm"),
+    "albert": (AlbertConfig(max_length=16, embedding_dim=4, **SIZES), "masked_lm"),
+    "deberta": (
+        DebertaV2Config(max_length=16, num_buckets=4, enhanced_mask_decoder=True, **SIZES),
+        "masked_lm",
+    ),
+    "gpt2": (Gpt2Config(max_length=16, **SIZES), "causal_lm"),
+    "transformer_xl": (
+        TransformerXLConfig(
+            cutoffs=(8,), embedding_dim=8, div_value=2, share_biases=True, **SIZES
+        ),
+        "causal_lm",
+    ),
+    "xlnet": (XLNetConfig(**SIZES), "permutation_lm"),
+}
+
+
+def make_inputs(head, length=5):
+    rng = np.random.default_rng(0)
+    ids = rng.integers(1, 20, (2, length)).astype("int32")
+    inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
+    if head == "permutation_lm":
+        inputs["permutation_order"] = np.stack([np.arange(length, dtype="int32")] * 2)
+        inputs["target_mapping"] = np.stack([np.eye(length, dtype="int32")[2:4]] * 2)
+    return inputs
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_clones_are_models_of_their_own(name, tmp_path):
+    config, head = MODELS[name]
+    model = build_model(config, head)
+    inputs = make_inputs(head)
+    expected = model(inputs)["logits"].numpy()
+    clone = keras.models.clone_model(model)
+    assert type(clone) is type(model)
+    assert (clone.text_config, clone.head) == (config, head)
+    assert [(w.path, w.shape) for w in clone.weights] == [(w.path, w.shape) for w in model.weights]
+    assert not {id(w) for w in clone.weights} & {id(w) for w in model.weights}
+    clone.set_weights(model.get_weights())
+    np.testing.assert_allclose(clone(inputs)["logits"], expected, atol=1e-6)
+    # The output is tied where the model's is, and to the clone's own table.
+    tables = ("embeddings/token_table", "embeddings/table_0")
+    table = next(w for w in clone.weights if w.path in tables)
+    unseen = np.setdiff1d(np.arange(1, 8), inputs["token_ids"])
+    value = table.numpy()
+    value[unseen] *= -2
+    table.assign(value)
+    change = np.abs(clone(inputs)["logits"] - expected)[..., unseen].max()
+    assert change == 0 if name == "untied" else change > 0.1
+    np.testing.assert_array_equal(model(inputs)["logits"], expected)
+    # A clone of the clone, and what is saved of it, as well.
+    again = keras.models.clone_model(clone)
+    again.set_weights(clone.get_weights())
+    if name != "deberta":  # its file is read by the names of its tensors alone
+        save_model(again, tmp_path)
+        assert load_model(tmp_path, head).text_config == config
+    np.testing.assert_allclose(again(inputs)["logits"], clone(inputs)["logits"], atol=1e-6)
+
+
+def test_other_copies_keep_config_and_head():
+    config, head = MODELS["bert"]
+    model = build_model(config, head)
+    inputs = make_inputs(head)
+    copied = copy.deepcopy(model)
+    remade = type(model).from_config(model.get_config())
+    for other in (copied, remade):
+        assert (config_of(other), other.head) == (config, head)
+    np.testing.assert_allclose(copied(inputs)["logits"], model(inputs)["logits"], atol=1e-6)
+    assert not np.allclose(remade(inputs)["logits"], model(inputs)["logits"], atol=1e-2)
+    # A model of other layers on top is no `TextModel`.
+    with pytest.raises(InputError, match="was not built by"):
+        config_of(keras.Model(model.inputs, model(model.input)["logits"][:, 0]))
+
+
+@pytest.mark.parametrize("head", ["masked_lm", "discriminator"])
+def test_activations_of_heads_are_saved(head, tmp_path):
+    """Keras has no tanh approximation of its own name."""
+    model = build_model(ElectraConfig(activation="gelu_tanh", embedding_dim=4, **SIZES), head)
+    model.save(tmp_path / "model.keras")
+    inputs = make_inputs(head)
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(again(inputs)["logits"], model(inputs)["logits"], atol=1e-6)
+
+
+def test_configs_without_the_field_are_tied():
+    fields = BertConfig().get_config()
+    del fields["tie_embeddings"]
+    assert BertConfig.from_config(fields) == BertConfig()
+    with pytest.raises(InputError, match="enhanced_mask_decoder=True needs tie_embeddings=True"):
+        DebertaV2Config(enhanced_mask_decoder=True, tie_embeddings=False)
+
+
+@pytest.mark.parametrize(
+    ("layer", "inputs"),
+    [
+        (TextEmbedding(20, 4, max_length=6), tf.TensorSpec((None, None), "int32")),
+        (LearnedPositionEncoding(6), tf.TensorSpec((None, None, 4), "float32")),
+    ],
+)
+def test_lengths_that_show_at_run_time_alone(layer, inputs):
+    call = tf.function(layer, input_signature=[inputs])
+    shape = [2, 6, 4][: len(inputs.shape)]
+    assert call(tf.ones(shape, inputs.dtype)).shape == (2, 6, 4)
+    shape[1] = 7
+    message = "too long, but there are only max_length=6 positions"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        call(tf.ones(shape, inputs.dtype))
+    with pytest.raises(ValueError, match="length 7, but there are only max_length=6 positions"):
+        layer(tf.ones(shape, inputs.dtype))
+
+
+def test_texts_fit_the_positions():
+    batches = LengthBatches([Encoding([1] * n, [0] * n) for n in (3, 17)], 1)
+    message = "longest text has 17 tokens, but the model only 16 positions; .* max_length=16"
+    for config in (MODELS["bert"][0], RobertaConfig(max_length=16, **SIZES)):
+        with pytest.raises(InputError, match=message):
+            check_lengths(batches, build_model(config))
+    model = build_model(*MODELS["bert"])
+    with pytest.raises(InputError, match=message):
+        predict_batches(model, batches)
+    with pytest.raises(InputError, match=message):
+        compute_teacher_outputs(model, batches, [("logits", None)])
+    with pytest.raises(InputError, match=message):
+        check_lengths(batches, build_model(*MODELS["deberta"]))
+    # Relative positions alone take any length.
+    for name in ("transformer_xl", "xlnet"):
+        check_lengths(batches, build_model(MODELS[name][0]))
+    check_lengths(batches, build_model(DebertaV2Config(max_length=16, num_buckets=4, **SIZES)))
+    check_lengths(LengthBatches([], 1), model)

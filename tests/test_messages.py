@@ -1,0 +1,31 @@
+"""What the library says names arguments; recipes make flags of them."""
+
+import pathlib
+import re
+
+from recipes.common import with_flags
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def test_the_library_does_not_speak_of_flags():
+    files = [p for folder in ("tfnlp", "distill") for p in (ROOT / folder).rglob("*.py")]
+    assert len(files) > 90
+    found = {
+        f"{path.relative_to(ROOT)}: {flag}"
+        for path in files
+        for flag in re.findall(r"--[a-z{]\w*", path.read_text(encoding="utf-8"))
+    }
+    assert not found
+
+
+def test_recipes_turn_arguments_into_their_flags():
+    names = {"max_length", "seed", "stride"}
+    for said, shown in (
+        ("max_length=5 leaves no room", "--max_length=5 leaves no room"),
+        ("cut (stride=5, max_length=9).", "cut (--stride=5, --max_length=9)."),
+        ("there `seed` is 0, `transformers` no", "there --seed is 0, `transformers` no"),
+        ("--seed=1, hidden_dim=5 and max_length alone", None),
+        ("runs/seed=1/train.tsv, line 3: 'seed=1'", None),
+    ):
+        assert with_flags(said, names) == (shown or said)

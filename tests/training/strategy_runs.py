@@ -1,0 +1,248 @@
+"""Trains small models on one device and mirrored on two; writes how far apart they end.
+
+    python tests/training/strategy_runs.py differences.json
+
+A program of its own for `test_strategies.py`, as a process has logical devices only if it asks
+for them before TensorFlow starts; all cases are in one, which starts TensorFlow once.
+"""
+
+import contextlib
+import json
+import sys
+import tempfile
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import ops
+
+CPU = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+from distill.distiller import Distiller  # noqa: E402
+from distill.losses import make_losses  # noqa: E402
+from tfnlp import tasks  # noqa: E402
+from tfnlp.layers import MultiHeadAttention  # noqa: E402
+from tfnlp.text import LengthBatches  # noqa: E402
+from tfnlp.text.tokenizer import Encoding  # noqa: E402
+from tfnlp.training import (  # noqa: E402
+    FineTuner,
+    RunFolder,
+    TrainingConfig,
+    adamw,
+    compile_classifier,
+    fit,
+    make_strategy,
+)
+from tfnlp.training.adversarial import AdversarialRegularizer  # noqa: E402
+
+V, L = 20, 7
+KEYS = ("token_ids", "segment_ids", "padding_mask")
+# Two replicas share them as 2 + 2, 2 + 1, 1 + 0 and 1 + 1.
+SIZES = [4, 3, 1, 2] * 5
+NAMES = ["O", "B-a", "I-a"]
+TASKS = {
+    "classification": tasks.Classification(["a", "b"]),
+    "regression": tasks.Regression(),
+    "tagging": tasks.Tagging(NAMES),
+    "answering": tasks.Answering(),
+    "choosing": tasks.Choosing(),
+}
+
+
+def text_model(task, dropout=0.0):
+    """A model with a task's outputs, without blocks: the encoder is no matter here."""
+    shape = (None, None) if task.head == "chooser" else (None,)
+    inputs = {key: keras.Input(shape, dtype="int32", name=key) for key in KEYS}
+    x = keras.layers.Embedding(V, 8, name="embeddings")(inputs["token_ids"])
+    x = keras.layers.Dense(8, activation="tanh")(x)
+    x = keras.layers.Dropout(dropout)(x)
+    mask = ops.cast(inputs["padding_mask"], "float32")[..., None]
+    pooled = ops.sum(x * mask, -2) / ops.sum(mask, -2)
+    if task.head in ("tagger", "answerer"):
+        pooled = x
+    logits = keras.layers.Dense(task.num_classes or 2, dtype="float32")(pooled)
+    if task.head == "answerer":
+        return keras.Model(inputs, {"start_logits": logits[..., 0], "end_logits": logits[..., 1]})
+    return keras.Model(inputs, {"logits": logits[..., 0] if task.head == "chooser" else logits})
+
+
+def batches(name, sizes):
+    """Batches of texts of 1 to L tokens, with labels that can be learned, and sample weights."""
+    rng = np.random.default_rng(0)
+    for count in sizes:
+        shape = (count, 3) if name == "choosing" else (count,)
+        ids = rng.integers(1, V, (*shape, L)).astype("int32")
+        mask = (np.arange(L) < rng.integers(1, L + 1, (*shape, 1))).astype("int32")
+        first = ids[..., 0]
+        if name == "regression":
+            labels = first / V
+        elif name == "tagging":
+            labels = np.where(mask * (ids % 5), ids % 3, -100)
+        elif name == "answering":
+            labels = np.stack([first % L, first % L], 1)
+        else:
+            labels = first.argmax(1) if name == "choosing" else first % 2
+        inputs = {"token_ids": ids * mask, "segment_ids": 0 * ids, "padding_mask": mask}
+        labels = labels.astype("float32" if name == "regression" else "int32")
+        yield inputs, labels, rng.choice([0.5, 1, 3], count).astype("float32")
+
+
+def dataset(name, sizes):
+    whole = next(batches(name, [4]))
+    signature = tf.nest.map_structure(
+        lambda v: tf.TensorSpec((None, *v.shape[1:]), v.dtype.name), whole
+    )
+    data = tf.data.Dataset.from_generator(lambda: batches(name, sizes), output_signature=signature)
+    return data.apply(tf.data.experimental.assert_cardinality(len(sizes)))
+
+
+def finetuner(name, adversarial=False):
+    task = TASKS[name]
+    model = text_model(task)
+    regularizer = AdversarialRegularizer(model, task.outputs, 1.0, step_size=0.5, start=0.1)
+    return FineTuner(model, task, regularizer if adversarial else None)
+
+
+def states_model(width, num_heads):
+    """A classifier that gives the states and scores of one attention."""
+    inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in KEYS}
+    x = keras.layers.Embedding(V, width, keras.initializers.RandomNormal(0, 1))(
+        inputs["token_ids"]
+    )
+    y, scores = MultiHeadAttention(num_heads, 4)(
+        x, attention_mask=inputs["padding_mask"][:, None, :], return_attention_scores=True
+    )
+    logits = keras.layers.Dense(2)(y[:, 0])
+    outputs = {"logits": logits, "hidden_states": [x, y], "attention_scores": [scores]}
+    return keras.Model(inputs, outputs)
+
+
+def distiller():
+    losses = make_losses([0], 12, 8, hidden_state_weight=0.3, attention_weight=0.1)
+    return Distiller(states_model(8, 1), losses, states_model(12, 2))
+
+
+def train(strategy, name, make):
+    """The weights after 20 steps, how far they moved, the last gradient's norm, and the logs."""
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        model = make()
+        optimizer = adamw(model, 1e-2, weight_decay=0.1, clip_norm=0.05)
+        # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
+        optimizer.epsilon = 1e-3
+        # Without momentum, it keeps the last gradient as it was clipped.
+        optimizer.beta_1 = 0.0
+        model.compile(optimizer, jit_compile=False)
+    before = [v.numpy() for v in model.trainable_variables]
+    history = model.fit(
+        dataset(name, SIZES),
+        validation_data=dataset(name, [3, 4, 1]) if name == "distilling" else None,
+        verbose=0,
+        shuffle=False,
+    ).history
+    after = [v.numpy() for v in model.trainable_variables]
+    norm = np.sqrt(sum(np.sum(np.square(m.numpy())) for m in optimizer._momentums))
+    logs = {key: value[0] for key, value in history.items()}
+    return after, largest_difference(before, after), norm, logs
+
+
+def compare(strategies, name, make):
+    (one, moved, norm, logs), (other, _, other_norm, other_logs) = (
+        train(strategy, name, make) for strategy in strategies
+    )
+    assert logs.keys() == other_logs.keys()
+    return {
+        "difference": largest_difference(one, other),
+        "moved": moved,
+        "norms": [norm, other_norm],
+        "logs": {key: [logs[key], other_logs[key]] for key in logs},
+    }
+
+
+def largest_difference(a, b):
+    return max(np.abs(x - y).max() for x, y in zip(a, b, strict=True))
+
+
+class Killed(Exception):
+    pass
+
+
+def resume(strategy):
+    """The largest difference between a whole run and one that was killed in its second epoch."""
+    rng = np.random.default_rng(0)
+    encodings = [
+        Encoding(rng.integers(1, V, n).tolist(), [0] * n, cut=False)
+        for n in rng.integers(1, L, 13)
+    ]
+    data = LengthBatches(encodings, 4, [e.token_ids[0] % 2 for e in encodings], shuffle=True)
+    config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=3)
+
+    def run(folder, evaluate=None):
+        keras.utils.set_random_seed(0)
+        with strategy.scope():
+            model = text_model(TASKS["classification"], dropout=0.5)
+            trained = compile_classifier(model, config.optimizer(model, len(data)))
+        folder = RunFolder(folder, {})
+        fit(trained, data, config, folder, lambda: None, evaluate=evaluate)
+        logs = [{k: v for k, v in m.items() if k != "time"} for m in folder.metrics()]
+        return [w.numpy() for w in model.weights], logs
+
+    epochs = []
+
+    def kill():
+        epochs.append(1)
+        if len(epochs) == 2:
+            raise Killed
+        return {}
+
+    with tempfile.TemporaryDirectory() as place:
+        whole, whole_logs = run(f"{place}/whole")
+        with contextlib.suppress(Killed):
+            run(f"{place}/broken", kill)
+        # What is left is the state after 3 of the second epoch's 4 steps.
+        resumed, logs = run(f"{place}/broken")
+    return {
+        "difference": largest_difference(whole, resumed),
+        "logs": [max(abs(a[k] - b[k]) for k in a) for a, b in zip(whole_logs, logs, strict=True)],
+    }
+
+
+def overflow(strategy):
+    """How far the weights move by a batch of which the second replica's share overflows, and by
+    further batches; and the loss scale after both.
+    """
+    keras.config.set_dtype_policy("mixed_float16")
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        model = finetuner("regression")
+        model.compile(adamw(model, 1e-2), jit_compile=False)
+    start = [v.numpy() for v in model.trainable_variables]
+    moved, scales = [], []
+    for spoiled in (True, False):
+
+        def spoil(x, labels, weights, spoiled=spoiled):
+            return x, labels + [0, 1e30 if spoiled else 0], weights
+
+        model.fit(dataset("regression", [2]).map(spoil), verbose=0, shuffle=False)
+        moved.append(largest_difference(start, [v.numpy() for v in model.trainable_variables]))
+        scales.append(model.optimizer.dynamic_scale.numpy())
+    return {"moved": moved, "scales": scales}
+
+
+def main():
+    strategies = make_strategy("one_device"), make_strategy("mirrored")
+    mirrored = strategies[1]
+    found = {name: compare(strategies, name, lambda name=name: finetuner(name)) for name in TASKS}
+    found["adversarial"] = compare(strategies, "tagging", lambda: finetuner("tagging", True))
+    found["distilling"] = compare(strategies, "distilling", distiller)
+    found["resume"] = resume(mirrored)
+    found["overflow"] = overflow(mirrored)
+    found["replicas"] = mirrored.num_replicas_in_sync
+    found["same"] = make_strategy("mirrored") is mirrored
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
+        json.dump(found, file, default=float)
+
+
+if __name__ == "__main__":
+    main()

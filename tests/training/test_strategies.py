@@ -1,0 +1,76 @@
+"""Training under a strategy is training on one device."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tfnlp.errors import InputError
+from tfnlp.training import make_strategy
+
+ROOT = pathlib.Path(__file__).parents[2]
+CASES = (
+    *("classification", "regression", "tagging", "answering", "choosing"),
+    *("adversarial", "distilling"),
+)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """What `strategy_runs.py` found, all cases in one process."""
+    path = tmp_path_factory.mktemp("strategies") / "differences.json"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "training" / "strategy_runs.py", path],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(path.read_text())
+    assert found["replicas"] == 2
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_mirrored_training_is_that_of_one_device(case, runs):
+    """20 steps of 4, 3, 1 and 2 examples over two replicas, of differing weights."""
+    found = runs[case]
+    assert found["difference"] <= 1e-6
+    assert found["moved"] > 0.02
+    # The last gradients of both, all together, are clipped to 0.05.
+    assert found["norms"] == pytest.approx([0.05, 0.05], abs=1e-7)
+    for key, (one, other) in found["logs"].items():
+        assert other == pytest.approx(one, abs=1e-6), key
+
+
+def test_what_is_distilled_is_shown_apart(runs):
+    logs = runs["distilling"]["logs"]
+    parts = [f"{name}_loss" for name in ("soft_label", "hidden_state", "attention_score")]
+    assert set(logs) == {*parts, "loss", "accuracy", "val_loss", "val_accuracy"}
+    assert all(logs[name][0] > 0.01 for name in parts)
+
+
+def test_a_killed_mirrored_run_ends_with_the_same_weights(runs):
+    assert runs["resume"]["difference"] == 0
+    assert runs["resume"]["logs"] == pytest.approx([0, 0], abs=1e-6)
+
+
+def test_an_overflow_on_one_replica_leaves_the_step_out_on_all(runs):
+    (spoiled, further), scales = runs["overflow"]["moved"], runs["overflow"]["scales"]
+    assert spoiled == 0 and 1e-3 < further < 1
+    assert scales == [2.0**14, 2.0**14]
+
+
+def test_there_is_one_mirrored_strategy(runs):
+    assert runs["same"]
+
+
+def test_unknown_strategy_is_named():
+    with pytest.raises(InputError, match="strategy=tpu is unknown"):
+        make_strategy("tpu")

@@ -1,0 +1,97 @@
+"""Losses as means over a whole batch, wherever its examples are.
+
+Every loss is a sum of weighted entries (examples, tokens, pairs of tokens) over the sum of the
+weights of all replicas, so that training under a `tf.distribute` strategy is training on one
+device, however many entries each replica has, and be it none.
+"""
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from tfnlp.text.batches import IGNORED
+
+
+def weighted_mean(values, *weights):
+    """The mean of a batch's entries, over all replicas together.
+
+    Args:
+        values: (B, ...), an entry each.
+        weights: of the entries, (B,) or with more of the axes of `values`; the product of all
+            counts. None is left out.
+
+    Returns:
+        A float32 scalar; 0 where all weights are 0. On one of n replicas it is a share, the mean
+        over n, as Keras' trainer expects it: the gradient is of the replica's own entries, and
+        the sum of all replicas' gradients is that of the mean.
+
+    Raises:
+        ValueError: for weights that do not fit.
+    """
+    values = ops.cast(values, "float32")
+    weight = entry_weights(values, *weights)
+    total, weight = ops.sum(values * weight), ops.sum(weight)
+    context = tf.distribute.get_replica_context()
+    if context is None or context.num_replicas_in_sync == 1:
+        return ops.divide_no_nan(total, weight)
+    fixed = [ops.stop_gradient(total), ops.stop_gradient(weight)]
+    all_total, all_weight = context.all_reduce(tf.distribute.ReduceOp.SUM, fixed)
+    own = ops.divide_no_nan(total, all_weight)
+    share = ops.divide_no_nan(all_total, all_weight) / context.num_replicas_in_sync
+    # All replicas show the same value, so that means over replicas or steps stay exact.
+    return own + ops.stop_gradient(share - own)
+
+
+def entry_weights(values, *weights):
+    """The product of weights as `weighted_mean` takes them, float32 in the shape of `values`."""
+    product = ops.ones_like(values, dtype="float32")
+    for weight in weights:
+        if weight is not None:
+            missing = len(values.shape) - len(weight.shape)
+            # (B, 1) for entries (B,) is what Keras allows too.
+            axes = [1] * missing
+            shape = (*ops.shape(weight), *axes) if missing >= 0 else ops.shape(values)
+            product = product * ops.reshape(ops.cast(weight, "float32"), shape)
+    return product
+
+
+def whole(loss):
+    """The mean over all replicas that a replica's `loss` is a share of, for a metric."""
+    context = tf.distribute.get_replica_context()
+    return loss if context is None else loss * context.num_replicas_in_sync
+
+
+def cross_entropy(labels, logits, *weights):
+    """The mean cross-entropy of labels (...) and logits (..., C); the label -100 counts nothing.
+
+    Args:
+        labels: integers.
+        logits: of 2 or more classes.
+        weights: as `weighted_mean` takes them.
+
+    Raises:
+        ValueError: for logits of one class, whose cross-entropy is 0 whatever they are.
+    """
+    check_classes(logits)
+    labels = ops.convert_to_tensor(labels)
+    real = ops.not_equal(labels, IGNORED)
+    values = keras.losses.sparse_categorical_crossentropy(
+        ops.where(real, labels, 0), ops.cast(logits, "float32"), from_logits=True
+    )
+    return weighted_mean(values, real, *weights)
+
+
+class CrossEntropy(keras.losses.Loss):
+    """`cross_entropy` for `compile(loss=...)`."""
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        return cross_entropy(y_true, y_pred, sample_weight)
+
+
+def check_classes(logits):
+    """Raises a ValueError for logits (..., 1): a softmax of them teaches nothing."""
+    if logits.shape[-1] == 1:
+        raise ValueError(
+            f"logits of shape {tuple(logits.shape)} have one class, so that every loss of their "
+            "softmax is 0; give 2 classes or more, or a squared error for a number."
+        )
