@@ -6,7 +6,15 @@ import safetensors.numpy
 
 from tfnlp.checkpoints import load_model, read_labels, save_model
 from tfnlp.errors import InputError
-from tfnlp.models import build_model
+from tfnlp.models import DistilBertConfig, Gpt2Config, XLNetConfig, build_model
+
+SIZES = {
+    "vocabulary_size": 10,
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 16,
+}
 
 
 @pytest.fixture
@@ -210,3 +218,17 @@ def test_a_missing_head_starts_from_drawn_weights(saved):
     model = load_model(saved, "tagger", 4)
     kernel = model.get_layer("classifier").kernel.numpy()
     assert 0.15 < kernel.std() < 0.25 and 0.4 < np.abs(kernel).max() < 1
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        (DistilBertConfig(layer_norm_epsilon=1e-5, **SIZES), "layer_norm_epsilon=1e-05"),
+        (XLNetConfig(attention_dropout=0.0, **SIZES), "attention_dropout=0.0"),
+        (Gpt2Config(num_segments=2, **SIZES), "num_segments=2"),
+    ],
+)
+def test_what_a_folder_cannot_say_is_refused(config, field, tmp_path):
+    with pytest.raises(InputError, match=f"cannot say {field} .read back as"):
+        save_model(build_model(config), tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -233,3 +233,13 @@ def test_fresh_weights_are_a_truncated_normal(tmp_path):
     assert not np.array_equal(draw.clone()((3,)), draw((3,)))
     again = keras.initializers.deserialize(keras.initializers.serialize(draw))
     assert type(again) is FastTruncatedNormal and again.stddev == 0.02
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_memory_is_normalised_as_the_inputs_are(norm_first):
+    rng = np.random.default_rng(0)
+    x = (3 * rng.normal(size=(2, 7, 8)) + 1).astype("float32")
+    block = EncoderBlock(2, 16, norm_first=norm_first, attention=RelativeAttention(2, 4))
+    whole = block(x, use_causal_mask=True)
+    last = block(x[:, 3:], use_causal_mask=True, attention_arguments={"memory": x[:, :3]})
+    np.testing.assert_allclose(whole[:, 3:], last, atol=1e-5)

@@ -10,6 +10,7 @@ from tfnlp.layers import (
     RelativeAttention,
     SharedEncoder,
     SinusoidalPositionEncoding,
+    TextEmbedding,
     causal_mask,
     log_buckets,
     padding_mask,
@@ -80,6 +81,30 @@ def test_blocks_with_a_part_in_common_load_and_are_not_cloned(part, given, tmp_p
             assert len({id(getattr(block, name)) for block in again.layers[1:]}) == 1
     with pytest.raises(ValueError, match=r"shares its .* save the model and load it"):
         keras.models.clone_model(model)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_embeddings_with_tables_in_common_load_and_are_not_cloned(first, tmp_path):
+    wide, narrow = TextEmbedding(11, 8, 6), TextEmbedding(11, 4, 6, embedding_dim=8)
+    with pytest.raises(ValueError, match="build that one first"):
+        narrow.share(wide)
+    ids = keras.Input((None,), dtype="int32")
+    outputs = [wide(ids)]
+    narrow.share(wide)
+    outputs.append(narrow(ids))
+    both = keras.Model(ids, [outputs[first], outputs[1 - first]])
+    x = np.array([[1, 5, 10]])
+    for model in (both, keras.Model(ids, outputs[1])):
+        model.save(tmp_path / "model.keras")
+        loaded = keras.models.load_model(tmp_path / "model.keras")
+        loaded.save(tmp_path / "again.keras")
+        again = keras.models.load_model(tmp_path / "again.keras")
+        assert again.count_params() == loaded.count_params() == model.count_params()
+        assert [w.path for w in again.weights] == [w.path for w in model.weights]
+        for a, b in zip(*(keras.tree.flatten(m(x)) for m in (model, again)), strict=True):
+            np.testing.assert_array_equal(a, b)
+        with pytest.raises(ValueError, match=r"shares the tables .* save the model and load it"):
+            keras.models.clone_model(model)
 
 
 def test_a_shared_encoder_is_cloned_with_its_sharing():

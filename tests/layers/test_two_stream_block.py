@@ -51,7 +51,7 @@ def test_streams_are_those_of_the_attention_with_residuals(norm_first):
     assert own.keys() == its.keys()
     for name, weight in own.items():
         weight.assign(its[name])
-    further = {"memory": np.asarray(before(memory)), "segment_mask": arguments["segment_mask"]}
+    further = {"memory": memory, "segment_mask": arguments["segment_mask"]}
     y = alone(h, attention_mask=masks[0], attention_arguments=further)
     np.testing.assert_allclose(y, found[0], atol=1e-5)
 

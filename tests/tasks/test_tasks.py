@@ -247,6 +247,13 @@ def test_badly_numbered_endings_are_named(names, message, tmp_path):
         read_choices(path)
 
 
+def test_beginnings_with_other_numbers_of_endings_are_named(tokenizer):
+    # As many in all as three of each would be.
+    examples = Choices(["a"] * 3, [["b"] * count for count in (2, 1, 3)], [0, 0, 0])
+    with pytest.raises(InputError, match=r"endings\[1\] has 1 endings and endings\[0\] 2"):
+        Choosing().encode(tokenizer, examples, 16)
+
+
 def test_endings_given_twice_and_odd_digits_are_named(tmp_path):
     path = write(tmp_path / "a.tsv", "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t²\n")
     with pytest.raises(InputError, match="label '²' is not the number of an ending"):
@@ -269,6 +276,13 @@ def test_classification_scores():
     # (tp tn - fp fn) / sqrt((tp + fp)(tp + fn)(tn + fp)(tn + fn))
     assert found["matthews"] == pytest.approx((3 * 1 - 1 * 1) / np.sqrt(4 * 4 * 2 * 2))
     assert found["f1"] == pytest.approx((0.5 + 0.75) / 2)
+
+
+def test_the_loss_of_numbers_in_a_column_is_that_of_a_row():
+    logits = tf.constant([[1.0], [2.0], [4.0]])
+    labels = np.array([1.0, 0.0, 1.0], "float32")
+    for given in (labels, labels[:, None]):
+        assert float(Regression().loss(given, {"logits": logits})) == pytest.approx(13 / 3)
 
 
 def test_regression_scores():

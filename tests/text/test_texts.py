@@ -10,6 +10,7 @@ import pytest
 import tfnlp.text.tokenizer as tokenizer_module
 from tfnlp.errors import InputError
 from tfnlp.text import (
+    Encoding,
     Encodings,
     LengthBatches,
     load_tokenizer,
@@ -310,3 +311,9 @@ def test_wordpiece_is_known_by_its_class_or_its_file(tokenizer, tmp_path):
         (tmp_path / name).unlink()
         assert load_tokenizer(tmp_path).vocabulary == tokenizer.vocabulary
         (tmp_path / name).write_text(kept)
+
+
+def test_groups_of_other_sizes_are_refused():
+    row = Encoding([1], [0])
+    with pytest.raises(ValueError, match=r"encodings\[1\] has 1 rows .* and encodings\[0\] 2"):
+        Encodings.of([[row] * 2, [row], [row] * 3])

@@ -39,3 +39,21 @@ def test_gradients_of_half_precision_reach_all_tokens(head, random_inputs):
     # They point the same way: the cosine of most tokens is that of rounding.
     cosine = (exact * half).sum(-1) / np.linalg.norm(exact, axis=-1)
     assert np.median(cosine / np.linalg.norm(half, axis=-1)) > 0.9
+
+
+def test_texts_to_choose_from_move_each_as_far_as_a_text_alone(random_inputs):
+    keras.utils.set_random_seed(0)
+    model = build_model(CONFIG, "chooser")
+    flat = random_inputs(6, 16, 200)
+    inputs = {key: np.reshape(value, (2, 3, -1)) for key, value in flat.items()}
+    found = []
+    for batch in (inputs, *({k: v[i : i + 1] for k, v in inputs.items()} for i in range(2))):
+        regularizer = adversarial.AdversarialRegularizer(model, ["logits"], 1.0)
+        batch = {key: keras.ops.convert_to_tensor(value) for key, value in batch.items()}
+        x = keras.ops.cast(regularizer.embed(batch), "float32")
+        move = 0.01 * keras.ops.cos(100.0 * x)  # of no draw, which a smaller batch would not have
+        found.append(np.array(regularizer.gradient(batch, model(batch), x, 1.0, move)))
+    whole, *each = found
+    assert whole.shape == (6, 16, 64) and np.abs(whole).max() > 0
+    # The mean over two examples halves the gradient of each.
+    np.testing.assert_allclose(2 * whole, np.concatenate(each), atol=1e-3 * np.abs(whole).max())

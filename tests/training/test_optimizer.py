@@ -44,6 +44,32 @@ def test_updates_are_those_of_torch_with_clipping_and_repeated_tokens():
         np.testing.assert_allclose(a, b.detach().numpy(), atol=1e-6)
 
 
+def test_amsgrad_is_refused():
+    with pytest.raises(ValueError, match="amsgrad=True is not supported"):
+        FusedAdamW(0.1, amsgrad=True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"gradient_accumulation_steps": 3, "use_ema": True, "ema_overwrite_frequency": 2},
+        {"loss_scale_factor": 4.0, "clipnorm": 0.1},
+        {"clipvalue": 0.1},
+    ],
+)
+def test_what_keras_adamw_takes_is_not_ignored(arguments):
+    values = np.random.default_rng(0).normal(size=(7, 3)).astype("float32")
+    found = []
+    for kind in (FusedAdamW, keras.optimizers.AdamW):
+        variable = keras.Variable(np.ones(3, "float32"))
+        # Where epsilon is added shows no more.
+        optimizer = kind(0.1, epsilon=1e-12, **arguments)
+        for value in values:
+            optimizer.apply([tf.constant(value)], [variable])
+        found.append(variable.numpy())
+    np.testing.assert_allclose(*found, atol=1e-5)
+
+
 def test_biases_and_norms_are_not_decayed():
     inputs = keras.Input((4,))
     outputs = keras.layers.LayerNormalization()(keras.layers.Dense(3)(inputs))

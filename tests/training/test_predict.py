@@ -53,3 +53,5 @@ def test_outputs_for_each_token_and_texts_beyond_the_positions(tiny_config, toke
     assert [len(rows) for rows in found["sequence_output"]] == [16, 11, 16]
     with pytest.raises(InputError, match=r"outputs=\['logits'\] are none of the model's"):
         predict(encoder, tokenizer, TEXTS)
+    with pytest.raises(InputError, match="max_length=0 leaves no room"):
+        predict(encoder, tokenizer, TEXTS, max_length=0, outputs=outputs)

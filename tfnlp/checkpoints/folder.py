@@ -178,8 +178,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
         tokenizer: also written where given, in place of one that is there.
 
     Raises:
-        InputError: if a file cannot be written, `transformers` has no such model, or the
-            tokenizer is another family's.
+        InputError: if a file cannot be written, `transformers` has no such model or no field
+            for something in its config, or the tokenizer is another family's.
     """
     folder = pathlib.Path(folder)
     config = config_of(model)
@@ -190,6 +190,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
             "cannot be saved as its folder; save the model as a .keras file."
         )
     fields = write_fields(family, config)
+    tensors = _tensors(model, family)
+    _check_read_back(family, config, fields, tensors)
     fields["architectures"] = [family.architectures[model.head]]
     if model.head in ("classifier", "tagger"):
         classes = model.output["logits"].shape[-1]
@@ -200,10 +202,27 @@ def save_model(model, folder, labels=None, tokenizer=None):
         fields["label2id"] = {str(label): i for i, label in enumerate(labels)}
     if tokenizer is not None:
         check_family(folder, family.model_type, tokenizer)
-    write_tensors(folder / WEIGHTS, _tensors(model, family))
+    write_tensors(folder / WEIGHTS, tensors)
     write_json(folder / "config.json", fields)
     if tokenizer is not None:
         tokenizer.save(folder)
+
+
+def _check_read_back(family, config, fields, tensors):
+    """Raises an InputError where the folder would be read as another config."""
+    read, _ = read_fields(family, fields, "config.json")
+    read = family.adapt(read, list(tensors))
+    differing = [
+        f"{name}={value!r} (read back as {getattr(read, name)!r})"
+        for name, value in vars(config).items()
+        # None is what the family means without the field.
+        if value is not None and getattr(read, name) != value
+    ]
+    if differing:
+        raise InputError(
+            f"config.json of a {family.model_type} cannot say {', '.join(differing)}; save the "
+            "model as a .keras file, or build it with what it says."
+        )
 
 
 def _tensors(model, family):

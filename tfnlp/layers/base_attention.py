@@ -32,6 +32,8 @@ class BaseAttention(BaseLayer):
     """
 
     OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
+    STATES = ()
 
     def __init__(
         self,

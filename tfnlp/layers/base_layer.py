@@ -111,3 +111,19 @@ class BaseLayer(keras.layers.Layer):
 
 def _module(name):
     return _MODULES[name.rsplit("_", 1)[-1]]
+
+
+def serialize_shared(layer):
+    """The config of a layer that two share, with its identity where a whole model is saved."""
+    # Keras says which object it is from the second time on.
+    keras.saving.serialize_keras_object(layer)
+    return keras.saving.serialize_keras_object(layer)
+
+
+def check_shared(config, what):
+    """Raises a ValueError, begun by `what`, for a shared layer's config without identity."""
+    if "shared_object_id" not in config:
+        raise ValueError(
+            f"{what}, which a copy of one alone cannot keep; save the model and load it in place "
+            "of cloning it."
+        )

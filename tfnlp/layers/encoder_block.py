@@ -2,7 +2,13 @@
 
 import keras
 
-from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.base_layer import (
+    BIAS_OPTIONS,
+    KERNEL_OPTIONS,
+    BaseLayer,
+    check_shared,
+    serialize_shared,
+)
 from tfnlp.layers.feed_forward import FeedForward
 from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.multi_head_attention import MultiHeadAttention
@@ -43,7 +49,7 @@ class EncoderBlock(BaseLayer):
         use_causal_mask: hide every position after the query's own.
         return_attention_scores: also return the scores before the softmax.
         attention_arguments: a dict of further tensors that `attention` takes, passed on as
-            they are.
+            they are; with `norm_first` those that it names in `STATES` are normalised before.
         value: (B, S, D), what the inputs attend to; the inputs where None.
 
     Returns:
@@ -198,7 +204,11 @@ class EncoderBlock(BaseLayer):
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
         mask = inputs_mask if mask is None else mask
         # What not every attention takes is passed on only where it is given.
-        arguments = dict(attention_arguments or {})
+        states = getattr(self.attention, "STATES", ())
+        arguments = {
+            name: self._before_attention(x) if name in states and x is not None else x
+            for name, x in (attention_arguments or {}).items()
+        }
         if use_causal_mask:
             arguments["use_causal_mask"] = True
         if mask is not None:
@@ -254,7 +264,7 @@ class EncoderBlock(BaseLayer):
         return previous_mask
 
     def get_config(self):
-        shared = {name: _serialized(getattr(self, name)) for name in self.shared_parts}
+        shared = {name: serialize_shared(getattr(self, name)) for name in self.shared_parts}
         return super().get_config() | {
             "num_heads": self.num_heads,
             "intermediate_dim": self.intermediate_dim,
@@ -278,11 +288,7 @@ class EncoderBlock(BaseLayer):
         config = dict(config)
         parts = config.get("shared_parts", {})
         for name, part in parts.items():
-            if "shared_object_id" not in part:
-                raise ValueError(
-                    f"{config['name']} shares its {name} with another block, which a copy of one "
-                    "alone cannot keep; save the model and load it in place of cloning it."
-                )
+            check_shared(part, f"{config['name']} shares its {name} with another block")
         parts = config["shared_parts"] = {k: _deserialized(part) for k, part in parts.items()}
         if config["attention"]:
             attention = parts.get("attention") or _deserialized(config["attention"])
@@ -291,13 +297,6 @@ class EncoderBlock(BaseLayer):
             for name, its in (("num_heads", "num_heads"), ("attention_dropout", "dropout")):
                 config[name] = getattr(attention, its, config[name])
         return cls(**config)
-
-
-def _serialized(part):
-    """A part that two blocks share, with its identity where a whole model is saved."""
-    # Keras says which object it is from the second time on.
-    keras.saving.serialize_keras_object(part)
-    return keras.saving.serialize_keras_object(part)
 
 
 def _deserialized(part):

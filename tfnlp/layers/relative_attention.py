@@ -62,6 +62,7 @@ class RelativeAttention(BaseAttention):
     """
 
     OPTIONS = KERNEL_OPTIONS + ("bias_regularizer", "bias_constraint")
+    STATES = ("memory",)
 
     def __init__(
         self,

@@ -3,7 +3,12 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
+from tfnlp.layers.base_layer import (
+    BIAS_OPTIONS,
+    KERNEL_OPTIONS,
+    check_shared,
+    serialize_shared,
+)
 from tfnlp.layers.layer_normalization import LayerNormalization
 from tfnlp.layers.masks import hide_padding
 from tfnlp.layers.positions import check_length
@@ -87,7 +92,7 @@ class TextEmbedding(TokenLayer):
                 epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
             )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-        self.shares_tables = False
+        self._owner = None
         self.projection = None
         if self.embedding_dim != hidden_dim:
             self.projection = self._dense(hidden_dim, "projection", self.embeddings_initializer)
@@ -96,17 +101,24 @@ class TextEmbedding(TokenLayer):
         """Takes the tables of another `TextEmbedding`, and their norm, but not its projection.
 
         Clark et al. 2020, 'ELECTRA', section 3.2. To be called before this layer is built,
-        once the other is.
+        once the other is. A saved model keeps it.
 
         Raises:
-            ValueError: if the tables differ in size.
+            ValueError: if the tables differ in size, the other layer is not built yet, or this
+                one is.
         """
+        if self.built or not embedding.built:
+            raise ValueError(
+                f"{self.name} is to share the tables of {embedding.name}: build that one first, "
+                "and this one after."
+            )
         sizes = ("vocabulary_size", "embedding_dim", "max_length", "num_segments")
         for name in (*sizes, "position_offset", "use_norm"):
             own, other = getattr(self, name), getattr(embedding, name)
             if own != other:
                 raise ValueError(f"{name} is {own}, but that of the tables to share is {other}.")
-        self.shares_tables = True
+        # In a function, so that Keras does not take it for a part of this layer.
+        self._owner = lambda: embedding
         self.token_table, self.norm = embedding.token_table, embedding.norm
         if self.max_length:
             self.position_table = embedding.position_table
@@ -114,7 +126,7 @@ class TextEmbedding(TokenLayer):
             self.segment_table = embedding.segment_table
 
     def build(self, token_ids_shape, segment_ids_shape=None):
-        if not self.shares_tables:
+        if self._owner is None:
             self._build_tables()
         if self.projection is not None:
             self.projection.build((None, None, self.embedding_dim))
@@ -174,6 +186,7 @@ class TextEmbedding(TokenLayer):
         return hide_padding(x, token_ids, self.pad_token_id)
 
     def get_config(self):
+        shared = {} if self._owner is None else {"tables_of": serialize_shared(self._owner())}
         return super().get_config() | {
             "vocabulary_size": self.vocabulary_size,
             "hidden_dim": self.hidden_dim,
@@ -186,4 +199,15 @@ class TextEmbedding(TokenLayer):
             "position_offset": self.position_offset,
             "use_norm": self.use_norm,
             "pad_token_id": self.pad_token_id,
+            **shared,
         }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        owner = config.pop("tables_of", None)
+        layer = cls(**config)
+        if owner is not None:
+            check_shared(owner, f"{layer.name} shares the tables of another layer")
+            layer.share(keras.saving.deserialize_keras_object(owner))
+        return layer

@@ -96,6 +96,12 @@ class Choosing:
 
     def encode(self, tokenizer, examples, max_length):
         count = len(examples.endings[0])
+        for i, group in enumerate(examples.endings):
+            if len(group) != count:
+                raise InputError(
+                    f"endings[{i}] has {len(group)} endings and endings[0] {count}; give every "
+                    "beginning as many."
+                )
         prompts = [prompt for prompt in examples.prompts for _ in range(count)]
         endings = [ending for group in examples.endings for ending in group]
         flat = tokenizer.encode(prompts, endings, max_length)

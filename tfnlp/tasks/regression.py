@@ -61,6 +61,7 @@ class Regression:
 
     def loss(self, labels, outputs, sample_weight=None):
         found = ops.cast(outputs["logits"][:, 0], "float32")  # (B,)
+        labels = ops.reshape(labels, ops.shape(found))  # (B, 1) is what Keras allows too
         return weighted_mean(ops.square(found - labels), sample_weight)
 
     def score(self, examples, encodings, outputs):

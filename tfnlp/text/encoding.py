@@ -72,6 +72,12 @@ class Encodings(collections.abc.Sequence):
         choices = None
         if encodings and isinstance(encodings[0], list | tuple):
             choices = len(encodings[0])
+            for i, rows in enumerate(encodings):
+                if len(rows) != choices:
+                    raise ValueError(
+                        f"encodings[{i}] has {len(rows)} rows to choose from and encodings[0] "
+                        f"{choices}; give as many each."
+                    )
             encodings = itertools.chain.from_iterable(encodings)
         rows = EncodingsBuilder()
         for e in encodings:

@@ -86,6 +86,8 @@ class AdversarialRegularizer:
         factor = PULL / ops.maximum(sum(sizes), SMALLEST)  # (B,)
         pulls = {key: _by_example(factor, pull) * pull for key, pull in pulls.items()}
         found = model_tape.gradient(moved, move, output_gradients=pulls)
+        # A text has the factor of its example, one of several to choose from too.
+        factor = ops.repeat(factor, ops.shape(found)[0] // ops.shape(factor)[0])
         return found / _by_example(factor, found)
 
     def _start(self, shape):

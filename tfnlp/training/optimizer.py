@@ -51,7 +51,17 @@ class FusedAdamW(keras.optimizers.AdamW):
     (Kingma & Ba 2015, algorithm 1); the norm of all gradients, for clipping, counts a token
     that occurs several times by the sum of its gradients; and under a strategy it is the norm
     of the gradients that are summed over the replicas, not of each replica's own.
+
+    Raises:
+        ValueError: for `amsgrad`, which the kernel has not.
     """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.amsgrad:
+            raise ValueError(
+                "amsgrad=True is not supported by FusedAdamW; use keras.optimizers.AdamW for it."
+            )
 
     def apply(self, grads, trainable_variables=None):
         grads = [_summed_rows(g) for g in _sum_over_replicas(grads)]

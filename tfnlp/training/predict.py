@@ -39,7 +39,8 @@ def predict(
         raise InputError(
             f"outputs={sorted(unknown)} are none of the model's ({', '.join(model.output)})."
         )
-    max_length = max_length or model.text_config.max_length
+    if max_length is None:
+        max_length = model.text_config.max_length
     encodings = tokenizer.encode(texts, pairs, max_length)
     if encodings.cut.any():
         logging.warning(
