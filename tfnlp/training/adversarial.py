@@ -87,7 +87,8 @@ class AdversarialRegularizer:
         pulls = {key: _by_example(factor, pull) * pull for key, pull in pulls.items()}
         found = model_tape.gradient(moved, move, output_gradients=pulls)
         # A text has the factor of its example, one of several to choose from too.
-        factor = ops.repeat(factor, ops.shape(found)[0] // ops.shape(factor)[0])
+        texts = ops.shape(found)[0] // ops.maximum(ops.shape(factor)[0], 1)  # a share may be empty
+        factor = ops.repeat(factor, texts)
         return found / _by_example(factor, found)
 
     def _start(self, shape):
