@@ -166,3 +166,8 @@ def test_texts_fit_the_positions():
         check_lengths(batches, build_model(MODELS[name][0]))
     check_lengths(batches, build_model(DebertaV2Config(max_length=16, num_buckets=4, **SIZES)))
     check_lengths(LengthBatches([], 1), model)
+    # Of several tables the shortest counts.
+    x = keras.Input((None, 4))
+    both = LearnedPositionEncoding(16)(LearnedPositionEncoding(20)(x))
+    with pytest.raises(InputError, match=message):
+        check_lengths(batches, keras.Model(x, both))
