@@ -1,6 +1,7 @@
 """Copies of a model keep its config, its head and what it shares; lengths fit its positions."""
 
 import copy
+import types
 
 import keras
 import numpy as np
@@ -22,6 +23,7 @@ from tfnlp.models import (
     XLNetConfig,
     build_model,
     check_lengths,
+    check_vocabulary,
     config_of,
 )
 from tfnlp.text import Encoding, LengthBatches
@@ -146,6 +148,14 @@ def test_lengths_that_show_at_run_time_alone(layer, inputs):
         call(tf.ones(shape, inputs.dtype))
     with pytest.raises(ValueError, match="length 7, but there are only max_length=6 positions"):
         layer(tf.ones(shape, inputs.dtype))
+
+
+def test_vocabularies_fit_the_table():
+    model = build_model(*MODELS["bert"])
+    check_vocabulary(types.SimpleNamespace(vocabulary_size=20), model)
+    for size in (19, 21):
+        with pytest.raises(InputError, match=f"has {size} tokens, but the model's table 20"):
+            check_vocabulary(types.SimpleNamespace(vocabulary_size=size), model)
 
 
 def test_texts_fit_the_positions():
