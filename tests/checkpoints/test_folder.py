@@ -108,6 +108,7 @@ QUERY = "bert.encoder.layer.1.attention.self.query.weight"
             lambda t: t.update({QUERY: t[QUERY][:, :3].copy()}),
             r"shape \(32, 3\), but .*\(32, 32\)",
         ),
+        (lambda t: t.pop("classifier.bias"), r"head without the tensor classifier\.bias"),
         (lambda t: t.update({"bert.odd": t[QUERY]}), r"1 tensors .* such as bert\.odd"),
     ],
 )

@@ -91,6 +91,20 @@ def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):
         np.testing.assert_array_equal(a, b)
 
 
+def test_losses_that_are_shown_are_means_of_examples(pair, tiny_config):
+    teacher, student = pair
+    batches = make_batches(tiny_config.vocabulary_size)
+    distiller, (_, soft) = Distiller(student, losses(), teacher), losses()[0]
+    parts = []
+    for rows in (np.arange(6), np.array([6])):
+        x, labels = batches.batch(rows)
+        distiller.compute_loss(x, labels, student(x), training=True)
+        parts.append(float(soft.compute_loss(teacher(x), student(x))))
+    expected = (6 * parts[0] + parts[1]) / 7
+    assert abs(parts[0] - parts[1]) > 1e-2 * expected
+    assert float(distiller.trackers[0].result()) == pytest.approx(expected, rel=1e-5)
+
+
 def test_evaluation_and_prediction_are_the_students_own(pair, tiny_config):
     teacher, student = pair
     distiller = Distiller(student, losses(), teacher, hard_label_weight=1.0)

@@ -31,6 +31,7 @@ from tfnlp.models import (
     build_model,
 )
 from tfnlp.text import Encoding
+from tfnlp.text.tags import best_tags
 
 SIZES = {
     "num_layers": 2,
@@ -153,6 +154,11 @@ def test_tagger(quantization, tokenizer, tmp_path):
         np.testing.assert_allclose(padded, found, atol=1e-5 if quantization == "float32" else 0.1)
     tagged = tagger.tag(["the unbelievable film " * 8, ["정말", "좋다"]])
     assert [len(t) for t in tagged] == [24, 2]
+    if quantization == "float32":
+        words = [word for word, _ in tagged[0]]
+        windows = tokenizer.encode_words([words], 24, 6)  # with a quarter in common
+        rows = [softmax(keras_outputs(model, window)["logits"]) for window in windows]
+        assert best_tags([words], windows, rows, tagger.labels) == [[tag for _, tag in tagged[0]]]
     assert tagged[1][0][0] == "정말" and tagged[1][0][1] in tagger.labels
     with pytest.raises(InputError, match=r"is a tagger, not a classifier; use .*TokenTagger"):
         TextClassifier(path)

@@ -26,6 +26,10 @@ ON_STATES = {
     ),
     "two streams": (layers.TwoStreamAttention(2, 4), lambda f, x: f(x)),
     "query stream": (layers.TwoStreamAttention(2, 4), lambda f, x: f(x, 2 * x)[1]),
+    "two streams with memory": (
+        layers.TwoStreamAttention(2, 4),
+        lambda f, x: f(x, memory=np.repeat(MEMORY, x.shape[0], 0)),
+    ),
     "scores": (layers.ScoreAttention("general"), lambda f, x: f(x, x)),
     "block": (layers.EncoderBlock(2, 16), lambda f, x: f(x)),
     "block and scores": (
@@ -71,6 +75,13 @@ def test_pooled_states_do_not_know_of_padding(name):
         real = embed(ids[None, ids > 0])
         expected = np.asarray(call(layer, real)).mean(1)
         np.testing.assert_allclose(row, expected[0], atol=1e-5)
+
+
+def test_a_mask_of_other_values_may_be_given():
+    block = layers.EncoderBlock(2, 16)
+    x, values = np.random.default_rng(0).normal(size=(2, 1, 5, 8)).astype("float32")
+    found = block(x, value=values, value_mask=np.array([[True, True, True, False, False]]))
+    np.testing.assert_allclose(found, block(x, value=values[:, :3]), atol=1e-6)
 
 
 def test_the_last_state_is_that_of_the_last_real_token():

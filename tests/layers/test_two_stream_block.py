@@ -73,3 +73,12 @@ def test_saves_with_its_attention_and_knows_its_shapes(tmp_path):
     x = [rand(1, *i.shape[1:], seed=n) for n, i in enumerate(model.inputs)]
     for a, b in zip(model(x), loaded(x), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_the_query_stream_sees_what_the_content_stream_does_where_nothing_else_is_said():
+    layer, x, g = TwoStreamAttention(2, 4), rand(1, 5, 8), rand(1, 5, 8, seed=1)
+    mask = np.tri(5, dtype=bool)
+    _, found = layer(x, g, attention_mask=mask)
+    _, expected = layer(x, g, attention_mask=mask, query_attention_mask=mask)
+    np.testing.assert_array_equal(found, expected)
+    assert np.abs(found - layer(x, g)[1]).max() > 1e-3

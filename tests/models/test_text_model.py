@@ -1,6 +1,7 @@
 """Copies of a model keep its config, its head and what it shares; lengths fit its positions."""
 
 import copy
+import types
 
 import keras
 import numpy as np
@@ -22,6 +23,7 @@ from tfnlp.models import (
     XLNetConfig,
     build_model,
     check_lengths,
+    check_vocabulary,
     config_of,
 )
 from tfnlp.text import Encoding, LengthBatches
@@ -148,6 +150,14 @@ def test_lengths_that_show_at_run_time_alone(layer, inputs):
         layer(tf.ones(shape, inputs.dtype))
 
 
+def test_vocabularies_fit_the_table():
+    model = build_model(*MODELS["bert"])
+    check_vocabulary(types.SimpleNamespace(vocabulary_size=20), model)
+    for size in (19, 21):
+        with pytest.raises(InputError, match=f"has {size} tokens, but the model's table 20"):
+            check_vocabulary(types.SimpleNamespace(vocabulary_size=size), model)
+
+
 def test_texts_fit_the_positions():
     batches = LengthBatches([Encoding([1] * n, [0] * n) for n in (3, 17)], 1)
     message = "longest text has 17 tokens, but the model only 16 positions; .* max_length=16"
@@ -166,3 +176,8 @@ def test_texts_fit_the_positions():
         check_lengths(batches, build_model(MODELS[name][0]))
     check_lengths(batches, build_model(DebertaV2Config(max_length=16, num_buckets=4, **SIZES)))
     check_lengths(LengthBatches([], 1), model)
+    # Of several tables the shortest counts.
+    x = keras.Input((None, 4))
+    both = LearnedPositionEncoding(16)(LearnedPositionEncoding(20)(x))
+    with pytest.raises(InputError, match=message):
+        check_lengths(batches, keras.Model(x, both))

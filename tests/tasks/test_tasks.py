@@ -408,7 +408,10 @@ def test_answers_come_back_from_their_tokens(family, data_dir, minilm):
 
 def test_null_answers_and_n_best(tokenizer):
     examples = Questions(
-        ["1", "2"], ["film ?"] * 2, ["a fine film", "a dull plot"], [[(2, "fine")], []]
+        ["1", "2"],
+        ["film ?"] * 2,
+        ["a fine film", "a dull plot"],
+        [[(2, "fine"), (7, "film")], []],
     )
     task = Answering(null_answers=True)
     windows, labels = task.encode(tokenizer, examples, 32)
@@ -442,6 +445,9 @@ def test_one_long_question_is_cut_and_counted(tokenizer, caplog):
         assert [{answer.cut for answer in answers} for answers in found] == [{True}, {False}]
     windows, _ = Answering(max_question_length=3).encode(tokenizer, examples, 32)
     assert [len(w.token_ids) for w in windows] == [9, 8]
+    # Of a question 64 tokens are read where there is room.
+    windows, _ = Answering().encode(tokenizer, examples, 384)
+    assert [len(w.token_ids) for w in windows] == [70, 8]
 
 
 # Training

@@ -234,6 +234,9 @@ def test_batches_of_encodings_and_of_lists_are_the_same(tokenizer):
         (found, rows),
         (Encodings.of([rows[:2], rows[2:]]), [tuple(rows[:2]), tuple(rows[2:])]),
     ):
+        groups = [x if isinstance(x, tuple) else (x,) for x in listed]
+        lengths = [max(len(e.token_ids) for e in group) for group in groups]
+        assert list(Encodings.of(given).lengths) == lengths
         order = np.array([1, 0])
         a, b = (LengthBatches(x, 2, pad_token_id=9).batch(order)[0] for x in (given, listed))
         for key in a:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 
 import keras
 import numpy as np
@@ -78,6 +79,7 @@ def test_the_best_epoch_has_the_most_and_nan_never_counts(tmp_path):
     batches = make_batches(25)
     config = TrainingConfig(epochs=3, batch_size=4)
     model = tiny_model(config)
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
     for number, (scores, saved_epochs, best) in enumerate(cases):
         run = RunFolder(tmp_path / str(number), {})
         script, saved = list(scores), []
@@ -95,12 +97,17 @@ def test_the_best_epoch_has_the_most_and_nan_never_counts(tmp_path):
             assert json.loads(file.metadata()["progress"])["best"] == best, scores
         finite = [s if s is not None and math.isfinite(s) else None for s in scores]
         assert [m.get("val_x") for m in strict_lines(run.metrics_path)] == finite
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
-def test_epochs_without_a_number_use_up_the_patience(tmp_path):
+@pytest.mark.parametrize(
+    ("script", "epochs"),
+    [([0.5, NAN, NAN, 0.9], 3), ([0.5, 0.4, 0.6, 0.5, 0.3, 0.9], 5)],  # a gain starts it anew
+)
+def test_epochs_without_a_gain_use_up_the_patience(script, epochs, tmp_path):
     config = TrainingConfig(epochs=9, batch_size=4, patience=2)
     run = RunFolder(tmp_path / "run", {})
-    script = [0.5, NAN, NAN, 0.9]
+    script = list(script)
     fit(
         tiny_model(config),
         make_batches(25),
@@ -110,7 +117,7 @@ def test_epochs_without_a_number_use_up_the_patience(tmp_path):
         monitor="val_x",
         evaluate=lambda: {"val_x": script.pop(0)},
     )
-    assert len(run.metrics()) == 3
+    assert len(run.metrics()) == epochs
 
 
 def test_figures_that_are_no_numbers_are_null(tmp_path):
@@ -143,14 +150,15 @@ def test_a_loss_that_becomes_nan_stops_the_run_and_keeps_what_was_good(tmp_path)
         assert all(np.isfinite(tensor).all() for tensor in state.values())
 
 
-def test_weights_that_become_nan_are_never_saved(tmp_path):
-    """The loss of the only step is finite; its gradient is not."""
-    config = TrainingConfig(epochs=3, batch_size=32)
+@pytest.mark.parametrize("batch_size", [32, 4])
+def test_weights_that_become_nan_are_never_saved(batch_size, tmp_path):
+    """The first step's loss is finite, its gradient not: at an epoch's end, and within one."""
+    config = TrainingConfig(epochs=3, batch_size=batch_size, checkpoint_steps=1)
     run = RunFolder(tmp_path / "run", {})
     model, saved = tiny_model(config, WithoutGradient()), []
     message = r"^At step 1 of epoch 1 .*embeddings is not finite \(nothing was saved"
     batches = make_batches(25)
-    batches.batch_size = 32
+    batches.batch_size = batch_size
     with pytest.raises(InputError, match=message):
         fit(model, batches, config, run, lambda: saved.append(1))
     assert saved == []

@@ -73,6 +73,27 @@ def test_names_are_the_same_however_many_models_came_before(tiny_config):
     )
 
 
+class Pair(keras.Model):
+    """Two layers of one name, which a model of its own class may have."""
+
+    def __init__(self):
+        super().__init__(name="pair")
+        self.parts = [keras.layers.Dense(3, name="same") for _ in range(2)]
+
+    def call(self, x):
+        return self.parts[0](x) + self.parts[1](x)
+
+
+def test_variables_of_one_name_are_told_apart_by_their_order():
+    model = Pair()
+    model(np.zeros((1, 3)))
+    model.compile(keras.optimizers.Adam(), "mse")
+    found = named(model)
+    assert len(found) == 4 + len(model.optimizer.variables)
+    for layer, number in zip(model.parts, ("", "#1"), strict=True):
+        assert found[f"pair/same/kernel{number}"] is layer.kernel
+
+
 def two_layers(names, order=(0, 1)):
     """A model of two layers of one shape, made in an order."""
     inputs = keras.Input((3,))
