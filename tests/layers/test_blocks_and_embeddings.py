@@ -66,6 +66,8 @@ def test_encoder_block_hides_padding_given_by_keras_mask_or_argument():
 
 
 def test_encoder_block_names_heads_that_do_not_divide():
+    with pytest.raises(ValueError, match="num_heads=0 does not divide the input width 12"):
+        EncoderBlock(num_heads=0, intermediate_dim=16).build((None, 4, 12))
     with pytest.raises(ValueError, match="num_heads=5 does not divide the input width 12"):
         EncoderBlock(5, 8).build((None, None, 12))
 

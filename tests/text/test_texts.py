@@ -267,6 +267,16 @@ def test_decoding_leaves_special_tokens_out(tokenizer):
     assert tokenizer.decode(inputs["token_ids"].tolist()) == ["a fine film", "정말 지루하다!"]
     assert tokenizer.decode(inputs["token_ids"][0]) == tokenizer.decode([5, 6, 7]) == "a fine film"
     assert tokenizer.decode([]) == tokenizer.decode([2, 3, 0]) == ""
+    for ids in (5, None, "a fine film", [[5], [float("nan")]]):
+        with pytest.raises(InputError, match=r"token_ids=.* must be whole numbers"):
+            tokenizer.decode(ids)
+    with pytest.raises(InputError, match="token_ids hold -100 to 5, but ids are at least 0"):
+        tokenizer.decode(np.array([[5, -100]]))
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match="nope is no folder"):
+        load_tokenizer(tmp_path / "nope")
 
 
 # Files

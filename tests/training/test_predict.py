@@ -51,6 +51,10 @@ def test_outputs_for_each_token_and_texts_beyond_the_positions(tiny_config, toke
     expected = encoder(tokenizer(TEXTS, TEXTS[::-1]))["pooled_output"]
     np.testing.assert_allclose(found["pooled_output"], expected, atol=1e-5)
     assert [len(rows) for rows in found["sequence_output"]] == [16, 11, 16]
+    none = predict(encoder, tokenizer, [], outputs=outputs)
+    assert none["pooled_output"].shape == (0, 32) and none["sequence_output"] == []
+    with pytest.raises(InputError, match="max_length=0 leaves no room"):
+        predict(encoder, tokenizer, TEXTS, max_length=0, outputs=outputs)
     with pytest.raises(InputError, match=r"outputs=\['logits'\] are none of the model's"):
         predict(encoder, tokenizer, TEXTS)
     with pytest.raises(InputError, match="max_length=0 leaves no room"):

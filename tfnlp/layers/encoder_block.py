@@ -142,7 +142,7 @@ class EncoderBlock(BaseLayer):
     def build(self, inputs_shape, attention_arguments_shape=None, value_shape=None):
         hidden_dim = inputs_shape[-1]
         if self.attention is None:
-            if hidden_dim % self.num_heads:
+            if not self.num_heads or hidden_dim % self.num_heads:
                 raise ValueError(
                     f"num_heads={self.num_heads} does not divide the input width {hidden_dim}; "
                     "choose a number of heads that does."

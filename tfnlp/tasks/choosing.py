@@ -51,7 +51,7 @@ def read_choices(path, prompt_column="prompt", choice_columns=None, label_column
     if len(choice_columns) < 2:
         raise InputError(
             f"{path} has {len(choice_columns)} columns of endings; name at least 2 by "
-            "choice_columns, or call them choice0, choice1, ..."
+            "`choice_columns`, or call them choice0, choice1, ..."
         )
     columns = [prompt_column, *choice_columns, *([label_column] if label_column else [])]
     prompts, endings, labels = [], [], []
@@ -80,7 +80,7 @@ def _numbered_columns(path, header):
     if len({m[1] for m in matches}) > 1 or not gapless:
         raise InputError(
             f"{path} has the columns {', '.join(names)}; number the endings one by one under one "
-            "name (choice0, choice1, ...), or name them in order by choice_columns."
+            "name (choice0, choice1, ...), or name them in order by `choice_columns`."
         )
     return names
 

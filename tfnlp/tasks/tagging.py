@@ -78,7 +78,7 @@ def read_tagged(path, tag_names=None):
             expected = f"one of the tags ({', '.join(tag_names)})" if tag_names else "of BIO"
             raise InputError(
                 f"{path}, line {number}: tag {columns[-1]!r} is not {expected}; leave headers "
-                "out, and where tags are others than O, B-x and I-x give all of them as labels."
+                "out, and where tags are others than O, B-x and I-x give all of them as `labels`."
             )
         first = first or (number, layout)
         sentences[-1].append(columns[0])

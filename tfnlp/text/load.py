@@ -30,6 +30,8 @@ def load_tokenizer(folder):
         InputError: if its files are missing, broken, or of another kind of tokenizer.
     """
     folder = pathlib.Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder; give that of a checkpoint or of a tokenizer.")
     # Older versions of `transformers` call some classes so.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
     family = read_family(folder) or OTHER_CLASSES.get(name, "bert")

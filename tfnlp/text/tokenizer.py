@@ -198,10 +198,23 @@ class Tokenizer:
 
         Returns:
             A string, or a list of one for each row.
+
+        Raises:
+            InputError: if one is no id, such as a label's -100.
         """
-        if any(np.ndim(row) for row in token_ids):
+        try:
+            nested = any(np.ndim(row) for row in token_ids)
+            ids = [] if nested else [int(i) for i in token_ids]
+        except (TypeError, ValueError):
+            raise InputError(
+                f"token_ids={token_ids!r} must be whole numbers, or lists of them."
+            ) from None
+        if nested:
             return [self.decode(row) for row in token_ids]
-        ids = [int(i) for i in token_ids]
+        if ids and not 0 <= min(ids) <= max(ids) < 2**32:
+            raise InputError(
+                f"token_ids hold {min(ids)} to {max(ids)}, but ids are at least 0 and below 2**32."
+            )
         return self._engine.decode([i for i in ids if i not in self._special_ids])
 
     def tokens(self, text):

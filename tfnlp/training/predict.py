@@ -51,8 +51,16 @@ def predict(
         )
     batches = LengthBatches(encodings, batch_size, pad_token_id=tokenizer.pad_token_id)
     found = predict_batches(model, batches, outputs)
+    if not len(encodings):  # no row to tell the shape from
+        shapes = {key: model.output[key].shape for key in outputs}
+        return {
+            key: np.zeros((0, shape[-1] or 0), "float32")
+            if len(shape) == 2 and key not in TOKEN_OUTPUTS
+            else []
+            for key, shape in shapes.items()
+        }
     return {
-        key: np.stack(rows) if rows and rows[0].ndim == 1 and key not in TOKEN_OUTPUTS else rows
+        key: np.stack(rows) if rows[0].ndim == 1 and key not in TOKEN_OUTPUTS else rows
         for key, rows in found.items()
     }
 
