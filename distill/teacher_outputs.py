@@ -89,8 +89,8 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
         `TeacherOutputs`.
 
     Raises:
-        InputError: if a text is longer than the teacher's positions, or the folder holds the
-            cache of another teacher or of other examples.
+        InputError: if a text is longer than the teacher's positions, the teacher's logits are
+            those of tokens, or the folder holds the cache of another teacher or of other examples.
     """
     check_lengths(batches, teacher)
     reads = sorted(set(reads), key=lambda read: (read[0], read[1] or 0))
@@ -165,6 +165,11 @@ def _compute(teacher, batches, reads, allocate):
     values = {}
     for key, tensor in outputs.items():
         kind = key.split("/")[0]
+        if kind == "logits" and len(tensor.shape) != 2:
+            raise InputError(
+                f"The teacher's logits are {tuple(tensor.shape)}, for each token, and those of "
+                "texts alone, (texts, classes), are kept; distil with the teacher running."
+            )
         width = tensor.shape[1] if kind == "attention_scores" else tensor.shape[-1]
         values[key] = allocate(key, (rows[kind], width))
     for indices in progress_bar(batches.order(), desc="teacher", unit="batch"):

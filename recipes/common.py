@@ -174,9 +174,19 @@ def training_config():
 
 
 def read_splits(label_names=None):
-    """The examples of --train, --dev and --test (None if not given), with the same labels."""
+    """The examples of --train, --dev and --test (None if not given), with the same labels.
+
+    Args:
+        label_names: those of the model that is given; what --labels says, or --train holds,
+            where None.
+    """
     from tfnlp.text import read_examples
 
+    if None not in (label_names, FLAGS.labels) and label_names != FLAGS.labels:
+        raise InputError(
+            f"--labels={','.join(FLAGS.labels)} are not the model's ({','.join(label_names)}); "
+            "leave them out."
+        )
     columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
     train = read_examples(FLAGS.train, *columns, label_names or FLAGS.labels)
     dev = read_examples(FLAGS.dev, *columns, train.label_names)

@@ -7,6 +7,7 @@ import safetensors.numpy
 from tfnlp.checkpoints import load_model, read_labels, save_model
 from tfnlp.errors import InputError
 from tfnlp.models import DistilBertConfig, Gpt2Config, XLNetConfig, build_model
+from tfnlp.text import train_tokenizer
 
 SIZES = {
     "vocabulary_size": 10,
@@ -233,3 +234,11 @@ def test_what_a_folder_cannot_say_is_refused(config, field, tmp_path):
     with pytest.raises(InputError, match=f"cannot say {field} .read back as"):
         save_model(build_model(config), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_tokenizer_of_another_family_leaves_the_folder_as_it_is(saved, tiny_config):
+    before = {path.name: path.read_bytes() for path in saved.iterdir()}
+    tokenizer, _ = train_tokenizer(["a fine film"], "bpe", 300, "gpt2")
+    with pytest.raises(InputError, match="family 'bert' and the tokenizer one for 'gpt2'"):
+        save_model(build_model(tiny_config, "classifier", 3), saved, tokenizer=tokenizer)
+    assert {path.name: path.read_bytes() for path in saved.iterdir()} == before

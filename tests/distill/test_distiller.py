@@ -57,6 +57,13 @@ def test_cached_outputs_give_the_loss_of_the_live_teacher(on_disk, pair, tiny_co
         assert float(found) == pytest.approx(float(expected), rel=1e-3 if on_disk else 1e-5)
 
 
+def test_logits_of_each_token_are_not_kept(tiny_config):
+    batches = make_batches(tiny_config.vocabulary_size)
+    teacher = build_model(tiny_config, "tagger", 3)
+    with pytest.raises(InputError, match=r"logits are \(None, None, 3\), for each token"):
+        compute_teacher_outputs(teacher, batches, [("logits", None)])
+
+
 def test_a_cache_is_used_again_and_one_of_another_teacher_refused(pair, tiny_config, tmp_path):
     teacher, _ = pair
     batches = make_batches(tiny_config.vocabulary_size)

@@ -157,6 +157,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     distil = [
         (["--num_layers=9"], "student_layers=9 must lie between 1 and the teacher's 2"),
         (["--num_layers=1", "--layer_map=5", "--noinitialize"], "names layer 5"),
+        (["--num_layers=1", "--labels=up,down"], "--labels=up,down are not the model's ("),
         (
             ["--num_layers=1", "--hidden_dim=15", "--num_heads=2"],
             "does not divide --hidden_dim=15",

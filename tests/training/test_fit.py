@@ -93,6 +93,8 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights_and_metrics(
         with safetensors.safe_open(tmp_path / "broken" / "state.safetensors", "numpy") as file:
             progress = json.loads(file.metadata()["progress"])
         assert (progress["epoch"], progress["step"]) == state
+    # As a kill between the metrics of an epoch and its state leaves it.
+    RunFolder(tmp_path / "broken", {"seed": 0}).log({"epoch": 3, "loss": 0.0})
     resumed, run = train(tmp_path / "broken", small_config)
     weights, whole_run = whole
     assert_same_weights(weights, resumed.get_weights())
