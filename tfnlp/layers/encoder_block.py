@@ -61,6 +61,8 @@ class EncoderBlock(BaseLayer):
     """
 
     OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    # What is made where no attention is given.
+    ATTENTION = MultiHeadAttention
 
     def __init__(
         self,
@@ -157,7 +159,8 @@ class EncoderBlock(BaseLayer):
                 part.build(inputs_shape)
 
     def _default_attention(self, key_dim):
-        return MultiHeadAttention(
+        options = {k: v for k, v in self.options().items() if k in self.ATTENTION.OPTIONS}
+        return self.ATTENTION(
             self.num_heads,
             key_dim,
             dropout=self.attention_dropout,
@@ -165,7 +168,7 @@ class EncoderBlock(BaseLayer):
             output_initializer=self._output_initializer(),
             dtype=self.dtype_policy,
             name="attention",
-            **self.options(),
+            **options,
         )
 
     def share(self, block, part):

@@ -37,20 +37,10 @@ class TwoStreamBlock(EncoderBlock):
         ValueError: as `EncoderBlock` and `TwoStreamAttention` do.
     """
 
+    ATTENTION = TwoStreamAttention
+
     def build(self, content_stream_shape, **shapes):
         super().build(content_stream_shape)
-
-    def _default_attention(self, key_dim):
-        return TwoStreamAttention(
-            self.num_heads,
-            key_dim,
-            dropout=self.attention_dropout,
-            kernel_initializer=self.kernel_initializer.clone(),
-            output_initializer=self._output_initializer(),
-            dtype=self.dtype_policy,
-            name="attention",
-            **{k: v for k, v in self.options().items() if k in TwoStreamAttention.OPTIONS},
-        )
 
     def call(
         self,
