@@ -171,7 +171,7 @@ def products(batch, length, streams=0, softmax=False):
     """
     import tensorflow as tf
 
-    from tfnlp.layers.dot_product_attention import attend
+    from tfnlp.layers.attention.dot_product import attend
 
     shape, count = (WIDTH, WIDTH), 5 if streams else 4
     kernels = [tf.Variable(tf.random.normal(shape, stddev=0.03)) for _ in range(count)]

@@ -59,8 +59,8 @@ def main():
 
 def tflite_runner(folder):
     """A function from ids (1, L) that runs the .tflite with one thread, and its path."""
+    from distill.device.tflite import export_tflite
     from distill.runtime import TextClassifier
-    from distill.tflite import export_tflite
     from tfnlp.models import BertConfig, build_model
     from tfnlp.text import WordPieceTokenizer
     from tfnlp.text.tokenizer import Encoding

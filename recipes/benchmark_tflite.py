@@ -23,7 +23,7 @@ flags.mark_flags_as_required(["model", "output_dir"])
 
 
 def main():
-    from distill.benchmark import agreement, benchmark_file, print_benchmark
+    from distill.device.benchmark import agreement, benchmark_file, print_benchmark
     from tfnlp.checkpoints import load_model
     from tfnlp.errors import InputError
     from tfnlp.files import write_json

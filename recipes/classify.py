@@ -25,7 +25,7 @@ flags.mark_flag_as_required("model")
 
 
 def main():
-    from distill.predictions import classify_examples, print_predictions, write_predictions
+    from distill.device.predictions import classify_examples, print_predictions, write_predictions
     from distill.runtime import TextClassifier
     from tfnlp.errors import InputError
     from tfnlp.text import Examples, read_examples

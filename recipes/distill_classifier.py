@@ -41,11 +41,11 @@ flags.mark_flag_as_required("teacher_dir")
 def main():
     import keras
 
-    from distill.distiller import Distiller
-    from distill.layer_map import check_layer_map, even_layer_map
-    from distill.losses import make_losses
-    from distill.student import initialize_student, student_config
-    from distill.teacher_outputs import compute_teacher_outputs
+    from distill.learning.distiller import Distiller
+    from distill.learning.layer_map import check_layer_map, even_layer_map
+    from distill.learning.losses import make_losses
+    from distill.learning.student import initialize_student, student_config
+    from distill.learning.teacher_outputs import compute_teacher_outputs
     from tfnlp.checkpoints import load_model, read_config, read_labels, save_model
     from tfnlp.models import build_model
     from tfnlp.tasks import Classification

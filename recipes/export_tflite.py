@@ -29,7 +29,7 @@ flags.mark_flags_as_required(["model_dir", "output_dir"])
 
 
 def main():
-    from distill.tflite import export_tflite
+    from distill.device.tflite import export_tflite
     from tfnlp.checkpoints import load_model, read_head, read_labels
     from tfnlp.text import load_tokenizer
 

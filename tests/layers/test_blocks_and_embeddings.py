@@ -11,7 +11,7 @@ from tfnlp.layers import (
     RelativeAttention,
     TextEmbedding,
 )
-from tfnlp.layers.activations import get_activation
+from tfnlp.layers.core.activations import get_activation
 
 
 def erf(x):
@@ -210,7 +210,7 @@ def test_a_dense_layer_with_an_activation_of_ours_loads(name, tmp_path):
 def test_gelu_is_exact_and_so_is_its_gradient():
     from scipy.special import erf
 
-    from tfnlp.layers.activations import gelu
+    from tfnlp.layers.core.activations import gelu
 
     x = np.linspace(-12, 12, 4001)
     phi = 0.5 * (1 + erf(x / np.sqrt(2)))

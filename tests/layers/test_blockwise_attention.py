@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.layers import DisentangledAttention, MultiHeadAttention, RelativeAttention
-from tfnlp.layers.blockwise_attention import TilePlan
-from tfnlp.layers.relative_scores import RelativeTerm
+from tfnlp.layers.attention.blockwise import TilePlan
+from tfnlp.layers.attention.relative_scores import RelativeTerm
 
 LAYERS = {
     "plain": lambda **kw: MultiHeadAttention(2, 4, **kw),

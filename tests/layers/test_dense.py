@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.layers.dense import Dense
+from tfnlp.layers.core.dense import Dense
 
 
 def test_outputs_and_gradients_are_those_of_keras():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distill.teacher_outputs import compute_teacher_outputs
+from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.errors import InputError
 from tfnlp.layers import LearnedPositionEncoding, TextEmbedding

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tests.parity.compare import check_gradients, copy_linear, near, padding
 from tfnlp.layers import DisentangledAttention, RelativePositionTable
-from tfnlp.layers.positions import distance_rows, log_buckets
+from tfnlp.layers.core.positions import distance_rows, log_buckets
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")

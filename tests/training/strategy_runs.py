@@ -19,8 +19,8 @@ from keras import ops
 CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 2)
 
-from distill.distiller import Distiller  # noqa: E402
-from distill.losses import make_losses  # noqa: E402
+from distill.learning.distiller import Distiller  # noqa: E402
+from distill.learning.losses import make_losses  # noqa: E402
 from tfnlp import tasks  # noqa: E402
 from tfnlp.layers import MultiHeadAttention  # noqa: E402
 from tfnlp.text import LengthBatches  # noqa: E402

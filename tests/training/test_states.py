@@ -10,8 +10,8 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from distill.distiller import Distiller
-from distill.losses import make_losses
+from distill.learning.distiller import Distiller
+from distill.learning.losses import make_losses
 from tests.training.test_best_epoch import tiny_model
 from tests.training.test_fit import make_batches
 from tfnlp.errors import InputError

@@ -21,7 +21,7 @@ from tfnlp.checkpoints.family import read_fields, write_fields
 from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, write_tensors
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
-from tfnlp.layers.truncated_normal import no_fresh_weights
+from tfnlp.layers.core.truncated_normal import no_fresh_weights
 from tfnlp.models import build_model, config_of
 from tfnlp.progress import progress_bar
 from tfnlp.text.tokenizer_files import check_family

@@ -7,7 +7,7 @@ import keras
 
 from tfnlp.errors import InputError
 from tfnlp.layers import FastTruncatedNormal
-from tfnlp.layers.encoder_block import SUBLAYERS
+from tfnlp.layers.blocks.encoder import SUBLAYERS
 
 
 @dataclasses.dataclass(frozen=True)

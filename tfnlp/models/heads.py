@@ -3,7 +3,7 @@
 import keras
 
 from tfnlp.layers import AdaptiveSoftmax, LastState, LayerNormalization, OutputBias
-from tfnlp.layers.activations import get_activation
+from tfnlp.layers.core.activations import get_activation
 
 # Each head's name, and what it is for.
 HEADS = {

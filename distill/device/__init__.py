@@ -1,0 +1,1 @@
+"""A model on the device: export, metadata, runtime, measurements."""

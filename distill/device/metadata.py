@@ -1,0 +1,156 @@
+"""TFLite metadata: what a mobile runtime needs to know, inside the .tflite file.
+
+Follows `metadata_schema.fbs` 1.5.0 of MediaPipe (file identifier M001): a flatbuffer in the
+model's buffer `TFLITE_METADATA`. The files that it names lie behind the model, see
+`associated_files.py`. Numbers of slots and enums below are that schema's.
+"""
+
+import dataclasses
+
+import flatbuffers
+
+from distill.device.associated_files import LABELS_FILE, VOCABULARY_FILE
+
+METADATA_NAME = "TFLITE_METADATA"
+IDENTIFIER = b"M001"
+# The schema version that has every field used here (BertTokenizerOptions).
+MIN_PARSER_VERSION = "1.1.0"
+
+# enum AssociatedFileType
+UNKNOWN, TENSOR_AXIS_LABELS, VOCABULARY = 0, 2, 5
+# union ProcessUnitOptions
+BERT_TOKENIZER_OPTIONS = 4
+# union ContentProperties
+FEATURE_PROPERTIES = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorDescription:
+    """What the metadata says of one input or output.
+
+    Args:
+        name: as the runtime looks it up: ids, mask, segment_ids, probability.
+        description: for people.
+    """
+
+    name: str
+    description: str
+
+
+def text_model_metadata(name, description, inputs, outputs, files, labels):
+    """The metadata flatbuffer of a model that reads text.
+
+    Args:
+        name: of the model.
+        description: of the model.
+        inputs: `TensorDescription`s in the order of the subgraph's inputs.
+        outputs: `TensorDescription`s in the order of the subgraph's outputs.
+        files: the names of the files that go with the model. A vocabulary among them is
+            named as that of BERT's tokenizer, which MediaPipe then uses.
+        labels: whether the first output's last axis has the names in `LABELS_FILE`.
+
+    Returns:
+        bytes.
+    """
+    b = flatbuffers.Builder(1024)
+    tensors = []
+    for i, output in enumerate(outputs):
+        axis = []
+        if labels and i == 0:
+            what = "The class names, in order of the output."
+            axis = [_file(b, LABELS_FILE, what, TENSOR_AXIS_LABELS)]
+        tensors.append(_tensor(b, output, axis))
+    slots = {2: _vector(b, [_tensor(b, i, []) for i in inputs]), 3: _vector(b, tensors)}
+    if VOCABULARY_FILE in files:
+        vocabulary = _file(b, VOCABULARY_FILE, "The WordPiece vocabulary, one a line.", VOCABULARY)
+        options = _table(b, 1, {0: _vector(b, [vocabulary])})  # BertTokenizerOptions
+        slots[5] = _vector(b, [_process_unit(b, BERT_TOKENIZER_OPTIONS, options)])
+    others = [
+        _file(b, name, "The settings of the tokenizer and the model.", UNKNOWN)
+        for name in files
+        if name not in (VOCABULARY_FILE, LABELS_FILE)
+    ]
+    subgraph = _table(b, 7, slots)
+    model = _table(
+        b,
+        8,
+        {
+            0: b.CreateString(name),
+            1: b.CreateString(description),
+            3: _vector(b, [subgraph]),
+            6: _vector(b, others),
+            7: b.CreateString(MIN_PARSER_VERSION),
+        },
+    )
+    b.Finish(model, file_identifier=IDENTIFIER)
+    return bytes(b.Output())
+
+
+def add_metadata(model, metadata):
+    """Puts metadata into a .tflite model.
+
+    Args:
+        model: the bytes of the .tflite.
+        metadata: the bytes of the metadata flatbuffer.
+
+    Returns:
+        The bytes of the new .tflite.
+    """
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
+    entry = schema.MetadataT()
+    entry.name = METADATA_NAME
+    entry.buffer = len(tree.buffers)
+    buffer = schema.BufferT()
+    buffer.data = list(metadata)
+    tree.buffers.append(buffer)
+    tree.metadata = [*(tree.metadata or []), entry]
+    b = flatbuffers.Builder(len(model) + len(metadata) + 1024)
+    b.Finish(tree.Pack(b), file_identifier=b"TFL3")
+    return bytes(b.Output())
+
+
+def tensor_names(model):
+    """The names of a .tflite model's inputs and of its outputs, in order."""
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
+    signature, graph = tree.signatureDefs[0], tree.subgraphs[0]
+    inputs = {i.tensorIndex: i.name.decode() for i in signature.inputs}
+    outputs = {i.tensorIndex: i.name.decode() for i in signature.outputs}
+    return [inputs[i] for i in graph.inputs], [outputs[i] for i in graph.outputs]
+
+
+def _tensor(b, tensor, files):
+    content = _table(b, 3, {1: _table(b, 0, {})}, {0: FEATURE_PROPERTIES})
+    slots = {0: b.CreateString(tensor.name), 1: b.CreateString(tensor.description), 3: content}
+    if files:
+        slots[6] = _vector(b, files)
+    return _table(b, 7, slots)
+
+
+def _file(b, name, description, kind):
+    slots = {0: b.CreateString(name), 1: b.CreateString(description)}
+    return _table(b, 3, slots, {2: kind})
+
+
+def _process_unit(b, kind, options):
+    return _table(b, 2, {1: options}, {0: kind})
+
+
+def _table(b, size, offsets, small=None):
+    """A table with `size` slots: offsets of other objects, and one-byte numbers."""
+    b.StartObject(size)
+    for slot, offset in offsets.items():
+        b.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    for slot, number in (small or {}).items():
+        b.PrependUint8Slot(slot, number, 0)
+    return b.EndObject()
+
+
+def _vector(b, offsets):
+    b.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        b.PrependUOffsetTRelative(offset)
+    return b.EndVector()

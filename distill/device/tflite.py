@@ -1,0 +1,336 @@
+"""A model as one .tflite file with all that a phone needs."""
+
+import contextlib
+import pathlib
+import tempfile
+
+import keras
+import numpy as np
+import tensorflow as tf
+from absl import logging
+from keras import ops
+
+from distill.device.associated_files import (
+    LABELS_FILE,
+    SETTINGS_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+    add_files,
+)
+from distill.device.metadata import (
+    TensorDescription,
+    add_metadata,
+    tensor_names,
+    text_model_metadata,
+)
+from tfnlp.errors import InputError
+from tfnlp.files import replaced_when_whole
+from tfnlp.layers import AdaptiveEmbedding
+from tfnlp.models import check_vocabulary
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.text.tokenizer import Tokenizer
+
+QUANTIZATIONS = ("float32", "float16", "int8")
+
+INPUTS = {
+    "ids": "Token ids, [CLS] first and [SEP] last.",
+    "mask": "1 at real tokens, 0 at padding.",
+    "segment_ids": "0 for the first text, 1 for the second.",
+}
+
+
+# What each head gives on a phone.
+OUTPUTS = {
+    "classifier": {"probability": "The probability of each class."},
+    "scorer": {"score": "The number of the text or pair."},
+    "tagger": {"probability": "The probability of each tag at each token."},
+    "answerer": {
+        "start_logits": "How likely an answer starts at each token.",
+        "end_logits": "How likely an answer ends at each token.",
+    },
+}
+# The heads that have an export, and the kinds of files that name their classes.
+HEADS = ("classifier", "tagger", "answerer", "chooser")
+LABELLED = ("classifier", "tagger")
+
+
+def export_tflite(
+    model, path, tokenizer, labels=None, quantization="int8", max_length=None, name="text model"
+):
+    """Writes a model as a .tflite file.
+
+    The file takes `ids`, `mask` and `segment_ids`, (1, L) int32 with any L, and gives, float32:
+
+    - of a classifier `probability`, (1, C); of a regression, or a chooser of which each text
+      is run by itself, `score`, (1, 1);
+    - of a tagger `probability`, (1, L, C);
+    - of an answerer `start_logits` and `end_logits`, (1, L).
+
+    It holds the tokenizer, the labels and the settings as TFLite metadata, so that
+    `distill.runtime` takes raw text, and MediaPipe's TextClassifier too where the model is a
+    classifier with WordPiece; and no operation outside TFLite's own. An input longer than
+    `max_length` is cut inside the model, its last id, [SEP], kept.
+
+    Args:
+        model: from `tfnlp.models`, with the head "classifier", "tagger", "answerer" or
+            "chooser".
+        path: of the file.
+        tokenizer: the model's.
+        labels: the class names in order of their ids, of a classifier or tagger.
+        quantization: "float32"; "float16" weights; or "int8", weights in 8 bits and
+            activations quantised as they come (dynamic range).
+        max_length: the most ids read; the model's positions, or 512, where None.
+        name: of the model, in the metadata.
+
+    Returns:
+        Sentences on what MediaPipe's tokenizer does otherwise than this one, see
+        `mediapipe_differences`; each is logged as a warning too.
+
+    Raises:
+        InputError: for an unknown quantization, a model that has no export, a tokenizer or
+            labels that are not the model's, a `max_length` above the model's, or a file that
+            cannot be written.
+    """
+    if quantization not in QUANTIZATIONS:
+        raise InputError(
+            f"quantization={quantization!r} is unknown; use one of {', '.join(QUANTIZATIONS)}."
+        )
+    kind = kind_of(model)
+    positions = model.text_config.max_length or 512
+    max_length = positions if max_length is None else max_length
+    if not 3 <= max_length <= positions:
+        raise InputError(
+            f"max_length={max_length} must lie between 3 and the model's {positions} positions."
+        )
+    if not isinstance(tokenizer, Tokenizer):
+        raise InputError(
+            f"tokenizer={tokenizer!r} is no tokenizer; give the model's, which "
+            "tfnlp.text.load_tokenizer reads, so that the file takes texts."
+        )
+    check_vocabulary(tokenizer, model)
+    labels = [str(label) for label in labels or []] if kind in LABELLED else []
+    if kind in LABELLED:
+        _check_labels(labels, model.output["logits"].shape[-1])
+    content = _convert(model, kind, quantization, max_length)
+    files = {}
+    if labels:
+        files[LABELS_FILE] = "\n".join(labels)
+    if isinstance(tokenizer, WordPieceTokenizer):
+        files[VOCABULARY_FILE] = "\n".join(tokenizer.vocabulary)
+    else:
+        files[TOKENIZER_FILE] = tokenizer.to_json()
+    inputs, outputs = tensor_names(content)
+    metadata = text_model_metadata(
+        name,
+        _description(kind, labels),
+        [TensorDescription(i, INPUTS[i]) for i in inputs],
+        [TensorDescription(i, OUTPUTS[kind][i]) for i in outputs],
+        [SETTINGS_FILE, *files],
+        bool(labels),
+    )
+    settings = tokenizer.settings() | {"model_max_length": max_length, "kind": kind}
+    content = add_files(add_metadata(content, metadata), settings, files)
+    with replaced_when_whole(path) as temporary:
+        pathlib.Path(temporary).write_bytes(content)
+    differences = mediapipe_differences(tokenizer) if kind == "classifier" else []
+    for sentence in differences:
+        logging.warning("%s", sentence)
+    return differences
+
+
+def kind_of(model):
+    """What a model does on a phone: one of `OUTPUTS`.
+
+    Raises:
+        InputError: for a model that has no export.
+    """
+    if getattr(model, "text_config", None) is None:
+        raise InputError(
+            "export_tflite needs a model of tfnlp.models.build_model or "
+            f"tfnlp.checkpoints.load_model, with one of the heads {', '.join(HEADS)}; this "
+            f"{type(model).__name__} has no text_config, so build one and set its weights, or "
+            "convert yours by tf.lite.TFLiteConverter.from_keras_model."
+        )
+    if model.head not in HEADS:
+        raise InputError(
+            f"A model with the head {model.head!r} has no export; use one with one of the heads "
+            f"{', '.join(HEADS)}."
+        )
+    surplus = set(model.input) - {"token_ids", "segment_ids", "padding_mask"}
+    if surplus:
+        raise InputError(
+            f"{model.name} has the inputs {', '.join(sorted(surplus))} too, which an exported "
+            "file has not; build it without memory=True."
+        )
+    if model.head == "chooser":
+        return "scorer"
+    if model.head == "classifier" and model.output["logits"].shape[-1] == 1:
+        return "scorer"
+    return model.head
+
+
+def _check_labels(labels, classes):
+    if len(labels) != classes:
+        raise InputError(
+            f"There are {len(labels)} labels, but the model has {classes} classes; give "
+            "labels=[...], their names in order of their ids."
+        )
+    for label in labels:
+        if "\n" in label:
+            raise InputError(f"Label {label!r} holds a line break, which metadata cannot hold.")
+        if labels.count(label) > 1:
+            raise InputError(f"Label {label!r} is there twice; every class needs its own name.")
+
+
+def _description(kind, labels):
+    what = {
+        "classifier": f"Classifies a text as one of: {', '.join(labels)}.",
+        "scorer": "Gives a text, or a pair, a number.",
+        "tagger": f"Tags words as one of: {', '.join(labels)}.",
+        "answerer": "Finds the answer to a question in a text.",
+    }
+    return f"{what[kind]} Made with tfnlp."
+
+
+def mediapipe_differences(tokenizer):
+    """What MediaPipe's BERT tokenizer, and so a phone, does otherwise: a list of sentences.
+
+    MediaPipe lowercases A-Z, splits at white space, punctuation and CJK ideographs, and
+    never strips accents (its `bert_tokenizer.cc` and `bert_preprocessor_calculator.cc`).
+    """
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        return [
+            "MediaPipe has no tokenizer of this kind, so it cannot run the file; use "
+            "distill.runtime, or a model with WordPiece."
+        ]
+    found = []
+    strips = tokenizer.strip_accents
+    if strips or (strips is None and tokenizer.lowercase):
+        found.append(
+            "The tokenizer strips accents and MediaPipe does not: texts with accents, and all "
+            "Korean texts, get other ids there; train Korean vocabularies with "
+            "strip_accents=False."
+        )
+    if not tokenizer.lowercase:
+        found.append(
+            "The tokenizer keeps capitals and MediaPipe lowercases A-Z: texts with capitals "
+            "get other ids there."
+        )
+    if not tokenizer.split_cjk:
+        found.append(
+            "The tokenizer does not split CJK ideographs and MediaPipe does: texts with them "
+            "get other ids there."
+        )
+    return found
+
+
+def _convert(model, kind, quantization, max_length):
+    names = ("start_logits", "end_logits") if kind == "answerer" else ("logits",)
+    forward = _forward_of_scaled_rows if quantization == "int8" else _forward
+    forward = forward(model, names, max_length)
+
+    def run(ids, mask, segment_ids):
+        inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
+        inputs = {key: _cut(x, max_length) for key, x in inputs.items()}
+        outputs = forward(inputs)
+        if kind == "answerer":
+            return outputs
+        if kind == "scorer":
+            return {"score": outputs["logits"]}
+        return {"probability": ops.softmax(outputs["logits"], axis=-1)}
+
+    signature = [tf.TensorSpec((1, None), "int32", name=i) for i in INPUTS]
+    with tempfile.TemporaryDirectory() as folder, _quiet():
+        archive = keras.export.ExportArchive()
+        archive.track(model)
+        archive.add_endpoint("run", run, input_signature=signature)
+        archive.write_out(folder, verbose=False)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["run"])
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        if quantization != "float32":
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if quantization == "float16":
+            converter.target_spec.supported_types = [tf.float16]
+        return converter.convert()
+
+
+def _graph(model, names):
+    """The inputs and outputs of the model of one text, as tensors of its graph.
+
+    A chooser's are those between the merging of its choices and their parting.
+    """
+    if model.head != "chooser":
+        return model.input, {name: model.output[name] for name in names}
+    inputs = {key: model.get_layer(f"merge_{key}").output for key in model.input}
+    return inputs, {"logits": model.get_layer("choices").input[0]}
+
+
+def _forward(model, names, max_length):
+    whole = keras.Model(*_graph(model, names), name="whole")
+    return lambda inputs: whole(inputs, training=False)
+
+
+def _forward_of_scaled_rows(model, names, max_length):
+    """The model's outputs from embedding tables whose every row fills the 8-bit range.
+
+    TFLite has one scale for a whole table, which a few large rows would set for all. So each
+    row is divided by its largest value, and multiplied by it again after the lookup.
+    """
+    layer = model.get_layer("embeddings")
+    if isinstance(layer, AdaptiveEmbedding):  # a table, and a scale, for each of its clusters
+        return _forward(model, names, max_length)
+    # The model from the embeddings' output on.
+    inputs, outputs = _graph(model, names)
+    rest = keras.Model(
+        [layer.output, inputs],
+        outputs,
+        name="rest",  # a name of its own, not a counted one, so that files are the same bytes
+    )
+    token = _scaled_rows(layer.token_table)
+    position = segment = None
+    if getattr(layer, "max_length", None):
+        start = layer.position_offset  # rows before it, and beyond the end, are never read
+        position = _scaled_rows(layer.position_table[start : start + max_length])
+    if getattr(layer, "num_segments", 0):
+        segment = _scaled_rows(layer.segment_table)
+
+    def lookup(table, ids):
+        rows, largest = table
+        return tf.gather(rows, ids) * tf.gather(largest, ids)[..., None]
+
+    def forward(inputs):
+        ids = inputs["token_ids"]
+        x = lookup(token, ids)
+        if position is not None:
+            x += lookup(position, tf.range(tf.shape(ids)[1]))
+        if segment is not None:
+            several = layer.num_segments > 1
+            x += lookup(segment, inputs["segment_ids"] if several else tf.zeros_like(ids))
+        for part in (getattr(layer, "norm", None), getattr(layer, "projection", None)):
+            x = x if part is None else part(x)
+        return rest([x, inputs], training=False)
+
+    return forward
+
+
+def _scaled_rows(table):
+    """A table's rows, each divided by its largest absolute value, and those values."""
+    table = ops.convert_to_numpy(table)
+    largest = np.maximum(np.abs(table).max(axis=1), 1e-12)
+    return table / largest[:, None], largest
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Without the notices of every variable and file that TensorFlow writes."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+
+
+def _cut(x, max_length):
+    """The first `max_length` columns of (1, L), the last of them L's own last: [SEP]."""
+    return tf.concat([x[:, :-1][:, : max_length - 1], x[:, -1:]], axis=1)

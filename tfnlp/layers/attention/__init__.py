@@ -1,0 +1,1 @@
+"""Attention layers, and the functions that only they use."""

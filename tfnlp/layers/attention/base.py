@@ -1,0 +1,235 @@
+"""What every attention layer of this package has in common."""
+
+import numbers
+
+import keras
+from keras import ops
+
+from tfnlp.layers.attention.blockwise import blockwise_attention
+from tfnlp.layers.attention.dot_product import attend, join_heads
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.masks import causal_mask, combine_masks
+
+
+class BaseAttention(BaseLayer):
+    """The arguments, checks and last steps that the attention layers share.
+
+    Arguments by position are those of `keras.layers.MultiHeadAttention`.
+
+    Args:
+        num_heads: N, the number of heads.
+        key_dim: H, the size of one head in queries and keys.
+        value_dim: size of one head in the values; `key_dim` where None.
+        dropout: share of attention weights dropped in training.
+        use_bias: whether the projections add a bias.
+        output_dim: width of the output; the width of the query where None.
+        block_size: keys to attend to at a time, for long inputs; all where None.
+        kernel_initializer: for the kernels.
+        output_initializer: for the output's kernel; `kernel_initializer` where None.
+        activity_regularizer: for what the projections of the inputs and of the output give.
+        kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
+            bias_initializer: for all kernels and biases.
+    """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    # Call arguments that are hidden states as the inputs are: a pre-norm block normalises them.
+    STATES = ()
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_dim=None,
+        *,
+        block_size=None,
+        kernel_initializer="glorot_uniform",
+        output_initializer=None,
+        activity_regularizer=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        sizes = {
+            "num_heads": num_heads,
+            "key_dim": key_dim,
+            "value_dim": value_dim,
+            "output_dim": output_dim,
+            "block_size": block_size,
+        }
+        for name, size in sizes.items():
+            if size is not None and (not isinstance(size, numbers.Integral) or size < 1):
+                raise ValueError(f"{name}={size!r} must be at least 1, an integer.")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout={dropout} must be at least 0 and below 1.")
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim or key_dim
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.output_dim = output_dim
+        self.block_size = block_size
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.output_initializer = keras.initializers.get(output_initializer)
+        self.projection_regularizer = keras.regularizers.get(activity_regularizer)
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def _projection(self, units, name, shape, initializer=None, **kwargs):
+        """A dense layer over inputs or context, built; `kwargs` replace its own options."""
+        options = {
+            "use_bias": self.use_bias,
+            "activity_regularizer": self.projection_regularizer,
+        }
+        dense = self._dense(units, name, initializer, **options | kwargs)
+        dense.build(shape)
+        return dense
+
+    def _build_output(self, query_shape):
+        self.output_dense = self._projection(
+            self.output_dim or query_shape[-1],
+            "output",
+            (*query_shape[:-1], self.num_heads * self.value_dim),
+            self.output_initializer,
+        )
+
+    def _check_scores(self, return_attention_scores):
+        if return_attention_scores and self.block_size:
+            raise ValueError(
+                f"return_attention_scores=True, but block_size={self.block_size} never holds "
+                "the scores; use block_size=None to have them."
+            )
+
+    def _attend(self, query, key, value, seen, terms=(), training=None, mapping=None):
+        """The output, and the scores (B, N, T, S) unless `block_size` keeps them away.
+
+        Args:
+            query: (B, N, T, H), scaled.
+            key: (B, N, S, H).
+            value: (B, N, S, H').
+            seen: boolean, as `combine_masks` gives it, or None.
+            terms: `RelativeTerm`s to add to the scores.
+            training: whether dropout is on.
+            mapping: (B, P, T) by which to take predictions from positions, or None.
+
+        Returns:
+            (B, T, D) or (B, P, D), and the scores before mask and softmax or None.
+        """
+        if self.block_size:
+            rate = self.dropout if training else 0.0
+            context = blockwise_attention(
+                query,
+                key,
+                value,
+                seen,
+                self.block_size,
+                terms,
+                dropout=rate,
+                seed=self.dropout_layer.seed_generator.next() if rate else None,
+            )
+            return self.output_dense(join_heads(context)), None
+        scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
+        for term in terms:
+            scores += term.scores(ops.shape(query)[2], ops.shape(key)[2])
+        context = attend(scores, value, seen, self.dropout_layer, training)
+        context = join_heads(context)  # (B, T, N * H')
+        if mapping is not None:
+            context = ops.matmul(mapping, context)  # (B, P, N * H')
+        return self.output_dense(context), scores
+
+    def _output_spec(self, query, source_length, return_attention_scores=False, **kwargs):
+        self._check_scores(return_attention_scores)
+        output = keras.KerasTensor(
+            (*query.shape[:-1], self.output_dim or query.shape[-1]), dtype=self.compute_dtype
+        )
+        if not return_attention_scores:
+            return output
+        shape = (query.shape[0], self.num_heads, query.shape[1], source_length)
+        return output, keras.KerasTensor(shape, dtype=self.compute_dtype)
+
+    def compute_mask(self, query, previous_mask=None, **kwargs):
+        return previous_mask
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "dropout": self.dropout,
+            "use_bias": self.use_bias,
+            "output_dim": self.output_dim,
+            "block_size": self.block_size,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "output_initializer": self.output_initializer
+            and keras.initializers.serialize(self.output_initializer),
+            "activity_regularizer": keras.regularizers.serialize(self.projection_regularizer),
+        }
+
+
+def fill_inputs(
+    query,
+    value=None,
+    key=None,
+    query_mask=None,
+    value_mask=None,
+    key_mask=None,
+    attention_mask=None,
+    mask=None,
+):
+    """Of a call's arguments, what is not given taken from what is.
+
+    Args:
+        query: (B, T, D).
+        value: (B, S, D'); the query where None.
+        key: (B, S, D'); the value where None.
+        query_mask: (B, T), as Keras passes it on. One of more axes is an `attention_mask`: in
+            a call by position, `layer(x, x, x, mask)`, it is in this one's place.
+        value_mask: (B, S); with `key_mask` both hold.
+        key_mask: (B, S).
+        attention_mask: as `combine_masks` takes it.
+        mask: the `query_mask` where the query is the only tensor.
+
+    Returns:
+        `value`, `key`, `attention_mask`, `query_mask` and `key_mask`, the masks None where there
+        are none.
+
+    Raises:
+        ValueError: where both `query_mask` and `attention_mask` are attention masks.
+    """
+    if query_mask is not None and len(query_mask.shape) > 2:
+        if attention_mask is not None:
+            raise ValueError(
+                f"query_mask has shape {tuple(query_mask.shape)}, but must have 2 axes, "
+                "(batch, target), beside an attention_mask."
+            )
+        attention_mask, query_mask = query_mask, None
+    query_mask = mask if query_mask is None else query_mask
+    if value is None:
+        value, value_mask = query, query_mask if value_mask is None else value_mask
+    if key is None:
+        key = value
+    if key_mask is None:
+        key_mask = value_mask
+    elif value_mask is not None and value_mask is not key_mask:
+        key_mask = ops.logical_and(key_mask, value_mask)
+    return value, key, attention_mask, query_mask, key_mask
+
+
+def seen_keys(
+    query,
+    key,
+    attention_mask=None,
+    query_mask=None,
+    key_mask=None,
+    use_causal_mask=False,
+    num_heads=1,
+):
+    """All masks as one, as `combine_masks` gives it, or None."""
+    seen = combine_masks(
+        query.shape, key.shape, attention_mask, query_mask, key_mask, num_heads=num_heads
+    )
+    if not use_causal_mask:
+        return seen
+    causal = causal_mask(ops.shape(query)[1], ops.shape(key)[1])
+    return causal if seen is None else ops.logical_and(seen, causal)

@@ -1,0 +1,337 @@
+"""Disentangled attention (DeBERTa)."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from tfnlp.layers.attention.base import BaseAttention, fill_inputs, seen_keys
+from tfnlp.layers.attention.dot_product import scaled, split_heads, split_table
+from tfnlp.layers.attention.relative_position_table import RelativePositionTable
+from tfnlp.layers.attention.relative_scores import RelativeTerm
+from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS
+from tfnlp.layers.core.positions import check_distances, distance_rows
+
+ATTENTION_TERMS = ("c2c", "c2p", "p2c", "p2p")
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class DisentangledAttention(BaseAttention):
+    """Attention from content and relative position apart, in up to four terms.
+
+    He et al. 2020, 'DeBERTa', eq. 4: with r(i, j) the row of the relative table for the
+    distance i - j, and t the number of terms,
+    `score(i, j) = (q_i . k_j + q_i . k^r_{r(i, j)} + k_j . q^r_{r(i, j)}) / sqrt(t H)`: content
+    to content (c2c), content to position (c2p), position to content (p2c). Position to
+    position (p2p), `q^r_{r(i, j)} . k^r_{r(i, j)}`, is the fourth term of eq. 2, which the
+    paper leaves out. The queries are the last T of the S keys. Arguments by position are those of
+    `keras.layers.MultiHeadAttention`; the scores it returns are those before the softmax.
+
+    The published models are: v1, `joint_projection=True` and `share_att_key=False`; v2 and
+    v3, `share_att_key=True`, `num_buckets=256`, `max_distance=512` and normalised positions.
+
+    Args:
+        num_heads: N, the number of heads.
+        key_dim: H, the size of one head in queries and keys.
+        value_dim: size of one head in the values; `key_dim` where None.
+        dropout: share of attention weights dropped in training.
+        use_bias: whether the projections add a bias.
+        output_dim: width of the output; the width of the query where None.
+        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
+            (T, S) scores are never held then.
+        kernel_initializer: for the kernels.
+        terms: which of "c2c", "c2p", "p2c" and "p2p" the scores are the sum of.
+        max_distance: k: farther keys count as k away. With buckets, the distance (plus one)
+            that the last bucket stands for.
+        num_buckets: distances beyond half of it share buckets on a log scale
+            (`tfnlp.layers.log_buckets`); none where None.
+        share_att_key: whether positions go through the projections of query and key.
+        joint_projection: one kernel for query, key and value, head by head, with biases for
+            query and value alone (v1); the projection of position keys has no bias then.
+        normalize_positions: layer norm on the layer's own relative table.
+        position_dropout: share of the relative table dropped in training.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the layer's
+            own relative table.
+        layer_norm_epsilon: of that norm.
+        output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
+            kernel_constraint, bias_constraint, bias_initializer: as `MultiHeadAttention` takes
+            them.
+
+    Call arguments:
+        query: (B, T, D).
+        value: (B, S, D'); the query where None (self-attention).
+        key: (B, S, D'); the value where None.
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
+        return_attention_scores: also return the scores, (B, N, T, S).
+        training: whether dropout is on.
+        use_causal_mask: hide every position after the query's own.
+        position_table: (2 k, D), or (2 num_buckets, D), to share it between layers (see
+            `RelativePositionTable`); where None the layer has its own.
+
+    Returns:
+        (B, T, D), or a pair of it and the scaled scores before mask and softmax. A query that
+        may see nothing gets zeros, then the output bias.
+
+    Raises:
+        ValueError: for sizes below 1, unknown terms, flags that exclude each other, masks or a
+            table that do not fit, and where the scores are asked for with `block_size`.
+    """
+
+    OPTIONS = BaseAttention.OPTIONS + EMBEDDINGS_OPTIONS
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_dim=None,
+        *,
+        terms=("c2c", "c2p", "p2c"),
+        max_distance=512,
+        num_buckets=None,
+        share_att_key=False,
+        joint_projection=False,
+        normalize_positions=False,
+        position_dropout=0.0,
+        embeddings_initializer="uniform",
+        layer_norm_epsilon=1e-7,
+        **kwargs,
+    ):
+        super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, output_dim, **kwargs)
+        unknown = [term for term in terms if term not in ATTENTION_TERMS]
+        if unknown or not terms or isinstance(terms, str):
+            raise ValueError(
+                f"terms={terms!r} must be one or more of {ATTENTION_TERMS}, as a tuple."
+            )
+        if share_att_key and joint_projection:
+            raise ValueError(
+                "share_att_key=True needs projections of query and key by themselves, but "
+                "joint_projection=True joins them; set one of them to False."
+            )
+        if joint_projection and self.value_dim != key_dim:
+            raise ValueError(
+                f"value_dim={self.value_dim} must be key_dim={key_dim} with joint_projection."
+            )
+        self.terms = tuple(term for term in ATTENTION_TERMS if term in terms)
+        self.max_distance = max_distance
+        self.num_buckets = num_buckets
+        self.share_att_key = share_att_key
+        self.joint_projection = joint_projection
+        self.normalize_positions = normalize_positions
+        self.position_dropout = position_dropout
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.position_dropout_layer = keras.layers.Dropout(
+            position_dropout, dtype=self.dtype_policy
+        )
+        check_distances(max_distance, num_buckets)
+        self.rows_by_distance = distance_rows(max_distance, num_buckets)
+        self.num_rows = 2 * (num_buckets or max_distance)
+
+    def build(self, query_shape, value_shape=None, key_shape=None, position_table_shape=None):
+        width = query_shape[-1]
+        value_shape = value_shape or query_shape
+        key_shape = key_shape or value_shape
+        units = self.num_heads * self.key_dim
+        if self.joint_projection:
+            self._build_joint_projection(query_shape, key_shape, value_shape)
+        else:
+            self.query = self._projection(units, "query", query_shape)
+            self.key = self._projection(units, "key", key_shape)
+            self.value = self._projection(self.num_heads * self.value_dim, "value", value_shape)
+        if not self.share_att_key:
+            # Without a regularizer of their activity, which is of no input.
+            if "c2p" in self.terms or "p2p" in self.terms:
+                self.position_key = self._projection(
+                    units,
+                    "position_key",
+                    (None, width),
+                    use_bias=self.use_bias and not self.joint_projection,
+                    activity_regularizer=None,
+                )
+            if "p2c" in self.terms or "p2p" in self.terms:
+                self.position_query = self._projection(
+                    units, "position_query", (None, width), activity_regularizer=None
+                )
+        elif key_shape[-1] != width:
+            raise ValueError(
+                f"key has width {key_shape[-1]}, but share_att_key=True needs that of the "
+                f"query, {width}."
+            )
+        self._build_output(query_shape)
+        self.own_table = None
+        if position_table_shape is None and self.terms != ("c2c",):
+            self.own_table = RelativePositionTable(
+                self.max_distance,
+                self.num_buckets,
+                normalize=self.normalize_positions,
+                embeddings_initializer=self.embeddings_initializer.clone(),
+                layer_norm_epsilon=self.layer_norm_epsilon,
+                dtype=self.dtype_policy,
+                name="position_table",
+                **self.options("embeddings"),
+            )
+            self.own_table.build(query_shape)
+        elif position_table_shape is not None:
+            due = (self.num_rows, width)
+            if tuple(position_table_shape) != due:
+                raise ValueError(
+                    f"position_table has shape {tuple(position_table_shape)}, but must be {due}."
+                )
+
+    def _build_joint_projection(self, query_shape, key_shape, value_shape):
+        widths = {query_shape[-1], key_shape[-1], value_shape[-1]}
+        if len(widths) > 1:
+            raise ValueError(
+                f"query, key and value have widths {sorted(widths)}, but must be equally wide "
+                "for joint_projection=True."
+            )
+        units = self.num_heads * self.key_dim
+        self.joint = self._projection(3 * units, "joint", query_shape, use_bias=False)
+        if self.use_bias:
+            self.query_bias, self.value_bias = (
+                self._weight("bias", name, (units,), self.bias_initializer)
+                for name in ("query_bias", "value_bias")
+            )
+
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+        position_table=None,
+        position_table_mask=None,
+        mask=None,
+    ):
+        self._check_scores(return_attention_scores)
+        value, key, attention_mask, query_mask, key_mask = fill_inputs(
+            query, value, key, query_mask, value_mask, key_mask, attention_mask, mask
+        )
+        masks = attention_mask, query_mask, key_mask
+        seen = seen_keys(query, key, *masks, use_causal_mask, self.num_heads)
+        # (B, N, T, H), (B, N, S, H), (B, N, S, H')
+        q, k, v = self._project(query, key, value)
+        q = scaled(q, len(self.terms))
+        terms = self._relative_terms(q, k, position_table, training)
+        content = q if "c2c" in self.terms else ops.zeros_like(q)
+        output, scores = self._attend(content, k, v, seen, terms, training=training)
+        return (output, scores) if return_attention_scores else output
+
+    def _project(self, query, key, value):
+        if not self.joint_projection:
+            pairs = ((self.query, query), (self.key, key), (self.value, value))
+            return (split_heads(dense(x), self.num_heads) for dense, x in pairs)
+        if query is key and key is value:
+            joint = split_heads(self.joint(query), self.num_heads)  # (B, N, L, 3 H)
+            q, k, v = ops.split(joint, 3, axis=-1)
+        elif self.joint.quantization_mode or self.joint.activity_regularizer:
+            # More than a product with the kernel: three times as much, of which a third is used.
+            q, k, v = (
+                ops.split(split_heads(self.joint(x), self.num_heads), 3, axis=-1)[i]
+                for i, x in enumerate((query, key, value))
+            )
+        else:
+            kernel = ops.reshape(
+                self.joint.kernel, (-1, self.num_heads, 3, self.key_dim)
+            )  # (D, N, 3, H)
+            q, k, v = (
+                ops.einsum("bld,dnh->bnlh", x, kernel[:, :, i])
+                for i, x in enumerate((query, key, value))
+            )
+        if not self.use_bias:
+            return q, k, v
+        shape = (self.num_heads, 1, self.key_dim)
+        return q + ops.reshape(self.query_bias, shape), k, v + ops.reshape(self.value_bias, shape)
+
+    def _relative_terms(self, q, k, table, training):
+        if self.terms == ("c2c",):
+            return []
+        table = self._table(table)
+        lengths = ops.shape(q)[2], ops.shape(k)[2]
+        table, rows = self._needed_rows(table, *lengths, training)
+        table = self.position_dropout_layer(table, training=training)
+        key_of, query_of = (
+            (self.key, self.query)
+            if self.share_att_key
+            else (getattr(self, "position_key", None), getattr(self, "position_query", None))
+        )
+        # Not in exports: TensorFlow cannot freeze two models with conditions in nested loops in
+        # one process, as it gives parts of both the same names.
+        find_far = bool(training)
+        terms = []
+        if "c2p" in self.terms or "p2p" in self.terms:
+            position_key = split_table(key_of(table), self.num_heads)  # (N, R, H)
+        if "p2c" in self.terms or "p2p" in self.terms:
+            position_query = split_table(query_of(table), self.num_heads)
+            position_query = scaled(position_query, len(self.terms))
+        if "c2p" in self.terms:
+            terms.append(RelativeTerm(q, position_key, rows, find_far=find_far))
+        if "p2c" in self.terms:
+            rows_of_keys = ops.flip(rows)
+            terms.append(
+                RelativeTerm(k, position_query, rows_of_keys, of_keys=True, find_far=find_far)
+            )
+        if "p2p" in self.terms:
+            # One number for each head and row: vectors of length 1.
+            product = ops.sum(position_query * position_key, axis=-1, keepdims=True)
+            ones = ops.ones_like(q[..., :1])
+            terms.append(RelativeTerm(ones, product, rows, find_far=find_far))
+        return terms
+
+    def _table(self, given):
+        if given is None:
+            if self.own_table is None:
+                raise ValueError(
+                    "position_table was given when the layer was built, so it must be given."
+                )
+            return self.own_table(self.own_table.table)
+        if self.own_table is not None:
+            raise ValueError(
+                "position_table is given, but the layer was built with one of its own."
+            )
+        return given
+
+    def _needed_rows(self, table, length, source_length, training):
+        """The rows of the table that these lengths read, and which of them each offset reads.
+
+        With lengths that are known, and in training, only rows in use are projected. With
+        unknown lengths at inference all are, which makes their projections constants that an
+        export folds.
+        """
+        known = isinstance(length, int) and isinstance(source_length, int)
+        xp = np if known else ops
+        distances = source_length - 1 - xp.arange(length + source_length - 1)
+        distances = xp.clip(distances, -self.max_distance, self.max_distance)
+        rows = xp.take(self.rows_by_distance, distances + self.max_distance, axis=0)
+        if known or training:
+            first, last = rows[-1], rows[0]
+            shape = (last + 1 - first, table.shape[-1])
+            shape = tuple(map(int, shape)) if known else shape
+            table = ops.slice(table, (int(first) if known else first, 0), shape)
+            rows = rows - first
+        return table, rows
+
+    def compute_output_spec(self, query, value=None, key=None, *masks, **kwargs):
+        source = query if value is None else value
+        return self._output_spec(query, source.shape[1], **kwargs)
+
+    def get_config(self):
+        return super().get_config() | {
+            "terms": self.terms,
+            "max_distance": self.max_distance,
+            "num_buckets": self.num_buckets,
+            "share_att_key": self.share_att_key,
+            "joint_projection": self.joint_projection,
+            "normalize_positions": self.normalize_positions,
+            "position_dropout": self.position_dropout,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+        }

@@ -1,0 +1,55 @@
+"""The biases of Transformer-XL, for several layers to share."""
+
+import keras
+from keras import ops
+
+from tfnlp.layers.core.base_layer import BaseLayer
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class RelativeBiases(BaseLayer):
+    """The biases u and v of Transformer-XL, for several layers to share.
+
+    Args:
+        num_heads: N, the number of heads.
+        key_dim: H, the size of one head.
+        bias_initializer, bias_regularizer, bias_constraint: for both.
+
+    Call arguments:
+        inputs: any tensor; it only joins the layer to a functional model.
+
+    Returns:
+        u and v, each (N, H).
+    """
+
+    OPTIONS = ("bias_regularizer", "bias_constraint")
+
+    def __init__(self, num_heads, key_dim, bias_initializer="random_normal", **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+
+    def build(self, input_shape):
+        shape = (self.num_heads, self.key_dim)
+        self.content_bias, self.position_bias = (
+            self._weight("bias", name, shape, self.bias_initializer)
+            for name in ("content_bias", "position_bias")
+        )
+
+    def call(self, inputs):
+        return ops.convert_to_tensor(self.content_bias), ops.convert_to_tensor(self.position_bias)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None  # no positions are left
+
+    def compute_output_spec(self, inputs):
+        shape = (self.num_heads, self.key_dim)
+        return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in range(2))
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+        }

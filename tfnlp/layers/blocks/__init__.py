@@ -1,0 +1,1 @@
+"""Blocks: attention, feed-forward network, residuals and norms as one layer."""

@@ -1,0 +1,309 @@
+"""One transformer encoder block."""
+
+import keras
+
+from tfnlp.layers.attention.multi_head import MultiHeadAttention
+from tfnlp.layers.blocks.feed_forward import FeedForward
+from tfnlp.layers.core.base_layer import (
+    BIAS_OPTIONS,
+    KERNEL_OPTIONS,
+    BaseLayer,
+    check_shared,
+    serialize_shared,
+)
+from tfnlp.layers.core.layer_normalization import LayerNormalization
+
+SUBLAYERS = ("attention", "feed_forward")
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class EncoderBlock(BaseLayer):
+    """Self-attention and feed-forward, each with a residual and a layer norm.
+
+    Post-norm, `norm(x + f(x))`, as Vaswani et al. 2017 (section 3.1) and BERT have it, or
+    pre-norm, `x + f(norm(x))`, as GPT-2 has it (Xiong et al. 2020, figure 1).
+
+    Args:
+        num_heads: N; must divide the input width D.
+        intermediate_dim: F, the inner width of the feed-forward network.
+        activation: of the feed-forward network; "gelu" is exact.
+        dropout: applied to the sub-layers' outputs in training.
+        attention_dropout: applied to the attention weights in training.
+        norm_first: pre-norm where true.
+        layer_norm_epsilon: added to the variance.
+        kernel_initializer: for every kernel.
+        attention: the attention layer, such as a `DisentangledAttention` of `num_heads`;
+            multi-head attention where None.
+        feed_forward_dropout: applied between the two layers of the feed-forward network.
+        output_initializer: for the kernels that write to the residual stream, which GPT-2
+            starts smaller; `kernel_initializer` where None.
+        dropout_after: the sub-layers that `dropout` is for; one alone in some families.
+        shared_parts: a dict of the layers that `share` gave to two blocks, as they are loaded.
+        kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
+            bias_initializer: for the kernels and biases of the feed-forward network and of the
+            attention, but not of one that is given.
+
+    Call arguments:
+        inputs: (B, L, D).
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
+        use_causal_mask: hide every position after the query's own.
+        return_attention_scores: also return the scores before the softmax.
+        attention_arguments: a dict of further tensors that `attention` takes, passed on as
+            they are; with `norm_first` those that it names in `STATES` are normalised before.
+        value: (B, S, D), what the inputs attend to; the inputs where None.
+
+    Returns:
+        (B, L, D), or a pair of it and the scores, (B, N, L, S).
+
+    Raises:
+        ValueError: for a sub-layer of another name, and an `attention` of other heads; at build,
+            if D is no multiple of `num_heads`.
+    """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+    # What is made where no attention is given.
+    ATTENTION = MultiHeadAttention
+
+    def __init__(
+        self,
+        num_heads,
+        intermediate_dim,
+        activation="gelu",
+        dropout=0.0,
+        attention_dropout=0.0,
+        norm_first=False,
+        layer_norm_epsilon=1e-12,
+        kernel_initializer="glorot_uniform",
+        attention=None,
+        feed_forward_dropout=0.0,
+        output_initializer=None,
+        dropout_after=SUBLAYERS,
+        shared_parts=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        unknown = set(dropout_after) - set(SUBLAYERS)
+        if unknown:
+            raise ValueError(
+                f"dropout_after={tuple(dropout_after)} has {sorted(unknown)}; choose from "
+                f"{SUBLAYERS}."
+            )
+        own_heads = getattr(attention, "num_heads", num_heads)
+        own_dropout = getattr(attention, "dropout", attention_dropout)
+        if num_heads != own_heads or attention_dropout not in (0, own_dropout):
+            raise ValueError(
+                f"num_heads={num_heads} and attention_dropout={attention_dropout} do not fit the "
+                f"given attention, which has {own_heads} heads and a dropout of {own_dropout}; "
+                "say the same of both."
+            )
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.activation = activation
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.norm_first = norm_first
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.output_initializer = keras.initializers.get(output_initializer)
+        self.feed_forward_dropout = feed_forward_dropout
+        parts = shared_parts or {}
+        self.shared_parts = list(parts)
+        self.given_attention = self.attention = attention
+        self.feed_forward = parts.get("feed_forward") or FeedForward(
+            intermediate_dim,
+            activation,
+            dropout=feed_forward_dropout,
+            kernel_initializer=self.kernel_initializer.clone(),
+            output_initializer=self._output_initializer(),
+            dtype=self.dtype_policy,
+            name="feed_forward",
+            **self.options(),
+        )
+        self.attention_norm, self.feed_forward_norm = (
+            parts.get(f"{name}_norm") or self._norm(f"{name}_norm") for name in SUBLAYERS
+        )
+        self.dropout_after = tuple(dropout_after)
+        self.attention_dropout_layer, self.feed_forward_dropout_layer = (
+            keras.layers.Dropout(
+                dropout if name in dropout_after else 0.0, dtype=self.dtype_policy
+            )
+            for name in SUBLAYERS
+        )
+        if attention is None:
+            self.attention = parts.get("attention")
+
+    def _output_initializer(self):
+        return self.output_initializer and self.output_initializer.clone()
+
+    def _norm(self, name):
+        return LayerNormalization(
+            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
+        )
+
+    def build(self, inputs_shape, attention_arguments_shape=None, value_shape=None):
+        hidden_dim = inputs_shape[-1]
+        if self.attention is None:
+            if not self.num_heads or hidden_dim % self.num_heads:
+                raise ValueError(
+                    f"num_heads={self.num_heads} does not divide the input width {hidden_dim}; "
+                    "choose a number of heads that does."
+                )
+            self.attention = self._default_attention(hidden_dim // self.num_heads)
+        if not self.attention.built:  # a part of another block is built already
+            shapes = {"value": value_shape} if value_shape else {}
+            shapes |= attention_arguments_shape or {}
+            self.attention.build(inputs_shape, **{f"{k}_shape": v for k, v in shapes.items()})
+        for part in (self.feed_forward, self.attention_norm, self.feed_forward_norm):
+            if not part.built:
+                part.build(inputs_shape)
+
+    def _default_attention(self, key_dim):
+        options = {k: v for k, v in self.options().items() if k in self.ATTENTION.OPTIONS}
+        return self.ATTENTION(
+            self.num_heads,
+            key_dim,
+            dropout=self.attention_dropout,
+            kernel_initializer=self.kernel_initializer.clone(),
+            output_initializer=self._output_initializer(),
+            dtype=self.dtype_policy,
+            name="attention",
+            **options,
+        )
+
+    def share(self, block, part):
+        """Takes the "attention" or the "feed_forward" of another block, and its layer norm.
+
+        To be called before this block is built, once the other is. A saved model keeps it.
+
+        Raises:
+            ValueError: where the other block is not built yet, or this one is.
+        """
+        if self.built or not block.built:
+            raise ValueError(
+                f"{self.name} is to share the {part} of {block.name}: build that one first, and "
+                "this one after."
+            )
+        for name in (part, f"{part}_norm"):
+            setattr(self, name, getattr(block, name))
+            for one in (self, block):
+                one.shared_parts = sorted({*one.shared_parts, name})
+        if self.given_attention is not None:
+            self.given_attention = self.attention
+
+    def call(
+        self,
+        inputs,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        attention_arguments=None,
+        value=None,
+        training=None,
+        mask=None,
+        inputs_mask=None,
+        value_mask=None,
+    ):
+        # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
+        mask = inputs_mask if mask is None else mask
+        # What not every attention takes is passed on only where it is given.
+        states = getattr(self.attention, "STATES", ())
+        arguments = {
+            name: self._before_attention(x) if name in states and x is not None else x
+            for name, x in (attention_arguments or {}).items()
+        }
+        if use_causal_mask:
+            arguments["use_causal_mask"] = True
+        if mask is not None:
+            arguments["mask"] = mask
+        if value is not None:
+            arguments["value"] = self._before_attention(value)
+        if value_mask is not None:
+            arguments["value_mask"] = value_mask
+        attended = self.attention(
+            self._before_attention(inputs),
+            attention_mask=attention_mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            **arguments,
+        )
+        if not return_attention_scores:
+            return self._residuals(inputs, attended, training)
+        attended, scores = attended
+        return self._residuals(inputs, attended, training), scores
+
+    def _before_attention(self, x):
+        return self.attention_norm(x) if self.norm_first else x
+
+    def _residuals(self, inputs, attended, training):
+        x = inputs + self.attention_dropout_layer(attended, training=training)
+        if self.norm_first:
+            y = self.feed_forward(self.feed_forward_norm(x), training=training)
+            return x + self.feed_forward_dropout_layer(y, training=training)
+        x = self.attention_norm(x)
+        y = self.feed_forward(x, training=training)
+        return self.feed_forward_norm(x + self.feed_forward_dropout_layer(y, training=training))
+
+    def compute_output_spec(
+        self,
+        inputs,
+        return_attention_scores=False,
+        attention_arguments=None,
+        value=None,
+        **kwargs,
+    ):
+        output = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+        if not return_attention_scores:
+            return output
+        arguments = dict(attention_arguments or {})
+        if value is not None:
+            arguments["value"] = value
+        _, scores = self.attention.compute_output_spec(
+            inputs, return_attention_scores=True, **arguments
+        )
+        return output, scores
+
+    def compute_mask(self, inputs, previous_mask=None, **kwargs):
+        return previous_mask
+
+    def get_config(self):
+        shared = {name: serialize_shared(getattr(self, name)) for name in self.shared_parts}
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "activation": self.activation,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "norm_first": self.norm_first,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "attention": self.given_attention
+            and keras.saving.serialize_keras_object(self.given_attention),
+            "feed_forward_dropout": self.feed_forward_dropout,
+            "dropout_after": self.dropout_after,
+            "output_initializer": self.output_initializer
+            and keras.initializers.serialize(self.output_initializer),
+            **({"shared_parts": shared} if shared else {}),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        parts = config.get("shared_parts", {})
+        for name, part in parts.items():
+            check_shared(part, f"{config['name']} shares its {name} with another block")
+        parts = config["shared_parts"] = {k: _deserialized(part) for k, part in parts.items()}
+        if config["attention"]:
+            attention = parts.get("attention") or _deserialized(config["attention"])
+            config["attention"] = attention
+            # Earlier versions saved blocks that said otherwise than their attention.
+            for name, its in (("num_heads", "num_heads"), ("attention_dropout", "dropout")):
+                config[name] = getattr(attention, its, config[name])
+        return cls(**config)
+
+
+def _deserialized(part):
+    # Not built here: the paths of its weights would lack the block's name.
+    return keras.saving.deserialize_keras_object(
+        {key: value for key, value in part.items() if key != "build_config"}
+    )

@@ -1,0 +1,83 @@
+"""The position-wise feed-forward network of a transformer block."""
+
+import keras
+
+from tfnlp.layers.core.activations import get_activation
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class FeedForward(BaseLayer):
+    """`act(x W_1 + b_1) W_2 + b_2` (Vaswani et al. 2017, eq. 2).
+
+    Args:
+        intermediate_dim: F, the inner width.
+        activation: name from `tfnlp.layers.core.activations`, or a callable; "gelu" is exact.
+        dropout: share of inner activations dropped in training.
+        kernel_initializer: for both kernels.
+        output_initializer: for the second; `kernel_initializer` where None.
+        kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
+            bias_initializer: for both.
+
+    Call arguments:
+        inputs: (B, L, D).
+
+    Returns:
+        (B, L, D).
+    """
+
+    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
+
+    def __init__(
+        self,
+        intermediate_dim,
+        activation="gelu",
+        dropout=0.0,
+        kernel_initializer="glorot_uniform",
+        output_initializer=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if intermediate_dim < 1:
+            raise ValueError(f"intermediate_dim={intermediate_dim} must be at least 1.")
+        self.supports_masking = True
+        self.intermediate_dim = intermediate_dim
+        self.activation_name = activation
+        self.activation = get_activation(activation)
+        self.dropout = dropout
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.output_initializer = keras.initializers.get(output_initializer)
+        self.intermediate = self._dense(intermediate_dim, "intermediate")
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, input_shape):
+        self.intermediate.build(input_shape)
+        self.output_dense = self._dense(input_shape[-1], "output", self.output_initializer)
+        self.output_dense.build((*input_shape[:-1], self.intermediate_dim))
+
+    def call(self, inputs, training=None):
+        x = self.activation(self.intermediate(inputs))  # (B, L, F)
+        return self.output_dense(self.dropout_layer(x, training=training))  # (B, L, D)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        activation = self.activation_name
+        if callable(activation):
+            activation = keras.saving.serialize_keras_object(activation)
+        return super().get_config() | {
+            "intermediate_dim": self.intermediate_dim,
+            "activation": activation,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "output_initializer": self.output_initializer
+            and keras.initializers.serialize(self.output_initializer),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        if isinstance(config["activation"], dict):
+            activation = keras.saving.deserialize_keras_object(config["activation"])
+            config = config | {"activation": activation}
+        return cls(**config)

@@ -1,0 +1,186 @@
+"""Encoder blocks that share weights across layers (ALBERT)."""
+
+import keras
+
+from tfnlp.layers.blocks.encoder import SUBLAYERS, EncoderBlock
+from tfnlp.layers.core.base_layer import BaseLayer
+
+SHARING = ("all", "attention", "feed_forward", "none")
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class SharedEncoder(BaseLayer):
+    """Several encoder blocks over fewer weights.
+
+    Lan et al. 2020, 'ALBERT', section 3.1 (cross-layer parameter sharing) and table 4 (all,
+    attention only, feed-forward only). Each part is shared with its layer norm.
+
+    Args:
+        num_layers: how many blocks an input goes through.
+        num_heads: N; must divide the input width D.
+        intermediate_dim: F, the inner width of the feed-forward networks.
+        sharing: "all", "attention", "feed_forward" or "none": what the layers of a group share.
+        num_groups: groups of consecutive layers that share; layer i is of group
+            `i * num_groups // num_layers`.
+        activation, dropout, attention_dropout, norm_first, layer_norm_epsilon,
+            kernel_initializer, dropout_after, kernel_regularizer, bias_regularizer,
+            kernel_constraint, bias_constraint, bias_initializer: as `EncoderBlock` takes them.
+
+    Call arguments:
+        inputs: (B, L, D).
+        attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
+        use_causal_mask: hide every position after the query's own.
+        return_hidden_states: also return the input and every layer's output.
+        return_attention_scores: also return every layer's scores before the softmax.
+
+    Returns:
+        (B, L, D), or a tuple of it, then a list of num_layers + 1 tensors (B, L, D), then one
+        of num_layers tensors (B, N, L, L), as asked for.
+
+    Raises:
+        ValueError: for an unknown kind of sharing, or groups that do not divide the layers.
+    """
+
+    OPTIONS = EncoderBlock.OPTIONS
+
+    def __init__(
+        self,
+        num_layers,
+        num_heads,
+        intermediate_dim,
+        sharing="all",
+        num_groups=1,
+        activation="gelu",
+        dropout=0.0,
+        attention_dropout=0.0,
+        norm_first=False,
+        layer_norm_epsilon=1e-12,
+        kernel_initializer="glorot_uniform",
+        dropout_after=SUBLAYERS,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if sharing not in SHARING:
+            raise ValueError(f"sharing={sharing!r} must be one of {SHARING}.")
+        if num_layers < 1 or num_groups < 1 or num_layers % num_groups:
+            raise ValueError(
+                f"num_groups={num_groups} must divide num_layers={num_layers}, both at least 1."
+            )
+        self.supports_masking = True
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.sharing = sharing
+        self.num_groups = num_groups
+        self.activation = activation
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.norm_first = norm_first
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.dropout_after = tuple(dropout_after)
+        count = num_groups if sharing == "all" else num_layers
+        self.blocks = [self._block(f"block_{i}") for i in range(count)]
+
+    def _block(self, name):
+        return EncoderBlock(
+            self.num_heads,
+            self.intermediate_dim,
+            activation=self.activation,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            norm_first=self.norm_first,
+            layer_norm_epsilon=self.layer_norm_epsilon,
+            kernel_initializer=self.kernel_initializer.clone(),
+            dropout_after=self.dropout_after,
+            dtype=self.dtype_policy,
+            name=name,
+            **self.options(),
+        )
+
+    def build(self, input_shape):
+        per_group = self.num_layers // self.num_groups
+        for i, block in enumerate(self.blocks):
+            if self.sharing in ("attention", "feed_forward") and i % per_group:
+                block.share(self.blocks[i - i % per_group], self.sharing)
+            block.build(input_shape)
+
+    def _in_order(self):
+        """The block of each layer, first to last."""
+        return [
+            self.blocks[i * len(self.blocks) // self.num_layers] for i in range(self.num_layers)
+        ]
+
+    def call(
+        self,
+        inputs,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_hidden_states=False,
+        return_attention_scores=False,
+        training=None,
+        mask=None,
+        inputs_mask=None,
+    ):
+        mask = inputs_mask if mask is None else mask
+        x, states, scores = inputs, [inputs], []
+        for block in self._in_order():
+            x = block(
+                x,
+                attention_mask=attention_mask,
+                use_causal_mask=use_causal_mask,
+                return_attention_scores=return_attention_scores,
+                training=training,
+                mask=mask,
+            )
+            if return_attention_scores:
+                x, block_scores = x
+                scores.append(block_scores)
+            states.append(x)
+        return self._outputs(x, states, scores, return_hidden_states, return_attention_scores)
+
+    def _outputs(self, x, states, scores, return_hidden_states, return_attention_scores):
+        extra = [states] * return_hidden_states + [scores] * return_attention_scores
+        return (x, *extra) if extra else x
+
+    def compute_output_spec(
+        self,
+        inputs,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_hidden_states=False,
+        return_attention_scores=False,
+        **kwargs,
+    ):
+        batch, length, _ = inputs.shape
+        shape = (batch, self.num_heads, length, length)
+
+        def state():
+            return keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+
+        states = [state() for _ in range(self.num_layers + 1)]
+        scores = [
+            keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in range(self.num_layers)
+        ]
+        return self._outputs(
+            state(), states, scores, return_hidden_states, return_attention_scores
+        )
+
+    def compute_mask(self, inputs, previous_mask=None, **kwargs):
+        return previous_mask
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_layers": self.num_layers,
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "sharing": self.sharing,
+            "num_groups": self.num_groups,
+            "activation": self.activation,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "norm_first": self.norm_first,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "dropout_after": self.dropout_after,
+        }

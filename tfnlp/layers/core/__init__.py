@@ -1,0 +1,1 @@
+"""What every room builds on: masks, positions, activations, the base of all layers."""

@@ -1,0 +1,129 @@
+"""What Keras' own layers do beside their mathematics, and the layers here do too."""
+
+import keras
+
+from tfnlp.layers.core.dense import Dense
+
+KERNEL_OPTIONS = ("kernel_regularizer", "kernel_constraint")
+BIAS_OPTIONS = ("bias_initializer", "bias_regularizer", "bias_constraint")
+EMBEDDINGS_OPTIONS = ("embeddings_regularizer", "embeddings_constraint")
+
+_MODULES = {
+    "initializer": keras.initializers,
+    "regularizer": keras.regularizers,
+    "constraint": keras.constraints,
+}
+
+
+class BaseLayer(keras.layers.Layer):
+    """Keras' options for weights, output shapes, and parts that are quantised or frozen.
+
+    A subclass names the options that it takes in `OPTIONS`; they come by keyword, are attributes
+    of the same name, and are in the config. It has a `compute_output_spec`, by which
+    `compute_output_shape` goes, or a `compute_output_shape`.
+
+    Args:
+        kernel_regularizer, bias_regularizer, embeddings_regularizer: for the kernels, the biases
+            and the embedding tables, those of parts included; none where None.
+        kernel_constraint, bias_constraint, embeddings_constraint: likewise.
+        bias_initializer: for the biases; zeros where None.
+        quantized_parts: the dtype policies of the parts that `quantize` has changed, by their
+            paths below the layer, as `get_config` gives them: a saved model is quantised again
+            as it is loaded.
+    """
+
+    OPTIONS = ()
+
+    def __init__(self, *, quantized_parts=None, **kwargs):
+        options = {name: kwargs.pop(name, None) for name in self.OPTIONS}
+        super().__init__(**kwargs)
+        for name, given in options.items():
+            given = "zeros" if name == "bias_initializer" and given is None else given
+            setattr(self, name, _module(name).get(given))
+        self._quantized_parts = dict(quantized_parts or {})
+
+    def options(self, *kinds):
+        """What was given for weights, by name, to pass on to a part; of some kinds alone."""
+        names = [name for name in self.OPTIONS if not kinds or name.split("_")[0] in kinds]
+        options = {name: getattr(self, name) for name in names}
+        if "bias_initializer" in options:
+            # One initializer instance would give every bias the same values.
+            options["bias_initializer"] = self.bias_initializer.clone()
+        return options
+
+    def _weight(self, kind, name, shape, initializer, **kwargs):
+        """A weight that is a "kernel", a "bias" or "embeddings"."""
+        return self.add_weight(
+            name=name,
+            shape=shape,
+            initializer=initializer.clone(),
+            regularizer=getattr(self, f"{kind}_regularizer"),
+            constraint=getattr(self, f"{kind}_constraint"),
+            **kwargs,
+        )
+
+    def _dense(self, units, name, initializer=None, **kwargs):
+        """A part that is `Dense`, its kernel drawn by `initializer` or `kernel_initializer`."""
+        return Dense(
+            units,
+            kernel_initializer=(initializer or self.kernel_initializer).clone(),
+            dtype=self.dtype_policy,
+            name=name,
+            **self.options("kernel", "bias") | kwargs,
+        )
+
+    def _post_build(self):
+        super()._post_build()
+        if not self.trainable:
+            for layer in self._flatten_layers(include_self=False, recursive=False):
+                layer.trainable = False
+        for name, layer in self._parts():
+            if name in self._quantized_parts and layer.quantization_mode is None:
+                layer.dtype_policy = keras.dtype_policies.get(self._quantized_parts[name])
+
+    def _parts(self):
+        """The layers within, each with its path below this one."""
+        for layer in self._flatten_layers(include_self=False):
+            if layer.path:
+                yield layer.path.removeprefix(f"{self.path}/"), layer
+
+    def compute_output_shape(self, *shapes, **named_shapes):
+        """The shape of what the inputs of these shapes give, by `compute_output_spec`."""
+
+        def tensors(shapes):
+            return keras.tree.map_shape_structure(keras.KerasTensor, shapes)
+
+        named = {name.removesuffix("_shape"): tensors(x) for name, x in named_shapes.items() if x}
+        spec = self.compute_output_spec(*(x and tensors(x) for x in shapes), **named)
+        return keras.tree.map_structure(lambda tensor: tensor.shape, spec)
+
+    def get_config(self):
+        config = super().get_config()
+        for name in self.OPTIONS:
+            config[name] = _module(name).serialize(getattr(self, name))
+        quantized = {
+            name: keras.dtype_policies.serialize(layer.dtype_policy)
+            for name, layer in self._parts()
+            if layer.quantization_mode is not None
+        }
+        return config | ({"quantized_parts": quantized} if quantized else {})
+
+
+def _module(name):
+    return _MODULES[name.rsplit("_", 1)[-1]]
+
+
+def serialize_shared(layer):
+    """The config of a layer that two share, with its identity where a whole model is saved."""
+    # Keras says which object it is from the second time on.
+    keras.saving.serialize_keras_object(layer)
+    return keras.saving.serialize_keras_object(layer)
+
+
+def check_shared(config, what):
+    """Raises a ValueError, begun by `what`, for a shared layer's config without identity."""
+    if "shared_object_id" not in config:
+        raise ValueError(
+            f"{what}, which a copy of one alone cannot keep; save the model and load it in place "
+            "of cloning it."
+        )

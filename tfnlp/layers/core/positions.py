@@ -1,0 +1,122 @@
+"""Positions: sinusoids, log buckets, rows of tables by distance."""
+
+import keras
+import numpy as np
+from keras import ops
+
+
+def sinusoids(positions, dim, max_wavelength=10000.0, interleaved=True):
+    """Sines and cosines of positions at dim / 2 wavelengths (Vaswani et al. 2017, section 3.5).
+
+    Args:
+        positions: (L,), numbers of any sign.
+        dim: D, even.
+        max_wavelength: the longest wavelength, in multiples of 2 pi.
+        interleaved: sin, cos, sin, cos ... as in the paper; else all sines, then all cosines,
+            as Transformer-XL and XLNet have them.
+
+    Returns:
+        (L, D) float32.
+
+    Raises:
+        ValueError: if `dim` is odd.
+    """
+    sines, cosines = sines_and_cosines(positions, dim, max_wavelength)
+    if not interleaved:
+        return ops.concatenate([sines, cosines], axis=-1)
+    return ops.reshape(ops.stack([sines, cosines], axis=-1), (-1, dim))
+
+
+def sines_and_cosines(positions, dim, max_wavelength=10000.0):
+    """`sinusoids` in two, each (L, D / 2) float32."""
+    if dim % 2:
+        raise ValueError(f"dim={dim} must be even, for as many sines as cosines.")
+    # Rounded where the references round: at position 500 the last bit shows.
+    exponents = np.arange(0, dim, 2, dtype="float32") / np.float32(dim)
+    wavelengths = np.power(float(max_wavelength), exponents.astype("float64"))
+    frequencies = np.float32(1) / wavelengths.astype("float32")
+    angles = ops.cast(positions, "float32")[:, None] * frequencies
+    return ops.sin(angles), ops.cos(angles)
+
+
+def log_buckets(distances, num_buckets, max_distance):
+    """Signed distances up to num_buckets / 2 as they are, farther ones on a log scale.
+
+    He et al. 2021, 'DeBERTaV3', section 3 of the code release (`make_log_bucket_position`):
+    with m = num_buckets / 2, a distance d beyond m gets
+    `sign(d) * (m + ceil(log(|d| / m) / log((max_distance - 1) / m) * (m - 1)))`.
+
+    Args:
+        distances: integers of any shape, a NumPy array.
+        num_buckets: the number of buckets on either side.
+        max_distance: the distance (plus one) whose bucket is the last.
+
+    Returns:
+        A NumPy array of int32, shaped as `distances`.
+    """
+    middle = num_buckets // 2
+    near = np.abs(distances) <= middle
+    # In float32, as the reference: the ceiling shows every rounding.
+    magnitude = np.where(near, middle, np.abs(distances)).astype("float32")
+    logs = np.log(magnitude / np.float32(middle))
+    logs = logs / np.log(np.float32((max_distance - 1) / middle))
+    far = np.sign(distances) * (np.ceil(logs * np.float32(middle - 1)) + middle)
+    return np.where(near, distances, far).astype("int32")
+
+
+def distance_rows(max_distance, num_buckets=None):
+    """The row of a relative table for each distance from -max_distance to max_distance.
+
+    He et al. 2020, 'DeBERTa', eq. 3: row d + k, where d is the query's position less the
+    key's, kept between -k and k - 1; with buckets, the bucket of d in place of d, and k the
+    number of buckets. Distances beyond `max_distance` share the rows of +-max_distance.
+
+    Args:
+        max_distance: k, or with buckets the distance (plus one) of the last.
+        num_buckets: buckets on either side; None for none.
+
+    Returns:
+        (2 * max_distance + 1,) int32, below `2 * (num_buckets or max_distance)`.
+    """
+    distances = np.arange(-max_distance, max_distance + 1)
+    span = num_buckets or max_distance
+    if num_buckets:
+        distances = log_buckets(distances, num_buckets, max_distance)
+    return np.clip(distances + span, 0, 2 * span - 1).astype("int32")
+
+
+def check_length(name, inputs, max_length):
+    """Raises a ValueError for an input longer than a table of positions.
+
+    A CPU's gather raises for rows that a table lacks, a GPU's gives zeros. Where the length shows
+    at run time alone TensorFlow's own error names it then, which a conversion to TFLite leaves
+    out, and XLA too; other backends know every length.
+
+    Args:
+        name: of the input.
+        inputs: (B, L, ...).
+        max_length: the rows of the table; None for no limit.
+    """
+    length = inputs.shape[1]
+    if max_length is None:
+        return
+    only = f"but there are only max_length={max_length} positions; cut the input."
+    if length is not None:
+        if length > max_length:
+            raise ValueError(f"{name} has length {length}, {only}")
+    elif keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        message = f"{name} is too long, {only}"
+        tf.debugging.assert_less_equal(tf.shape(inputs)[1], max_length, message)
+
+
+def check_distances(max_distance, num_buckets):
+    """Raises ValueError for a maximum distance or a number of buckets that cannot be."""
+    if max_distance < 1:
+        raise ValueError(f"max_distance={max_distance} must be at least 1.")
+    if num_buckets is not None and not 2 <= num_buckets < 2 * (max_distance - 1):
+        raise ValueError(
+            f"num_buckets={num_buckets} must be at least 2 and below "
+            f"2 * (max_distance - 1) = {2 * (max_distance - 1)}, or None."
+        )

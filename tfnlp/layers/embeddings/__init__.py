@@ -1,0 +1,1 @@
+"""Tokens, segments and positions as vectors."""

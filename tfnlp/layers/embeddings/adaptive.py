@@ -1,0 +1,141 @@
+"""Adaptive input: frequent tokens get wide embeddings, rare ones narrow."""
+
+import itertools
+import math
+
+import keras
+from keras import ops
+
+from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
+from tfnlp.layers.core.clusters import cluster_widths, clusters
+from tfnlp.layers.core.masks import hide_padding
+from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class AdaptiveEmbedding(TokenLayer):
+    """Token embeddings whose width falls with the tokens' frequency, and a projection of each.
+
+    Baevski & Auli 2019, 'Adaptive input representations', section 3; as Transformer-XL (Dai et
+    al. 2019) has it: the i-th cluster of ids is `embedding_dim / div_value**i` wide, each has a
+    projection to D, and the result is scaled by sqrt(D). Ids must be sorted by falling
+    frequency.
+
+    Args:
+        vocabulary_size: V, the number of tokens.
+        hidden_dim: D, the width of the output.
+        cutoffs: the first id of each cluster after the first; one cluster where empty.
+        embedding_dim: E, the width of the first cluster's embeddings; D where None.
+        div_value: by how much each cluster is narrower than the one before. With 1 and E = D
+            there are no projections.
+        dropout: applied to the output in training.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the tables.
+        kernel_initializer, kernel_regularizer, kernel_constraint: for the projections.
+        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
+            `mask_zero` of `keras.layers.Embedding`; none where None.
+
+    Call arguments:
+        token_ids: (B, L) integers below V.
+        return_tables: also give the weights, for a tied `AdaptiveSoftmax`.
+
+    Returns:
+        (B, L, D); with `return_tables` this, a list of tables (V_i, E_i) and a list of
+        projections (E_i, D), which is empty where there are none.
+
+    Raises:
+        ValueError: for cutoffs that do not rise, and more clusters than E has room for.
+    """
+
+    OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS
+
+    def __init__(
+        self,
+        vocabulary_size,
+        hidden_dim,
+        cutoffs=(),
+        embedding_dim=None,
+        div_value=4,
+        dropout=0.0,
+        embeddings_initializer="uniform",
+        kernel_initializer="glorot_uniform",
+        pad_token_id=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.cutoffs = tuple(cutoffs)
+        self.embedding_dim = embedding_dim or hidden_dim
+        self.div_value = div_value
+        self.dropout = dropout
+        self.pad_token_id = pad_token_id
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.ends = clusters(vocabulary_size, self.cutoffs)
+        self.widths = cluster_widths(self.embedding_dim, div_value, len(self.ends) - 1)
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, token_ids_shape):
+        sizes = [b - a for a, b in itertools.pairwise(self.ends)]
+        self.tables = [
+            self._weight("embeddings", f"table_{i}", shape, self.embeddings_initializer)
+            for i, shape in enumerate(zip(sizes, self.widths, strict=True))
+        ]
+        self.projections = []
+        if self.div_value != 1 or self.embedding_dim != self.hidden_dim:
+            self.projections = [
+                self._weight(
+                    "kernel", f"projection_{i}", (width, self.hidden_dim), self.kernel_initializer
+                )
+                for i, width in enumerate(self.widths)
+            ]
+
+    def call(self, token_ids, return_tables=False, training=None):
+        token_ids = as_ids(token_ids)
+        parts = []
+        for start, end, table in zip(self.ends, self.ends[1:], self.tables, strict=False):
+            rows = ops.take(table, ops.clip(token_ids - start, 0, end - start - 1), axis=0)
+            inside = ops.logical_and(token_ids >= start, token_ids < end)
+            parts.append(rows * ops.cast(inside, rows.dtype)[..., None])  # (B, L, E_i)
+        if self.projections:
+            # All but one part of a token are zeros: one product serves all clusters.
+            x = ops.concatenate(parts, axis=-1)
+            x = ops.matmul(x, ops.concatenate(self.projections, axis=0))
+        else:
+            x = sum(parts)
+        x = ops.cast(x * math.sqrt(self.hidden_dim), self.compute_dtype)
+        x = self.dropout_layer(x, training=training)
+        x = hide_padding(x, token_ids, self.pad_token_id)
+        if not return_tables:
+            return x
+        tables, projections = (
+            [ops.convert_to_tensor(weight) for weight in weights]
+            for weights in (self.tables, self.projections)
+        )
+        return x, tables, projections
+
+    def compute_output_spec(self, token_ids, return_tables=False, **kwargs):
+        shape = (*token_ids.shape, self.hidden_dim)
+        x = keras.KerasTensor(shape, dtype=self.compute_dtype)
+        x = hide_padding(x, token_ids, self.pad_token_id)
+        if not return_tables:
+            return x
+        tables, projections = (
+            [keras.KerasTensor(w.shape, dtype=self.compute_dtype) for w in weights]
+            for weights in (self.tables, self.projections)
+        )
+        return x, tables, projections
+
+    def get_config(self):
+        return super().get_config() | {
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "cutoffs": self.cutoffs,
+            "embedding_dim": self.embedding_dim,
+            "div_value": self.div_value,
+            "dropout": self.dropout,
+            "pad_token_id": self.pad_token_id,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }

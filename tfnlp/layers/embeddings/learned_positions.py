@@ -1,0 +1,58 @@
+"""Learned positions, added to a sequence."""
+
+import keras
+from keras import ops
+
+from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
+from tfnlp.layers.core.positions import check_length
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class LearnedPositionEncoding(BaseLayer):
+    """Adds a learned vector for each position (Gehring et al. 2017; Devlin et al. 2019).
+
+    Args:
+        max_length: the number of positions.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: for their table.
+
+    Call arguments:
+        inputs: (B, L, D), L at most `max_length`.
+
+    Returns:
+        (B, L, D).
+
+    Raises:
+        ValueError: if L is known and beyond `max_length`; else see `check_length`.
+    """
+
+    OPTIONS = EMBEDDINGS_OPTIONS
+
+    def __init__(self, max_length, embeddings_initializer="uniform", **kwargs):
+        super().__init__(**kwargs)
+        if max_length < 1:
+            raise ValueError(f"max_length={max_length} must be at least 1.")
+        self.supports_masking = True
+        self.max_length = max_length
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+
+    def build(self, input_shape):
+        self.position_table = self._weight(
+            "embeddings",
+            "position_table",
+            (self.max_length, input_shape[-1]),
+            self.embeddings_initializer,
+        )
+
+    def call(self, inputs):
+        check_length("inputs", inputs, self.max_length)
+        # Gathered, not sliced: TFLite quantises the tables of gathers alone.
+        return inputs + ops.take(self.position_table, ops.arange(ops.shape(inputs)[1]), axis=0)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return super().get_config() | {
+            "max_length": self.max_length,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+        }

@@ -1,0 +1,26 @@
+"""What the layers that take token ids share."""
+
+import keras
+from keras import ops
+
+from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
+
+
+class TokenLayer(BaseLayer):
+    """A layer whose inputs are ids, as integers or, as to Keras' `Embedding`, as floats.
+
+    Args:
+        embeddings_regularizer, embeddings_constraint: for the tables.
+    """
+
+    OPTIONS = EMBEDDINGS_OPTIONS
+
+    @property
+    def input_dtype(self):
+        # Not the half precision that a layer may compute in: it has no 2049.
+        return keras.backend.result_type(self.compute_dtype, "float32")
+
+
+def as_ids(x):
+    """Integers as they are; floats, such as a `keras.Input` gives, as integers."""
+    return x if "int" in keras.backend.standardize_dtype(x.dtype) else ops.cast(x, "int32")

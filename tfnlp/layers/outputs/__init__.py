@@ -1,0 +1,1 @@
+"""What stands between the last states and a prediction."""

@@ -1,0 +1,33 @@
+"""Several texts to choose from, as a batch of texts and back."""
+
+import keras
+from keras import ops
+
+from tfnlp.layers.core.base_layer import BaseLayer
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class MergeChoices(BaseLayer):
+    """(B, choices, L) to (B * choices, L)."""
+
+    def call(self, inputs):
+        return ops.reshape(inputs, (-1, ops.shape(inputs)[2]))
+
+    def compute_output_spec(self, inputs):
+        return keras.KerasTensor((None, inputs.shape[2]), dtype=inputs.dtype)
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class SplitChoices(BaseLayer):
+    """One number for each text, (B * choices, 1), to (B, choices).
+
+    Call arguments:
+        inputs: (B * choices, 1).
+        choices: (B, choices, ...), the tensor whose shape is taken.
+    """
+
+    def call(self, inputs, choices):
+        return ops.reshape(inputs, ops.shape(choices)[:2])
+
+    def compute_output_spec(self, inputs, choices):
+        return keras.KerasTensor(choices.shape[:2], dtype=self.compute_dtype)

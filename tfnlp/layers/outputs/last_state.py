@@ -1,0 +1,40 @@
+"""The state of the last real token."""
+
+import keras
+from keras import ops
+
+from tfnlp.layers.core.base_layer import BaseLayer
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class LastState(BaseLayer):
+    """The states (B, D) of each row's last real token.
+
+    Call arguments:
+        inputs: (B, L, D).
+        padding_mask: (B, L), 1 at real tokens; the Keras mask of the inputs where None. A row
+            without any real token gives its first state.
+
+    Returns:
+        (B, D).
+    """
+
+    def call(self, inputs, padding_mask=None, mask=None, inputs_mask=None):
+        # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
+        if padding_mask is None:
+            padding_mask = inputs_mask if mask is None else mask
+        if padding_mask is None:
+            return inputs[:, -1]
+        positions = ops.arange(ops.shape(inputs)[1])  # (L,)
+        mask = ops.cast(padding_mask, positions.dtype)
+        last = ops.max(mask * positions, axis=1, keepdims=True)  # (B, 1)
+        # A product, not a gather along two axes: TFLite has it as a builtin.
+        one_hot = ops.cast(ops.equal(positions[None], last), inputs.dtype)  # (B, L)
+        return ops.squeeze(ops.matmul(one_hot[:, None], inputs), axis=1)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None  # no positions are left
+
+    def compute_output_spec(self, inputs, padding_mask=None, **kwargs):
+        batch, _, dim = inputs.shape
+        return keras.KerasTensor((batch, dim), dtype=self.compute_dtype)

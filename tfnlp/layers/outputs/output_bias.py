@@ -1,0 +1,34 @@
+"""The bias of a tied output."""
+
+import keras
+
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, BaseLayer
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class OutputBias(BaseLayer):
+    """Adds a learned number to each of the last axis' entries, such as a token's logit.
+
+    Args:
+        bias_initializer, bias_regularizer, bias_constraint: for them.
+
+    Call arguments:
+        inputs: (..., V).
+
+    Returns:
+        (..., V).
+    """
+
+    OPTIONS = BIAS_OPTIONS
+
+    def build(self, input_shape):
+        self.bias = self._weight("bias", "bias", (input_shape[-1],), self.bias_initializer)
+
+    def call(self, inputs):
+        return inputs + self.bias
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask
