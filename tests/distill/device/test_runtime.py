@@ -276,7 +276,8 @@ print(json.dumps(sorted(m for m in sys.modules if m.split(".")[0] in ("distill",
 def test_the_runtimes_own_distribution_holds_all_that_it_needs(files):
     project = tomllib.loads((ROOT / "runtime" / "pyproject.toml").read_text())
     setuptools = project["tool"]["setuptools"]
-    modules = {"distill", "distill.device", "tfnlp", *setuptools["py-modules"], *setuptools["packages"]}
+    modules = {"distill", "distill.device", "tfnlp"}
+    modules |= {*setuptools["py-modules"], *setuptools["packages"]}
     for package in setuptools["packages"]:
         found = (ROOT / package.replace(".", "/")).glob("[!_]*.py")
         modules |= {f"{package}.{path.stem}" for path in found}
