@@ -10,6 +10,7 @@ import sys
 
 from absl import app, flags, logging
 
+from recipes.memory import keep_freed_memory
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -30,6 +31,7 @@ def run(main, tensorflow=True):
         logging.get_absl_handler().setFormatter(_Plain())
         try:
             if tensorflow:
+                keep_freed_memory()
                 _import_tensorflow_quietly()
             main()
         except InputError as e:

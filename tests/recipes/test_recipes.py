@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from recipes.demo_corpus import make_reviews, write_demo_corpus
+from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES, Shell
 
 SMALL = ["--num_layers=2", "--hidden_dim=32", "--num_heads=2", "--vocabulary_size=300"]
@@ -45,7 +45,7 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
-    write_demo_corpus(folder, train=320, dev=64, test=64)
+    write_reviews(folder, train=320, dev=64, test=64)
     return [f"--{name}={folder / name}.tsv" for name in ("train", "dev", "test")]
 
 
@@ -188,7 +188,7 @@ def test_help_lists_the_flags_and_an_example(run):
     assert "--quantization" in done.stdout
 
 
-def test_demo_corpus_is_balanced_and_without_repeats():
+def test_grammar_corpus_is_balanced_and_without_repeats():
     reviews = make_reviews(2000)
     assert len({text for text, _ in reviews}) == 2000
     assert 900 < sum(label == "positive" for _, label in reviews) < 1100
