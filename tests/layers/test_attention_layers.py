@@ -432,7 +432,7 @@ def test_a_norm_is_over_an_axis_that_there_is():
         (lambda: layers.MultiHeadAttention(2, 4), 3),
         (lambda: layers.EncoderBlock(2, 12), 1),
         (lambda: layers.DecoderBlock(2, 12), 2),
-        (lambda: layers.ScoreAttention(), 3),
+        (layers.ScoreAttention, 3),
     ],
 )
 def test_shapes_are_known_of_calls_by_position_too(make, states):

@@ -30,15 +30,10 @@ class DisentangledAttention(BaseAttention):
     v3, `share_att_key=True`, `num_buckets=256`, `max_distance=512` and normalised positions.
 
     Args:
-        num_heads: N, the number of heads.
-        key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` where None.
-        dropout: share of attention weights dropped in training.
-        use_bias: whether the projections add a bias.
-        output_dim: width of the output; the width of the query where None.
-        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
-            (T, S) scores are never held then.
-        kernel_initializer: for the kernels.
+        num_heads, key_dim, value_dim, dropout, use_bias, output_dim, block_size,
+            kernel_initializer, output_initializer, activity_regularizer, kernel_regularizer,
+            bias_regularizer, kernel_constraint, bias_constraint, bias_initializer: as
+            `MultiHeadAttention` takes them.
         terms: which of "c2c", "c2p", "p2c" and "p2p" the scores are the sum of.
         max_distance: k: farther keys count as k away. With buckets, the distance (plus one)
             that the last bucket stands for.
@@ -52,9 +47,6 @@ class DisentangledAttention(BaseAttention):
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the layer's
             own relative table.
         layer_norm_epsilon: of that norm.
-        output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
-            kernel_constraint, bias_constraint, bias_initializer: as `MultiHeadAttention` takes
-            them.
 
     Call arguments:
         query: (B, T, D).

@@ -20,20 +20,13 @@ class RelativeAttention(BaseAttention):
     `keras.layers.MultiHeadAttention`; the scores it returns are those before the softmax.
 
     Args:
-        num_heads: N, the number of heads.
-        key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` where None.
-        dropout: share of attention weights dropped in training.
+        num_heads, key_dim, value_dim, dropout, output_dim, block_size, kernel_initializer,
+            output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
+            kernel_constraint, bias_constraint: as `MultiHeadAttention` takes them.
         use_bias: whether query, key, value and output projections add a bias; not in the paper.
-        output_dim: width of the output; the width of the query where None.
-        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
-            (T, S) scores are never held then.
-        kernel_initializer: for the kernels.
         clamp_length: the farthest distance that is told apart; any where None.
         position_dropout: share of the sinusoids dropped in training.
         bias_initializer: for u and v; other biases start at zero.
-        output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
-            kernel_constraint, bias_constraint: as `MultiHeadAttention` takes them.
 
     Call arguments:
         query: (B, T, D).
