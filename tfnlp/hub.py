@@ -19,7 +19,7 @@ PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "
 _COMMITS = {}
 
 
-def find_folder(source, files, argument="folder"):
+def find_folder(source, files):
     """The folder of a checkpoint or of a tokenizer.
 
     Args:
@@ -27,7 +27,6 @@ def find_folder(source, files, argument="folder"):
             "sentence-transformers/all-MiniLM-L6-v2" or "name@revision". A folder that is there
             is taken, whatever the Hub has under its name.
         files: the names of the files to fetch of a model on the Hub, where it has them.
-        argument: what the caller's argument is called.
 
     Returns:
         A `pathlib.Path`; of a model on the Hub, that of its commit in the Hub's cache.
@@ -39,7 +38,7 @@ def find_folder(source, files, argument="folder"):
     """
     if not isinstance(source, str | os.PathLike):
         raise TypeError(
-            f"{argument}={source!r} is no path; give a checkpoint's folder, or its name on the "
+            f"folder={source!r} is no path; give a checkpoint's folder, or its name on the "
             "Hugging Face Hub."
         )
     folder = pathlib.Path(source)
