@@ -167,6 +167,7 @@ def test_what_cannot_be_fetched_is_one_sentence(server, files, monkeypatch):
 def test_without_network_the_cached_copy_serves(server, folder, monkeypatch):
     model, tokenizer = load_model(NAME, "classifier"), load_tokenizer(NAME)
     no_network(monkeypatch)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     assert_same_weights(load_model(NAME, "classifier"), model)
     assert load_tokenizer(NAME).vocabulary == tokenizer.vocabulary
     cached = hub.find_folder(NAME, ["config.json"]) / "model.safetensors"

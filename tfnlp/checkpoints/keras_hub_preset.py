@@ -70,10 +70,11 @@ def read_preset(folder):
     """
     path = pathlib.Path(folder) / "config.json"
     fields = read_json(path)
-    package, _, name = (fields.get("registered_name") or "").rpartition(">")
+    registered = fields.get("registered_name") or fields["class_name"]
+    package, _, name = registered.rpartition(">")
     if package not in ("keras_hub", "keras_nlp") or name not in PRESETS:
         raise InputError(
-            f"{path}: the class {fields['class_name']} is none that tfnlp reads of keras-hub; "
+            f"{path}: the class {registered} is none that tfnlp reads of keras-hub; "
             f"those are {', '.join(PRESETS)}."
         )
     fields = fields.get("config") or {}
@@ -108,26 +109,29 @@ class PresetReader:
     def __init__(self, folder, preset, config):
         folder = pathlib.Path(folder)
         self.description = str(folder / WEIGHTS)
-        self._files = {"": [_open(folder, name) for name in preset_weight_names(folder)]}
+        self._paths = {"": [folder / name for name in preset_weight_names(folder)]}
         if read_task(folder) == preset.family.architectures["classifier"]:
-            self._files[TASK] = [_open(folder, TASK_WEIGHTS)]
+            self._paths[TASK] = [folder / TASK_WEIGHTS]
         self._tensors = {}
-        for start, files in self._files.items():
-            for file in files:
-                file.visititems(lambda name, entry, start=start: self._add(start + name, entry))
+        for start, paths in self._paths.items():
+            for path in paths:
+                self._add_all(start, path)
         self._made = preset.made(config, self.read)
         unused = f"layers/{preset.unused(config)}/"
         self._names = [*(n for n in self._tensors if not n.startswith(unused)), *self._made]
 
-    def _add(self, name, entry):
-        # An optimizer's variables may stand beside.
-        if isinstance(entry, h5py.Dataset) and "layers/" in name:
-            self._tensors[name] = entry
+    def _add_all(self, start, path):
+        def add(name, entry):
+            # An optimizer's variables may stand beside those of layers.
+            if isinstance(entry, h5py.Dataset) and name.startswith("layers/"):
+                self._tensors[start + name] = path, name, tuple(entry.shape)
+
+        with _open(path) as file:
+            file.visititems(add)
 
     def size(self):
         """The bytes of all files together."""
-        files = [file for files in self._files.values() for file in files]
-        return sum(pathlib.Path(file.filename).stat().st_size for file in files)
+        return sum(path.stat().st_size for paths in self._paths.values() for path in paths)
 
     def names(self):
         """Every tensor's name."""
@@ -135,18 +139,19 @@ class PresetReader:
 
     def shape(self, name):
         """A tensor's shape."""
-        return tuple(self._made[name][0] if name in self._made else self._tensors[name].shape)
+        return self._made[name][0] if name in self._made else self._tensors[name][2]
 
     def read(self, name):
         """One tensor as a NumPy array; bfloat16, which NumPy lacks, as float32."""
         if name in self._made:
             return self._made[name][1]()
-        entry = self._tensors[name]
-        try:
-            value = entry[()]
-        except OSError as e:
-            raise InputError(f"{entry.file.filename}: {name} cannot be read ({e}).") from None
-        if entry.attrs.get("dtype") == "bfloat16":
+        path, place, _ = self._tensors[name]
+        with _open(path) as file:
+            try:
+                value, kind = file[place][()], file[place].attrs.get("dtype")
+            except OSError as e:
+                raise InputError(f"{path}: {place} cannot be read ({e}).") from None
+        if kind == "bfloat16":
             # A bfloat16 is the upper half of a float32.
             value = (value.view("uint16").astype("uint32") << 16).view("float32")
         return value
@@ -169,17 +174,16 @@ def preset_files(folder):
     return preset_weight_names(folder) + task
 
 
-def _open(folder, name):
+def _open(path):
+    """The HDF5 file, opened for a moment: while it is open it cannot be written anew."""
     try:
-        return h5py.File(folder / name, "r")
+        return h5py.File(path, "r")
     except FileNotFoundError:
         raise InputError(
-            f"{folder} holds no {name}; save it with its weights, by `save_to_preset`."
+            f"{path.parent} holds no {path.name}; save it with its weights, by `save_to_preset`."
         ) from None
     except OSError as e:
-        raise InputError(
-            f"{folder / name} is not a whole HDF5 file ({e}); copy it again."
-        ) from None
+        raise InputError(f"{path} is not a whole HDF5 file ({e}); copy it again.") from None
 
 
 # The names, of which a layer's variables are 0, 1, ...

@@ -28,9 +28,11 @@ def is_preset_file(path):
 
 def is_preset(folder):
     """Whether a folder's tokenizer is one of keras-hub's, or missing from such a preset."""
-    if any((folder / name).exists() for name in FILES):
-        return is_preset_file(folder / "tokenizer.json")
-    return is_preset_file(folder / "config.json")
+    # Not tokenizer.json first: that of Hugging Face may be large.
+    if not (folder / ASSETS).is_dir() and not is_preset_file(folder / "config.json"):
+        return False
+    missing = not any((folder / name).exists() for name in FILES)
+    return missing or is_preset_file(folder / "tokenizer.json")
 
 
 def read_preset_tokenizer(folder):
