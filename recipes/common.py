@@ -119,7 +119,7 @@ def define_adversarial_flags():
 
 def define_model_flag():
     """The flag of the model to start from."""
-    flags.DEFINE_string("model_dir", None, "Hugging Face folder to start from.")
+    flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
     flags.mark_flag_as_required("model_dir")
 
 

@@ -15,7 +15,7 @@ from absl import flags, logging
 from recipes import common
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model_dir", None, "Folder of the model, such as runs/student/best.")
+flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
 flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
 flags.DEFINE_enum(
     "quantization",

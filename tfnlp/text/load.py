@@ -1,12 +1,12 @@
 """Any kind of tokenizer, loaded from a checkpoint folder or learned from texts."""
 
-import pathlib
-
 from tfnlp.errors import InputError
+from tfnlp.hub import find_folder
 from tfnlp.text import byte_level_bpe, unigram
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
+from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.tokenizer_files import read_family, read_settings
+from tfnlp.text.tokenizer_files import FILES, read_family, read_settings
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
@@ -14,24 +14,30 @@ WORDPIECE_FAMILIES = ("bert", "distilbert", "electra")
 WORDPIECE_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
 # What tokenizer_config.json calls the tokenizers of other kinds.
 OTHER_CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
+# The files to fetch of a model on the Hub.
+FETCHED = ("config.json", *FILES, *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
 
 
 def load_tokenizer(folder):
-    """The tokenizer of a checkpoint folder.
+    """The tokenizer of a checkpoint folder, or of a model on the Hugging Face Hub.
 
     Which kind it is follows the class that tokenizer_config.json names and the family that
     config.json names; the first alone, or the second alone, is enough. Without both the
-    tokenizer is WordPiece.
+    tokenizer is WordPiece. A preset of keras-hub says its own class.
+
+    Args:
+        folder: holds the tokenizer's files; or a name on the Hub, as `name` or `name@revision`.
 
     Returns:
         A `WordPieceTokenizer`, `ByteLevelBpeTokenizer` or `UnigramTokenizer`.
 
     Raises:
+        TypeError: if `folder` is neither a path nor a name.
         InputError: if its files are missing, broken, or of another kind of tokenizer.
     """
-    folder = pathlib.Path(folder)
-    if not folder.is_dir():
-        raise InputError(f"{folder} is no folder; give that of a checkpoint or of a tokenizer.")
+    folder = find_folder(folder, FETCHED)
+    if is_preset(folder):
+        return read_preset_tokenizer(folder)
     # Older versions of `transformers` call some classes so.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
     family = read_family(folder) or OTHER_CLASSES.get(name, "bert")
