@@ -182,7 +182,6 @@ def test_a_run_whose_loss_breaks_is_a_failure(teacher, run, tmp_path):
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["events", "flags.json"]
 
 
-
 def test_demo_corpus_is_balanced_and_without_repeats():
     reviews = make_reviews(2000)
     assert len({text for text, _ in reviews}) == 2000
