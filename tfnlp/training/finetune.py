@@ -3,7 +3,7 @@
 import keras
 from absl import logging
 
-from tfnlp.checkpoints import load_model, save_model
+from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.models import check_lengths
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.fingerprint import content_fingerprint
@@ -93,7 +93,11 @@ def finetune(
 
     Returns:
         A dict of the figures.
+
+    Raises:
+        InputError: if the model cannot be saved as a folder, or texts are too long for it.
     """
+    check_saves(model)
     arguments = (max_length, config.batch_size)
     batches = encode_batches(task, tokenizer, train, *arguments, shuffle=True, seed=config.seed)
     check_lengths(batches, model)
@@ -124,7 +128,7 @@ def finetune(
             "model": content_fingerprint(model.text_config),
         },
     )
-    best = load_model(run.best, task.head, task.num_classes)
+    best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)
     figures = {"parameters": best.count_params()}
     splits = {"dev": (dev, dev_batches)}
     if test is not None:
@@ -133,5 +137,5 @@ def finetune(
     for name, (examples, split) in splits.items():
         found = task.score(examples, split.encodings, predict_best(split))
         figures |= {f"{name}_{key}": value for key, value in found.items()}
-    write_report(run, figures, labels, task.monitor)
+    write_report(run, figures, labels, task.monitor, model.text_config)
     return figures

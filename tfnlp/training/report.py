@@ -1,5 +1,6 @@
 """What a finished run says of itself: scores, curves and a model card."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ from absl import logging
 
 from tfnlp.checkpoints import load_model
 from tfnlp.files import write_json
+from tfnlp.models import family_name
 from tfnlp.plots import plot_curves
 from tfnlp.training.predict import predict_batches
 
@@ -43,11 +45,11 @@ def report_classifier(run, labels, dev, test=None, teacher=None):
         figures["teacher_dev_accuracy"] = accuracy(teacher, dev)
         if figures["teacher_dev_accuracy"]:
             figures["kept"] = figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
-    write_report(run, figures, labels)
+    write_report(run, figures, labels, config=model.text_config)
     return figures
 
 
-def write_report(run, figures, labels=None, metric="accuracy"):
+def write_report(run, figures, labels=None, metric="accuracy", config=None):
     """Writes a run's figures, its plot and its model card.
 
     Args:
@@ -55,10 +57,11 @@ def write_report(run, figures, labels=None, metric="accuracy"):
         figures: a dict of numbers.
         labels: the class names, or None.
         metric: what is plotted beside the loss.
+        config: the model's, for the card, whatever flags it came by; or None.
     """
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
-    run.write_model_card(_model_card(run, labels, figures, plot))
+    run.write_model_card(_model_card(run, labels, figures, plot, config))
     for key, value in figures.items():
         logging.info("%s: %s", key, _shown(value))
     logging.info("The best weights are in %s, the model card is %s/README.md.", run.best, run.path)
@@ -70,7 +73,7 @@ def _shown(value):
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
 
 
-def _model_card(run, labels, figures, plot):
+def _model_card(run, labels, figures, plot, config):
     lines = [f"# {run.path.name}", ""]
     if labels:
         lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
@@ -79,6 +82,10 @@ def _model_card(run, labels, figures, plot):
         lines.append(f"| {key.replace('_', ' ')} | {_shown(value)} |")
     if plot:
         lines += ["", "![Loss and score by epoch](curves.png)"]
+    if config is not None:
+        facts = {"family": family_name(config)} | dataclasses.asdict(config)
+        lines += ["", "## Model", "", "| field | value |", "| --- | --- |"]
+        lines += [f"| {key} | {value} |" for key, value in facts.items() if value is not None]
     lines += ["", "## Made with", "", "| flag | value |", "| --- | --- |"]
     lines += [f"| {key} | {value} |" for key, value in run.flags.items() if value is not None]
     lines += ["", "`best/` is a Hugging Face folder; `metrics.jsonl` has every epoch.", ""]
