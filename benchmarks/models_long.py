@@ -2,10 +2,10 @@
 
     python -m benchmarks.models_long
 
-Each step runs in a process of its own; whole and in blocks take turns. Prints the peak memory
-over the start, the seconds of a step, and how far loss and gradients are apart: the largest
-difference in a variable's gradient over the gradient's largest entry, or over a hundredth of the
-largest of all where it has none to speak of (keys' biases have none but for rounding).
+Each step runs in a process of its own. Prints the peak memory over the start, the seconds of a
+step, and how far loss and gradients are apart: the largest difference in a variable's gradient
+over the gradient's largest entry, or over a hundredth of the largest of all where it has none to
+speak of (keys' biases have none but for rounding).
 
     python -m benchmarks.models_long xlnet 512 gradients.npz
 
@@ -22,7 +22,7 @@ import time
 from benchmarks.attention_long import memory
 
 FAMILIES = ("bert", "deberta_v3", "xlnet")
-LENGTH, BLOCK_SIZE, ROUNDS, STEPS = 4096, 512, 2, 3
+LENGTH, BLOCK_SIZE, STEPS = 4096, 512, 3
 FIELDS = {
     "num_layers": 4,
     "num_heads": 4,
@@ -41,16 +41,13 @@ def compare():
 
     print("family: whole; in blocks; share of the memory; share of the time; apart")
     for family in FAMILIES:
-        whole, blocks = [], []
         with tempfile.TemporaryDirectory() as folder:
             files = [pathlib.Path(folder) / name for name in ("whole.npz", "blocks.npz")]
-            for _ in range(ROUNDS):
-                whole.append(run_alone(family, 0, files[0]))
-                blocks.append(run_alone(family, BLOCK_SIZE, files[1]))
+            sizes = 0, BLOCK_SIZE
+            figures = [run_alone(family, *each) for each in zip(sizes, files, strict=True)]
             apart = differences(*(dict(np.load(file)) for file in files))
-        figures = [np.median(runs, axis=0) for runs in (whole, blocks)]
         shown = [f"{megabytes:,.0f} MB, {seconds:.2f} s" for megabytes, seconds in figures]
-        shown += [f"{share:.2f}" for share in figures[1] / figures[0]]
+        shown += [f"{b / a:.2f}" for a, b in zip(*figures, strict=True)]
         shown.append("loss {:.1e}, gradients {:.1e}".format(*apart))
         print(f"{family}: {'; '.join(shown)}", flush=True)
 
