@@ -10,6 +10,7 @@ import sys
 
 from absl import app, flags, logging
 
+from recipes.command_line import fail, group, parse, recipe_flags
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -24,8 +25,6 @@ def run(main, tensorflow=True):
     """
 
     def guarded(argv):
-        if len(argv) > 1:
-            raise app.UsageError(f"{argv[1]!r} is no flag; flags begin with --.")
         logging.set_verbosity(logging.INFO)
         logging.get_absl_handler().setFormatter(_Plain())
         try:
@@ -33,13 +32,12 @@ def run(main, tensorflow=True):
                 _import_tensorflow_quietly()
             main()
         except InputError as e:
-            print(f"Error: {with_flags(str(e), FLAGS)}", file=sys.stderr)
-            sys.exit(2)
+            fail(with_flags(str(e), FLAGS))
         except KeyboardInterrupt:
             print("Stopped; the same command goes on from what is saved.", file=sys.stderr)
             sys.exit(130)
 
-    app.run(guarded)
+    app.run(guarded, flags_parser=parse)
 
 
 def with_flags(message, names):
@@ -79,6 +77,7 @@ class _Plain(logging.PythonFormatter):
         return prefix + with_flags(record.getMessage(), FLAGS)
 
 
+@group("Data")
 def define_data_flags():
     """Flags of a recipe that trains on labelled files."""
     flags.DEFINE_string("train", None, "Training file: .tsv, .csv or .jsonl, or those with .gz.")
@@ -93,6 +92,7 @@ def define_data_flags():
     flags.mark_flags_as_required(["train", "dev"])
 
 
+@group("Data")
 def define_split_flags():
     """Flags of a recipe that trains on files of its task's own format."""
     flags.DEFINE_string("train", None, "Training file.")
@@ -101,6 +101,7 @@ def define_split_flags():
     flags.mark_flags_as_required(["train", "dev"])
 
 
+@group("Adversarial training")
 def define_adversarial_flags():
     """Flags of virtual adversarial fine-tuning (SiFT)."""
     flags.DEFINE_float(
@@ -115,12 +116,14 @@ def define_adversarial_flags():
     )
 
 
+@group("Model")
 def define_model_flag():
     """The flag of the model to start from."""
     flags.DEFINE_string("model_dir", None, "Hugging Face folder to start from.")
     flags.mark_flag_as_required("model_dir")
 
 
+@group("Training")
 def define_training_flags(epochs, learning_rate):
     """Flags of a recipe that trains."""
     flags.DEFINE_string("output_dir", None, "Folder of the run; a killed run resumes from it.")
@@ -151,10 +154,8 @@ _NOT_DECISIVE = {"output_dir", "checkpoint_steps", "test", "cache_dir"}
 
 def decisive_flags():
     """The recipe's flags that decide the result, as a dict."""
-    recipe = sys.modules["__main__"]
-    names = {f.name for f in FLAGS.get_key_flags_for_module(recipe)}
-    names |= {f.name for f in FLAGS.get_flags_for_module(sys.modules[__name__])}
-    return {name: FLAGS[name].value for name in sorted(names - _NOT_DECISIVE)}
+    names = sorted(recipe_flags().keys() - _NOT_DECISIVE)
+    return {name: FLAGS[name].value for name in names}
 
 
 def training_config():

@@ -182,11 +182,6 @@ def test_a_run_whose_loss_breaks_is_a_failure(teacher, run, tmp_path):
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["events", "flags.json"]
 
 
-def test_help_lists_the_flags_and_an_example(run):
-    done = run("export_tflite", "--help", status=1, fresh=True)
-    assert "python -m recipes.export_tflite --model_dir=" in done.stdout
-    assert "--quantization" in done.stdout
-
 
 def test_demo_corpus_is_balanced_and_without_repeats():
     reviews = make_reviews(2000)
