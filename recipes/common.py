@@ -218,29 +218,23 @@ def read_splits(label_names=None):
     return train, dev, test
 
 
-def finetune(task, train, dev, test=None, make_model=None):
-    """Fine-tunes the model of --model_dir for a task, as the flags say.
+def finetune(task, make_model, train, dev, test=None):
+    """Fine-tunes a model for a task, as the flags say.
 
     Args:
         task: see `tfnlp.tasks`.
+        make_model: gives the model and its tokenizer, in the strategy's scope.
         train, dev, test: examples; `test` may be None.
-        make_model: gives a model and its tokenizer instead, in the strategy's scope.
     """
     import keras
 
-    from tfnlp.checkpoints import load_model
-    from tfnlp.text import load_tokenizer
     from tfnlp.training import finetune, make_strategy, set_precision
 
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     with make_strategy(FLAGS.strategy).scope():
-        if make_model is None:
-            tokenizer = load_tokenizer(FLAGS.model_dir)
-            model = load_model(FLAGS.model_dir, task.head, task.num_classes)
-        else:
-            model, tokenizer = make_model()
+        model, tokenizer = make_model()
         check_fit(model, tokenizer)
         regularizer = make_regularizer(model, task)
         return finetune(
@@ -270,10 +264,10 @@ def make_regularizer(model, task):
 
 def check_fit(model, tokenizer):
     """Raises an InputError unless vocabulary and --max_length fit the model."""
-    from tfnlp.models import check_vocabulary
+    from tfnlp.models import check_vocabulary, max_positions
 
     check_vocabulary(tokenizer, model)
-    positions = model.text_config.max_length
+    positions = max_positions(model)
     if positions is not None and FLAGS.max_length > positions:
         raise InputError(
             f"--max_length={FLAGS.max_length} is above the model's {positions} positions."

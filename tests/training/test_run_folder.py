@@ -128,25 +128,14 @@ def test_paths_of_one_file_are_one_run(tmp_path, monkeypatch):
 
 
 def test_the_card_tells_the_model_that_was_trained(tmp_path):
-    flags = {
-        "num_layers": 4,
-        "hidden_dim": 256,
-        "max_length": 16,
-        "epochs": 3,
-        "pair_column": None,
-    }
+    flags = {"max_length": 16, "epochs": 3, "pair_column": None}
     run = RunFolder(tmp_path / "run", flags)
-    best = {
-        "model_type": "bert",
-        "hidden_size": 8,
-        "num_hidden_layers": 6,
-        "num_attention_heads": 2,
-    }
-    write_json(run.best / "config.json", best)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 6, "num_attention_heads": 2}
+    write_json(run.best / "config.json", {"model_type": "bert", **sizes})
     run.log({"epoch": 1, "loss": 0.5, "val_accuracy": 0.5})
     write_report(run, {"parameters": 1234})
     card = (run.path / "README.md").read_text()
-    model, made_with = card.split("## The model")[1].split("## Made with")
+    model, made_with = card.split("## Model")[1].split("## Made with")
     for line in ("family | bert", "num_layers | 6", "hidden_dim | 8", "max_length | 512"):
         assert f"\n| {line} |\n" in model
     assert "| parameters | 1,234 |" in card

@@ -3,7 +3,7 @@
 import keras
 from absl import logging
 
-from tfnlp.checkpoints import load_model, save_model
+from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.errors import InputError
 from tfnlp.models import check_lengths
 from tfnlp.text import Encodings, LengthBatches
@@ -111,8 +111,13 @@ def finetune(
 
     Returns:
         A dict of the figures.
+
+    Raises:
+        InputError: if the model cannot be saved as a folder, texts are too long for it, or all
+            training examples have one label.
     """
     check_varied(task, train)
+    check_saves(model)
     arguments = (max_length, config.batch_size)
     batches = encode_batches(task, tokenizer, train, *arguments, shuffle=True, seed=config.seed)
     check_lengths(batches, model)
@@ -143,7 +148,7 @@ def finetune(
             "model": content_fingerprint(model.text_config),
         },
     )
-    best = load_model(run.best, task.head, task.num_classes)
+    best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)
     figures = {"parameters": best.count_params()}
     splits = {"dev": (dev, dev_batches)}
     if test is not None:

@@ -7,13 +7,10 @@ import numpy as np
 from absl import logging
 
 from tfnlp.checkpoints import load_model, read_config
-from tfnlp.checkpoints.folder import family_of
 from tfnlp.files import write_json
+from tfnlp.models import family_name
 from tfnlp.plots import plot_curves
 from tfnlp.training.predict import predict_batches
-
-# Names that mean one thing in a config (what there may be) and another among the flags (what was).
-_BOTH = {"max_length"}
 
 
 def predict_logits(model, batches):
@@ -80,7 +77,7 @@ def _facts(run):
     if not (run.best / "config.json").exists():
         return {}
     config = read_config(run.best)
-    return {"family": family_of(config).model_type} | dataclasses.asdict(config)
+    return {"family": family_name(config)} | dataclasses.asdict(config)
 
 
 def _table(name, values):
@@ -97,10 +94,9 @@ def _model_card(run, labels, figures, plot):
     lines += ["## Measured", "", *_table("figure", shown)]
     if plot:
         lines += ["", "![Loss and score by epoch](curves.png)"]
+    # Of the weights themselves: a model of a folder is not of the sizes that flags could give.
     facts = _facts(run)
-    lines += ["", "## The model", "", *_table("field", facts)] if facts else []
-    # A flag of a fresh model's size says nothing of a model that came from a folder.
-    flags = {key: value for key, value in run.flags.items() if key not in facts or key in _BOTH}
-    lines += ["", "## Made with", "", *_table("flag", flags)]
+    lines += ["", "## Model", "", *_table("field", facts)] if facts else []
+    lines += ["", "## Made with", "", *_table("flag", run.flags)]
     lines += ["", "`best/` is a Hugging Face folder; `metrics.jsonl` has every epoch.", ""]
     return "\n".join(lines)
