@@ -156,7 +156,6 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         (["--text_column=text", out], "has no column 'text'"),
         (["--labels=up,down", out], "is not one of the labels"),
         (["--label_column=", out], "--label_column is empty; name a column, such as label."),
-        ([f"--train={alike}", "--labels=negative,positive", out], "have the label 'positive', so"),
         (["--overwrite", f"--output_dir={folder.parent}"], "is not a run's folder"),
         ([f"--model_dir={tmp_path}", out], "neither vocab.txt nor"),
     ]
@@ -176,6 +175,10 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         (line,) = [x for x in done.stderr.splitlines() if x]
         assert line.startswith("Error: ")
         assert message in line
+    given = [f"--train={alike}", "--labels=negative,positive", out]
+    done = run("finetune_classifier", *flags, *given, status=2)
+    message = "Error: All examples of --train have the label 'positive', so that"
+    assert done.stderr.splitlines()[-1].startswith(message)
     assert not (tmp_path / "a").exists()
 
 
