@@ -12,14 +12,14 @@ read in windows.
 
 from absl import flags
 
-from recipes import common
+from recipes import common, models
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list(
     "labels", None, "Tags in order of their ids; those in --train, which are of BIO, if not given."
 )
 flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
-common.define_model_flag()
+models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
@@ -33,7 +33,9 @@ def main():
     labels = FLAGS.labels or tag_names(train)
     dev = read_tagged(FLAGS.dev, labels)
     test = read_tagged(FLAGS.test, labels) if FLAGS.test else None
-    common.finetune(Tagging(labels, FLAGS.stride), train, dev, test)
+    task = Tagging(labels, FLAGS.stride)
+    texts = [" ".join(words) for words in train.sentences]
+    common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
 
 
 if __name__ == "__main__":
