@@ -70,8 +70,8 @@ def field_text(path, place, value, column):
     for depth, name in enumerate(names):
         if not isinstance(field, dict) or name not in field:
             owner = ".".join(names[:depth]) or "it"
-            has = f"has {', '.join(field)}" if isinstance(field, dict) else "has no fields"
-            raise InputError(f"{path}, {place}: no field {column!r}; {owner} {has}.")
+            has = ", ".join(field) if field and isinstance(field, dict) else "no fields"
+            raise InputError(f"{path}, {place}: no field {column!r}; {owner} has {has}.")
         field = field[name]
     infinite = isinstance(field, float) and not math.isfinite(field)
     if infinite or not isinstance(field, (str, int, float)):
