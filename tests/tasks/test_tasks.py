@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfnlp.checkpoints import read_task_settings
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.tasks import (
@@ -124,9 +125,7 @@ def test_read_tagged_characters(tmp_path):
     with pytest.raises(InputError, match="unit='letter' is unknown; use one of word, character"):
         read_tagged(path, unit="letter")
     path = write(path, KLUE_NER.replace("##", "%%"))
-    with pytest.raises(
-        InputError, match=r"line 1: '%% 토큰.* is not one character, a tab and one"
-    ):
+    with pytest.raises(InputError, match=r"line 1: '%% 토큰.* is not one character, a tab"):
         read_tagged(path, unit="character")
     assert read_tagged(path, unit="character", comment_prefix="%%") == found
 
@@ -587,6 +586,12 @@ def data_for(task_name, ends=("film",)):
         sentences = [text.split() for text in texts]
         tags = [["B-x" if word == "dull" else "O" for word in words] for words in sentences]
         return Tagging(["O", "B-x"]), TaggedSentences(sentences, tags)
+    if task_name == "characters":
+        inside = ["B-x", "I-x", "I-x", "I-x"]
+        tags = [["O"] * len(text) for text in texts]
+        for row, p in zip(tags, picks, strict=True):
+            row[4:8] = inside if p else row[4:8]
+        return Tagging(["O", "B-x", "I-x"], unit="character"), TaggedSentences(texts, tags)
     if task_name == "answerer":
         contexts = [f"the fine {ends[i % len(ends)]} is dull" for i in range(48)]
         answers = [
@@ -605,7 +610,7 @@ TASKS = ("classifier", "regression", "tagger", "answerer", "chooser")
 
 @pytest.mark.parametrize(
     ("name", "adversarial"),
-    [*((name, False) for name in TASKS), ("tagger", True)],
+    [*((name, False) for name in TASKS), ("characters", True)],
 )
 def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_path):
     """Scored on texts that are not among those it is trained on."""
@@ -620,6 +625,8 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
     )
     assert figures[f"dev_{task.monitor}"] > 0.95
     assert (run.path / "curves.png").exists() and (run.best / "config.json").exists()
+    unit = {"tagger": "word", "characters": "character"}.get(name)
+    assert read_task_settings(run.best).get("unit") == unit
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name != "answerer"])

@@ -1,5 +1,7 @@
 """Texts in windows, and the tags of their characters."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 
@@ -13,9 +15,11 @@ TEXTS = ["정말 지루하다, 영화 film!", " a\u3000fine  plot ", "강남역�
 
 
 def tokenizers_of(tokenizer):
+    jamo = sorted(set(unicodedata.normalize("NFD", "정말지루하다영화강남역에서만난씨")))
+    jamo += [f"##{letter}" for letter in jamo]
     return {
         "wordpiece": tokenizer,
-        "jamo": WordPieceTokenizer(tokenizer.vocabulary),
+        "jamo": WordPieceTokenizer([*tokenizer.vocabulary, *jamo]),  # three tokens a syllable
         "bpe": train_byte_level_bpe(TEXTS * 3, 300),
         "unigram": train_unigram(TEXTS * 9, 60, "xlnet"),
     }
@@ -90,8 +94,8 @@ def test_tags_come_back_from_the_tokens_of_any_tokenizer(name, tokenizer):
     tags = ["O"] * len(text)
     tags[3:9] = ["B-PS"] + ["I-PS"] * 5  # "film x"
     tags[14:18] = ["B-LC"] + ["I-LC"] * 3  # "plot"
-    windows = each.encode_text_windows([text], 9, stride=3)
-    assert len(windows) > 1
+    windows = each.encode_text_windows([text], 7, stride=2)
+    assert len(windows) > (4 if name == "jamo" else 1)
     logits = []
     for window in windows:
         rows = np.zeros((len(window.token_ids), len(NAMES)))
