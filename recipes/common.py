@@ -85,12 +85,14 @@ class _Plain(logging.PythonFormatter):
 @group("Data")
 def define_data_flags():
     """Flags of a recipe that trains on labelled files."""
-    flags.DEFINE_string("train", None, "Training file: .tsv, .csv or .jsonl, or those with .gz.")
+    flags.DEFINE_string("train", None, "Training file: .tsv, .csv, .json or .jsonl, or with .gz.")
     flags.DEFINE_string("dev", None, "File that picks the best epoch and reports its score.")
     flags.DEFINE_string("test", None, "File scored once at the end, if given.")
     flags.DEFINE_string("text_column", "sentence", "Column of the text.")
     flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
-    flags.DEFINE_string("label_column", "label", "Column of the label.")
+    flags.DEFINE_string(
+        "label_column", "label", "Column of the label; in JSON also a path, such as labels.label."
+    )
     flags.DEFINE_list(
         "labels", None, "Labels in order of their ids; those in --train, sorted, if not given."
     )

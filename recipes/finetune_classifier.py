@@ -21,7 +21,13 @@ from recipes import common, models
 
 FLAGS = flags.FLAGS
 flags.DEFINE_enum(
-    "monitor", "accuracy", ["accuracy", "matthews", "f1"], "Score that picks the best epoch."
+    "monitor",
+    "accuracy",
+    ["accuracy", "matthews", "macro_f1", "f1"],
+    "Score that picks the best epoch; f1 is that of --positive_label.",
+)
+flags.DEFINE_string(
+    "positive_label", None, "Label whose F1 is a score too, as in MRPC and QQP (1 there)."
 )
 models.define_model_flags()
 common.define_data_flags()
@@ -33,7 +39,7 @@ def main():
     from tfnlp.tasks import Classification
 
     train, dev, test = common.read_splits()
-    task = Classification(train.label_names, FLAGS.monitor)
+    task = Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
     texts = train.texts + (train.pairs or [])
     common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
 

@@ -106,6 +106,20 @@ def read_labels(folder):
     return [id2label[key] for key in sorted(id2label, key=int)]
 
 
+def read_task_settings(folder):
+    """What a checkpoint says of how its head reads texts, as `save_model` wrote it.
+
+    Args:
+        folder: as `load_model` takes it.
+
+    Returns:
+        A dict, such as {"unit": "character"} of a tagger; empty where it says nothing.
+    """
+    stored = read_json(find_folder(folder, FETCHED) / "config.json").get("task_specific_params")
+    settings = stored.get(read_head(folder)) if isinstance(stored, dict) else None
+    return settings if isinstance(settings, dict) else {}
+
+
 def read_head(folder):
     """The head of a checkpoint: one of `tfnlp.models.HEADS`, or None.
 
@@ -250,7 +264,7 @@ def _stored_architecture(folder):
     return stored[0] if stored else None
 
 
-def save_model(model, folder, labels=None, tokenizer=None):
+def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
     """Writes a model as a Hugging Face folder that `transformers` loads.
 
     Args:
@@ -259,6 +273,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
             each only once it is written whole.
         labels: class names in order of their ids; LABEL_0, LABEL_1, ... where None.
         tokenizer: also written where given, in place of one that is there.
+        task_settings: a dict of how the head reads texts, for `read_task_settings`; None for
+            nothing to say.
 
     Raises:
         InputError: if a file cannot be written, `transformers` has no such model or no field
@@ -279,6 +295,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
             raise ValueError(f"labels has {len(labels)} names, but the model {classes} classes.")
         fields["id2label"] = {str(i): str(label) for i, label in enumerate(labels)}
         fields["label2id"] = {str(label): i for i, label in enumerate(labels)}
+    if task_settings:
+        fields["task_specific_params"] = {model.head: dict(task_settings)}
     if tokenizer is not None:
         check_family(folder, family.model_type, tokenizer)
     write_tensors(folder / WEIGHTS, tensors)
