@@ -7,8 +7,8 @@ import numpy as np
 from absl import logging
 
 from tfnlp.checkpoints import load_model
+from tfnlp.checkpoints.folder import family_of
 from tfnlp.files import write_json
-from tfnlp.models import family_name
 from tfnlp.plots import plot_curves
 from tfnlp.training.predict import predict_batches
 
@@ -83,7 +83,7 @@ def _model_card(run, labels, figures, plot, config):
     if plot:
         lines += ["", "![Loss and score by epoch](curves.png)"]
     if config is not None:
-        facts = {"family": family_name(config)} | dataclasses.asdict(config)
+        facts = {"family": family_of(config).model_type} | dataclasses.asdict(config)
         lines += ["", "## Model", "", "| field | value |", "| --- | --- |"]
         lines += [f"| {key} | {value} |" for key, value in facts.items() if value is not None]
     lines += ["", "## Made with", "", "| flag | value |", "| --- | --- |"]
