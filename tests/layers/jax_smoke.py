@@ -19,9 +19,11 @@ PAIRS = [  # whole and in blocks of keys
     (layers.RelativeAttention, {"clamp_length": 6}),
     (layers.DisentangledAttention, {"max_distance": 8, "num_buckets": 4}),
     (layers.DisentangledAttention, {"terms": layers.ATTENTION_TERMS, "max_distance": 4}),
+    (layers.TwoStreamAttention, {}),
 ]
 for cls, arguments in PAIRS:
     found = []
+    further = {"segment_mask": ~mask} if cls is layers.TwoStreamAttention else {}
     for block_size in (None, 3):
         layer = cls(4, 4, block_size=block_size, **arguments)
         layer.build(x.shape)
@@ -32,8 +34,8 @@ for cls, arguments in PAIRS:
         layer.set_weights(weights)
         values = [v.value for v in layer.trainable_variables]
 
-        def loss(values, inputs, layer=layer):
-            output, _ = layer.stateless_call(values, [], inputs, attention_mask=mask)
+        def loss(values, inputs, layer=layer, further=further):
+            output, _ = layer.stateless_call(values, [], inputs, attention_mask=mask, **further)
             return ops.sum(output**2)
 
         value, gradients = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))(values, x)

@@ -393,6 +393,68 @@ def test_two_streams_refuse_what_does_not_fit(streams, message):
         layers.TwoStreamAttention(2, 4)(text(), **streams)
 
 
+STATES = np.zeros((2, 6, 8), "float32")
+FLAT = np.zeros((6, 8), "float32")
+OF_STATES = {
+    "plain": (lambda: layers.MultiHeadAttention(2, 4), ("query", "value", "key")),
+    "relative": (lambda: layers.RelativeAttention(2, 4), ("query", "value", "key")),
+    "joint": (MAKERS["DeBERTa v1"], ("query", "value", "key")),
+    "score": (layers.ScoreAttention, ("query", "value", "key")),
+    "two-stream": (MAKERS["two-stream"], ("content_stream", "query_stream")),
+    "encoder": (lambda: layers.EncoderBlock(2, 12), ("inputs", "value")),
+    "shared": (lambda: layers.SharedEncoder(2, 2, 12), ("inputs",)),
+    "decoder": (lambda: layers.DecoderBlock(2, 12), ("inputs", "encoder_outputs")),
+    "streams": (lambda: layers.TwoStreamBlock(2, 12), ("content_stream", "query_stream")),
+}
+
+
+@pytest.mark.parametrize("name", OF_STATES)
+def test_states_have_three_axes(name):
+    make, tensors = OF_STATES[name]
+    for wrong in tensors:
+        built, given = make(), dict.fromkeys(tensors, STATES)
+        built(**given)
+        for layer in (make(), built):
+            with pytest.raises(ValueError, match=rf"{wrong} has shape \(6, 8\), but must have 3"):
+                layer(**given | {wrong: FLAT})
+
+
+def test_a_norm_is_over_an_axis_that_there_is():
+    for axis in (5, -4, [1, 3]):
+        with pytest.raises(ValueError, match=r"must be of inputs, .* \(2, 6, 8\) and 3 axes"):
+            layers.LayerNormalization(axis=axis)(STATES)
+    assert layers.LayerNormalization(axis=(-2, 2))(STATES).shape == (2, 6, 8)
+
+
+@pytest.mark.parametrize(
+    ("make", "states"),
+    [
+        (lambda: layers.MultiHeadAttention(2, 4), 3),
+        (lambda: layers.EncoderBlock(2, 12), 1),
+        (lambda: layers.DecoderBlock(2, 12), 2),
+        (layers.ScoreAttention, 3),
+    ],
+)
+def test_shapes_are_known_of_calls_by_position_too(make, states):
+    """Up to `return_attention_scores`, as the call's own order has it."""
+    symbolic = [keras.Input((6, 8), batch_size=2)] * states
+    before = {3: [None, None, None], 1: [], 2: []}[states]
+    masks = [np.tri(6, dtype=bool)] * (2 if states == 2 else 1)
+    flags = [] if states == 3 else [False]
+    layer = make()
+    due = layer(*[STATES] * states, *before, *masks, *flags, True)
+    found = layer(*symbolic, *before, *map(keras.ops.convert_to_tensor, masks), *flags, True)
+    assert [x.shape for x in found] == [tuple(x.shape) for x in due]
+
+
+def test_an_image_takes_a_symbolic_mask():
+    inputs, mask = keras.Input((2, 3, 5)), keras.Input((6, 6), dtype="bool")
+    layer = layers.QuadraticPositionAttention(2, 4)
+    model = keras.Model([inputs, mask], layer(inputs, attention_mask=mask))
+    x, seen = np.random.default_rng(0).random((1, 2, 3, 5)), np.tri(6, dtype=bool)[None]
+    np.testing.assert_allclose(model([x, seen]), layer(x, attention_mask=seen), atol=1e-6)
+
+
 @pytest.mark.parametrize("name", MAKERS)
 def test_unknown_call_arguments_are_refused(name):
     with pytest.raises(TypeError, match="causal_mask_please"):

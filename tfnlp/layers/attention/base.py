@@ -1,20 +1,26 @@
 """What every attention layer of this package has in common."""
 
-import numbers
-
 import keras
 from keras import ops
 
 from tfnlp.layers.attention.blockwise import blockwise_attention
-from tfnlp.layers.attention.dot_product import attend, join_heads
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.attention.dot_product import attend, join_heads, split_heads
+from tfnlp.layers.attention.memory import after_memory
+from tfnlp.layers.core.base_layer import (
+    BIAS_OPTIONS,
+    KERNEL_OPTIONS,
+    BaseLayer,
+    check_sizes,
+    check_states,
+)
 from tfnlp.layers.core.masks import causal_mask, combine_masks
 
 
 class BaseAttention(BaseLayer):
-    """The arguments, checks and last steps that the attention layers share.
+    """What the attention layers build, check and compute alike.
 
-    Arguments by position are those of `keras.layers.MultiHeadAttention`.
+    `call` of a subclass begins with `_inputs`, adds to the scores what its paper does, and ends
+    with `_attend`. Arguments by position are those of `keras.layers.MultiHeadAttention`.
 
     Args:
         num_heads: N, the number of heads.
@@ -51,16 +57,13 @@ class BaseAttention(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        sizes = {
-            "num_heads": num_heads,
-            "key_dim": key_dim,
-            "value_dim": value_dim,
-            "output_dim": output_dim,
-            "block_size": block_size,
-        }
-        for name, size in sizes.items():
-            if size is not None and (not isinstance(size, numbers.Integral) or size < 1):
-                raise ValueError(f"{name}={size!r} must be at least 1, an integer.")
+        check_sizes(
+            num_heads=num_heads,
+            key_dim=key_dim,
+            value_dim=value_dim,
+            output_dim=output_dim,
+            block_size=block_size,
+        )
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout={dropout} must be at least 0 and below 1.")
         self.supports_masking = True
@@ -86,6 +89,16 @@ class BaseAttention(BaseLayer):
         dense.build(shape)
         return dense
 
+    def _build_inputs(self, query_shape, value_shape=None, key_shape=None):
+        """The projections of query, key and value."""
+        value_shape = value_shape or query_shape
+        key_shape = key_shape or value_shape
+        check_states(query=query_shape, value=value_shape, key=key_shape)
+        units = self.num_heads * self.key_dim
+        self.query = self._projection(units, "query", query_shape)
+        self.key = self._projection(units, "key", key_shape)
+        self.value = self._projection(self.num_heads * self.value_dim, "value", value_shape)
+
     def _build_output(self, query_shape):
         self.output_dense = self._projection(
             self.output_dim or query_shape[-1],
@@ -94,17 +107,46 @@ class BaseAttention(BaseLayer):
             self.output_initializer,
         )
 
-    def _check_scores(self, return_attention_scores):
-        if return_attention_scores and self.block_size:
-            raise ValueError(
-                f"return_attention_scores=True, but block_size={self.block_size} never holds "
-                "the scores; use block_size=None to have them."
-            )
+    def _inputs(self, query, value, key, masks, use_causal_mask=False, memory=None):
+        """What `call` begins with: the projections of what it is given, and all masks as one.
+
+        Args:
+            query, value, key: as `fill_inputs` takes them.
+            masks: the `query_mask`, `value_mask`, `key_mask`, `attention_mask` and `mask` of
+                the call, each of which may be None.
+            use_causal_mask: whether to hide every position after the query's own.
+            memory: (B, M, D) to put before key and value, or None.
+
+        Returns:
+            Query (B, N, T, H), key (B, N, S, H), value (B, N, S, H'), and what may be seen, as
+            `combine_masks` gives it.
+        """
+        value, key, attention_mask, query_mask, key_mask = fill_inputs(query, value, key, *masks)
+        check_states(query=query.shape, value=value.shape, key=key.shape)
+        key, value, key_mask = after_memory(memory, key, value, key_mask)
+        seen = seen_keys(
+            query, key, attention_mask, query_mask, key_mask, use_causal_mask, self.num_heads
+        )
+        return *self._project(query, key, value), seen
+
+    def _project(self, query, key, value):
+        """Query, key and value, projected and split by head."""
+        pairs = ((self.query, query), (self.key, key), (self.value, value))
+        return (split_heads(dense(x), self.num_heads) for dense, x in pairs)
 
     def _attend(
-        self, query, key, value, seen, terms=(), segment_term=None, training=None, mapping=None
+        self,
+        query,
+        key,
+        value,
+        seen,
+        terms=(),
+        segment_term=None,
+        mapping=None,
+        training=None,
+        return_attention_scores=False,
     ):
-        """The output, and the scores (B, N, T, S) unless `block_size` keeps them away.
+        """What `call` ends with: scores, softmax, dropout, and the projection of the output.
 
         Args:
             query: (B, N, T, H), scaled.
@@ -113,12 +155,15 @@ class BaseAttention(BaseLayer):
             seen: boolean, as `combine_masks` gives it, or None.
             terms: `RelativeTerm`s to add to the scores.
             segment_term: a `SegmentTerm` to add to them, or None.
-            training: whether dropout is on.
             mapping: (B, P, T) by which to take predictions from positions, or None.
+            training: whether dropout is on.
+            return_attention_scores: also return the scores.
 
         Returns:
-            (B, T, D) or (B, P, D), and the scores before mask and softmax or None.
+            (B, T, D) or (B, P, D), or a pair of it and the scores before mask and softmax, (B, N,
+            T, S).
         """
+        self._check_scores(return_attention_scores)
         if self.block_size:
             scores, rate = None, self.dropout if training else 0.0
             context = blockwise_attention(
@@ -140,17 +185,36 @@ class BaseAttention(BaseLayer):
         context = join_heads(context)  # (B, T, N * H')
         if mapping is not None:
             context = ops.matmul(mapping, context)  # (B, P, N * H')
-        return self.output_dense(context), scores
+        output = self.output_dense(context)
+        return (output, scores) if return_attention_scores else output
 
-    def _output_spec(self, query, source_length, return_attention_scores=False, **kwargs):
+    def _check_scores(self, return_attention_scores):
+        if return_attention_scores and self.block_size:
+            raise ValueError(
+                f"return_attention_scores=True, but block_size={self.block_size} never holds "
+                "the scores; use block_size=None to have them."
+            )
+
+    def compute_output_spec(
+        self,
+        query,
+        value=None,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        *args,
+        memory=None,
+        **kwargs,
+    ):
         self._check_scores(return_attention_scores)
-        output = keras.KerasTensor(
-            (*query.shape[:-1], self.output_dim or query.shape[-1]), dtype=self.compute_dtype
-        )
-        if not return_attention_scores:
-            return output
-        shape = (query.shape[0], self.num_heads, query.shape[1], source_length)
-        return output, keras.KerasTensor(shape, dtype=self.compute_dtype)
+        source = query if value is None else value
+        lengths = [x.shape[1] for x in (memory, source) if x is not None]
+        scores = query.shape[0], self.num_heads, query.shape[1], add_lengths(*lengths)
+        shapes = [(*query.shape[:-1], self.output_dim or query.shape[-1]), scores]
+        return self._specs(*shapes[: 1 + bool(return_attention_scores)])
 
     def compute_mask(self, query, previous_mask=None, **kwargs):
         return previous_mask
@@ -237,3 +301,23 @@ def seen_keys(
         return seen
     causal = causal_mask(ops.shape(query)[1], ops.shape(key)[1])
     return causal if seen is None else ops.logical_and(seen, causal)
+
+
+def given_or_own(name, given, own):
+    """A shared tensor where the layer was built with one given, else the layer's own.
+
+    Raises:
+        ValueError: where it is otherwise than when the layer was built.
+    """
+    if given is None:
+        if own is None:
+            raise ValueError(f"{name} was given when the layer was built, so it must be given.")
+        return ops.convert_to_tensor(own)
+    if own is not None:
+        raise ValueError(f"{name} is given, but the layer was built with one of its own.")
+    return given
+
+
+def add_lengths(*lengths):
+    """Their sum; None where one of them is not known."""
+    return None if None in lengths else sum(lengths)

@@ -4,11 +4,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.layers.attention.base import BaseAttention, fill_inputs, seen_keys
+from tfnlp.layers.attention.base import BaseAttention, given_or_own
 from tfnlp.layers.attention.dot_product import scaled, split_heads, split_table
 from tfnlp.layers.attention.relative_position_table import RelativePositionTable
 from tfnlp.layers.attention.relative_scores import RelativeTerm
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS
+from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, check_states
 from tfnlp.layers.core.positions import check_distances, distance_rows
 
 ATTENTION_TERMS = ("c2c", "c2p", "p2c", "p2p")
@@ -30,15 +30,10 @@ class DisentangledAttention(BaseAttention):
     v3, `share_att_key=True`, `num_buckets=256`, `max_distance=512` and normalised positions.
 
     Args:
-        num_heads: N, the number of heads.
-        key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` where None.
-        dropout: share of attention weights dropped in training.
-        use_bias: whether the projections add a bias.
-        output_dim: width of the output; the width of the query where None.
-        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
-            (T, S) scores are never held then.
-        kernel_initializer: for the kernels.
+        num_heads, key_dim, value_dim, dropout, use_bias, output_dim, block_size,
+            kernel_initializer, output_initializer, activity_regularizer, kernel_regularizer,
+            bias_regularizer, kernel_constraint, bias_constraint, bias_initializer: as
+            `MultiHeadAttention` takes them.
         terms: which of "c2c", "c2p", "p2c" and "p2p" the scores are the sum of.
         max_distance: k: farther keys count as k away. With buckets, the distance (plus one)
             that the last bucket stands for.
@@ -52,9 +47,6 @@ class DisentangledAttention(BaseAttention):
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the layer's
             own relative table.
         layer_norm_epsilon: of that norm.
-        output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
-            kernel_constraint, bias_constraint, bias_initializer: as `MultiHeadAttention` takes
-            them.
 
     Call arguments:
         query: (B, T, D).
@@ -130,16 +122,9 @@ class DisentangledAttention(BaseAttention):
         self.num_rows = 2 * (num_buckets or max_distance)
 
     def build(self, query_shape, value_shape=None, key_shape=None, position_table_shape=None):
-        width = query_shape[-1]
-        value_shape = value_shape or query_shape
-        key_shape = key_shape or value_shape
+        width, key_width = query_shape[-1], (key_shape or value_shape or query_shape)[-1]
         units = self.num_heads * self.key_dim
-        if self.joint_projection:
-            self._build_joint_projection(query_shape, key_shape, value_shape)
-        else:
-            self.query = self._projection(units, "query", query_shape)
-            self.key = self._projection(units, "key", key_shape)
-            self.value = self._projection(self.num_heads * self.value_dim, "value", value_shape)
+        self._build_inputs(query_shape, value_shape, key_shape)
         if not self.share_att_key:
             # Without a regularizer of their activity, which is of no input.
             if "c2p" in self.terms or "p2p" in self.terms:
@@ -154,9 +139,9 @@ class DisentangledAttention(BaseAttention):
                 self.position_query = self._projection(
                     units, "position_query", (None, width), activity_regularizer=None
                 )
-        elif key_shape[-1] != width:
+        elif key_width != width:
             raise ValueError(
-                f"key has width {key_shape[-1]}, but share_att_key=True needs that of the "
+                f"key has width {key_width}, but share_att_key=True needs that of the "
                 f"query, {width}."
             )
         self._build_output(query_shape)
@@ -180,8 +165,13 @@ class DisentangledAttention(BaseAttention):
                     f"position_table has shape {tuple(position_table_shape)}, but must be {due}."
                 )
 
-    def _build_joint_projection(self, query_shape, key_shape, value_shape):
-        widths = {query_shape[-1], key_shape[-1], value_shape[-1]}
+    def _build_inputs(self, query_shape, value_shape=None, key_shape=None):
+        if not self.joint_projection:
+            super()._build_inputs(query_shape, value_shape, key_shape)
+            return
+        value_shape = value_shape or query_shape
+        check_states(query=query_shape, value=value_shape, key=key_shape)
+        widths = {query_shape[-1], (key_shape or value_shape)[-1], value_shape[-1]}
         if len(widths) > 1:
             raise ValueError(
                 f"query, key and value have widths {sorted(widths)}, but must be equally wide "
@@ -211,24 +201,29 @@ class DisentangledAttention(BaseAttention):
         position_table_mask=None,
         mask=None,
     ):
-        self._check_scores(return_attention_scores)
-        value, key, attention_mask, query_mask, key_mask = fill_inputs(
-            query, value, key, query_mask, value_mask, key_mask, attention_mask, mask
-        )
-        masks = attention_mask, query_mask, key_mask
-        seen = seen_keys(query, key, *masks, use_causal_mask, self.num_heads)
-        # (B, N, T, H), (B, N, S, H), (B, N, S, H')
-        q, k, v = self._project(query, key, value)
+        masks = query_mask, value_mask, key_mask, attention_mask, mask
+        q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
         q = scaled(q, len(self.terms))
-        terms = self._relative_terms(q, k, position_table, training)
+        lengths = ops.shape(q)[2], ops.shape(k)[2]
+        rows, kr, qr = self._positions(position_table, *lengths, training)
+        # Not in exports: TensorFlow cannot freeze two models with conditions in nested loops in
+        # one process, as it gives parts of both the same names.
+        find_far, terms = bool(training), []
+        if "c2p" in self.terms:
+            terms.append(RelativeTerm(q, kr, rows, find_far=find_far))
+        if "p2c" in self.terms:
+            terms.append(RelativeTerm(k, qr, ops.flip(rows), of_keys=True, find_far=find_far))
+        if "p2p" in self.terms:
+            # One number for each head and row: vectors of length 1.
+            product = ops.sum(qr * kr, axis=-1, keepdims=True)
+            terms.append(RelativeTerm(ops.ones_like(q[..., :1]), product, rows, find_far=find_far))
         content = q if "c2c" in self.terms else ops.zeros_like(q)
-        output, scores = self._attend(content, k, v, seen, terms, training=training)
-        return (output, scores) if return_attention_scores else output
+        how = {"training": training, "return_attention_scores": return_attention_scores}
+        return self._attend(content, k, v, seen, terms, **how)
 
     def _project(self, query, key, value):
         if not self.joint_projection:
-            pairs = ((self.query, query), (self.key, key), (self.value, value))
-            return (split_heads(dense(x), self.num_heads) for dense, x in pairs)
+            return super()._project(query, key, value)
         if query is key and key is value:
             joint = split_heads(self.joint(query), self.num_heads)  # (B, N, L, 3 H)
             q, k, v = ops.split(joint, 3, axis=-1)
@@ -251,53 +246,27 @@ class DisentangledAttention(BaseAttention):
         shape = (self.num_heads, 1, self.key_dim)
         return q + ops.reshape(self.query_bias, shape), k, v + ops.reshape(self.value_bias, shape)
 
-    def _relative_terms(self, q, k, table, training):
-        if self.terms == ("c2c",):
-            return []
-        table = self._table(table)
-        lengths = ops.shape(q)[2], ops.shape(k)[2]
-        table, rows = self._needed_rows(table, *lengths, training)
-        table = self.position_dropout_layer(table, training=training)
-        key_of, query_of = (
-            (self.key, self.query)
-            if self.share_att_key
-            else (getattr(self, "position_key", None), getattr(self, "position_query", None))
-        )
-        # Not in exports: TensorFlow cannot freeze two models with conditions in nested loops in
-        # one process, as it gives parts of both the same names.
-        find_far = bool(training)
-        terms = []
-        if "c2p" in self.terms or "p2p" in self.terms:
-            position_key = split_table(key_of(table), self.num_heads)  # (N, R, H)
-        if "p2c" in self.terms or "p2p" in self.terms:
-            position_query = split_table(query_of(table), self.num_heads)
-            position_query = scaled(position_query, len(self.terms))
-        if "c2p" in self.terms:
-            terms.append(RelativeTerm(q, position_key, rows, find_far=find_far))
-        if "p2c" in self.terms:
-            rows_of_keys = ops.flip(rows)
-            terms.append(
-                RelativeTerm(k, position_query, rows_of_keys, of_keys=True, find_far=find_far)
-            )
-        if "p2p" in self.terms:
-            # One number for each head and row: vectors of length 1.
-            product = ops.sum(position_query * position_key, axis=-1, keepdims=True)
-            ones = ops.ones_like(q[..., :1])
-            terms.append(RelativeTerm(ones, product, rows, find_far=find_far))
-        return terms
+    def _positions(self, table, length, source_length, training):
+        """The table projected as keys and as queries, scaled, where terms have them.
 
-    def _table(self, given):
-        if given is None:
-            if self.own_table is None:
-                raise ValueError(
-                    "position_table was given when the layer was built, so it must be given."
-                )
-            return self.own_table(self.own_table.table)
-        if self.own_table is not None:
-            raise ValueError(
-                "position_table is given, but the layer was built with one of its own."
-            )
-        return given
+        Returns:
+            The (T + S - 1,) rows for each offset of a key from a query, the keys (N, R, H) and
+            the queries (N, R, H).
+        """
+        if self.terms == ("c2c",):
+            return None, None, None
+        own = self.own_table and self.own_table(self.own_table.table)
+        table = given_or_own("position_table", table, own)
+        table, rows = self._needed_rows(table, length, source_length, training)
+        table = self.position_dropout_layer(table, training=training)
+        kr = qr = None
+        if "c2p" in self.terms or "p2p" in self.terms:
+            project = self.key if self.share_att_key else self.position_key
+            kr = split_table(project(table), self.num_heads)
+        if "p2c" in self.terms or "p2p" in self.terms:
+            project = self.query if self.share_att_key else self.position_query
+            qr = scaled(split_table(project(table), self.num_heads), len(self.terms))
+        return rows, kr, qr
 
     def _needed_rows(self, table, length, source_length, training):
         """The rows of the table that these lengths read, and which of them each offset reads.
@@ -318,10 +287,6 @@ class DisentangledAttention(BaseAttention):
             table = ops.slice(table, (int(first) if known else first, 0), shape)
             rows = rows - first
         return table, rows
-
-    def compute_output_spec(self, query, value=None, key=None, *masks, **kwargs):
-        source = query if value is None else value
-        return self._output_spec(query, source.shape[1], **kwargs)
 
     def get_config(self):
         return super().get_config() | {

@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from tfnlp.layers.core.masks import with_memory
+
 
 def update_memory(memory, states, memory_length=None, reuse_length=None):
     """The last `memory_length` positions of memory and states, without gradient.
@@ -31,6 +33,32 @@ def update_memory(memory, states, memory_length=None, reuse_length=None):
     if memory_length is not None:
         states = states[:, -memory_length:]
     return ops.stop_gradient(states)
+
+
+def after_memory(memory, key, value, key_mask=None):
+    """Key, value and their Keras mask after a memory, which all may see.
+
+    Args:
+        memory: (B, M, D), to which no gradient goes; None for none.
+        key: (B, L, D).
+        value: (B, L, D), or the key itself.
+        key_mask: (B, L), or None.
+
+    Returns:
+        Key and value (B, M + L, D), and the mask (B, M + L) or None.
+
+    Raises:
+        ValueError: where the memory does not fit the key.
+    """
+    if memory is None:
+        return key, value, key_mask
+    check_memory(memory, key.shape)
+    memory = ops.stop_gradient(memory)
+    if key_mask is not None:
+        key_mask = with_memory(key_mask, ops.shape(memory)[1])
+    joined = ops.concatenate([memory, key], axis=1)
+    value = joined if value is key else ops.concatenate([memory, value], axis=1)
+    return joined, value, key_mask
 
 
 def check_memory(memory, states_shape):

@@ -2,8 +2,8 @@
 
 import keras
 
-from tfnlp.layers.attention.base import BaseAttention, fill_inputs, seen_keys
-from tfnlp.layers.attention.dot_product import scaled, split_heads
+from tfnlp.layers.attention.base import BaseAttention
+from tfnlp.layers.attention.dot_product import scaled
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -49,12 +49,7 @@ class MultiHeadAttention(BaseAttention):
     """
 
     def build(self, query_shape, value_shape=None, key_shape=None):
-        value_shape = value_shape or query_shape
-        key_shape = key_shape or value_shape
-        units = self.num_heads * self.key_dim
-        self.query = self._projection(units, "query", query_shape)
-        self.key = self._projection(units, "key", key_shape)
-        self.value = self._projection(self.num_heads * self.value_dim, "value", value_shape)
+        self._build_inputs(query_shape, value_shape, key_shape)
         self._build_output(query_shape)
 
     def call(
@@ -71,17 +66,7 @@ class MultiHeadAttention(BaseAttention):
         use_causal_mask=False,
         mask=None,
     ):
-        self._check_scores(return_attention_scores)
-        value, key, *masks = fill_inputs(
-            query, value, key, query_mask, value_mask, key_mask, attention_mask, mask
-        )
-        seen = seen_keys(query, key, *masks, use_causal_mask, self.num_heads)
-        q = scaled(split_heads(self.query(query), self.num_heads))  # (B, N, T, H)
-        k = split_heads(self.key(key), self.num_heads)  # (B, N, S, H)
-        v = split_heads(self.value(value), self.num_heads)  # (B, N, S, H')
-        output, scores = self._attend(q, k, v, seen, training=training)
-        return (output, scores) if return_attention_scores else output
-
-    def compute_output_spec(self, query, value=None, key=None, *masks, **kwargs):
-        source = query if value is None else value
-        return self._output_spec(query, source.shape[1], **kwargs)
+        masks = query_mask, value_mask, key_mask, attention_mask, mask
+        q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
+        how = {"training": training, "return_attention_scores": return_attention_scores}
+        return self._attend(scaled(q), k, v, seen, **how)

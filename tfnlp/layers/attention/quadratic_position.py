@@ -8,7 +8,7 @@ from keras import ops
 
 from tfnlp.layers.attention.dot_product import attend
 from tfnlp.layers.core.activations import get_activation
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_sizes
 from tfnlp.layers.core.masks import combine_masks
 
 
@@ -64,13 +64,7 @@ class QuadraticPositionAttention(BaseLayer):
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
-        for name, size in (
-            ("num_heads", num_heads),
-            ("filters", filters),
-            ("value_dim", value_dim),
-        ):
-            if size is not None and size < 1:
-                raise ValueError(f"{name}={size} must be at least 1.")
+        check_sizes(num_heads=num_heads, filters=filters, value_dim=value_dim)
         self.num_heads = num_heads
         self.filters = filters
         self.value_dim = value_dim
@@ -221,15 +215,12 @@ class QuadraticPositionAttention(BaseLayer):
         return ops.reshape(x, (-1, self.num_heads, height, width, values.shape[-1]))
 
     def compute_output_spec(
-        self, inputs, attention_mask=None, return_attention_scores=False, mask=None
+        self, inputs, attention_mask=None, return_attention_scores=False, **kwargs
     ):
-        output = keras.KerasTensor((*inputs.shape[:-1], self.filters), dtype=self.compute_dtype)
-        if not return_attention_scores:
-            return output
         batch, height, width, _ = inputs.shape
         pixels = None if None in (height, width) else height * width
-        shape = (batch, self.num_heads, pixels, pixels)
-        return output, keras.KerasTensor(shape, dtype=self.compute_dtype)
+        shapes = [(*inputs.shape[:-1], self.filters), (batch, self.num_heads, pixels, pixels)]
+        return self._specs(*shapes[: 1 + bool(return_attention_scores)])
 
     def get_config(self):
         return super().get_config() | {

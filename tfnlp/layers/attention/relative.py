@@ -3,12 +3,10 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.attention.base import BaseAttention, fill_inputs, seen_keys
-from tfnlp.layers.attention.dot_product import add_by_head, scaled, split_heads, split_table
-from tfnlp.layers.attention.memory import check_memory
+from tfnlp.layers.attention.base import BaseAttention, given_or_own
+from tfnlp.layers.attention.dot_product import add_by_head, scaled, split_table
 from tfnlp.layers.attention.relative_scores import RelativeTerm
 from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
-from tfnlp.layers.core.masks import with_memory
 from tfnlp.layers.core.positions import sines_and_cosines
 
 
@@ -22,20 +20,13 @@ class RelativeAttention(BaseAttention):
     `keras.layers.MultiHeadAttention`; the scores it returns are those before the softmax.
 
     Args:
-        num_heads: N, the number of heads.
-        key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` where None.
-        dropout: share of attention weights dropped in training.
+        num_heads, key_dim, value_dim, dropout, output_dim, block_size, kernel_initializer,
+            output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
+            kernel_constraint, bias_constraint: as `MultiHeadAttention` takes them.
         use_bias: whether query, key, value and output projections add a bias; not in the paper.
-        output_dim: width of the output; the width of the query where None.
-        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
-            (T, S) scores are never held then.
-        kernel_initializer: for the kernels.
         clamp_length: the farthest distance that is told apart; any where None.
         position_dropout: share of the sinusoids dropped in training.
         bias_initializer: for u and v; other biases start at zero.
-        output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
-            kernel_constraint, bias_constraint: as `MultiHeadAttention` takes them.
 
     Call arguments:
         query: (B, T, D).
@@ -97,26 +88,22 @@ class RelativeAttention(BaseAttention):
         content_bias_shape=None,
         position_bias_shape=None,
     ):
-        value_shape = value_shape or query_shape
-        key_shape = key_shape or value_shape
-        if query_shape[-1] % 2:
-            raise ValueError(f"query has width {query_shape[-1]}, but sinusoids need an even one.")
-        units = self.num_heads * self.key_dim
-        self.query = self._projection(units, "query", query_shape)
-        self.key = self._projection(units, "key", key_shape)
-        self.value = self._projection(self.num_heads * self.value_dim, "value", value_shape)
-        self.position = self._projection(
-            units,
-            "position",
-            (None, query_shape[-1]),
-            use_bias=False,
-            activity_regularizer=None,  # of no input's activity
-        )
+        self._build_inputs(query_shape, value_shape, key_shape)
+        self._build_position(query_shape)
         self._build_output(query_shape)
         self.content_bias = self._build_bias("content_bias", content_bias_shape)
         self.position_bias = self._build_bias("position_bias", position_bias_shape)
 
-    def _build_bias(self, name, given_shape):
+    def _build_position(self, query_shape, name="query"):
+        width = query_shape[-1]
+        if width % 2:
+            raise ValueError(f"{name} has width {width}, but sinusoids need an even one.")
+        # Without a regularizer of its activity, which is of no input.
+        options = {"use_bias": False, "activity_regularizer": None}
+        units = self.num_heads * self.key_dim
+        self.position = self._projection(units, "position", (None, width), **options)
+
+    def _build_bias(self, name, given_shape=None):
         shape = (self.num_heads, self.key_dim)
         if given_shape is None:
             return self._weight("bias", name, shape, self.bias_initializer)
@@ -141,41 +128,56 @@ class RelativeAttention(BaseAttention):
         position_bias=None,
         mask=None,
     ):
-        self._check_scores(return_attention_scores)
-        value, key, attention_mask, query_mask, key_mask = fill_inputs(
-            query, value, key, query_mask, value_mask, key_mask, attention_mask, mask
-        )
-        if memory is not None:
-            check_memory(memory, key.shape)
-            memory = ops.stop_gradient(memory)
-            if key_mask is not None:
-                key_mask = with_memory(key_mask, ops.shape(memory)[1])
-            same = key is value
-            key = ops.concatenate([memory, key], axis=1)
-            value = key if same else ops.concatenate([memory, value], axis=1)
-        masks = attention_mask, query_mask, key_mask
-        seen = seen_keys(query, key, *masks, use_causal_mask, self.num_heads)
-        q = scaled(split_heads(self.query(query), self.num_heads))  # (B, N, T, H)
-        k = split_heads(self.key(key), self.num_heads)  # (B, N, S, H)
-        v = split_heads(self.value(value), self.num_heads)  # (B, N, S, H')
-        u = _given_or_own("content_bias", content_bias, self.content_bias)
-        w = _given_or_own("position_bias", position_bias, self.position_bias)
-        positions = relative_positions(
-            self, ops.shape(query)[1], ops.shape(key)[1], use_causal_mask, training
-        )
-        term = RelativeTerm(add_by_head(q, scaled(w)), *positions, causal=use_causal_mask)
-        output, scores = self._attend(
-            add_by_head(q, scaled(u)), k, v, seen, [term], training=training
-        )
-        return (output, scores) if return_attention_scores else output
+        masks = query_mask, value_mask, key_mask, attention_mask, mask
+        q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask, memory)
+        u = scaled(given_or_own("content_bias", content_bias, self.content_bias))
+        w = scaled(given_or_own("position_bias", position_bias, self.position_bias))
+        q = scaled(q)
+        positions = self._positions(ops.shape(q)[2], ops.shape(k)[2], use_causal_mask, training)
+        term = RelativeTerm(add_by_head(q, w), *positions, causal=use_causal_mask)
+        how = {"training": training, "return_attention_scores": return_attention_scores}
+        return self._attend(add_by_head(q, u), k, v, seen, [term], **how)
 
-    def compute_output_spec(self, query, value=None, key=None, *masks, memory=None, **kwargs):
-        source = query if value is None else value
-        length = source.shape[1]
-        if memory is not None:
-            known = None not in (length, memory.shape[1])
-            length = length + memory.shape[1] if known else None
-        return self._output_spec(query, length, **kwargs)
+    def _positions(self, length, source_length, causal, training):
+        """The projected sinusoids, as a `RelativeTerm` takes them.
+
+        Args:
+            length: T.
+            source_length: S.
+            causal: whether keys after the query's own are masked.
+            training: whether dropout is on.
+
+        Returns:
+            (N, R, H), and the (T + S - 1,) rows of it for each offset of a key from a query.
+        """
+        offsets = length + source_length - 1
+        distances = source_length - 1 - ops.arange(offsets)
+        dropped = self.position_dropout and training
+        if causal or dropped or self.position.quantization_mode:
+            # Causal attention never looks ahead: one row past distance 0 is all the shift needs.
+            used = distances[: source_length + 1] if causal else distances
+            r = ops.concatenate(self._waves(used), axis=-1)
+            r = self.position(self.position_dropout_layer(r, training=training))
+            rows = ops.arange(offsets)
+            rows = ops.minimum(rows, source_length) if causal else rows
+            return split_table(r, self.num_heads), rows
+        # Sines are odd and cosines even, so one product of half the rows gives both directions.
+        count = _larger(length, source_length)
+        sines, cosines = self._waves(ops.arange(count))
+        kernel = ops.convert_to_tensor(self.position.kernel)
+        # `split`, as the gradient of each half of a slice is a whole kernel.
+        of_sines, of_cosines = ops.split(kernel, 2)
+        by_sines, by_cosines = ops.matmul(sines, of_sines), ops.matmul(cosines, of_cosines)
+        r = ops.concatenate([by_cosines + by_sines, by_cosines - by_sines], axis=0)
+        rows = ops.where(distances < 0, count - distances, distances)
+        return split_table(r, self.num_heads), rows
+
+    def _waves(self, distances):
+        """The sines and cosines of distances, clamped: (L, D / 2) each."""
+        if self.clamp_length:
+            distances = ops.clip(distances, -self.clamp_length, self.clamp_length)
+        found = sines_and_cosines(distances, self.position.kernel.shape[0])
+        return [ops.cast(x, self.compute_dtype) for x in found]
 
     def get_config(self):
         return super().get_config() | {
@@ -185,60 +187,6 @@ class RelativeAttention(BaseAttention):
         }
 
 
-def relative_positions(layer, length, source_length, causal, training):
-    """The projected sinusoids of a layer with `position` and `clamp_length`, as terms take them.
-
-    Args:
-        layer: a `RelativeAttention` or `TwoStreamAttention`.
-        length: T.
-        source_length: S.
-        causal: whether keys after the query's own are masked.
-        training: whether dropout is on.
-
-    Returns:
-        (N, R, H), and the (T + S - 1,) rows of it for each offset of a key from a query.
-    """
-    offsets = length + source_length - 1
-    distances = source_length - 1 - ops.arange(offsets)
-    dropped = layer.position_dropout and training
-    if causal or dropped or layer.position.quantization_mode:
-        # Causal attention never looks ahead: one row past distance 0 is all that the shift needs.
-        used = distances[: source_length + 1] if causal else distances
-        r = ops.concatenate(_waves(layer, used), axis=-1)
-        r = layer.position(layer.position_dropout_layer(r, training=training))
-        rows = ops.arange(offsets)
-        rows = ops.minimum(rows, source_length) if causal else rows
-        return split_table(r, layer.num_heads), rows
-    # Sines are odd and cosines even, so one product of half the rows gives both directions.
-    count = _larger(length, source_length)
-    sines, cosines = _waves(layer, ops.arange(count))
-    kernel = ops.convert_to_tensor(layer.position.kernel)
-    # `split`, as the gradient of each half of a slice is a whole kernel.
-    of_sines, of_cosines = ops.split(kernel, 2)
-    by_sines, by_cosines = ops.matmul(sines, of_sines), ops.matmul(cosines, of_cosines)
-    r = ops.concatenate([by_cosines + by_sines, by_cosines - by_sines], axis=0)
-    rows = ops.where(distances < 0, count - distances, distances)
-    return split_table(r, layer.num_heads), rows
-
-
-def _waves(layer, distances):
-    """The sines and cosines of distances, clamped as the layer does it: (L, D / 2) each."""
-    if layer.clamp_length:
-        distances = ops.clip(distances, -layer.clamp_length, layer.clamp_length)
-    found = sines_and_cosines(distances, layer.position.kernel.shape[0])
-    return [ops.cast(x, layer.compute_dtype) for x in found]
-
-
 def _larger(a, b):
     """Of two lengths, either of which may be a tensor."""
     return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)
-
-
-def _given_or_own(name, given, own):
-    if given is None:
-        if own is None:
-            raise ValueError(f"{name} was given when the layer was built, so it must be given.")
-        return ops.convert_to_tensor(own)
-    if own is not None:
-        raise ValueError(f"{name} was given, but the layer was built with one of its own.")
-    return given

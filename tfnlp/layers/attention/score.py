@@ -5,7 +5,7 @@ from keras import ops
 
 from tfnlp.layers.attention.base import fill_inputs
 from tfnlp.layers.attention.dot_product import attend
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_states
 from tfnlp.layers.core.masks import combine_masks
 
 SCORES = ("dot", "general", "concat")
@@ -72,6 +72,7 @@ class ScoreAttention(BaseLayer):
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, query_shape, value_shape, key_shape=None):
+        check_states(query=query_shape, value=value_shape, key=key_shape)
         key_width = (key_shape or value_shape)[-1]
         width = query_shape[-1]
         if self.score == "dot" and key_width != width:
@@ -106,6 +107,7 @@ class ScoreAttention(BaseLayer):
         value, key, *masks = fill_inputs(
             query, value, key, query_mask, value_mask, key_mask, attention_mask
         )
+        check_states(query=query.shape, value=value.shape, key=key.shape)
         seen = combine_masks(query.shape, key.shape, *masks)
         scores = self._scores(query, key)  # (B, T, S)
         context = attend(scores[:, None], value[:, None], seen, self.dropout_layer, training)[:, 0]
@@ -120,13 +122,20 @@ class ScoreAttention(BaseLayer):
         return ops.matmul(query, ops.swapaxes(key, 1, 2))
 
     def compute_output_spec(
-        self, query, value, key=None, *masks, return_attention_scores=False, **kwargs
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        *args,
+        **kwargs,
     ):
-        output = keras.KerasTensor((*query.shape[:-1], value.shape[-1]), dtype=self.compute_dtype)
-        if not return_attention_scores:
-            return output
-        shape = (*query.shape[:-1], value.shape[1])
-        return output, keras.KerasTensor(shape, dtype=self.compute_dtype)
+        shapes = [(*query.shape[:-1], width) for width in (value.shape[-1], value.shape[1])]
+        return self._specs(*shapes[: 1 + bool(return_attention_scores)])
 
     def compute_mask(self, query, previous_mask=None, **kwargs):
         return previous_mask[0] if isinstance(previous_mask, list | tuple) else previous_mask

@@ -1,20 +1,21 @@
 """Two-stream relative attention (XLNet)."""
 
+import functools
+
 import keras
 from keras import ops
 
-from tfnlp.layers.attention.base import BaseAttention
 from tfnlp.layers.attention.dot_product import add_by_head, scaled, split_heads
-from tfnlp.layers.attention.memory import check_memory
-from tfnlp.layers.attention.relative import relative_positions
+from tfnlp.layers.attention.memory import after_memory
+from tfnlp.layers.attention.relative import RelativeAttention
 from tfnlp.layers.attention.relative_scores import RelativeTerm
 from tfnlp.layers.attention.segment_scores import SegmentTerm
-from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
-from tfnlp.layers.core.masks import combine_masks, set_mask, with_memory
+from tfnlp.layers.core.base_layer import check_states
+from tfnlp.layers.core.masks import combine_masks, set_mask
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class TwoStreamAttention(BaseAttention):
+class TwoStreamAttention(RelativeAttention):
     """XLNet's content and query streams over one set of weights.
 
     Yang et al. 2019, 'XLNet', eq. 4 (two streams), section 2.5 (relative segment encoding) and
@@ -23,21 +24,12 @@ class TwoStreamAttention(BaseAttention):
     fine-tuning only the content stream is given.
 
     Args:
-        num_heads: N, the number of heads.
-        key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` where None.
-        dropout: share of attention weights dropped in training.
-        use_bias: whether query, key, value and output projections add a bias; not in the paper.
-        output_dim: width of the output; the width of the content stream where None.
-        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
-            (T, S) scores are never held then.
-        kernel_initializer: for the kernels.
-        clamp_length: the farthest distance that is told apart; any where None.
-        position_dropout: share of the sinusoids dropped in training.
+        num_heads, key_dim, value_dim, dropout, use_bias, output_dim, block_size,
+            kernel_initializer, clamp_length, position_dropout, output_initializer,
+            activity_regularizer, kernel_regularizer, bias_regularizer, kernel_constraint,
+            bias_constraint: as `RelativeAttention` takes them.
         bias_initializer: for the biases u, v and b and for the segment encodings s; other biases
             start at zero.
-        output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
-            kernel_constraint, bias_constraint: as `MultiHeadAttention` takes them.
 
     Call arguments:
         content_stream: h, (B, T, D).
@@ -64,59 +56,15 @@ class TwoStreamAttention(BaseAttention):
             fit, and where the scores are asked for with `block_size`.
     """
 
-    OPTIONS = KERNEL_OPTIONS + ("bias_regularizer", "bias_constraint")
-    STATES = ("memory",)
-
-    def __init__(
-        self,
-        num_heads,
-        key_dim,
-        value_dim=None,
-        dropout=0.0,
-        use_bias=False,
-        output_dim=None,
-        *,
-        clamp_length=None,
-        position_dropout=0.0,
-        bias_initializer="random_normal",
-        **kwargs,
-    ):
-        super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, output_dim, **kwargs)
-        if clamp_length is not None and clamp_length < 1:
-            raise ValueError(f"clamp_length={clamp_length} must be at least 1.")
-        self.clamp_length = clamp_length
-        self.position_dropout = position_dropout
-        self.bias_initializer = keras.initializers.get(bias_initializer)
-        self.position_dropout_layer = keras.layers.Dropout(
-            position_dropout, dtype=self.dtype_policy
-        )
-
     def build(self, content_stream_shape, **shapes):
-        if content_stream_shape[-1] % 2:
-            raise ValueError(
-                f"content_stream has width {content_stream_shape[-1]}, but sinusoids need an "
-                "even one."
-            )
-        units = self.num_heads * self.key_dim
-        value_units = self.num_heads * self.value_dim
-        self.query = self._projection(units, "query", content_stream_shape)
-        self.key = self._projection(units, "key", content_stream_shape)
-        self.value = self._projection(value_units, "value", content_stream_shape)
-        self.position = self._projection(
-            units,
-            "position",
-            content_stream_shape,
-            use_bias=False,
-            activity_regularizer=None,  # of no input's activity
-        )
+        check_states(content_stream=content_stream_shape)
+        self._build_inputs(content_stream_shape)
+        self._build_position(content_stream_shape, "content_stream")
         self._build_output(content_stream_shape)
-        for name, shape in (
-            ("content_bias", (self.num_heads, self.key_dim)),
-            ("position_bias", (self.num_heads, self.key_dim)),
-            ("segment_bias", (self.num_heads, self.key_dim)),
-            ("segment_table", (2, self.num_heads, self.key_dim)),
-        ):
-            setattr(self, name, self._weight("bias", name, shape, self.bias_initializer))
+        for name in ("content_bias", "position_bias", "segment_bias"):
+            setattr(self, name, self._build_bias(name))
+        shape = (2, self.num_heads, self.key_dim)
+        self.segment_table = self._weight("bias", "segment_table", shape, self.bias_initializer)
 
     def call(
         self,
@@ -133,60 +81,63 @@ class TwoStreamAttention(BaseAttention):
         content_stream_mask=None,
         query_stream_mask=None,
     ):
-        self._check_scores(return_attention_scores)
-        content_mask = mask if content_stream_mask is None else content_stream_mask
-        query_mask = query_stream_mask_of(content_mask, query_stream_mask, target_mapping)
         _check_streams(content_stream, query_stream, target_mapping)
-        inputs = content_stream  # (B, S, D)
-        if memory is not None:
-            check_memory(memory, content_stream.shape)
-            inputs = ops.concatenate([ops.stop_gradient(memory), content_stream], axis=1)
-            if content_mask is not None:
-                content_mask = with_memory(content_mask, ops.shape(memory)[1])
-        k = split_heads(self.key(inputs), self.num_heads)  # (B, N, S, H)
-        v = split_heads(self.value(inputs), self.num_heads)  # (B, N, S, H')
-        if segment_mask is not None:
-            shape = (content_stream.shape, inputs.shape)
-            segment_mask = combine_masks(*shape, segment_mask, name="segment_mask")
+        mask = mask if content_stream_mask is None else content_stream_mask
+        k, v, positions, is_same, see = self._sources(
+            content_stream, memory, segment_mask, mask, training
+        )
+        how = {"training": training, "return_attention_scores": return_attention_scores}
 
-        length, source_length = ops.shape(content_stream)[1], ops.shape(inputs)[1]
-        positions = relative_positions(self, length, source_length, False, training)
+        def attend(stream, seen, mapping=None):
+            q, mapping = self._queries(stream, mapping)  # (B, N, T, H)
+            of_content = add_by_head(q, scaled(self.content_bias))
+            of_position = RelativeTerm(add_by_head(q, scaled(self.position_bias)), *positions)
+            of_segment = self._segment_term(q, is_same)
+            terms = [of_position], of_segment
+            return self._attend(of_content, k, v, seen, *terms, mapping, **how)
 
-        def attend(stream, allowed, mapping=None, name="attention_mask"):
-            q = self.query(stream)
-            if mapping is not None:
-                mapping = ops.cast(mapping, q.dtype)  # (B, P, T)
-                q = ops.matmul(ops.swapaxes(mapping, 1, 2), q)  # (B, T, N * H)
-            q = scaled(split_heads(q, self.num_heads))  # (B, N, T, H)
-            terms = [RelativeTerm(add_by_head(q, scaled(self.position_bias)), *positions)]
-            segments = None if segment_mask is None else self._segment_term(q, segment_mask)
-            seen = combine_masks(
-                content_stream.shape,
-                inputs.shape,
-                allowed,
-                key_mask=content_mask,
-                name=name,
-                num_heads=self.num_heads,
-            )
-            q = add_by_head(q, scaled(self.content_bias))
-            return self._attend(q, k, v, seen, terms, segments, training, mapping)
-
-        content, scores = attend(content_stream, attention_mask)
+        content = attend(content_stream, see(attention_mask))
         if query_stream is None:
-            return (content, scores) if return_attention_scores else content
+            return content
         if query_attention_mask is None:
             query_attention_mask = attention_mask
-        query, query_scores = attend(
-            query_stream, query_attention_mask, target_mapping, "query_attention_mask"
-        )
-        outputs = content, set_mask(query, query_mask)
-        return (outputs, (scores, query_scores)) if return_attention_scores else outputs
+        query_sees = see(query_attention_mask, name="query_attention_mask")
+        query = attend(query_stream, query_sees, target_mapping)
+        query_mask = query_stream_mask_of(mask, query_stream_mask, target_mapping)
+        return _both(content, query, query_mask, return_attention_scores)
 
-    def _segment_term(self, query, segment_mask):
+    def _sources(self, content_stream, memory, segment_mask, mask, training):
+        """What both streams attend to.
+
+        Returns:
+            Key and value by head, the positions as a `RelativeTerm` takes them, what is of one
+            segment, and the `combine_masks` of a stream's attention mask.
+        """
+        inputs, _, mask = after_memory(memory, content_stream, content_stream, mask)  # (B, S, D)
+        lengths = ops.shape(content_stream)[1], ops.shape(inputs)[1]
+        shapes = content_stream.shape, inputs.shape
+        return (
+            split_heads(self.key(inputs), self.num_heads),  # (B, N, S, H)
+            split_heads(self.value(inputs), self.num_heads),  # (B, N, S, H')
+            self._positions(*lengths, False, training),
+            combine_masks(*shapes, segment_mask, name="segment_mask"),
+            functools.partial(combine_masks, *shapes, key_mask=mask, num_heads=self.num_heads),
+        )
+
+    def _queries(self, stream, mapping):
+        """The queries of a stream at all positions, (B, N, T, H) and scaled, and its mapping."""
+        q = self.query(stream)
+        if mapping is not None:
+            mapping = ops.cast(mapping, q.dtype)  # (B, P, T)
+            q = ops.matmul(ops.swapaxes(mapping, 1, 2), q)  # (B, T, N * H)
+        return scaled(split_heads(q, self.num_heads)), mapping
+
+    def _segment_term(self, query, is_same):
+        if is_same is None:
+            return None
         q = add_by_head(query, scaled(self.segment_bias))  # (B, N, T, H)
         table = ops.transpose(self.segment_table, (1, 2, 0))  # (N, H, 2)
-        by_segment = ops.matmul(q, table)  # (B, N, T, 2): same, different
-        return SegmentTerm(by_segment, segment_mask)
+        return SegmentTerm(ops.matmul(q, table), is_same)
 
     def compute_output_spec(
         self,
@@ -200,29 +151,16 @@ class TwoStreamAttention(BaseAttention):
         return_attention_scores=False,
         **kwargs,
     ):
-        length = content_stream.shape[1]
-        source = length
-        if memory is not None:
-            known = None not in (length, memory.shape[1])
-            source = length + memory.shape[1] if known else None
-        content = self._output_spec(content_stream, source, return_attention_scores)
+        content = super().compute_output_spec(
+            content_stream, return_attention_scores=return_attention_scores, memory=memory
+        )
         if query_stream is None:
             return content
-        query = self._output_spec(query_stream, source)
+        query = super().compute_output_spec(query_stream)
         if not return_attention_scores:
             return content, query
         content, scores = content
         return (content, query), (scores, scores)
-
-    def compute_mask(self, content_stream, previous_mask=None, **kwargs):
-        return previous_mask
-
-    def get_config(self):
-        return super().get_config() | {
-            "clamp_length": self.clamp_length,
-            "position_dropout": self.position_dropout,
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-        }
 
 
 def query_stream_mask_of(content_mask, query_mask, target_mapping):
@@ -233,8 +171,17 @@ def query_stream_mask_of(content_mask, query_mask, target_mapping):
     return content_mask if query_mask is None and target_mapping is None else query_mask
 
 
+def _both(content, query, query_mask, return_attention_scores):
+    """The outputs of both streams, the query's with its mask, and scores where there are any."""
+    if not return_attention_scores:
+        return content, set_mask(query, query_mask)
+    streams, scores = zip(content, query, strict=True)
+    return (streams[0], set_mask(streams[1], query_mask)), scores
+
+
 def _check_streams(content_stream, query_stream, target_mapping):
     content = tuple(content_stream.shape)
+    check_states(content_stream=content, query_stream=getattr(query_stream, "shape", None))
     if query_stream is None:
         if target_mapping is not None:
             raise ValueError("target_mapping is given, but there is no query_stream.")

@@ -2,15 +2,13 @@
 
 import keras
 
-from tfnlp.layers.attention.multi_head import MultiHeadAttention
-from tfnlp.layers.blocks.feed_forward import FeedForward
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
-from tfnlp.layers.core.layer_normalization import LayerNormalization
+from tfnlp.layers.blocks.base import BaseBlock
+from tfnlp.layers.core.base_layer import check_states
 from tfnlp.layers.core.masks import combine_masks
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class DecoderBlock(BaseLayer):
+class DecoderBlock(BaseBlock):
     """Causal self-attention, attention to the encoder, and feed-forward.
 
     Vaswani et al. 2017, section 3.1: each with a residual and a layer norm, `norm(x + f(x))`;
@@ -46,8 +44,6 @@ class DecoderBlock(BaseLayer):
         ValueError: at build, if D is no multiple of `num_heads`.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
-
     def __init__(
         self,
         num_heads,
@@ -58,61 +54,36 @@ class DecoderBlock(BaseLayer):
         norm_first=False,
         layer_norm_epsilon=1e-5,
         kernel_initializer="glorot_uniform",
-        *,
-        block_size=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        self.supports_masking = True
-        self.num_heads = num_heads
-        self.intermediate_dim = intermediate_dim
-        self.activation = activation
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.norm_first = norm_first
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.block_size = block_size
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.feed_forward = FeedForward(
+        super().__init__(
+            num_heads,
             intermediate_dim,
             activation,
-            kernel_initializer=self.kernel_initializer.clone(),
-            dtype=self.dtype_policy,
-            name="feed_forward",
-            **self.options(),
+            dropout,
+            attention_dropout,
+            norm_first,
+            layer_norm_epsilon,
+            kernel_initializer,
+            **kwargs,
         )
+        self.feed_forward = self._feed_forward()
         self.norms, self.dropouts = {}, {}
         for part in ("attention", "cross_attention", "feed_forward"):
-            self.norms[part] = LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name=f"{part}_norm"
-            )
+            self.norms[part] = self._norm(f"{part}_norm")
             self.dropouts[part] = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, inputs_shape, encoder_outputs_shape):
-        hidden_dim = inputs_shape[-1]
-        if hidden_dim % self.num_heads:
-            raise ValueError(
-                f"num_heads={self.num_heads} does not divide the input width {hidden_dim}; "
-                "choose a number of heads that does."
-            )
-        self.attention = self._attention(hidden_dim, "attention")
+        check_states(inputs=inputs_shape, encoder_outputs=encoder_outputs_shape)
+        self.attention = self._attention(inputs_shape[-1])
         self.attention.build(inputs_shape)
-        self.cross_attention = self._attention(hidden_dim, "cross_attention")
+        self.cross_attention = self._attention(inputs_shape[-1], "cross_attention")
         self.cross_attention.build(inputs_shape, encoder_outputs_shape)
         for part in (self.feed_forward, *self.norms.values()):
             part.build(inputs_shape)
 
-    def _attention(self, hidden_dim, name):
-        return MultiHeadAttention(
-            self.num_heads,
-            hidden_dim // self.num_heads,
-            dropout=self.attention_dropout,
-            block_size=self.block_size,
-            kernel_initializer=self.kernel_initializer.clone(),
-            dtype=self.dtype_policy,
-            name=name,
-            **self.options(),
-        )
+    def _around(self, part):
+        return self.norms[part], self.dropouts[part]
 
     def call(
         self,
@@ -127,39 +98,13 @@ class DecoderBlock(BaseLayer):
         encoder_outputs_mask=None,
     ):
         shape, source_shape = inputs.shape, encoder_outputs.shape
-        attention_mask = combine_masks(
-            shape, shape, attention_mask, None, inputs_mask, num_heads=self.num_heads
-        )
-        encoder_mask = combine_masks(
-            shape,
-            source_shape,
-            encoder_mask,
-            None,
-            encoder_outputs_mask,
-            name="encoder_mask",
-            num_heads=self.num_heads,
-        )
+        check_states(inputs=shape, encoder_outputs=source_shape)
+        heads = {"num_heads": self.num_heads}
+        seen = combine_masks(shape, shape, attention_mask, key_mask=inputs_mask, **heads)
+        of_encoder = encoder_mask, None, encoder_outputs_mask, "encoder_mask"
+        encoder_seen = combine_masks(shape, source_shape, *of_encoder, **heads)
+        how = {"training": training, "return_attention_scores": return_attention_scores}
         scores = []
-
-        def attend(x):
-            output = self.attention(
-                x,
-                attention_mask=attention_mask,
-                use_causal_mask=use_causal_mask,
-                return_attention_scores=return_attention_scores,
-                training=training,
-            )
-            return without_scores(output)
-
-        def cross_attend(x):
-            output = self.cross_attention(
-                x,
-                encoder_outputs,
-                attention_mask=encoder_mask,
-                return_attention_scores=return_attention_scores,
-                training=training,
-            )
-            return without_scores(output)
 
         def without_scores(output):
             if return_attention_scores:
@@ -167,42 +112,33 @@ class DecoderBlock(BaseLayer):
                 scores.append(found)
             return output
 
+        def attend(x):
+            seeing = {"attention_mask": seen, "use_causal_mask": use_causal_mask}
+            return without_scores(self.attention(x, **seeing, **how))
+
+        def cross_attend(x):
+            seeing = {"attention_mask": encoder_seen}
+            return without_scores(self.cross_attention(x, encoder_outputs, **seeing, **how))
+
         x = self._residual("attention", attend, inputs, training)
         x = self._residual("cross_attention", cross_attend, x, training)
         x = self._residual("feed_forward", self.feed_forward, x, training)
         return (x, *scores) if return_attention_scores else x
 
-    def _residual(self, part, function, x, training):
-        norm, dropout = self.norms[part], self.dropouts[part]
-        if self.norm_first:
-            return x + dropout(function(norm(x)), training=training)
-        return norm(x + dropout(function(x), training=training))
-
     def compute_output_spec(
-        self, inputs, encoder_outputs, return_attention_scores=False, **kwargs
+        self,
+        inputs,
+        encoder_outputs,
+        attention_mask=None,
+        encoder_mask=None,
+        use_causal_mask=True,
+        return_attention_scores=False,
+        **kwargs,
     ):
-        output = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+        output = self._specs(inputs.shape)
         if not return_attention_scores:
             return output
-        batch, length, _ = inputs.shape
-        sources = (length, encoder_outputs.shape[1])
-        return output, *(
-            keras.KerasTensor((batch, self.num_heads, length, source), dtype=self.compute_dtype)
-            for source in sources
-        )
-
-    def compute_mask(self, inputs, previous_mask=None, **kwargs):
-        return previous_mask
-
-    def get_config(self):
-        return super().get_config() | {
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
-            "activation": self.activation,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "norm_first": self.norm_first,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "block_size": self.block_size,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
+        scores = {"return_attention_scores": True}
+        _, own = self.attention.compute_output_spec(inputs, **scores)
+        _, crossing = self.cross_attention.compute_output_spec(inputs, encoder_outputs, **scores)
+        return output, own, crossing

@@ -2,22 +2,14 @@
 
 import keras
 
-from tfnlp.layers.attention.multi_head import MultiHeadAttention
-from tfnlp.layers.blocks.feed_forward import FeedForward
-from tfnlp.layers.core.base_layer import (
-    BIAS_OPTIONS,
-    KERNEL_OPTIONS,
-    BaseLayer,
-    check_shared,
-    serialize_shared,
-)
-from tfnlp.layers.core.layer_normalization import LayerNormalization
+from tfnlp.layers.blocks.base import BaseBlock
+from tfnlp.layers.core.base_layer import check_shared, check_states, serialize_shared
 
 SUBLAYERS = ("attention", "feed_forward")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class EncoderBlock(BaseLayer):
+class EncoderBlock(BaseBlock):
     """Self-attention and feed-forward, each with a residual and a layer norm.
 
     Post-norm, `norm(x + f(x))`, as Vaswani et al. 2017 (section 3.1) and BERT have it, or
@@ -61,10 +53,6 @@ class EncoderBlock(BaseLayer):
             if D is no multiple of `num_heads`.
     """
 
-    OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
-    # What is made where no attention is given.
-    ATTENTION = MultiHeadAttention
-
     def __init__(
         self,
         num_heads,
@@ -84,51 +72,34 @@ class EncoderBlock(BaseLayer):
         block_size=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
         unknown = set(dropout_after) - set(SUBLAYERS)
         if unknown:
             raise ValueError(
                 f"dropout_after={tuple(dropout_after)} has {sorted(unknown)}; choose from "
                 f"{SUBLAYERS}."
             )
-        own_heads = getattr(attention, "num_heads", num_heads)
-        own_dropout = getattr(attention, "dropout", attention_dropout)
-        if num_heads != own_heads or attention_dropout not in (0, own_dropout):
-            raise ValueError(
-                f"num_heads={num_heads} and attention_dropout={attention_dropout} do not fit the "
-                f"given attention, which has {own_heads} heads and a dropout of {own_dropout}; "
-                "say the same of both."
-            )
-        own_size = getattr(attention, "block_size", None) if attention else block_size
-        if block_size not in (None, own_size):
-            raise ValueError(
-                f"block_size={block_size} does not fit the given attention, which has "
-                f"block_size={own_size}; say it of the attention alone."
-            )
-        self.supports_masking = True
-        self.num_heads = num_heads
-        self.intermediate_dim = intermediate_dim
-        self.activation = activation
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.norm_first = norm_first
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        if attention is not None:
+            _check_given(attention, num_heads, attention_dropout, block_size)
+            block_size = getattr(attention, "block_size", None)
+        super().__init__(
+            num_heads,
+            intermediate_dim,
+            activation,
+            dropout,
+            attention_dropout,
+            norm_first,
+            layer_norm_epsilon,
+            kernel_initializer,
+            block_size=block_size,
+            **kwargs,
+        )
         self.output_initializer = keras.initializers.get(output_initializer)
         self.feed_forward_dropout = feed_forward_dropout
         parts = shared_parts or {}
-        self.block_size = own_size
         self.shared_parts = list(parts)
         self.given_attention = self.attention = attention
-        self.feed_forward = parts.get("feed_forward") or FeedForward(
-            intermediate_dim,
-            activation,
-            dropout=feed_forward_dropout,
-            kernel_initializer=self.kernel_initializer.clone(),
-            output_initializer=self._output_initializer(),
-            dtype=self.dtype_policy,
-            name="feed_forward",
-            **self.options(),
+        self.feed_forward = parts.get("feed_forward") or self._feed_forward(
+            dropout=feed_forward_dropout, output_initializer=self._output_initializer()
         )
         self.attention_norm, self.feed_forward_norm = (
             parts.get(f"{name}_norm") or self._norm(f"{name}_norm") for name in SUBLAYERS
@@ -146,20 +117,13 @@ class EncoderBlock(BaseLayer):
     def _output_initializer(self):
         return self.output_initializer and self.output_initializer.clone()
 
-    def _norm(self, name):
-        return LayerNormalization(
-            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
-        )
-
     def build(self, inputs_shape, attention_arguments_shape=None, value_shape=None):
-        hidden_dim = inputs_shape[-1]
+        check_states(inputs=inputs_shape, value=value_shape)
         if self.attention is None:
-            if not self.num_heads or hidden_dim % self.num_heads:
-                raise ValueError(
-                    f"num_heads={self.num_heads} does not divide the input width {hidden_dim}; "
-                    "choose a number of heads that does."
-                )
-            self.attention = self._default_attention(hidden_dim // self.num_heads)
+            output_initializer = self._output_initializer()
+            self.attention = self._attention(
+                inputs_shape[-1], output_initializer=output_initializer
+            )
         if not self.attention.built:  # a part of another block is built already
             shapes = {"value": value_shape} if value_shape else {}
             shapes |= attention_arguments_shape or {}
@@ -167,20 +131,6 @@ class EncoderBlock(BaseLayer):
         for part in (self.feed_forward, self.attention_norm, self.feed_forward_norm):
             if not part.built:
                 part.build(inputs_shape)
-
-    def _default_attention(self, key_dim):
-        options = {k: v for k, v in self.options().items() if k in self.ATTENTION.OPTIONS}
-        return self.ATTENTION(
-            self.num_heads,
-            key_dim,
-            dropout=self.attention_dropout,
-            block_size=self.block_size,
-            kernel_initializer=self.kernel_initializer.clone(),
-            output_initializer=self._output_initializer(),
-            dtype=self.dtype_policy,
-            name="attention",
-            **options,
-        )
 
     def share(self, block, part):
         """Takes the "attention" or the "feed_forward" of another block, and its layer norm.
@@ -199,6 +149,8 @@ class EncoderBlock(BaseLayer):
             setattr(self, name, getattr(block, name))
             for one in (self, block):
                 one.shared_parts = sorted({*one.shared_parts, name})
+        if part == "attention":
+            self.block_size = block.block_size
         if self.given_attention is not None:
             self.given_attention = self.attention
 
@@ -215,84 +167,62 @@ class EncoderBlock(BaseLayer):
         inputs_mask=None,
         value_mask=None,
     ):
+        check_states(inputs=inputs.shape, value=getattr(value, "shape", None))
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
-        mask = inputs_mask if mask is None else mask
+        arguments = {"mask": inputs_mask if mask is None else mask, "value_mask": value_mask}
+        arguments |= (attention_arguments or {}) | {"value": value}
+        states = ("value", *getattr(self.attention, "STATES", ()))
         # What not every attention takes is passed on only where it is given.
-        states = getattr(self.attention, "STATES", ())
         arguments = {
-            name: self._before_attention(x) if name in states and x is not None else x
-            for name, x in (attention_arguments or {}).items()
+            name: self._before("attention", x) if name in states else x
+            for name, x in arguments.items()
+            if x is not None
         }
         if use_causal_mask:
             arguments["use_causal_mask"] = True
-        if mask is not None:
-            arguments["mask"] = mask
-        if value is not None:
-            arguments["value"] = self._before_attention(value)
-        if value_mask is not None:
-            arguments["value_mask"] = value_mask
         attended = self.attention(
-            self._before_attention(inputs),
+            self._before("attention", inputs),
             attention_mask=attention_mask,
             return_attention_scores=return_attention_scores,
             training=training,
             **arguments,
         )
         if not return_attention_scores:
-            return self._residuals(inputs, attended, training)
+            return self._rest(inputs, attended, training)
         attended, scores = attended
-        return self._residuals(inputs, attended, training), scores
+        return self._rest(inputs, attended, training), scores
 
-    def _before_attention(self, x):
-        return self.attention_norm(x) if self.norm_first else x
-
-    def _residuals(self, inputs, attended, training):
-        x = inputs + self.attention_dropout_layer(attended, training=training)
-        if self.norm_first:
-            y = self.feed_forward(self.feed_forward_norm(x), training=training)
-            return x + self.feed_forward_dropout_layer(y, training=training)
-        x = self.attention_norm(x)
-        y = self.feed_forward(x, training=training)
-        return self.feed_forward_norm(x + self.feed_forward_dropout_layer(y, training=training))
+    def _rest(self, inputs, attended, training):
+        """What comes out of the block where its attention gives `attended`."""
+        x = self._after("attention", inputs, attended, training)
+        return self._residual("feed_forward", self.feed_forward, x, training)
 
     def compute_output_spec(
         self,
         inputs,
+        attention_mask=None,
+        use_causal_mask=False,
         return_attention_scores=False,
         attention_arguments=None,
         value=None,
         **kwargs,
     ):
-        output = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+        output = self._specs(inputs.shape)
         if not return_attention_scores:
             return output
-        arguments = dict(attention_arguments or {})
-        if value is not None:
-            arguments["value"] = value
+        arguments = (attention_arguments or {}) | ({} if value is None else {"value": value})
         _, scores = self.attention.compute_output_spec(
             inputs, return_attention_scores=True, **arguments
         )
         return output, scores
 
-    def compute_mask(self, inputs, previous_mask=None, **kwargs):
-        return previous_mask
-
     def get_config(self):
         shared = {name: serialize_shared(getattr(self, name)) for name in self.shared_parts}
         return super().get_config() | {
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
-            "activation": self.activation,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "norm_first": self.norm_first,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "attention": self.given_attention
             and keras.saving.serialize_keras_object(self.given_attention),
             "feed_forward_dropout": self.feed_forward_dropout,
             "dropout_after": self.dropout_after,
-            "block_size": self.block_size,
             "output_initializer": self.output_initializer
             and keras.initializers.serialize(self.output_initializer),
             **({"shared_parts": shared} if shared else {}),
@@ -319,3 +249,21 @@ def _deserialized(part):
     return keras.saving.deserialize_keras_object(
         {key: value for key, value in part.items() if key != "build_config"}
     )
+
+
+def _check_given(attention, num_heads, attention_dropout, block_size):
+    """Raises a ValueError where the block is told otherwise than its attention is made."""
+    own_heads = getattr(attention, "num_heads", num_heads)
+    own_dropout = getattr(attention, "dropout", attention_dropout)
+    own_size = getattr(attention, "block_size", None)
+    if num_heads != own_heads or attention_dropout not in (0, own_dropout):
+        raise ValueError(
+            f"num_heads={num_heads} and attention_dropout={attention_dropout} do not fit the "
+            f"given attention, which has {own_heads} heads and a dropout of {own_dropout}; "
+            "say the same of both."
+        )
+    if block_size not in (None, own_size):
+        raise ValueError(
+            f"block_size={block_size} does not fit the given attention, which has "
+            f"block_size={own_size}; say it of the attention alone."
+        )

@@ -2,14 +2,15 @@
 
 import keras
 
+from tfnlp.layers.blocks.base import BaseBlock
 from tfnlp.layers.blocks.encoder import SUBLAYERS, EncoderBlock
-from tfnlp.layers.core.base_layer import BaseLayer
+from tfnlp.layers.core.base_layer import check_states
 
 SHARING = ("all", "attention", "feed_forward", "none")
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class SharedEncoder(BaseLayer):
+class SharedEncoder(BaseBlock):
     """Several encoder blocks over fewer weights.
 
     Lan et al. 2020, 'ALBERT', section 3.1 (cross-layer parameter sharing) and table 4 (all,
@@ -41,8 +42,6 @@ class SharedEncoder(BaseLayer):
         ValueError: for an unknown kind of sharing, or groups that do not divide the layers.
     """
 
-    OPTIONS = EncoderBlock.OPTIONS
-
     def __init__(
         self,
         num_layers,
@@ -57,52 +56,44 @@ class SharedEncoder(BaseLayer):
         layer_norm_epsilon=1e-12,
         kernel_initializer="glorot_uniform",
         dropout_after=SUBLAYERS,
-        *,
-        block_size=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(
+            num_heads,
+            intermediate_dim,
+            activation,
+            dropout,
+            attention_dropout,
+            norm_first,
+            layer_norm_epsilon,
+            kernel_initializer,
+            **kwargs,
+        )
         if sharing not in SHARING:
             raise ValueError(f"sharing={sharing!r} must be one of {SHARING}.")
         if num_layers < 1 or num_groups < 1 or num_layers % num_groups:
             raise ValueError(
                 f"num_groups={num_groups} must divide num_layers={num_layers}, both at least 1."
             )
-        self.supports_masking = True
         self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.intermediate_dim = intermediate_dim
         self.sharing = sharing
         self.num_groups = num_groups
-        self.activation = activation
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.norm_first = norm_first
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.dropout_after = tuple(dropout_after)
-        self.block_size = block_size
         count = num_groups if sharing == "all" else num_layers
         self.blocks = [self._block(f"block_{i}") for i in range(count)]
 
     def _block(self, name):
         return EncoderBlock(
-            self.num_heads,
-            self.intermediate_dim,
-            activation=self.activation,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            norm_first=self.norm_first,
-            layer_norm_epsilon=self.layer_norm_epsilon,
+            **self.sizes_and_rates(),
             kernel_initializer=self.kernel_initializer.clone(),
             dropout_after=self.dropout_after,
-            block_size=self.block_size,
             dtype=self.dtype_policy,
             name=name,
             **self.options(),
         )
 
     def build(self, input_shape):
+        check_states(inputs=input_shape)
         per_group = self.num_layers // self.num_groups
         for i, block in enumerate(self.blocks):
             if self.sharing in ("attention", "feed_forward") and i % per_group:
@@ -156,36 +147,24 @@ class SharedEncoder(BaseLayer):
         return_attention_scores=False,
         **kwargs,
     ):
-        batch, length, _ = inputs.shape
-        shape = (batch, self.num_heads, length, length)
-
-        def state():
-            return keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
-
-        states = [state() for _ in range(self.num_layers + 1)]
-        scores = [
-            keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in range(self.num_layers)
-        ]
+        states = [self._specs(inputs.shape) for _ in range(self.num_layers + 1)]
+        scores = []
+        if return_attention_scores:
+            asked = {"return_attention_scores": True}
+            specs = (b.compute_output_spec(inputs, **asked) for b in self._in_order())
+            scores = [spec for _, spec in specs]
         return self._outputs(
-            state(), states, scores, return_hidden_states, return_attention_scores
+            self._specs(inputs.shape),
+            states,
+            scores,
+            return_hidden_states,
+            return_attention_scores,
         )
-
-    def compute_mask(self, inputs, previous_mask=None, **kwargs):
-        return previous_mask
 
     def get_config(self):
         return super().get_config() | {
             "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
             "sharing": self.sharing,
             "num_groups": self.num_groups,
-            "activation": self.activation,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "norm_first": self.norm_first,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "dropout_after": self.dropout_after,
-            "block_size": self.block_size,
         }

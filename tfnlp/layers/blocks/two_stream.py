@@ -4,6 +4,7 @@ import keras
 
 from tfnlp.layers.attention.two_stream import TwoStreamAttention, query_stream_mask_of
 from tfnlp.layers.blocks.encoder import EncoderBlock
+from tfnlp.layers.core.base_layer import check_states
 from tfnlp.layers.core.masks import set_mask
 
 
@@ -40,6 +41,7 @@ class TwoStreamBlock(EncoderBlock):
     ATTENTION = TwoStreamAttention
 
     def build(self, content_stream_shape, **shapes):
+        check_states(content_stream=content_stream_shape)
         super().build(content_stream_shape)
 
     def call(
@@ -58,9 +60,9 @@ class TwoStreamBlock(EncoderBlock):
     ):
         streams = content_stream, query_stream
         attended = self.attention(
-            *map(self._before_attention, streams),
+            *(self._before("attention", x) for x in streams),
             target_mapping=target_mapping,
-            memory=None if memory is None else self._before_attention(memory),
+            memory=None if memory is None else self._before("attention", memory),
             segment_mask=segment_mask,
             attention_mask=attention_mask,
             query_attention_mask=query_attention_mask,
@@ -70,7 +72,7 @@ class TwoStreamBlock(EncoderBlock):
         )
         attended, scores = attended if return_attention_scores else (attended, None)
         content, query = (
-            self._residuals(x, y, training) for x, y in zip(streams, attended, strict=True)
+            self._rest(x, y, training) for x, y in zip(streams, attended, strict=True)
         )
         mask = query_stream_mask_of(content_stream_mask, query_stream_mask, target_mapping)
         outputs = content, set_mask(query, mask)
@@ -80,20 +82,18 @@ class TwoStreamBlock(EncoderBlock):
         self,
         content_stream,
         query_stream,
-        return_attention_scores=False,
+        target_mapping=None,
         memory=None,
+        segment_mask=None,
+        attention_mask=None,
+        query_attention_mask=None,
+        return_attention_scores=False,
         **kwargs,
     ):
-        outputs = tuple(
-            keras.KerasTensor(x.shape, dtype=self.compute_dtype)
-            for x in (content_stream, query_stream)
-        )
+        outputs = self._specs(content_stream.shape, query_stream.shape)
         if not return_attention_scores:
             return outputs
         _, scores = self.attention.compute_output_spec(
             content_stream, query_stream, memory=memory, return_attention_scores=True
         )
         return outputs, scores
-
-    def compute_mask(self, content_stream, previous_mask=None, **kwargs):
-        return previous_mask

@@ -1,5 +1,7 @@
 """What Keras' own layers do beside their mathematics, and the layers here do too."""
 
+import numbers
+
 import keras
 
 from tfnlp.layers.core.dense import Dense
@@ -97,6 +99,11 @@ class BaseLayer(keras.layers.Layer):
         spec = self.compute_output_spec(*(x and tensors(x) for x in shapes), **named)
         return keras.tree.map_structure(lambda tensor: tensor.shape, spec)
 
+    def _specs(self, *shapes):
+        """Symbolic tensors of these shapes, of the layer's type: one alone, or a tuple of them."""
+        tensors = tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in shapes)
+        return tensors if len(tensors) > 1 else tensors[0]
+
     def get_config(self):
         config = super().get_config()
         for name in self.OPTIONS:
@@ -107,6 +114,22 @@ class BaseLayer(keras.layers.Layer):
             if layer.quantization_mode is not None
         }
         return config | ({"quantized_parts": quantized} if quantized else {})
+
+
+def check_sizes(**sizes):
+    """Raises a ValueError for a size that is given but is no integer of at least 1."""
+    for name, size in sizes.items():
+        if size is not None and (not isinstance(size, numbers.Integral) or size < 1):
+            raise ValueError(f"{name}={size!r} must be at least 1, an integer.")
+
+
+def check_states(**shapes):
+    """Raises a ValueError for a shape that is given but is not (batch, length, width)."""
+    for name, shape in shapes.items():
+        if shape is not None and len(shape) != 3:
+            raise ValueError(
+                f"{name} has shape {tuple(shape)}, but must have 3 axes, (batch, length, width)."
+            )
 
 
 def _module(name):
