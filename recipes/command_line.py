@@ -62,6 +62,8 @@ def parse(argv):
     for name, flag in recipe_flags().items():
         if isinstance(flag.value, float) and not math.isfinite(flag.value):
             fail(f"--{name}={flag.value} must be {_expected(flag)}.")
+        if name.endswith("_column") and flag.default and not flag.value and name != "pair_column":
+            fail(f"--{name} is empty; name a column, such as {flag.default}.")
     # An empty value is none: absl only looks for flags that are not given.
     if missing := _missing():
         fail(missing)
@@ -136,10 +138,11 @@ def _what_is_wrong(error):
         return f"--{found[1]} needs a value, as in --{found[1]}=VALUE."
     if found := re.match(r"-*(\w+)=.* does not take an argument", message):
         return f"--{found[1]} takes no value."
-    if (found := re.match(r"flag --(\w+)=", message)) and found[1] in recipe_flags():
-        if expected := _expected(recipe_flags()[found[1]]):
-            given = str(error).removeprefix("flag ").removesuffix(f": {error.__context__}")
-            return f"{given} must be {expected}."
+    found = re.match(r"flag --(\w+)=", message)
+    expected = _expected(FLAGS[found[1]]) if found else ""
+    if expected:
+        given = str(error).removeprefix("flag ").removesuffix(f": {error.__context__}")
+        return f"{given} must be {expected}."
     return message.removeprefix("ERROR:: ")
 
 

@@ -34,7 +34,10 @@ def run(main, tensorflow=True):
         except InputError as e:
             fail(with_flags(str(e), FLAGS))
         except KeyboardInterrupt:
-            print("Stopped; the same command goes on from what is saved.", file=sys.stderr)
+            without = " without --overwrite" if getattr(FLAGS, "overwrite", False) else ""
+            print(
+                f"Stopped; the same command{without} goes on from what is saved.", file=sys.stderr
+            )
             sys.exit(130)
 
     app.run(guarded, flags_parser=parse)
@@ -127,8 +130,14 @@ def define_model_flag():
 def define_training_flags(epochs, learning_rate):
     """Flags of a recipe that trains."""
     flags.DEFINE_string("output_dir", None, "Folder of the run; a killed run resumes from it.")
+    flags.DEFINE_bool("overwrite", False, "Delete the run that the folder holds, and start anew.")
     flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
-    flags.DEFINE_integer("epochs", epochs, "Passes over the training data.", 1)
+    flags.DEFINE_integer(
+        "epochs",
+        epochs,
+        "Passes over the training data; more for a finished run go on from its end.",
+        1,
+    )
     flags.DEFINE_integer("batch_size", 32, "Examples in a batch, over all devices.", 1)
     flags.DEFINE_float("learning_rate", learning_rate, "Peak learning rate.", 0)
     flags.DEFINE_float("warmup_share", 0.1, "Share of the steps in which the rate rises.", 0, 1)
@@ -149,13 +158,27 @@ def define_training_flags(epochs, learning_rate):
 
 
 # Flags that change where or how often a run is saved, but not what it ends with.
-_NOT_DECISIVE = {"output_dir", "checkpoint_steps", "test", "cache_dir"}
+_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "cache_dir"}
+# Flags of files, beside those of folders, whose names end in _dir.
+_FILES = {"train", "dev", "vocabulary_text"}
 
 
 def decisive_flags():
-    """The recipe's flags that decide the result, as a dict."""
+    """The recipe's flags that decide the result, as a dict; whole paths of files and folders."""
     names = sorted(recipe_flags().keys() - _NOT_DECISIVE)
-    return {name: FLAGS[name].value for name in names}
+    return {name: _whole_path(name, FLAGS[name].value) for name in names}
+
+
+def _whole_path(name, value):
+    is_path = name in _FILES or name.endswith("_dir")
+    return os.path.abspath(value) if is_path and value and os.path.exists(value) else value
+
+
+def run_folder():
+    """The `RunFolder` of --output_dir."""
+    from tfnlp.training import RunFolder
+
+    return RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite)
 
 
 def training_config():
@@ -205,9 +228,9 @@ def finetune(task, make_model, train, dev, test=None):
     """
     import keras
 
-    from tfnlp.training import RunFolder, finetune, make_strategy, set_precision
+    from tfnlp.training import finetune, make_strategy, set_precision
 
-    run = RunFolder(FLAGS.output_dir, decisive_flags())
+    run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     with make_strategy(FLAGS.strategy).scope():

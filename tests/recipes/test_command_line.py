@@ -23,13 +23,11 @@ def run(recipe, *flags):
 
 
 def calls(node):
-    """(module or None, function, call) of each call under a node; methods of `a.b` are left out."""
+    """(module or None, function, call) of each call of `f` and `module.f` under a node."""
     for call in ast.walk(node):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-            yield None, call.func.id, call
-        elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            if isinstance(call.func.value, ast.Name):
-                yield call.func.value.id, call.func.attr, call
+        if isinstance(call, ast.Call):
+            *owner, name = ast.unparse(call.func).split(".")
+            yield ".".join(owner) or None, name, call
 
 
 def defined(module, function=None):

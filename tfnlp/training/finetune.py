@@ -4,6 +4,7 @@ import keras
 from absl import logging
 
 from tfnlp.checkpoints import check_saves, load_model, save_model
+from tfnlp.errors import InputError
 from tfnlp.models import check_lengths
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.fingerprint import content_fingerprint
@@ -74,6 +75,23 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, shuffle=Fa
     return batches
 
 
+def check_varied(task, train):
+    """Raises an InputError if all training examples have one label, or all words one tag."""
+    if task.head == "tagger":
+        kind, labels = "tag", {tag for tags in getattr(train, "tags", ()) for tag in tags}
+    elif task.head == "classifier":
+        kind, labels = "label", set(getattr(train, "labels", ()))
+    else:
+        return
+    if len(labels) == 1:
+        (label,) = labels
+        names = getattr(train, "label_names", None)
+        raise InputError(
+            f"All examples of `train` have the {kind} {names[label] if names else label!r}, so "
+            "that there is nothing to tell apart; give examples of others too."
+        )
+
+
 def finetune(
     task, model, tokenizer, train, dev, config, run, max_length, test=None, regularizer=None
 ):
@@ -96,8 +114,10 @@ def finetune(
         A dict of the figures.
 
     Raises:
-        InputError: if the model cannot be saved as a folder, or texts are too long for it.
+        InputError: if the model cannot be saved as a folder, texts are too long for it, or all
+            training examples have one label.
     """
+    check_varied(task, train)
     check_saves(model)
     arguments = (max_length, config.batch_size)
     batches = encode_batches(task, tokenizer, train, *arguments, shuffle=True, seed=config.seed)
@@ -138,5 +158,5 @@ def finetune(
     for name, (examples, split) in splits.items():
         found = task.score(examples, split.encodings, predict_best(split))
         figures |= {f"{name}_{key}": value for key, value in found.items()}
-    write_report(run, figures, labels, task.monitor, model.text_config)
+    write_report(run, figures, labels, task.monitor)
     return figures

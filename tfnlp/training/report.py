@@ -6,7 +6,7 @@ import math
 import numpy as np
 from absl import logging
 
-from tfnlp.checkpoints import load_model
+from tfnlp.checkpoints import load_model, read_config
 from tfnlp.checkpoints.folder import family_of
 from tfnlp.files import write_json
 from tfnlp.plots import plot_curves
@@ -45,11 +45,11 @@ def report_classifier(run, labels, dev, test=None, teacher=None):
         figures["teacher_dev_accuracy"] = accuracy(teacher, dev)
         if figures["teacher_dev_accuracy"]:
             figures["kept"] = figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
-    write_report(run, figures, labels, config=model.text_config)
+    write_report(run, figures, labels)
     return figures
 
 
-def write_report(run, figures, labels=None, metric="accuracy", config=None):
+def write_report(run, figures, labels=None, metric="accuracy"):
     """Writes a run's figures, its plot and its model card.
 
     Args:
@@ -57,11 +57,10 @@ def write_report(run, figures, labels=None, metric="accuracy", config=None):
         figures: a dict of numbers.
         labels: the class names, or None.
         metric: what is plotted beside the loss.
-        config: the model's, for the card, whatever flags it came by; or None.
     """
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
-    run.write_model_card(_model_card(run, labels, figures, plot, config))
+    run.write_model_card(_model_card(run, labels, figures, plot))
     for key, value in figures.items():
         logging.info("%s: %s", key, _shown(value))
     logging.info("The best weights are in %s, the model card is %s/README.md.", run.best, run.path)
@@ -73,20 +72,31 @@ def _shown(value):
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
 
 
-def _model_card(run, labels, figures, plot, config):
+def _facts(run):
+    """The family and the config of the best weights, a dict; empty where there are none."""
+    if not (run.best / "config.json").exists():
+        return {}
+    config = read_config(run.best)
+    return {"family": family_of(config).model_type} | dataclasses.asdict(config)
+
+
+def _table(name, values):
+    """The lines of a table of the values that are there."""
+    rows = [f"| {key} | {value} |" for key, value in values.items() if value is not None]
+    return [f"| {name} | value |", "| --- | --- |", *rows]
+
+
+def _model_card(run, labels, figures, plot):
     lines = [f"# {run.path.name}", ""]
     if labels:
         lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
-    lines += ["## Measured", "", "| figure | value |", "| --- | --- |"]
-    for key, value in figures.items():
-        lines.append(f"| {key.replace('_', ' ')} | {_shown(value)} |")
+    shown = {key.replace("_", " "): _shown(value) for key, value in figures.items()}
+    lines += ["## Measured", "", *_table("figure", shown)]
     if plot:
         lines += ["", "![Loss and score by epoch](curves.png)"]
-    if config is not None:
-        facts = {"family": family_of(config).model_type} | dataclasses.asdict(config)
-        lines += ["", "## Model", "", "| field | value |", "| --- | --- |"]
-        lines += [f"| {key} | {value} |" for key, value in facts.items() if value is not None]
-    lines += ["", "## Made with", "", "| flag | value |", "| --- | --- |"]
-    lines += [f"| {key} | {value} |" for key, value in run.flags.items() if value is not None]
+    # Of the weights themselves: a model of a folder is not of the sizes that flags could give.
+    facts = _facts(run)
+    lines += ["", "## Model", "", *_table("field", facts)] if facts else []
+    lines += ["", "## Made with", "", *_table("flag", run.flags)]
     lines += ["", "`best/` is a Hugging Face folder; `metrics.jsonl` has every epoch.", ""]
     return "\n".join(lines)
