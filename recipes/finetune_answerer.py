@@ -36,7 +36,8 @@ def main():
     task = Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     texts = [*dict.fromkeys(train.contexts), *train.questions]
     common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
-    write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
+    sizes = FLAGS.max_length, FLAGS.n_best, FLAGS.block_size
+    write_n_best(task, FLAGS.output_dir, dev, *sizes)
 
 
 if __name__ == "__main__":

@@ -28,34 +28,41 @@ def define_model_flags():
         "if not given.",
         1,
     )
+    define_scratch_flags()
+
+
+@group("Model from scratch")
+def define_scratch_flags():
+    """Flags of a model that starts from random weights."""
     flags.DEFINE_string(
-        "family", None, "From scratch: such as bert, deberta_v3 or xlnet; bert if not given."
+        "family", None, "Family, such as bert, deberta_v3 or xlnet; bert if not given."
     )
     flags.DEFINE_string(
         "size",
         None,
-        "From scratch: a size by name, such as deberta_v3_small; 4 layers of width 256 with 4 "
-        "heads if not given. The next four replace its own.",
+        "Size by name, such as deberta_v3_small; 4 layers of width 256 with 4 heads if not "
+        "given. The next four replace its own.",
     )
-    flags.DEFINE_integer("num_layers", None, "From scratch: encoder blocks.", 1)
-    flags.DEFINE_integer("hidden_dim", None, "From scratch: model width.", 1)
-    flags.DEFINE_integer("num_heads", None, "From scratch: attention heads.", 1)
+    flags.DEFINE_integer("num_layers", None, "Encoder blocks.", 1)
+    flags.DEFINE_integer("hidden_dim", None, "Model width.", 1)
+    flags.DEFINE_integer("num_heads", None, "Attention heads.", 1)
     flags.DEFINE_integer(
-        "intermediate_dim", None, "From scratch: inner width; of --hidden_dim four times.", 1
+        "intermediate_dim",
+        None,
+        "Inner width of the feed-forward networks; with --hidden_dim four times that if not "
+        "given.",
+        1,
     )
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
-        "From scratch: folder of a tokenizer, as train_tokenizer writes it; one of the family's "
-        "kind is learned from the training texts if not given.",
+        "Folder of a tokenizer, as train_tokenizer writes it; one of the family's kind is "
+        "learned from the training texts if not given.",
     )
     flags.DEFINE_integer(
-        "vocabulary_size",
-        None,
-        f"From scratch: the most tokens to learn; {VOCABULARY_SIZE} if not given.",
-        10,
+        "vocabulary_size", None, f"The most tokens to learn; {VOCABULARY_SIZE} if not given.", 10
     )
-    flags.DEFINE_string("vocabulary_text", None, "From scratch: further text for the vocabulary.")
+    flags.DEFINE_string("vocabulary_text", None, "File of further texts to learn tokens from.")
 
 
 def make_model(task, texts):
@@ -108,7 +115,7 @@ def _from_scratch(task, texts):
 def _tokenizer(family, texts):
     """The tokenizer of --tokenizer_dir, or one of the family's kind, learned from texts."""
     from tfnlp.text import load_tokenizer, read_examples
-    from tfnlp.text.load import KINDS, train_tokenizer
+    from tfnlp.text.load import kind_for, train_tokenizer
 
     if FLAGS.tokenizer_dir:
         given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
@@ -124,11 +131,9 @@ def _tokenizer(family, texts):
         return tokenizer
     if FLAGS.vocabulary_text:
         texts = texts + read_examples(FLAGS.vocabulary_text, label_column=None).texts
-    # The tokenizers of GPT and Transformer-XL, which tfnlp lacks, are replaced by WordPiece.
-    kind = next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
-    family = None if kind == "wordpiece" else family
-    size = FLAGS.vocabulary_size or VOCABULARY_SIZE
-    return train_tokenizer(texts, kind, size, family)[0]
+    kind, size = kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
+    # One WordPiece is for all.
+    return train_tokenizer(texts, kind, size, None if kind == "wordpiece" else family)[0]
 
 
 def _refuse(names, beside):

@@ -25,6 +25,7 @@ from tfnlp.models import (
     check_lengths,
     check_vocabulary,
     config_of,
+    max_positions,
 )
 from tfnlp.text import Encoding, LengthBatches
 from tfnlp.training.predict import predictor
@@ -171,10 +172,13 @@ def test_texts_fit_the_positions():
         compute_teacher_outputs(model, batches, [("logits", None)])
     with pytest.raises(InputError, match=message):
         check_lengths(batches, build_model(*MODELS["deberta"]))
+    assert max_positions(model) == max_positions(build_model(*MODELS["deberta"])) == 16
     # Relative positions alone take any length.
+    relative = build_model(DebertaV2Config(max_length=16, num_buckets=4, **SIZES))
+    assert max_positions(relative) is None
     for name in ("transformer_xl", "xlnet"):
         check_lengths(batches, build_model(MODELS[name][0]))
-    check_lengths(batches, build_model(DebertaV2Config(max_length=16, num_buckets=4, **SIZES)))
+    check_lengths(batches, relative)
     check_lengths(LengthBatches([], 1), model)
     # Of several tables the shortest counts.
     x = keras.Input((None, 4))

@@ -157,7 +157,14 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         (["--labels=up,down", out], "is not one of the labels"),
         (["--label_column=", out], "--label_column is empty; name a column, such as label."),
         (["--overwrite", f"--output_dir={folder.parent}"], "is not a run's folder"),
+    ]
+    from_folder = [
         ([f"--model_dir={tmp_path}", out], "neither vocab.txt nor"),
+        ([f"--model_dir={tmp_path}", "--num_layers=2", out], "--num_layers=2 has no effect"),
+        ([f"--tokenizer_dir={folder / 'best'}", "--vocabulary_size=9999", out], "has its own"),
+        (["--family=bart", out], "--family=bart is unknown; use one of bert, roberta, "),
+        (["--size=huge", out], "--size=huge is unknown; use one of bert_base, bert_large, "),
+        (["--block_size=0", out], "--block_size=0 must be a whole number, 1 or more"),
     ]
     distil = [
         (["--num_layers=9"], "student_layers=9 must lie between 1 and the teacher's 2"),
@@ -169,6 +176,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         ),
     ]
     cases = [("finetune_classifier", [*flags, *changed], m) for changed, m in finetune]
+    cases += [("finetune_classifier", [*corpus, *changed], m) for changed, m in from_folder]
     cases += [("distill_classifier", [best, *corpus, out, *changed], m) for changed, m in distil]
     for number, (recipe, given, message) in enumerate(cases):
         done = run(recipe, *given, status=2, fresh=number == 0)
@@ -260,3 +268,52 @@ def test_features_and_tokenizers_from_the_shell(teacher, corpus, run, tmp_path):
         loaded = load_tokenizer(config.parent)
         assert loaded.vocabulary_size <= 320
         assert loaded.family == {"bpe": "roberta", "unigram": "albert"}[kind]
+
+
+def test_any_family_from_scratch_with_its_own_kind_of_tokenizer(run, tmp_path):
+    """A tagger learns its vocabulary; an answerer in blocks takes one from a folder."""
+    from tfnlp.checkpoints import read_config
+    from tfnlp.text import load_tokenizer
+
+    words = tmp_path / "a.conll"
+    words.write_text("the\tO\nfine\tB-x\nfilm\tI-x\n\na\tO\ndull\tB-y\nplot\tO\n\n" * 8)
+    answers = {"answers": [{"answer_start": 4, "text": "fine"}], "question": "what film ?"}
+    questions = [{"id": str(i)} | answers for i in range(8)]
+    squad = {"data": [{"paragraphs": [{"context": "the fine film", "qas": questions}]}]}
+    asked, texts, pieces = (tmp_path / name for name in ("a.json", "a.txt", "pieces"))
+    asked.write_text(json.dumps(squad))
+    texts.write_text("the fine film\nwhat film ?\n" * 8)
+    small = ["--num_layers=1", "--num_heads=2", "--hidden_dim=16", "--max_length=48"]
+    small += ["--epochs=30", "--learning_rate=1e-2", "--batch_size=4"]
+
+    out = tmp_path / "tagger"
+    flags = [f"--train={words}", f"--dev={words}", f"--output_dir={out}", *small]
+    run("finetune_tagger", *flags, "--family=deberta_v3", "--vocabulary_size=40")
+    config = read_config(out / "best")
+    assert (config.num_layers, config.hidden_dim, config.intermediate_dim) == (1, 16, 64)
+    tokenizer = load_tokenizer(out / "best")
+    assert (tokenizer.family, config.vocabulary_size) == ("deberta-v2", tokenizer.vocabulary_size)
+    assert json.loads((out / "figures.json").read_text())["dev_f1"] == 1
+    card = (out / "README.md").read_text()
+    for line in ("| family | deberta-v2 |", "| num_buckets | 256 |", "| intermediate_dim | 64 |"):
+        assert line in card.splitlines()
+
+    flags = [f"--input={texts}", "--kind=unigram", "--family=xlnet", "--vocabulary_size=40"]
+    run("train_tokenizer", *flags, f"--output_dir={pieces}")
+    out = tmp_path / "answerer"
+    flags = [f"--train={asked}", f"--dev={asked}", f"--tokenizer_dir={pieces}", *small]
+    flags += [f"--output_dir={out}", "--block_size=8"]
+    done = run("finetune_answerer", *flags, "--size=deberta_v3_small", status=2)
+    assert "holds a tokenizer for xlnet, but the model is a deberta-v2" in done.stderr
+    run("finetune_answerer", *flags, "--family=xlnet")
+    tokenizers = load_tokenizer(out / "best"), load_tokenizer(pieces)
+    assert len({str(t.tokens("what fine film")) for t in tokenizers}) == 1
+    assert json.loads((out / "figures.json").read_text())["dev_f1"] == 1
+    assert "block" not in (out / "best" / "config.json").read_text()
+    # The whole model has the answers that it had in blocks.
+    again = tmp_path / "again"
+    flags = [f"--model_dir={out / 'best'}", f"--train={asked}", f"--dev={asked}"]
+    flags += ["--learning_rate=0", "--epochs=1", f"--output_dir={again}"]
+    run("finetune_answerer", *flags, "--max_length=48")
+    n_best = [json.loads((f / "n_best.json").read_text())["0"][0]["score"] for f in (out, again)]
+    assert n_best[0] == pytest.approx(n_best[1], abs=1e-4)

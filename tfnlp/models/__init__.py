@@ -2,7 +2,7 @@
 
 from tfnlp.models.albert import AlbertConfig
 from tfnlp.models.bert import BertConfig, RobertaConfig
-from tfnlp.models.build import build_model, family_name
+from tfnlp.models.build import build_model
 from tfnlp.models.config import Pooling, TextConfig
 from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 from tfnlp.models.distilbert import DistilBertConfig
@@ -43,6 +43,5 @@ __all__ = [
     "check_vocabulary",
     "config_by_name",
     "config_of",
-    "family_name",
     "max_positions",
 ]

@@ -64,9 +64,9 @@ def build_model(
             their norm (but not its projection) in common with it.
         dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
         name: of the model; the family's where None.
-        block_size: tokens that attention looks at together, for long inputs: with a fraction of
-            the memory in training, the results are the same but for their rounding, and the draws
-            of attention dropout. All tokens where None. It is no part of the config: a saved
+        block_size: tokens that attention looks at together, so that training on long inputs
+            takes a fraction of the memory; all tokens where None. Results are the same but for
+            rounding and the draws of attention dropout. It is no part of the config: a saved
             folder does not know of it, a `.keras` file does.
 
     Returns:

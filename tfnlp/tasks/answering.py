@@ -199,7 +199,7 @@ class Answering:
         }
 
 
-def write_n_best(task, run_folder, examples, max_length, count=5):
+def write_n_best(task, run_folder, examples, max_length, count=5, block_size=None):
     """Writes a run's best answers to each question to its n_best.json.
 
     Args:
@@ -208,6 +208,7 @@ def write_n_best(task, run_folder, examples, max_length, count=5):
         examples: `Questions`.
         max_length: the longest input in tokens.
         count: answers for each question.
+        block_size: as `load_model` takes it.
     """
     from tfnlp.checkpoints import load_model
     from tfnlp.text import load_tokenizer
@@ -216,7 +217,8 @@ def write_n_best(task, run_folder, examples, max_length, count=5):
 
     best = pathlib.Path(run_folder) / "best"
     batches = encode_batches(task, load_tokenizer(best), examples, max_length, 32)
-    outputs = predict_batches(load_model(best, task.head), batches, task.outputs)
+    model = load_model(best, task.head, block_size=block_size)
+    outputs = predict_batches(model, batches, task.outputs)
     answers = task.n_best(examples, batches.encodings, outputs, count)
     write_json(
         pathlib.Path(run_folder) / "n_best.json",

@@ -58,6 +58,15 @@ def load_tokenizer(folder):
     raise InputError(f"{folder}: there is no tokenizer for the family {family!r}.")
 
 
+def kind_for(family):
+    """The kind of tokenizer for a model of a family.
+
+    WordPiece goes with any, and takes the place of GPT's and Transformer-XL's own kinds, which
+    tfnlp lacks.
+    """
+    return next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
+
+
 def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
     """Learns a tokenizer from texts.
 

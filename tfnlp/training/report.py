@@ -7,8 +7,8 @@ import numpy as np
 from absl import logging
 
 from tfnlp.checkpoints import load_model, read_config
+from tfnlp.checkpoints.folder import family_of
 from tfnlp.files import write_json
-from tfnlp.models import family_name
 from tfnlp.plots import plot_curves
 from tfnlp.training.predict import predict_batches
 
@@ -77,7 +77,7 @@ def _facts(run):
     if not (run.best / "config.json").exists():
         return {}
     config = read_config(run.best)
-    return {"family": family_name(config)} | dataclasses.asdict(config)
+    return {"family": family_of(config).model_type} | dataclasses.asdict(config)
 
 
 def _table(name, values):

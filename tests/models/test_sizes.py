@@ -1,0 +1,86 @@
+"""Families and sizes by name, and models from scratch with a tokenizer of their kind."""
+
+import numpy as np
+import pytest
+
+from tfnlp.checkpoints import check_saves, load_model, save_model
+from tfnlp.checkpoints.folder import family_of
+from tfnlp.errors import InputError
+from tfnlp.models import (
+    FAMILIES,
+    SIZES,
+    DebertaV2Config,
+    TransformerXLConfig,
+    build_model,
+    check_vocabulary,
+    config_by_name,
+)
+from tfnlp.text import load_tokenizer
+from tfnlp.text.load import kind_for, train_tokenizer
+
+TEXTS = ["a fine film , not a dull one", "정말 재미있는 영화예요", "the plot is thin ."] * 20
+KINDS = {
+    "bpe": {"roberta", "deberta", "gpt2"},
+    "unigram": {"albert", "xlnet", "deberta_v2", "deberta_v3"},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_from_scratch_and_its_tokenizer_come_back_from_their_folder(family, tmp_path):
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16}
+    model_type = family_of(config_by_name(family)).model_type
+    kind = kind_for(model_type)
+    expected = next((k for k, families in KINDS.items() if family in families), "wordpiece")
+    assert kind == expected
+    own = None if kind == "wordpiece" else model_type
+    tokenizer, _ = train_tokenizer(TEXTS, kind, 300, own)
+    config = config_by_name(
+        family,
+        **sizes,
+        vocabulary_size=tokenizer.vocabulary_size,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    assert type(config) is FAMILIES[family]
+    assert (config.num_layers, config.hidden_dim, config.intermediate_dim) == (1, 16, 64)
+    model = build_model(config, "classifier", 2)
+    save_model(model, tmp_path, tokenizer=tokenizer)
+    again, loaded = load_model(tmp_path, "classifier"), load_tokenizer(tmp_path)
+    check_vocabulary(loaded, again)
+    expected = model(tokenizer(TEXTS[:2]))["logits"]
+    np.testing.assert_allclose(again(loaded(TEXTS[:2]))["logits"], expected, atol=1e-6)
+
+
+def test_what_is_given_replaces_what_the_size_has():
+    assert config_by_name(size="deberta-v3-small") == SIZES["deberta_v3_small"]
+    small = config_by_name("deberta_v2", "deberta_v3_small", num_layers=2, hidden_dim=96)
+    assert small == DebertaV2Config(
+        num_layers=2, num_heads=12, hidden_dim=96, intermediate_dim=384
+    )
+    assert config_by_name(hidden_dim=32, intermediate_dim=40).intermediate_dim == 40
+    assert config_by_name().hidden_dim == 256
+    # Clusters of an adaptive softmax end with the vocabulary.
+    assert TransformerXLConfig().cutoffs == (20000, 40000, 200000)
+    assert config_by_name("transformer-xl", vocabulary_size=30000).cutoffs == (20000,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"family": "bart"}, "family=bart is unknown; use one of bert, roberta, .*, gpt2"),
+        ({"size": "huge"}, "size=huge is unknown; use one of bert_base, .*, gpt2_xl"),
+        ({"family": "bert", "size": "xlnet_base"}, "size=xlnet_base is of another family than"),
+        ({"hidden_dim": 30}, "num_heads=4 does not divide hidden_dim=30"),
+    ],
+)
+def test_names_and_sizes_that_cannot_be(arguments, message):
+    with pytest.raises(InputError, match=message):
+        config_by_name(**arguments)
+
+
+def test_what_cannot_be_saved_is_refused_before_training():
+    sizes = {"num_layers": 1, "hidden_dim": 16}
+    with pytest.raises(InputError, match="has no openai-gpt with the head 'tagger'"):
+        check_saves(build_model(config_by_name("gpt", **sizes), "tagger", 3))
+    narrow = config_by_name("gpt", **sizes, intermediate_dim=20)
+    with pytest.raises(InputError, match="has intermediate_dim=4"):
+        check_saves(build_model(narrow, "classifier", 3))
