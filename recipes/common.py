@@ -30,7 +30,7 @@ def run(main, tensorflow=True):
         logging.get_absl_handler().setFormatter(_Plain())
         try:
             if tensorflow:
-                _import_tensorflow_quietly()
+                import_tensorflow_quietly()
             main()
         except InputError as e:
             print(f"Error: {with_flags(str(e), FLAGS)}", file=sys.stderr)
@@ -58,7 +58,7 @@ def with_flags(message, names):
     return re.sub(r"(?<![^\s(])(?:(\w+)(?==)|`(\w+)`)", flag, message)
 
 
-def _import_tensorflow_quietly():
+def import_tensorflow_quietly():
     """TensorFlow's start-up notices come before any setting can silence them."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
