@@ -92,6 +92,17 @@ def read_labels(folder):
     return [id2label[key] for key in sorted(id2label, key=int)]
 
 
+def read_task_settings(folder):
+    """What a checkpoint folder says of how its head reads texts, as `save_model` wrote it.
+
+    Returns:
+        A dict, such as {"unit": "character"} of a tagger; empty where it says nothing.
+    """
+    stored = read_json(pathlib.Path(folder) / "config.json").get("task_specific_params")
+    settings = stored.get(read_head(folder)) if isinstance(stored, dict) else None
+    return settings if isinstance(settings, dict) else {}
+
+
 def read_head(folder):
     """The head of a checkpoint folder: one of `tfnlp.models.HEADS`, or None.
 
@@ -167,7 +178,7 @@ def load_model(
     return model
 
 
-def save_model(model, folder, labels=None, tokenizer=None):
+def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
     """Writes a model as a Hugging Face folder that `transformers` loads.
 
     Args:
@@ -176,6 +187,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
             each only once it is written whole.
         labels: class names in order of their ids; LABEL_0, LABEL_1, ... where None.
         tokenizer: also written where given, in place of one that is there.
+        task_settings: a dict of how the head reads texts, for `read_task_settings`; None for
+            nothing to say.
 
     Raises:
         InputError: if a file cannot be written, `transformers` has no such model or no field
@@ -200,6 +213,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
             raise ValueError(f"labels has {len(labels)} names, but the model {classes} classes.")
         fields["id2label"] = {str(i): str(label) for i, label in enumerate(labels)}
         fields["label2id"] = {str(label): i for i, label in enumerate(labels)}
+    if task_settings:
+        fields["task_specific_params"] = {model.head: dict(task_settings)}
     if tokenizer is not None:
         check_family(folder, family.model_type, tokenizer)
     write_tensors(folder / WEIGHTS, tensors)

@@ -132,6 +132,7 @@ class Answering:
     head = "answerer"
     num_classes = None
     label_names = None
+    settings = None
     outputs = ("start_logits", "end_logits")
     monitor = "f1"
 

@@ -91,6 +91,7 @@ class Choosing:
     head = "chooser"
     num_classes = None
     label_names = None
+    settings = None
     outputs = ("logits",)
     monitor = "accuracy"
 

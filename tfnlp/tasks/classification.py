@@ -20,6 +20,7 @@ class Classification:
     """
 
     head = "classifier"
+    settings = None
     outputs = ("logits",)
 
     def __init__(self, label_names, monitor="accuracy"):

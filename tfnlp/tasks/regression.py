@@ -50,6 +50,7 @@ class Regression:
     head = "classifier"
     num_classes = 1
     label_names = ("score",)
+    settings = None
     outputs = ("logits",)
 
     def __init__(self, monitor="pearson"):

@@ -128,20 +128,36 @@ class Tokenizer:
                 than `stride` tokens.
         """
         sentences = as_sentences(sentences)
+        return self._long(self._word_engine, sentences, max_length, stride, words=True)
+
+    def encode_text_windows(self, texts, max_length, stride=0):
+        """Texts as windows of ids.
+
+        Args:
+            texts: a list of strings.
+            max_length: the most ids a window may have, special tokens counted.
+            stride: how many tokens a window shares with the one before.
+
+        Returns:
+            `Encodings` with `example` and offsets; a text that fits is one window.
+
+        Raises:
+            InputError: if a text is not a string, or `max_length` leaves no room for more
+                than `stride` tokens.
+        """
+        return self._long(self._engine, as_texts(texts), max_length, stride)
+
+    def _long(self, engine, inputs, max_length, stride, words=False):
+        """Texts, or sentences split into `words`, as windows over them."""
         room = self._room(max_length, pair=False)
         if not 0 <= stride < room:
             raise InputError(
                 f"stride={stride} must be at least 0 and below {room}, the tokens that a window "
                 f"of max_length={max_length} has beside the special ones."
             )
-        rows = EncodingsBuilder(offsets=True, words=True, examples=True)
+        rows = EncodingsBuilder(offsets=True, words=words, examples=True)
         found = self._run(
-            self._word_engine,
-            sentences,
-            len(sentences),
-            max_length,
-            is_pretokenized=True,
-            stride=stride,
+            engine, inputs, len(inputs), max_length, is_pretokenized=words, stride=stride
         )
         for i, whole in enumerate(found):
             for window in (whole, *whole.overflowing):

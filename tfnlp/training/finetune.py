@@ -104,7 +104,7 @@ def finetune(
     predict = predictor(model, task.outputs)
 
     def save_best():
-        save_model(model, run.best, labels, tokenizer)
+        save_model(model, run.best, labels, tokenizer, task.settings)
 
     def evaluate():
         found = task.score(dev, dev_batches.encodings, predict(dev_batches))
