@@ -43,18 +43,19 @@ flags.mark_flag_as_required("model")
 
 
 def model_of_flags():
-    """The kind and the labels of --model, and a function that loads its runner."""
+    """The kind, labels and settings of --model, and a function that loads its runner."""
     if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
         from distill.runtime import load_runner
 
         runner = load_runner(FLAGS.model, FLAGS.num_threads)
-        return runner.kind, runner.labels, lambda: runner
+        return runner.kind, runner.labels, runner.settings, lambda: runner
     common.import_tensorflow_quietly()
-    from tfnlp.checkpoints import read_labels
+    from tfnlp.checkpoints import read_labels, read_task_settings
     from tfnlp.training.runners import load_runner, read_kind
 
-    kind = read_kind(FLAGS.model)
-    return kind, read_labels(FLAGS.model), lambda: load_runner(FLAGS.model, FLAGS.batch_size)
+    kind, labels = read_kind(FLAGS.model), read_labels(FLAGS.model)
+    settings = read_task_settings(FLAGS.model)
+    return kind, labels, settings, lambda: load_runner(FLAGS.model, FLAGS.batch_size)
 
 
 def main():
@@ -73,7 +74,7 @@ def main():
         raise InputError("Give either --text or --input.")
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
-    kind, labels, load = model_of_flags()
+    kind, labels, settings, load = model_of_flags()
     if FLAGS.input:
         columns = Columns(
             FLAGS.text_column,
@@ -83,7 +84,7 @@ def main():
             FLAGS.prompt_column,
             FLAGS.choice_columns,
         )
-        inputs = read_inputs(kind, FLAGS.input, labels, columns)
+        inputs = read_inputs(kind, FLAGS.input, labels, columns, settings)
     else:
         inputs = given_inputs(kind, FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
     runner = load()  # only now: bad input is told at once

@@ -86,7 +86,7 @@ def given_inputs(kind, text, pair=(), question=(), ending=()):
     return Inputs(text, pair or None)
 
 
-def read_inputs(kind, path, labels=None, columns=None):
+def read_inputs(kind, path, labels=None, columns=None, settings=None):
     """`Inputs` of a file, in the formats that the task's recipe reads, or plain texts.
 
     Args:
@@ -97,12 +97,15 @@ def read_inputs(kind, path, labels=None, columns=None):
         labels: of the model.
         columns: `Columns`. What is right is read where the file has it; a column that is
             named must be there, and hold what the model knows.
+        settings: of the model.
 
     Raises:
         InputError: as the task's reader.
     """
-    columns = columns or Columns()
-    return READERS[kind](pathlib.Path(path), labels, columns)
+    path, columns = pathlib.Path(path), columns or Columns()
+    if kind == "tagger":
+        return _read_tagged(path, labels, columns, (settings or {}).get("unit", "word"))
+    return READERS[kind](path, labels, columns)
 
 
 def _read_classified(path, labels, columns):
@@ -133,13 +136,13 @@ def _read_scored(path, labels, columns):
     return _with_what_is_right(read, path, columns.label, "score")
 
 
-def _read_tagged(path, labels, columns):
+def _read_tagged(path, labels, columns, unit):
     text = columns.text or "sentence"
     if columns.text or _suffix(path) == ".txt" or text in _header(path):
         return Inputs(read_examples(path, text, label_column=None).texts)
     from tfnlp.tasks import read_tagged
 
-    found = read_tagged(path, labels)
+    found = read_tagged(path, labels, unit)
     return Inputs(found.sentences, None, found.tags)
 
 
@@ -166,7 +169,6 @@ def _read_choices(path, labels, columns):
 READERS = {
     "classifier": _read_classified,
     "scorer": _read_scored,
-    "tagger": _read_tagged,
     "answerer": _read_asked,
     "chooser": _read_choices,
 }
@@ -226,15 +228,18 @@ def summarise(runner, inputs, predictions):
 
 def score(runner, inputs, predictions):
     """The scores that the task's recipe reports, a dict."""
-    from tfnlp.tasks import Choosing, Classification, Regression
-    from tfnlp.tasks.answering import answer_scores
-    from tfnlp.tasks.tagging import tag_scores
+    from tfnlp.tasks import Answering, Choosing, Classification, Regression, Tagging
+    from tfnlp.tasks.answering import Questions
+    from tfnlp.tasks.tagging import TaggedSentences
 
     right = inputs.right
     if runner.kind == "tagger":
-        return tag_scores(right, [found.tags for found in predictions])
+        task = Tagging(runner.labels, unit="character" if runner.by_character else "word")
+        examples = TaggedSentences(inputs.texts, right)
+        return task.score_tags(examples, [found.tags for found in predictions])
     if runner.kind == "answerer":
-        return answer_scores([found.text for found in predictions], right)
+        examples = Questions(inputs.ids, inputs.texts, inputs.seconds, right)
+        return Answering().score_answers(examples, [found.text for found in predictions])
     if runner.kind == "classifier":
         task, right = Classification(runner.labels), [runner.labels.index(x) for x in right]
         rows = [list(found.probabilities.values()) for found in predictions]

@@ -15,6 +15,7 @@ import numpy as np
 
 from tfnlp.errors import InputError
 from tfnlp.text.answers import best_answers
+from tfnlp.text.character_tags import best_characters
 from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows
 from tfnlp.text.texts import as_sentences, as_texts, check_whole
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
@@ -87,7 +88,8 @@ class Tagger:
     """Tags of words: outputs `probability`, (L, C).
 
     A text that is not split into words is split as the training data was, where `settings` has
-    that as `words`, else at white space.
+    that as `words`, else at white space. Where `settings` have character for a `unit`, each
+    character of the text stands for a word, and is tagged as the text's tokens are.
     """
 
     kind = "tagger"
@@ -133,6 +135,8 @@ class Tagger:
             A list of `tfnlp.text.tags.TaggedText`.
         """
         texts, spans = self._split(sentences)
+        if self.by_character:
+            return self._read_characters(texts)
         words = [[text[a:b] for a, b in row] for text, row in zip(texts, spans, strict=True)]
         windows = self.tokenizer.encode_words(words, self.max_length, self.max_length // 4)
         outputs = [row["probability"] for row in self.outputs_of(windows)]
@@ -145,6 +149,22 @@ class Tagger:
             tags = [self.labels[int(row.argmax())] for row in rows]
             found.append(TaggedText(text, places, tags, [float(row.max()) for row in rows]))
         return found
+
+    def _read_characters(self, texts):
+        windows = self.tokenizer.encode_text_windows(texts, self.max_length, self.max_length // 4)
+        outputs = [row["probability"] for row in self.outputs_of(windows)]
+        found = []
+        for text, characters in zip(
+            texts, best_characters(texts, windows, outputs, self.labels), strict=True
+        ):
+            tags, scores = ([pair[i] for pair in characters] for i in (0, 1))
+            found.append(TaggedText(text, [(i, i + 1) for i in range(len(text))], tags, scores))
+        return found
+
+    @property
+    def by_character(self):
+        """Whether each character has a tag, and not each word."""
+        return self.settings.get("unit") == "character"
 
     @property
     def of_entities(self):

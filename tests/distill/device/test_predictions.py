@@ -41,10 +41,7 @@ SQUAD = {
     ]
 }
 FILES = {
-    "classifier": (
-        "a.tsv",
-        "sentence\tlabel\na fine film\tgood\nthe plot\tbad\n" + "x\tbad\n" * 3,
-    ),
+    "classifier": ("a.tsv", "sentence\tlabel\na fine film\tgood\nthe plot\tbad\nx\tbad\n"),
     "scorer": ("a.tsv", "sentence1\tsentence2\tscore\na\tfilm\t1\nfine\tplot\t2\nx\ta film\t4\n"),
     "tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n.\tO\n\n정말\tB-x\n좋다\tO\n"),
     "answerer": ("a.json", json.dumps(SQUAD)),
@@ -106,11 +103,8 @@ def scores_by_hand(kind, inputs, found):
         return {"pearson": np.corrcoef(found, inputs.right)[0, 1]}
     if kind == "tagger":
         tags = [tag for one in found for tag in one.tags]
-        return {
-            "word_accuracy": np.mean(
-                [a == b for a, b in zip(tags, "O B-x I-x O B-x O".split(), strict=True)]
-            )
-        }
+        right = ["O", "B-x", "I-x", "O", "B-x", "O"]
+        return {"word_accuracy": np.mean([a == b for a, b in zip(tags, right, strict=True)])}
     if kind == "answerer":
         return {"f1": (f1(found[0].text, "a fine plot") + (found[1].text == "")) / 2}
     return {"accuracy": np.mean([c.place == i for c, i in zip(found, [0, 1], strict=True)])}
@@ -129,9 +123,8 @@ def check_written(kind, folder, inputs, found):
         else:
             assert [value["id"] for value in values] == ["q1", "q2"]
             for value, one in zip(values, found, strict=True):
-                assert (
-                    value["text"] == one.text == inputs.seconds[0][value["start"] : value["end"]]
-                )
+                place = slice(value["start"], value["end"])
+                assert value["text"] == one.text == inputs.seconds[0][place]
                 assert value["probability"] == one.probability
         return
     lines = (folder / "predictions.tsv").read_text(encoding="utf-8").splitlines()

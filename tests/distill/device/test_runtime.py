@@ -22,6 +22,7 @@ from distill.runtime import (
     load_runner,
 )
 from tfnlp.errors import InputError
+from tfnlp.text.character_tags import best_character_tags
 
 ROOT = pathlib.Path(__file__).parents[3]
 TEXTS = ["a fine film", "", "   ", "정말 지루하다", "the film is not dull , " * 5]
@@ -87,7 +88,7 @@ def test_files_that_are_not_whole_are_told(files, tmp_path):
             TextClassifier(path)
     with pytest.raises(InputError, match=f"^{tmp_path} is a folder; give the .tflite file in it"):
         TextClassifier(tmp_path)
-    with pytest.raises(InputError, match="^path=None is no path; give that of a .tflite file"):
+    with pytest.raises(InputError, match=r"^path=None is no path; give"):
         TextClassifier(None)
     with pytest.raises(InputError, match="does not exist"):
         TextClassifier(tmp_path / "none.tflite")
@@ -108,10 +109,9 @@ def test_files_of_other_programs_and_kinds_are_told(files, tmp_path):
         archive.writestr("vocab.txt", "[PAD]")
     with pytest.raises(InputError, match="inside: it is of another program"):
         load_runner(path)
-    path.write_bytes(
-        add_files(model, {"model_max_length": 9, "kind": "parser"}, {"vocab.txt": ""})
-    )
-    with pytest.raises(InputError, match="is of the kind 'parser', .* known are classifier, tagg"):
+    settings = {"model_max_length": 9, "kind": "parser"}
+    path.write_bytes(add_files(model, settings, {"vocab.txt": ""}))
+    with pytest.raises(InputError, match=r"of the kind 'parser', .* known are classifier, tagger"):
         TextRunner(path)
     for kind, runner, said in (
         ("classifier", QuestionAnswerer, "is a classifier, not an answerer; .*TextClassifier"),
@@ -162,8 +162,17 @@ def test_words_and_their_entities_have_places_in_the_text(files):
     (found,) = tagger.entities(text)
     assert found == tagged.entities and len(found) > 0
     assert all(text[e.start : e.end] == e.text for e in found)
+    tagger.settings = {"unit": "character"}
+    (by_character,) = tagger.read(text)
+    assert by_character.words == list(text)
+    (window,) = tagger.tokenizer.encode_text_windows([text], 24)
+    rows = tagger.outputs(window)["probability"]
+    assert best_character_tags([text], [window], [rows], tagger.labels) == [by_character.tags]
+    fine = window.token_ids.index(tagger.tokenizer.token_id("fine"))
+    assert by_character.scores[4:8] == pytest.approx([float(rows[fine].max())] * 4)
+    assert all(text[e.start : e.end] == e.text for e in by_character.entities)
     tagger.labels = ["NOUN", "VERB", "ADJ"]
-    with pytest.raises(InputError, match="NOUN, VERB, ADJ are of no entities .* use tag"):
+    with pytest.raises(InputError, match=r"NOUN, VERB, ADJ are of no entities .* use tag"):
         tagger.entities(text)
 
 
