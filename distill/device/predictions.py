@@ -64,7 +64,9 @@ def given_inputs(kind, text, pair=(), question=(), ending=()):
     for name, given in (("pair", pair), ("question", question), ("ending", ending)):
         if given and takes.get(kind) != name:
             others = f"`text` and `{takes[kind]}`" if kind in takes else "`text`"
-            raise InputError(f"The model is a {kind}: it takes {others}, and no `{name}`.")
+            raise InputError(
+                f"The model is of the kind {kind}: it takes {others}, and no `{name}`."
+            )
     if kind == "answerer":
         if not question or len(text) not in (1, len(question)):
             raise InputError(
