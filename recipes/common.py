@@ -10,6 +10,7 @@ import sys
 
 from absl import app, flags, logging
 
+from recipes.command_line import fail, group, parse, recipe_flags
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -24,8 +25,6 @@ def run(main, tensorflow=True):
     """
 
     def guarded(argv):
-        if len(argv) > 1:
-            raise app.UsageError(f"{argv[1]!r} is no flag; flags begin with --.")
         logging.set_verbosity(logging.INFO)
         logging.get_absl_handler().setFormatter(_Plain())
         try:
@@ -33,13 +32,15 @@ def run(main, tensorflow=True):
                 import_tensorflow_quietly()
             main()
         except InputError as e:
-            print(f"Error: {with_flags(str(e), FLAGS)}", file=sys.stderr)
-            sys.exit(2)
+            fail(with_flags(str(e), FLAGS))
         except KeyboardInterrupt:
-            print("Stopped; the same command goes on from what is saved.", file=sys.stderr)
+            without = " without --overwrite" if getattr(FLAGS, "overwrite", False) else ""
+            print(
+                f"Stopped; the same command{without} goes on from what is saved.", file=sys.stderr
+            )
             sys.exit(130)
 
-    app.run(guarded)
+    app.run(guarded, flags_parser=parse)
 
 
 def with_flags(message, names):
@@ -79,20 +80,24 @@ class _Plain(logging.PythonFormatter):
         return prefix + with_flags(record.getMessage(), FLAGS)
 
 
+@group("Data")
 def define_data_flags():
     """Flags of a recipe that trains on labelled files."""
-    flags.DEFINE_string("train", None, "Training file: .tsv, .csv or .jsonl, or those with .gz.")
+    flags.DEFINE_string("train", None, "Training file: .tsv, .csv, .json or .jsonl, or with .gz.")
     flags.DEFINE_string("dev", None, "File that picks the best epoch and reports its score.")
     flags.DEFINE_string("test", None, "File scored once at the end, if given.")
     flags.DEFINE_string("text_column", "sentence", "Column of the text.")
     flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
-    flags.DEFINE_string("label_column", "label", "Column of the label.")
+    flags.DEFINE_string(
+        "label_column", "label", "Column of the label; in JSON also a path, such as labels.label."
+    )
     flags.DEFINE_list(
         "labels", None, "Labels in order of their ids; those in --train, sorted, if not given."
     )
     flags.mark_flags_as_required(["train", "dev"])
 
 
+@group("Data")
 def define_split_flags():
     """Flags of a recipe that trains on files of its task's own format."""
     flags.DEFINE_string("train", None, "Training file.")
@@ -101,6 +106,7 @@ def define_split_flags():
     flags.mark_flags_as_required(["train", "dev"])
 
 
+@group("Adversarial training")
 def define_adversarial_flags():
     """Flags of virtual adversarial fine-tuning (SiFT)."""
     flags.DEFINE_float(
@@ -115,17 +121,25 @@ def define_adversarial_flags():
     )
 
 
+@group("Model")
 def define_model_flag():
     """The flag of the model to start from."""
     flags.DEFINE_string("model_dir", None, "Hugging Face folder to start from.")
     flags.mark_flag_as_required("model_dir")
 
 
+@group("Training")
 def define_training_flags(epochs, learning_rate):
     """Flags of a recipe that trains."""
     flags.DEFINE_string("output_dir", None, "Folder of the run; a killed run resumes from it.")
+    flags.DEFINE_bool("overwrite", False, "Delete the run that the folder holds, and start anew.")
     flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
-    flags.DEFINE_integer("epochs", epochs, "Passes over the training data.", 1)
+    flags.DEFINE_integer(
+        "epochs",
+        epochs,
+        "Passes over the training data; more for a finished run go on from its end.",
+        1,
+    )
     flags.DEFINE_integer("batch_size", 32, "Examples in a batch, over all devices.", 1)
     flags.DEFINE_float("learning_rate", learning_rate, "Peak learning rate.", 0)
     flags.DEFINE_float("warmup_share", 0.1, "Share of the steps in which the rate rises.", 0, 1)
@@ -146,15 +160,27 @@ def define_training_flags(epochs, learning_rate):
 
 
 # Flags that change where or how often a run is saved, but not what it ends with.
-_NOT_DECISIVE = {"output_dir", "checkpoint_steps", "test", "cache_dir"}
+_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "cache_dir"}
+# Flags of files, beside those of folders, whose names end in _dir.
+_FILES = {"train", "dev", "vocabulary_text"}
 
 
 def decisive_flags():
-    """The recipe's flags that decide the result, as a dict."""
-    recipe = sys.modules["__main__"]
-    names = {f.name for f in FLAGS.get_key_flags_for_module(recipe)}
-    names |= {f.name for f in FLAGS.get_flags_for_module(sys.modules[__name__])}
-    return {name: FLAGS[name].value for name in sorted(names - _NOT_DECISIVE)}
+    """The recipe's flags that decide the result, as a dict; whole paths of files and folders."""
+    names = sorted(recipe_flags().keys() - _NOT_DECISIVE)
+    return {name: _whole_path(name, FLAGS[name].value) for name in names}
+
+
+def _whole_path(name, value):
+    is_path = name in _FILES or name.endswith("_dir")
+    return os.path.abspath(value) if is_path and value and os.path.exists(value) else value
+
+
+def run_folder():
+    """The `RunFolder` of --output_dir."""
+    from tfnlp.training import RunFolder
+
+    return RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite)
 
 
 def training_config():
@@ -194,29 +220,23 @@ def read_splits(label_names=None):
     return train, dev, test
 
 
-def finetune(task, train, dev, test=None, make_model=None):
-    """Fine-tunes the model of --model_dir for a task, as the flags say.
+def finetune(task, make_model, train, dev, test=None):
+    """Fine-tunes a model for a task, as the flags say.
 
     Args:
         task: see `tfnlp.tasks`.
+        make_model: gives the model and its tokenizer, in the strategy's scope.
         train, dev, test: examples; `test` may be None.
-        make_model: gives a model and its tokenizer instead, in the strategy's scope.
     """
     import keras
 
-    from tfnlp.checkpoints import load_model
-    from tfnlp.text import load_tokenizer
-    from tfnlp.training import RunFolder, finetune, make_strategy, set_precision
+    from tfnlp.training import finetune, make_strategy, set_precision
 
-    run = RunFolder(FLAGS.output_dir, decisive_flags())
+    run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     with make_strategy(FLAGS.strategy).scope():
-        if make_model is None:
-            tokenizer = load_tokenizer(FLAGS.model_dir)
-            model = load_model(FLAGS.model_dir, task.head, task.num_classes)
-        else:
-            model, tokenizer = make_model()
+        model, tokenizer = make_model()
         check_fit(model, tokenizer)
         regularizer = make_regularizer(model, task)
         return finetune(
@@ -246,10 +266,10 @@ def make_regularizer(model, task):
 
 def check_fit(model, tokenizer):
     """Raises an InputError unless vocabulary and --max_length fit the model."""
-    from tfnlp.models import check_vocabulary
+    from tfnlp.models import check_vocabulary, max_positions
 
     check_vocabulary(tokenizer, model)
-    positions = model.text_config.max_length
+    positions = max_positions(model)
     if positions is not None and FLAGS.max_length > positions:
         raise InputError(
             f"--max_length={FLAGS.max_length} is above the model's {positions} positions."

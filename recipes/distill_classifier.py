@@ -50,11 +50,11 @@ def main():
     from tfnlp.models import build_model
     from tfnlp.tasks import Classification
     from tfnlp.text import load_tokenizer
-    from tfnlp.training import RunFolder, encode_batches, fit, make_strategy, set_precision
+    from tfnlp.training import encode_batches, fit, make_strategy, set_precision
     from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
     from tfnlp.training.report import report_classifier
 
-    run = RunFolder(FLAGS.output_dir, common.decisive_flags())
+    run = common.run_folder()
     labels = read_labels(FLAGS.teacher_dir)
     train, dev, test = common.read_splits(labels)
     tokenizer = load_tokenizer(FLAGS.teacher_dir)

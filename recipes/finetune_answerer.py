@@ -10,7 +10,7 @@ go to OUTPUT_DIR/n_best.json, with their places in the text.
 
 from absl import flags
 
-from recipes import common
+from recipes import common, models
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
@@ -21,7 +21,7 @@ flags.DEFINE_bool(
     "null_answers", False, "Whether a text may not answer a question (SQuAD 2.0); else refused."
 )
 flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
-common.define_model_flag()
+models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
@@ -34,7 +34,8 @@ def main():
     train, dev = (read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev))
     test = read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
     task = Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
-    common.finetune(task, train, dev, test)
+    texts = [*dict.fromkeys(train.contexts), *train.questions]
+    common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
     write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 
 

@@ -9,13 +9,13 @@ order of their numbers) and the number of the right one, from 0.
 
 from absl import flags
 
-from recipes import common
+from recipes import common, models
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("prompt_column", "prompt", "Column of the beginning.")
 flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
 flags.DEFINE_string("label_column", "label", "Column of the right ending's number.")
-common.define_model_flag()
+models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
@@ -27,7 +27,9 @@ def main():
     columns = (FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column)
     train, dev = read_choices(FLAGS.train, *columns), read_choices(FLAGS.dev, *columns)
     test = read_choices(FLAGS.test, *columns) if FLAGS.test else None
-    common.finetune(Choosing(), train, dev, test)
+    task = Choosing()
+    texts = train.prompts + [ending for endings in train.endings for ending in endings]
+    common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,14 @@ The score is Pearson's correlation (--monitor=spearman for Spearman's). Without
 
 from absl import flags
 
-from recipes import common
+from recipes import common, models
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
 flags.DEFINE_string("pair_column", "sentence2", "Column of the second text; empty for none.")
 flags.DEFINE_string("score_column", "score", "Column of the number.")
 flags.DEFINE_enum("monitor", "pearson", ["pearson", "spearman"], "What picks the best epoch.")
-common.define_model_flag()
+models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
@@ -28,7 +28,9 @@ def main():
     columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.score_column)
     train, dev = (read_scored_pairs(path, *columns) for path in (FLAGS.train, FLAGS.dev))
     test = read_scored_pairs(FLAGS.test, *columns) if FLAGS.test else None
-    common.finetune(Regression(FLAGS.monitor), train, dev, test)
+    task = Regression(FLAGS.monitor)
+    texts = train.texts + (train.pairs or [])
+    common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
 
 
 if __name__ == "__main__":

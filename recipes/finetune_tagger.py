@@ -15,7 +15,7 @@ characters are tokenised as the text that they are, and the score is KLUE's enti
 
 from absl import flags
 
-from recipes import common
+from recipes import common, models
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list(
@@ -28,7 +28,7 @@ flags.DEFINE_string(
     "Lines that begin with it are left out; CoNLL's and KLUE's comments if not given.",
 )
 flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
-common.define_model_flag()
+models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
@@ -46,7 +46,8 @@ def main():
     test = read_tagged(FLAGS.test, labels, *options) if FLAGS.test else None
     # Texts are split as these sentences are, once the model runs.
     splitter = WordSplitter.of(train.sentences) if FLAGS.unit == "word" else None
-    common.finetune(Tagging(labels, FLAGS.stride, FLAGS.unit, splitter), train, dev, test)
+    task = Tagging(labels, FLAGS.stride, FLAGS.unit, splitter)
+    common.finetune(task, lambda: models.make_model(task, train.texts), train, dev, test)
 
 
 if __name__ == "__main__":

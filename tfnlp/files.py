@@ -5,7 +5,7 @@ import json
 import math
 import os
 import pathlib
-import tempfile
+import uuid
 
 from tfnlp.errors import InputError
 
@@ -45,12 +45,12 @@ def replaced_when_whole(path):
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
+        name = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
+        # Made with these rights the file gets the usual ones; `tempfile` makes private ones, and
+        # the mask that would widen them is one for all threads.
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        temporary = str(name)
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
         temporary = None
     except OSError as e:

@@ -197,7 +197,7 @@ def _header(path):
 
 
 def _suffix(path):
-    return pathlib.Path(path.name.removesuffix(".gz")).suffix
+    return pathlib.Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def predict_inputs(runner, inputs):

@@ -26,7 +26,7 @@ MAKERS = {
     "general": lambda **kw: Recurrent("general", **kw),
     "concat": lambda **kw: Recurrent("concat", units=6, **kw),
 }
-BLOCKWISE = ("plain", "relative", "disentangled", "DeBERTa v3", "four terms")
+BLOCKWISE = ("plain", "relative", "two-stream", "disentangled", "DeBERTa v3", "four terms")
 
 
 @keras.saving.register_keras_serializable("tests")

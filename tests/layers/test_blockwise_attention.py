@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.layers import DisentangledAttention, MultiHeadAttention, RelativeAttention
+from tfnlp.layers import (
+    DecoderBlock,
+    DisentangledAttention,
+    EncoderBlock,
+    MultiHeadAttention,
+    RelativeAttention,
+    SharedEncoder,
+    TwoStreamAttention,
+    TwoStreamBlock,
+)
 from tfnlp.layers.attention.blockwise import TilePlan
 from tfnlp.layers.attention.relative_scores import RelativeTerm
 
@@ -85,6 +94,110 @@ def test_relative_attention_reads_its_memory_in_blocks():
     expected = run(whole, x, None, memory=memory)
     found = run(blocks, x, None, whole.get_weights(), memory=memory)
     check_equal(found, expected)
+
+
+def two_streams(length, seed=0):
+    """Inputs of two streams with a memory of 6: 3 predictions, masks and segments."""
+    rng = np.random.default_rng(seed)
+    masks = rng.random((3, 2, length, length + 6)) < 0.6
+    masks[0, 0, 0] = False  # a position that may see nothing
+    return {
+        "content_stream": rng.normal(size=(2, length, 8)).astype("float32"),
+        "query_stream": rng.normal(size=(2, 3, 8)).astype("float32"),
+        "target_mapping": np.eye(length, dtype="float32")[rng.integers(0, length, (2, 3))],
+        "memory": rng.normal(size=(2, 6, 8)).astype("float32"),
+        "segment_mask": masks[2],
+        "attention_mask": masks[0],
+        "query_attention_mask": masks[1],
+    }
+
+
+def gradients(layer, inputs, training=True):
+    """Of the floating inputs and the weights, once both streams' outputs are squared."""
+    inputs = {name: tf.convert_to_tensor(x) for name, x in inputs.items()}
+    watched = [x for name, x in inputs.items() if "stream" in name]
+    with tf.GradientTape() as tape:
+        tape.watch(watched)
+        outputs = layer(**inputs, training=training)
+        loss = sum(tf.reduce_sum(y**2) for y in keras.tree.flatten(outputs))
+    variables = [v.value for v in layer.trainable_variables]
+    found = tape.gradient(loss, watched + variables, unconnected_gradients="zero")
+    return [keras.tree.flatten(outputs)[0], *(tf.convert_to_tensor(g) for g in found)]
+
+
+@pytest.mark.parametrize("segments", [False, True])
+def test_two_streams_in_blocks(segments):
+    whole, blocks = (TwoStreamAttention(2, 4, block_size=size) for size in (None, 4))
+    for layer in (whole, blocks):
+        layer.build((2, None, 8))
+    blocks.set_weights(whole.get_weights())
+
+    inputs = two_streams(12)
+    if not segments:
+        del inputs["segment_mask"]
+    of_states = ("content_stream", "query_stream", "memory")
+    open_length = {
+        name: tf.TensorSpec((2, None, 8 if name in of_states else None), x.dtype)
+        for name, x in inputs.items()
+    }
+    in_a_graph = tf.function(
+        lambda inputs: gradients(blocks, inputs), input_signature=[open_length]
+    )
+    check_equal(gradients(blocks, inputs), gradients(whole, inputs))
+    for length in (5, 17) if segments else ():
+        inputs = two_streams(length)
+        expected = gradients(whole, inputs)
+        check_equal(in_a_graph(keras.tree.map_structure(tf.constant, inputs)), expected)
+        np.testing.assert_allclose(blocks(**inputs)[1], whole(**inputs)[1], atol=1e-5)
+
+
+def test_one_row_of_segments_is_for_all_queries():
+    inputs = two_streams(9)
+    inputs["segment_mask"] = inputs["segment_mask"][:, :1]
+    whole, blocks = (TwoStreamAttention(2, 4, block_size=size) for size in (None, 4))
+    blocks.build((2, 9, 8))
+    whole.build((2, 9, 8))
+    whole.set_weights(blocks.get_weights())
+    check_equal(gradients(blocks, inputs), gradients(whole, inputs))
+
+
+BLOCKS = {
+    "encoder": (EncoderBlock, 1),
+    "shared": (lambda *args, **kw: SharedEncoder(2, *args, **kw), 1),
+    "decoder": (DecoderBlock, 2),
+    "two-stream": (TwoStreamBlock, 2),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks_pass_their_block_size_on(name, tmp_path):
+    make, count = BLOCKS[name]
+    x = np.random.default_rng(0).normal(size=(count, 2, 7, 8)).astype("float32")
+    symbolic = [keras.Input((7, 8)) for _ in x]
+    whole, blocks = (make(2, 12, block_size=size, name="block") for size in (None, 4))
+    model = keras.Model(symbolic, blocks(*symbolic))
+    whole.build(*(x.shape[1:] for _ in x)) if name == "decoder" else whole.build(x.shape[1:])
+    whole.set_weights(blocks.get_weights())
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras").get_layer("block")
+    names = {"decoder": ("inputs", "encoder_outputs")}.get(name)
+    names = names or (("content_stream", "query_stream") if count == 2 else ("inputs",))
+    inputs = dict(zip(names, x, strict=True))
+    for training in (False, True):
+        expected = gradients(whole, inputs, training)
+        check_equal(gradients(blocks, inputs, training), expected)
+        check_equal(gradients(loaded, inputs, training), expected)
+    for given in (x, symbolic):
+        with pytest.raises(ValueError, match="block_size=4 never holds the scores"):
+            loaded(*given, return_attention_scores=True)
+
+
+def test_a_block_and_its_attention_have_one_block_size():
+    with pytest.raises(ValueError, match=r"block_size=8 does not fit .* block_size=4; say it of"):
+        EncoderBlock(2, 8, attention=MultiHeadAttention(2, 4, block_size=4), block_size=8)
+    block = EncoderBlock(2, 8, attention=MultiHeadAttention(2, 4, block_size=4))
+    assert block.block_size == 4
+    assert EncoderBlock.from_config(block.get_config()).attention.block_size == 4
 
 
 def test_cross_attention_of_unequal_lengths():

@@ -35,7 +35,7 @@ def run(tmp_path_factory):
         else:
             done = shell.run(recipe, flags, folder)
         assert done.returncode == status, done.stderr
-        assert "Traceback" not in done.stderr
+        assert "Traceback" not in done.stderr and "retracing" not in done.stderr
         return done
 
     yield run
@@ -120,8 +120,13 @@ def test_a_killed_run_resumes_to_the_same_weights(how, teacher, run, tmp_path):
 
 
 @pytest.mark.quick
-def test_a_finished_run_is_not_trained_again(teacher, run):
+def test_a_finished_run_is_not_trained_again(teacher, run, monkeypatch):
     folder, flags = teacher
+    # A path written otherwise is of the same file.
+    flags = [
+        *flags[1:],
+        flags[0].replace("/train.tsv", "/../" + pathlib.Path(flags[0]).parent.name + "/train.tsv"),
+    ]
     before = (folder / "state.safetensors").stat().st_mtime_ns
     done = run("finetune_classifier", *flags, f"--output_dir={folder}")
     assert "is complete" in done.stderr
@@ -147,11 +152,16 @@ def test_a_changed_training_file_is_noticed(teacher, corpus, run, tmp_path):
 def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     folder, flags = teacher
     out = f"--output_dir={tmp_path / 'a'}"
+    alike = tmp_path / "alike.tsv"
+    alike.write_text("sentence\tlabel\na fine film\tpositive\na good film\tpositive\n")
     best = f"--teacher_dir={folder / 'best'}"
     finetune = [
         (["--seed=1", f"--output_dir={folder}"], "there --seed is 0, here 1"),
         (["--text_column=text", out], "has no column 'text'"),
         (["--labels=up,down", out], "is not one of the labels"),
+        (["--label_column=", out], "--label_column is empty; name a column, such as label."),
+        ([f"--train={alike}", "--labels=negative,positive", out], "have the label 'positive', so"),
+        (["--overwrite", f"--output_dir={folder.parent}"], "is not a run's folder"),
         ([f"--model_dir={tmp_path}", out], "neither vocab.txt nor"),
     ]
     distil = [
@@ -180,12 +190,10 @@ def test_a_run_whose_loss_breaks_is_a_failure(teacher, run, tmp_path):
     assert lines[-1].startswith("Error: At step 2 of epoch 1 the loss is nan (nothing was saved")
     assert not any("best weights" in line for line in lines)
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["events", "flags.json"]
-
-
-def test_help_lists_the_flags_and_an_example(run):
-    done = run("export_tflite", "--help", status=1, fresh=True)
-    assert "python -m recipes.export_tflite --model_dir=" in done.stdout
-    assert "--quantization" in done.stdout
+    flags = [*teacher[1], "--epochs=1", "--overwrite", f"--output_dir={tmp_path / 'run'}"]
+    run("finetune_classifier", *flags)
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "| epochs | 1 |" in card and "| num_layers | 2 |" in card and "overwrite" not in card
 
 
 def test_demo_corpus_is_balanced_and_without_repeats():

@@ -8,9 +8,13 @@ import pytest
 from tfnlp.checkpoints import load_model
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
-from tfnlp.tasks import Classification
+from tfnlp.tasks import Choosing, Classification, Regression, Tagging
+from tfnlp.tasks.choosing import Choices
+from tfnlp.tasks.regression import ScoredExamples
+from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text.readers import Examples
 from tfnlp.training import RunFolder, TrainingConfig, finetune
+from tfnlp.training.finetune import check_varied
 
 TRAIN = Examples(["a fine film", "the plot is dull"] * 4, labels=[1, 0] * 4)
 DEV = Examples(["not fine", "the film is fine", "x"], labels=[0, 1, 0])
@@ -97,3 +101,19 @@ def test_a_rate_that_breaks_the_weights_ends_in_one_sentence(one_layer, tokenize
     with pytest.raises(InputError, match="lower learning_rate"):
         finetune(task, model, tokenizer, TRAIN, DEV, config, run, 16)
     assert not run.best.exists() and run.metrics() == []
+
+
+def test_examples_of_one_label_alone_are_refused():
+    names = ["bad", "good"]
+    alike = Examples(["a fine film", "fine"], labels=[1, 1], label_names=names)
+    with pytest.raises(InputError, match="All examples of `train` have the label 'good', so"):
+        finetune(Classification(names), None, None, alike, DEV, None, None, 16)
+    tagged = TaggedSentences([["a", "film"], ["fine"]], [["O", "O"], ["O"]])
+    with pytest.raises(InputError, match="All examples of `train` have the tag 'O', so"):
+        finetune(Tagging(["O", "B-x"]), None, None, tagged, tagged, None, None, 16)
+    check_varied(Tagging(["O", "B-x"]), TaggedSentences([["a", "b"]], [["O", "B-x"]]))
+    check_varied(Classification(names), TRAIN)
+    check_varied(Choosing(), Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0]))
+    scores = ScoredExamples(["a", "b"], None, [0.5, 0.5])
+    with pytest.raises(InputError, match="have the label 0.5, so"):
+        check_varied(Regression(), scores)

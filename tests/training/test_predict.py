@@ -1,5 +1,6 @@
 """Texts to predictions, as README has it."""
 
+import dataclasses
 import pathlib
 import re
 
@@ -9,7 +10,9 @@ import pytest
 from tfnlp.checkpoints import save_model
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
+from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training import predict
+from tfnlp.training.predict import predictor
 
 README = pathlib.Path(__file__).parents[2] / "README.md"
 TEXTS = ["a fine film", "정말 지루하다 !", "the plot is not dull , a fine film ."]
@@ -59,3 +62,16 @@ def test_outputs_for_each_token_and_texts_beyond_the_positions(tiny_config, toke
         predict(encoder, tokenizer, TEXTS)
     with pytest.raises(InputError, match="max_length=0 leaves no room"):
         predict(encoder, tokenizer, TEXTS, max_length=0, outputs=outputs)
+
+
+def test_a_model_is_traced_once_for_all_shapes(tiny_config, tokenizer):
+    model = build_model(dataclasses.replace(tiny_config, num_layers=1), "chooser")
+    traced, call = [], model.call
+    model.call = lambda *args, **kwargs: traced.append(1) or call(*args, **kwargs)
+    run = predictor(model)
+    for words, choices, texts in ((1, 2, 2), (5, 2, 6), (9, 3, 3), (2, 4, 8)):
+        encodings = Encodings.of(tokenizer.encode(["film " * words] * texts * choices))
+        encodings = dataclasses.replace(encodings, choices=choices)
+        logits = run(LengthBatches(encodings, 32, pad_token_id=0))["logits"]
+        assert [row.shape for row in logits] == [(choices,)] * texts
+    assert len(traced) == 1

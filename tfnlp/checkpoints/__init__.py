@@ -1,6 +1,7 @@
 """Hugging Face checkpoint folders, read and written."""
 
 from tfnlp.checkpoints.folder import (
+    check_saves,
     load_model,
     read_config,
     read_head,
@@ -10,6 +11,7 @@ from tfnlp.checkpoints.folder import (
 )
 
 __all__ = [
+    "check_saves",
     "load_model",
     "read_config",
     "read_head",

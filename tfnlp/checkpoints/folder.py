@@ -126,6 +126,7 @@ def load_model(
     attention_scores=False,
     memory=False,
     dtype=None,
+    block_size=None,
 ):
     """Builds the model of a Hugging Face folder and loads its weights.
 
@@ -138,6 +139,7 @@ def load_model(
         attention_scores: also output every layer's scores before the softmax.
         memory: also take a memory and give the next, of a Transformer-XL or an XLNet.
         dtype: a Keras dtype policy; the global one where None.
+        block_size: tokens that attention looks at together, as `build_model` takes it.
 
     Returns:
         A `TextModel`, see `tfnlp.models.build_model`. Its tokenizer is
@@ -163,7 +165,14 @@ def load_model(
     num_classes = num_classes or stored
     with no_fresh_weights(untouched):
         model = build_model(
-            config, head, num_classes, hidden_states, attention_scores, memory, dtype=dtype
+            config,
+            head,
+            num_classes,
+            hidden_states,
+            attention_scores,
+            memory,
+            dtype=dtype,
+            block_size=block_size,
         )
     if stored and stored != num_classes:
         # Another task's head: start a fresh one, as a new task needs.
@@ -197,11 +206,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
     folder = pathlib.Path(folder)
     config = config_of(model)
     family = family_of(config)
-    if model.head not in family.architectures:
-        raise InputError(
-            f"`transformers` has no {family.model_type} with the head {model.head!r}, so it "
-            "cannot be saved as its folder; save the model as a .keras file."
-        )
+    check_saves(model)
     fields = write_fields(family, config)
     tensors = _tensors(model, family)
     _check_read_back(family, config, fields, tensors)
@@ -221,6 +226,18 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
     write_json(folder / "config.json", fields)
     if tokenizer is not None:
         tokenizer.save(folder)
+
+
+def check_saves(model):
+    """Raises an InputError where `save_model` has no folder for the model's head or config."""
+    config = config_of(model)
+    family = family_of(config)
+    if model.head not in family.architectures:
+        raise InputError(
+            f"`transformers` has no {family.model_type} with the head {model.head!r}, so it "
+            "cannot be saved as its folder; save the model as a .keras file."
+        )
+    write_fields(family, config)
 
 
 def _check_read_back(family, config, fields, tensors):

@@ -2,19 +2,26 @@
 
 from tfnlp.models.albert import AlbertConfig
 from tfnlp.models.bert import BertConfig, RobertaConfig
-from tfnlp.models.build import build_model
+from tfnlp.models.build import build_model, family_name
 from tfnlp.models.config import Pooling, TextConfig
 from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.heads import HEADS
-from tfnlp.models.sizes import SIZES
-from tfnlp.models.text_model import TextModel, check_lengths, check_vocabulary, config_of
+from tfnlp.models.sizes import FAMILIES, SIZES, config_by_name
+from tfnlp.models.text_model import (
+    TextModel,
+    check_lengths,
+    check_vocabulary,
+    config_of,
+    max_positions,
+)
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
 __all__ = [
+    "FAMILIES",
     "HEADS",
     "SIZES",
     "AlbertConfig",
@@ -34,5 +41,8 @@ __all__ = [
     "build_model",
     "check_lengths",
     "check_vocabulary",
+    "config_by_name",
     "config_of",
+    "family_name",
+    "max_positions",
 ]

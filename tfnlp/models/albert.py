@@ -40,9 +40,9 @@ class AlbertConfig(TextConfig):
             )
 
 
-def encode_albert(config, inputs, dtype):
+def encode_albert(config, inputs, options):
     """The embeddings and every block's output, and every block's scores, of an ALBERT."""
-    embed = text_embedding(config, dtype, embedding_dim=config.embedding_dim)
+    embed = text_embedding(config, options, embedding_dim=config.embedding_dim)
     encoder = SharedEncoder(
         config.num_layers,
         config.num_heads,
@@ -54,13 +54,14 @@ def encode_albert(config, inputs, dtype):
         layer_norm_epsilon=config.layer_norm_epsilon,
         kernel_initializer=config.initializer,
         dropout_after=config.dropout_after,
-        dtype=dtype,
+        block_size=options.block_size,
+        dtype=options.dtype,
         name="encoder",
     )
-    _, states, scores = encoder(
+    _, states, *scores = encoder(
         embed(inputs["token_ids"], inputs["segment_ids"]),
         attention_mask=inputs["padding_mask"][:, None, :],
         return_hidden_states=True,
-        return_attention_scores=True,
+        return_attention_scores=options.attention_scores,
     )
-    return states, scores
+    return states, scores[0] if scores else []

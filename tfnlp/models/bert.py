@@ -46,6 +46,6 @@ class RobertaConfig(TextConfig):
         return "gelu"
 
 
-def encode_roberta(config, inputs, dtype):
+def encode_roberta(config, inputs, options):
     """As `encode_text`, of a RoBERTa; padding must stand at the end."""
-    return encode_text(config, inputs, dtype, position_offset=config.pad_token_id + 1)
+    return encode_text(config, inputs, options, position_offset=config.pad_token_id + 1)

@@ -1,11 +1,22 @@
 """The parts that families are put together from, made from a config."""
 
+import dataclasses
+
 from keras import ops
 
 from tfnlp.layers import EncoderBlock, TextEmbedding, update_memory
 
 
-def text_embedding(config, dtype, shared=None, **kwargs):
+@dataclasses.dataclass(frozen=True)
+class BuildOptions:
+    """How a model is built, which is no matter of its weights; see `build_model`."""
+
+    dtype: object = None
+    block_size: int | None = None
+    attention_scores: bool = False
+
+
+def text_embedding(config, options, shared=None, **kwargs):
     """A `TextEmbedding` of the config's sizes; further arguments are the family's own.
 
     With `shared`, another one, it has that one's tables.
@@ -20,7 +31,7 @@ def text_embedding(config, dtype, shared=None, **kwargs):
     embedding = TextEmbedding(
         config.vocabulary_size,
         config.hidden_dim,
-        dtype=dtype,
+        dtype=options.dtype,
         name="embeddings",
         **arguments | kwargs,
     )
@@ -29,8 +40,10 @@ def text_embedding(config, dtype, shared=None, **kwargs):
     return embedding
 
 
-def encoder_blocks(config, dtype, attention=None, block=EncoderBlock, **kwargs):
+def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs):
     """The config's blocks, of the class `block`; `attention()` makes the attention of each."""
+    if attention is None:
+        kwargs["block_size"] = options.block_size
     return [
         block(
             config.num_heads,
@@ -42,7 +55,7 @@ def encoder_blocks(config, dtype, attention=None, block=EncoderBlock, **kwargs):
             kernel_initializer=config.initializer,
             attention=attention and attention(),
             dropout_after=config.dropout_after,
-            dtype=dtype,
+            dtype=options.dtype,
             name=f"encoder_{i}",
             **kwargs,
         )
@@ -50,53 +63,57 @@ def encoder_blocks(config, dtype, attention=None, block=EncoderBlock, **kwargs):
     ]
 
 
-def encode_text(config, inputs, dtype, **embedding_arguments):
+def encode_text(config, inputs, options, **embedding_arguments):
     """The states and scores of BERT and its kin: embeddings, then blocks that see all real tokens.
 
     Args:
         config: of the family.
         inputs: `token_ids`, `segment_ids` and `padding_mask`, each (B, L).
-        dtype: a Keras dtype policy.
+        options: a `BuildOptions`.
         embedding_arguments: the family's own, of its `TextEmbedding`.
 
     Returns:
         As `run_blocks`.
     """
-    x = text_embedding(config, dtype, **embedding_arguments)(
+    x = text_embedding(config, options, **embedding_arguments)(
         inputs["token_ids"], inputs["segment_ids"]
     )
     attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
-    return run_blocks(encoder_blocks(config, dtype), x, attention_mask=attention_mask)
+    blocks = encoder_blocks(config, options)
+    return run_blocks(blocks, x, options, attention_mask=attention_mask)
 
 
-def run_blocks(blocks, x, memory=None, attention_arguments=None, **arguments):
+def run_blocks(blocks, x, options, memory=None, attention_arguments=None, **arguments):
     """Sends x (B, L, D) through blocks, all called with the same arguments.
 
     Args:
         blocks: `EncoderBlock`s.
         x: (B, L, D).
+        options: a `BuildOptions`.
         memory: (B, blocks, M, D), what each block sees of earlier segments.
         attention_arguments, arguments: as an `EncoderBlock` takes them.
 
     Returns:
         The input and every block's output, a list of (B, L, D), and every block's scores, a
-        list of (B, N, L, M + L).
+        list of (B, N, L, M + L); an empty one where nobody asks for them.
     """
     states, scores = [x], []
     for i, block in enumerate(blocks):
         own = {} if memory is None else {"memory": memory[:, i]}
-        x, block_scores = block(
+        x = block(
             x,
-            return_attention_scores=True,
+            return_attention_scores=options.attention_scores,
             attention_arguments=(attention_arguments or {}) | own or None,
             **arguments,
         )
+        if options.attention_scores:
+            x, block_scores = x
+            scores.append(block_scores)
         states.append(x)
-        scores.append(block_scores)
     return states, scores
 
 
-def relative_arguments(config, dtype):
+def relative_arguments(config, options):
     """What Transformer-XL's and XLNet's attention are made from."""
     return {
         "num_heads": config.num_heads,
@@ -104,9 +121,10 @@ def relative_arguments(config, dtype):
         "dropout": config.attention_dropout,
         "clamp_length": config.clamp_length,
         "position_dropout": config.dropout,
+        "block_size": options.block_size,
         "kernel_initializer": config.initializer,
         "bias_initializer": config.initializer,
-        "dtype": dtype,
+        "dtype": options.dtype,
         "name": "attention",
     }
 

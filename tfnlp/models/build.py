@@ -1,5 +1,7 @@
 """One call builds the model of any family, with any head."""
 
+import numbers
+
 import keras
 
 from tfnlp.errors import InputError
@@ -15,7 +17,7 @@ from tfnlp.models import (
     transformer_xl,
     xlnet,
 )
-from tfnlp.models.blocks import encode_text
+from tfnlp.models.blocks import BuildOptions, encode_text
 from tfnlp.models.text_model import TextModel, config_of
 
 # How each family turns inputs into states and scores, and a memory into the next.
@@ -44,6 +46,7 @@ def build_model(
     shared_embeddings=None,
     dtype=None,
     name=None,
+    block_size=None,
 ):
     """Builds a model of any family, with fresh weights.
 
@@ -61,6 +64,10 @@ def build_model(
             their norm (but not its projection) in common with it.
         dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
         name: of the model; the family's where None.
+        block_size: tokens that attention looks at together, for long inputs: with a fraction of
+            the memory in training, the results are the same but for their rounding, and the draws
+            of attention dropout. All tokens where None. It is no part of the config: a saved
+            folder does not know of it, a `.keras` file does.
 
     Returns:
         A functional `TextModel` from a dict of `token_ids`, `segment_ids` and `padding_mask`,
@@ -85,12 +92,13 @@ def build_model(
         memory_length, D).
 
     Raises:
-        InputError: for a head that is unknown, and for a head, a memory or shared embeddings
-            that the family cannot have.
+        InputError: for a head that is unknown, for a head, a memory or shared embeddings that
+            the family cannot have, and for a `block_size` below 1 or beside attention scores.
     """
     if type(config) not in ENCODERS:
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
+    _check_block_size(block_size, attention_scores)
     shape = (None, None) if head == "chooser" else (None,)
     inputs = {
         key: keras.Input(shape, dtype="int32", name=key)
@@ -107,7 +115,8 @@ def build_model(
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
     own = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
-    states, scores, *new_memory = ENCODERS[type(config)](config, texts, dtype, **own)
+    options = BuildOptions(dtype, block_size, attention_scores)
+    states, scores, *new_memory = ENCODERS[type(config)](config, texts, options, **own)
     x, mask = states[-1], texts["padding_mask"]
     outputs = {"sequence_output": x}
     whole_text = head in ("classifier", "chooser")
@@ -134,7 +143,7 @@ def build_model(
         embeddings = encoder.get_layer("embeddings")
         if head == "masked_lm":
             if config.enhanced_mask_decoder:
-                x = deberta.decode_masks(config, encoder, mask, states, dtype)
+                x = deberta.decode_masks(config, encoder, mask, states, options)
             logits = heads.masked_lm(config, embeddings, x, dtype)
         elif config.adaptive_softmax:
             logits = heads.adaptive_lm(config, embeddings, x, dtype)
@@ -171,6 +180,20 @@ def _check_memory(config, head):
         raise InputError(
             f"memory=True does not fit the family {family_name(config)!r} with head={head!r}; an "
             "XLNet or a Transformer-XL can have one, but no chooser."
+        )
+
+
+def _check_block_size(block_size, attention_scores):
+    if block_size is None:
+        return
+    if not isinstance(block_size, numbers.Integral) or block_size < 1:
+        raise InputError(
+            f"block_size={block_size!r} must be a whole number of at least 1, or None."
+        )
+    if attention_scores:
+        raise InputError(
+            f"block_size={block_size} never holds the attention scores; leave it out to have "
+            "them (attention_scores=True)."
         )
 
 

@@ -74,35 +74,37 @@ class DebertaV2Config(DebertaConfig):
     convolution_activation: str = "tanh"
 
 
-def encode_deberta(config, inputs, dtype):
+def encode_deberta(config, inputs, options):
     """The embeddings and every block's output, and every block's scores, of a DeBERTa v1."""
 
     def attention():
-        return DisentangledAttention(joint_projection=True, **_attention_arguments(config, dtype))
+        return DisentangledAttention(
+            joint_projection=True, **_attention_arguments(config, options)
+        )
 
-    x, arguments = _embed(config, inputs, dtype)
-    return run_blocks(encoder_blocks(config, dtype, attention), x, **arguments)
+    x, arguments = _embed(config, inputs, options)
+    return run_blocks(encoder_blocks(config, options, attention), x, options, **arguments)
 
 
-def encode_deberta_v2(config, inputs, dtype):
+def encode_deberta_v2(config, inputs, options):
     """As `encode_deberta`, of a DeBERTa v2 or v3."""
 
     def attention():
         return DisentangledAttention(
             num_buckets=config.num_buckets,
             share_att_key=config.share_att_key,
-            **_attention_arguments(config, dtype),
+            **_attention_arguments(config, options),
         )
 
     x, arguments = _embed(
         config,
         inputs,
-        dtype,
+        options,
         num_buckets=config.num_buckets,
         normalize=config.normalize_positions,
     )
-    blocks = encoder_blocks(config, dtype, attention)
-    states, scores = run_blocks(blocks[:1], x, **arguments)
+    blocks = encoder_blocks(config, options, attention)
+    states, scores = run_blocks(blocks[:1], x, options, **arguments)
     if config.convolution_size:
         convolve = ConvolutionBlock(
             config.convolution_size,
@@ -111,15 +113,15 @@ def encode_deberta_v2(config, inputs, dtype):
             dropout=config.dropout,
             layer_norm_epsilon=config.layer_norm_epsilon,
             kernel_initializer=config.initializer,
-            dtype=dtype,
+            dtype=options.dtype,
             name="convolution",
         )
         states[1] = convolve(x, states[1], inputs["padding_mask"])
-    later_states, later_scores = run_blocks(blocks[1:], states[1], **arguments)
+    later_states, later_scores = run_blocks(blocks[1:], states[1], options, **arguments)
     return states + later_states[1:], scores + later_scores
 
 
-def decode_masks(config, encoder, padding_mask, states, dtype):
+def decode_masks(config, encoder, padding_mask, states, options):
     """The states (B, L, D) that masked tokens are predicted from.
 
     He et al. 2020, section 3.2, as its code release has it: the last block is run twice more
@@ -131,7 +133,7 @@ def decode_masks(config, encoder, padding_mask, states, dtype):
         encoder: the model from inputs to the last state.
         padding_mask: (B, L).
         states: of the embeddings and every block.
-        dtype: a Keras dtype policy.
+        options: a `BuildOptions`.
     """
     arguments = {"attention_mask": padding_mask[:, None, :]}
     if config.terms != ("c2c",):
@@ -140,18 +142,20 @@ def decode_masks(config, encoder, padding_mask, states, dtype):
     positions = LearnedPositionEncoding(
         config.max_length,
         embeddings_initializer=config.initializer,
-        dtype=dtype,
+        dtype=options.dtype,
         name="decoder_positions",
     )
     block = encoder.get_layer(f"encoder_{config.num_layers - 1}")
     x = positions(states[-2])
     for _ in range(2):
         # As many outputs as at the first call, as Keras wants it.
-        x, _ = block(x, value=states[-2], return_attention_scores=True, **arguments)
+        asked = options.attention_scores
+        x = block(x, value=states[-2], return_attention_scores=asked, **arguments)
+        x = x[0] if asked else x
     return x
 
 
-def _attention_arguments(config, dtype):
+def _attention_arguments(config, options):
     return {
         "num_heads": config.num_heads,
         "key_dim": config.hidden_dim // config.num_heads,
@@ -160,15 +164,16 @@ def _attention_arguments(config, dtype):
         "dropout": config.attention_dropout,
         "position_dropout": config.dropout,
         "kernel_initializer": config.initializer,
-        "dtype": dtype,
+        "block_size": options.block_size,
+        "dtype": options.dtype,
         "name": "attention",
     }
 
 
-def _embed(config, inputs, dtype, **table_arguments):
+def _embed(config, inputs, options, **table_arguments):
     """The embeddings, and the arguments that all blocks are called with."""
     max_length = config.max_length if config.absolute_positions else None
-    embed = text_embedding(config, dtype, max_length=max_length)
+    embed = text_embedding(config, options, max_length=max_length)
     x = embed(inputs["token_ids"], inputs["segment_ids"])
     arguments = {"attention_mask": inputs["padding_mask"][:, None, :]}
     if config.terms != ("c2c",):
@@ -176,7 +181,7 @@ def _embed(config, inputs, dtype, **table_arguments):
             config.max_distance,
             embeddings_initializer=config.initializer,
             layer_norm_epsilon=config.layer_norm_epsilon,
-            dtype=dtype,
+            dtype=options.dtype,
             name="relative_positions",
             **table_arguments,
         )

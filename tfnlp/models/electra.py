@@ -34,6 +34,6 @@ class ElectraConfig(TextConfig):
         return "gelu"
 
 
-def encode_electra(config, inputs, dtype, shared=None):
+def encode_electra(config, inputs, options, shared=None):
     """As `encode_text`, of an ELECTRA, with the tables of the `TextEmbedding` `shared`."""
-    return encode_text(config, inputs, dtype, embedding_dim=config.embedding_dim, shared=shared)
+    return encode_text(config, inputs, options, embedding_dim=config.embedding_dim, shared=shared)

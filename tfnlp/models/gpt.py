@@ -48,29 +48,32 @@ class Gpt2Config(GptConfig):
         return 0.1 if self.classifier_dropout is None else self.classifier_dropout
 
 
-def encode_gpt(config, inputs, dtype):
+def encode_gpt(config, inputs, options):
     """The embeddings and every block's output, and every block's scores, of a GPT."""
-    return _run(config, inputs, dtype)
+    return _run(config, inputs, options)
 
 
-def encode_gpt2(config, inputs, dtype):
+def encode_gpt2(config, inputs, options):
     """As `encode_gpt`, of a GPT-2: pre-norm, and a norm at the end."""
     # Radford et al. 2019, section 2.3: residual layers start scaled by 1 / sqrt(their number).
     scale = 1 / math.sqrt(2 * config.num_layers)
     scaled = FastTruncatedNormal(stddev=config.initializer_range * scale)
-    states, scores = _run(config, inputs, dtype, norm_first=True, output_initializer=scaled)
-    norm = LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_norm")
+    states, scores = _run(config, inputs, options, norm_first=True, output_initializer=scaled)
+    norm = LayerNormalization(
+        epsilon=config.layer_norm_epsilon, dtype=options.dtype, name="final_norm"
+    )
     states[-1] = norm(states[-1])
     return states, scores
 
 
-def _run(config, inputs, dtype, **block_arguments):
+def _run(config, inputs, options, **block_arguments):
     embed = text_embedding(
-        config, dtype, num_segments=0, use_norm=False, dropout=config.embedding_dropout
+        config, options, num_segments=0, use_norm=False, dropout=config.embedding_dropout
     )
     return run_blocks(
-        encoder_blocks(config, dtype, **block_arguments),
+        encoder_blocks(config, options, **block_arguments),
         embed(inputs["token_ids"]),
+        options,
         attention_mask=inputs["padding_mask"][:, None, :],
         use_causal_mask=True,
     )

@@ -1,5 +1,8 @@
-"""Sizes that have a name, as data: `SIZES["tinybert_4l_312"]` is a config."""
+"""Families and sizes that have a name, as data: `SIZES["tinybert_4l_312"]` is a config."""
 
+import dataclasses
+
+from tfnlp.errors import InputError
 from tfnlp.models.albert import AlbertConfig
 from tfnlp.models.bert import BertConfig, RobertaConfig
 from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
@@ -8,6 +11,24 @@ from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
+
+FAMILIES = {
+    "bert": BertConfig,
+    "roberta": RobertaConfig,
+    "distilbert": DistilBertConfig,
+    "albert": AlbertConfig,
+    "electra": ElectraConfig,
+    "deberta": DebertaConfig,
+    "deberta_v2": DebertaV2Config,
+    "deberta_v3": DebertaV2Config,
+    "xlnet": XLNetConfig,
+    "transformer_xl": TransformerXLConfig,
+    "gpt": GptConfig,
+    "gpt2": Gpt2Config,
+}
+
+# Of a family that is named without a size.
+SMALL = {"num_layers": 4, "num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024}
 
 _LARGE = {"num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "intermediate_dim": 4096}
 
@@ -78,3 +99,43 @@ SIZES = {
     "gpt2_large": Gpt2Config(num_layers=36, num_heads=20, hidden_dim=1280, intermediate_dim=5120),
     "gpt2_xl": Gpt2Config(num_layers=48, num_heads=25, hidden_dim=1600, intermediate_dim=6400),
 }
+
+
+def config_by_name(family=None, size=None, **fields):
+    """The config of a family, or of a size, that has a name.
+
+    Args:
+        family: one of `FAMILIES`; that of the size where None, "bert" without either. A family
+            alone has 4 layers of width 256.
+        size: one of `SIZES`; None for none.
+        fields: of the config, instead of the size's own; None for those that stay. A
+            `hidden_dim` alone has an `intermediate_dim` of four times as much.
+
+    Raises:
+        InputError: for an unknown family or size, a size of another family, and fields that do
+            not fit each other.
+    """
+    if family is not None:
+        family = _known("family", family, FAMILIES)
+    if size is not None:
+        size = _known("size", size, SIZES)
+    kind = FAMILIES[family or "bert"]
+    config = SIZES[size] if size else kind(**SMALL)
+    if family and type(config) is not kind:
+        raise InputError(f"size={size} is of another family than family={family}; leave one out.")
+    fields = {name: value for name, value in fields.items() if value is not None}
+    if "hidden_dim" in fields:
+        fields = {"intermediate_dim": 4 * fields["hidden_dim"]} | fields
+    if "vocabulary_size" in fields and config.adaptive_softmax:
+        # Clusters of tokens that there are not.
+        kept = tuple(c for c in config.cutoffs if c < fields["vocabulary_size"])
+        fields = {"cutoffs": kept} | fields
+    return dataclasses.replace(config, **fields)
+
+
+def _known(what, name, names):
+    # As config.json spells families, too.
+    known = name.replace("-", "_")
+    if known not in names:
+        raise InputError(f"{what}={name} is unknown; use one of {', '.join(names)}.")
+    return known

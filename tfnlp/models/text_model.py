@@ -19,6 +19,12 @@ class TextModel(keras.Model):
         origin = getattr(keras.tree.flatten(outputs)[0], "made_by", (None, None))
         self.text_config, self.head = origin
 
+    @property
+    def block_size(self):
+        """The tokens that attention looks at together; None where it looks at all."""
+        parts = (getattr(layer, "attention", layer) for layer in self.layers)
+        return next((part.block_size for part in parts if hasattr(part, "block_size")), None)
+
     def _run_through_graph(self, *args, **kwargs):
         # `keras.models.clone_model` makes the clone from what this gives, and from nothing else.
         outputs = super()._run_through_graph(*args, **kwargs)
@@ -58,6 +64,15 @@ def config_of(model):
     return config
 
 
+def max_positions(model):
+    """The longest input that a model has positions for; None where there is no end to them.
+
+    Relative positions alone have none: a DeBERTa's `max_length` is of its tables, if any.
+    """
+    tables = (getattr(layer, "max_length", None) for layer in model.layers)
+    return min((length for length in tables if length), default=None)
+
+
 def check_lengths(batches, model):
     """Raises an InputError unless the model's position tables have a row for every token.
 
@@ -65,12 +80,12 @@ def check_lengths(batches, model):
         batches: `tfnlp.text.LengthBatches`.
         model: any `keras.Model`.
     """
-    tables = [layer.max_length for layer in model.layers if getattr(layer, "max_length", None)]
+    positions = max_positions(model)
     longest = max(batches.lengths, default=0)
-    if longest > min(tables, default=longest):
+    if positions is not None and longest > positions:
         raise InputError(
-            f"The longest text has {longest} tokens, but the model only {min(tables)} positions; "
-            f"cut the texts to max_length={min(tables)}."
+            f"The longest text has {longest} tokens, but the model only {positions} positions; "
+            f"cut the texts to max_length={positions}."
         )
 
 

@@ -65,14 +65,14 @@ class TransformerXLConfig(TextConfig):
             raise InputError("same_length needs a memory_length of at least 1.")
 
 
-def encode_transformer_xl(config, inputs, dtype):
+def encode_transformer_xl(config, inputs, options):
     """The embeddings and every block's output, and every block's scores, of a Transformer-XL.
 
     With `memory` among the inputs, the new memory comes third.
     """
 
     def attention():
-        return RelativeAttention(**relative_arguments(config, dtype))
+        return RelativeAttention(**relative_arguments(config, options))
 
     embed = AdaptiveEmbedding(
         config.vocabulary_size,
@@ -83,7 +83,7 @@ def encode_transformer_xl(config, inputs, dtype):
         dropout=config.dropout,
         embeddings_initializer=config.initializer,
         kernel_initializer=config.initializer,
-        dtype=dtype,
+        dtype=options.dtype,
         name="embeddings",
     )
     # Keras takes a layer in a model for one with as many outputs at every call: one call is all.
@@ -99,20 +99,23 @@ def encode_transformer_xl(config, inputs, dtype):
             config.num_heads,
             config.hidden_dim // config.num_heads,
             bias_initializer=config.initializer,
-            dtype=dtype,
+            dtype=options.dtype,
             name="biases",
         )
         arguments["content_bias"], arguments["position_bias"] = biases(x)
     states, scores = run_blocks(
-        encoder_blocks(config, dtype, attention, feed_forward_dropout=config.dropout),
+        encoder_blocks(config, options, attention, feed_forward_dropout=config.dropout),
         x,
+        options,
         memory=memory,
         attention_mask=seen,
         use_causal_mask=True,
         attention_arguments=arguments,
     )
     new_memory = updated_memory(memory, states[:-1], config.memory_length)
-    states[-1] = keras.layers.Dropout(config.dropout, dtype=dtype, name="dropout")(states[-1])
+    states[-1] = keras.layers.Dropout(config.dropout, dtype=options.dtype, name="dropout")(
+        states[-1]
+    )
     return states, scores, new_memory
 
 

@@ -55,7 +55,7 @@ class XLNetConfig(TextConfig):
         return 0.0
 
 
-def encode_xlnet(config, inputs, dtype):
+def encode_xlnet(config, inputs, options):
     """The embeddings and every block's output, and every block's scores, of an XLNet.
 
     With `permutation_order` and `target_mapping` among the inputs both streams run, and what
@@ -63,20 +63,20 @@ def encode_xlnet(config, inputs, dtype):
     """
 
     def attention():
-        return TwoStreamAttention(**relative_arguments(config, dtype))
+        return TwoStreamAttention(**relative_arguments(config, options))
 
     embed = TwoStreamEmbedding(
         config.vocabulary_size,
         config.hidden_dim,
         dropout=config.dropout,
         embeddings_initializer=config.initializer,
-        dtype=dtype,
+        dtype=options.dtype,
         name="embeddings",
     )
     pretrains = "target_mapping" in inputs
     blocks = encoder_blocks(
         config,
-        dtype,
+        options,
         attention,
         TwoStreamBlock if pretrains else EncoderBlock,
         feed_forward_dropout=config.dropout,
@@ -92,19 +92,21 @@ def encode_xlnet(config, inputs, dtype):
         masks = permutation_masks(order, after_memory(order, memory, -1))
         masks = [ops.logical_and(m, ops.cast(mask, "bool")) for m in masks]
         arguments["target_mapping"] = inputs["target_mapping"]
-        states, scores, contents = _run_streams(blocks, streams, masks, memory, arguments)
+        states, scores, contents = _run_streams(blocks, streams, options, masks, memory, arguments)
     else:
         x = embed(inputs["token_ids"])
         states, scores = run_blocks(
-            blocks, x, memory, attention_mask=mask, attention_arguments=arguments
+            blocks, x, options, memory, attention_mask=mask, attention_arguments=arguments
         )
         contents = states[:-1]
     new_memory = updated_memory(memory, contents, config.memory_length, config.reuse_length)
-    states[-1] = keras.layers.Dropout(config.dropout, dtype=dtype, name="dropout")(states[-1])
+    states[-1] = keras.layers.Dropout(config.dropout, dtype=options.dtype, name="dropout")(
+        states[-1]
+    )
     return states, scores, new_memory
 
 
-def _run_streams(blocks, streams, masks, memory, arguments):
+def _run_streams(blocks, streams, options, masks, memory, arguments):
     """Sends both streams through the blocks.
 
     Returns:
@@ -114,15 +116,18 @@ def _run_streams(blocks, streams, masks, memory, arguments):
     states, scores, contents = [query], [], []
     for i, block in enumerate(blocks):
         contents.append(content)
-        (content, query), (_, query_scores) = block(
+        streams = block(
             content,
             query,
             memory=None if memory is None else memory[:, i],
             attention_mask=masks[0],
             query_attention_mask=masks[1],
-            return_attention_scores=True,
+            return_attention_scores=options.attention_scores,
             **arguments,
         )
+        if options.attention_scores:
+            streams, (_, query_scores) = streams
+            scores.append(query_scores)
+        content, query = streams
         states.append(query)
-        scores.append(query_scores)
     return states, scores, contents

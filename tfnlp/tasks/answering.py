@@ -39,7 +39,7 @@ class Questions:
 
 
 def read_questions(path, null_answers=True):
-    """Reads a file in the JSON format of SQuAD 1.1 or 2.0, gzipped or not.
+    """Reads a file in the JSON format of SQuAD 1.1 or 2.0, gzipped or not; KLUE-MRC's too.
 
     Args:
         path: the file.
@@ -54,7 +54,8 @@ def read_questions(path, null_answers=True):
     found = Questions([], [], [], [])
     ids = set()
     for context, qa in _questions(path, read_json_data(path)):
-        i = str(_field(path, "a question", qa, "id", (str, int)))
+        name = "guid" if isinstance(qa, dict) and "id" not in qa and "guid" in qa else "id"
+        i = str(_field(path, "a question", qa, name, (str, int)))
         if i in ids:
             raise InputError(f"{path}: two questions have the id {i!r}; give each its own.")
         ids.add(i)

@@ -31,6 +31,11 @@ class TaggedSentences:
     def __len__(self):
         return len(self.sentences)
 
+    @property
+    def texts(self):
+        """The sentences as strings, words with a space between them."""
+        return [s if isinstance(s, str) else " ".join(s) for s in self.sentences]
+
 
 def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
     """Reads a file of columns: a word (or a character) and its tag on each line.

@@ -166,10 +166,13 @@ def _character_scores(examples, found):
         ]
         for tags in (examples.tags, found)
     )
-    strict = {"average": "macro", "mode": "strict", "scheme": IOB2, "zero_division": 0}
     flat = [list(itertools.chain(*tags)) for tags in (right, found)]
+    macro_f1 = 0.0  # of no entity seqeval takes the mean of nothing
+    if any(tag.startswith("B") for tag in itertools.chain(*flat)):
+        strict = {"average": "macro", "mode": "strict", "scheme": IOB2, "zero_division": 0}
+        macro_f1 = float(metrics.f1_score(right, found, **strict))
     return _entity_scores(right, found) | {
-        "macro_f1": float(metrics.f1_score(right, found, **strict)),
+        "macro_f1": macro_f1,
         "character_macro_f1": float(f1_score(*flat, average="macro", zero_division=0)),
         "character_accuracy": _share_right(right, found),
     }

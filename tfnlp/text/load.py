@@ -14,6 +14,12 @@ from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
 WORDPIECE_FAMILIES = ("bert", "distilbert", "electra")
 WORDPIECE_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
+# The families of each kind of tokenizer; the first is the kind's own.
+KINDS = {
+    "wordpiece": WORDPIECE_FAMILIES,
+    "bpe": byte_level_bpe.FAMILIES,
+    "unigram": unigram.FAMILIES,
+}
 # What tokenizer_config.json calls the tokenizers of other kinds.
 OTHER_CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
 
@@ -74,11 +80,7 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
 
 def family_of_kind(kind, family=None):
     """The family whose special tokens a tokenizer has; arguments as `train_tokenizer`."""
-    families = {
-        "wordpiece": WORDPIECE_FAMILIES,
-        "bpe": byte_level_bpe.FAMILIES,
-        "unigram": unigram.FAMILIES,
-    }[kind]
+    families = KINDS[kind]
     family = family or families[0]
     if family not in families:
         raise InputError(

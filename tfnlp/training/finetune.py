@@ -3,7 +3,8 @@
 import keras
 from absl import logging
 
-from tfnlp.checkpoints import load_model, save_model
+from tfnlp.checkpoints import check_saves, load_model, save_model
+from tfnlp.errors import InputError
 from tfnlp.models import check_lengths
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.fingerprint import content_fingerprint
@@ -73,6 +74,23 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, shuffle=Fa
     return batches
 
 
+def check_varied(task, train):
+    """Raises an InputError if all training examples have one label, or all words one tag."""
+    if task.head == "tagger":
+        kind, labels = "tag", {tag for tags in getattr(train, "tags", ()) for tag in tags}
+    elif task.head == "classifier":
+        kind, labels = "label", set(getattr(train, "labels", ()))
+    else:
+        return
+    if len(labels) == 1:
+        (label,) = labels
+        names = getattr(train, "label_names", None)
+        raise InputError(
+            f"All examples of `train` have the {kind} {names[label] if names else label!r}, so "
+            "that there is nothing to tell apart; give examples of others too."
+        )
+
+
 def finetune(
     task, model, tokenizer, train, dev, config, run, max_length, test=None, regularizer=None
 ):
@@ -93,7 +111,13 @@ def finetune(
 
     Returns:
         A dict of the figures.
+
+    Raises:
+        InputError: if the model cannot be saved as a folder, texts are too long for it, or all
+            training examples have one label.
     """
+    check_varied(task, train)
+    check_saves(model)
     arguments = (max_length, config.batch_size)
     batches = encode_batches(task, tokenizer, train, *arguments, shuffle=True, seed=config.seed)
     check_lengths(batches, model)
@@ -125,7 +149,7 @@ def finetune(
             "model": content_fingerprint(model.text_config),
         },
     )
-    best = load_model(run.best, task.head, task.num_classes)
+    best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)
     figures = {"parameters": best.count_params()}
     splits = {"dev": (dev, dev_batches)}
     if test is not None:

@@ -83,7 +83,9 @@ def predictor(model, outputs=("logits",)):
         length.
     """
 
-    @tf.function(reduce_retracing=True)
+    signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
+
+    @tf.function(input_signature=[signature])
     def forward(inputs):
         found = model(inputs, training=False)
         return {key: tf.cast(found[key], "float32") for key in outputs}

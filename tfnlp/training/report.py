@@ -1,12 +1,14 @@
 """What a finished run says of itself: scores, curves and a model card."""
 
+import dataclasses
 import math
 
 import numpy as np
 from absl import logging
 
-from tfnlp.checkpoints import load_model
+from tfnlp.checkpoints import load_model, read_config
 from tfnlp.files import write_json
+from tfnlp.models import family_name
 from tfnlp.plots import plot_curves
 from tfnlp.training.predict import predict_batches
 
@@ -70,16 +72,31 @@ def _shown(value):
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
 
 
+def _facts(run):
+    """The family and the config of the best weights, a dict; empty where there are none."""
+    if not (run.best / "config.json").exists():
+        return {}
+    config = read_config(run.best)
+    return {"family": family_name(config)} | dataclasses.asdict(config)
+
+
+def _table(name, values):
+    """The lines of a table of the values that are there."""
+    rows = [f"| {key} | {value} |" for key, value in values.items() if value is not None]
+    return [f"| {name} | value |", "| --- | --- |", *rows]
+
+
 def _model_card(run, labels, figures, plot):
     lines = [f"# {run.path.name}", ""]
     if labels:
         lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
-    lines += ["## Measured", "", "| figure | value |", "| --- | --- |"]
-    for key, value in figures.items():
-        lines.append(f"| {key.replace('_', ' ')} | {_shown(value)} |")
+    shown = {key.replace("_", " "): _shown(value) for key, value in figures.items()}
+    lines += ["## Measured", "", *_table("figure", shown)]
     if plot:
         lines += ["", "![Loss and score by epoch](curves.png)"]
-    lines += ["", "## Made with", "", "| flag | value |", "| --- | --- |"]
-    lines += [f"| {key} | {value} |" for key, value in run.flags.items() if value is not None]
+    # Of the weights themselves: a model of a folder is not of the sizes that flags could give.
+    facts = _facts(run)
+    lines += ["", "## Model", "", *_table("field", facts)] if facts else []
+    lines += ["", "## Made with", "", *_table("flag", run.flags)]
     lines += ["", "`best/` is a Hugging Face folder; `metrics.jsonl` has every epoch.", ""]
     return "\n".join(lines)

@@ -1,5 +1,6 @@
 """The folder that a run leaves behind, and from which it resumes."""
 
+import fnmatch
 import json
 import pathlib
 import time
@@ -7,6 +8,7 @@ import time
 import keras
 import numpy as np
 import safetensors
+from absl import logging
 
 from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.errors import InputError
@@ -14,6 +16,13 @@ from tfnlp.files import json_text, read_json, write_json, write_text
 
 # What the names of a state's tensors begin with.
 VARIABLE, SUM = "variable/", "sum/"
+# What a run writes, by folder; tasks' and recipes' files too.
+WRITTEN = {
+    ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
+    + ("curves*.png", "n_best.json"),
+    "best": ("*.json", "*.safetensors", "*.txt", "*.model"),
+    "events": ("events.out.tfevents.*",),
+}
 
 
 class RunFolder:
@@ -30,37 +39,89 @@ class RunFolder:
 
     Args:
         path: the folder; created by `start`.
-        flags: a dict of the flags that decide the result.
+        flags: a dict of the flags that decide the result. Two paths of one file are the same,
+            and `epochs` may be more once the run is finished: it then goes on from its state,
+            by the learning rates that the new number of epochs has from there.
+        overwrite: whether `start` deletes the run that the folder holds.
 
     Raises:
         InputError: if the folder holds a run with other flags, or other files.
     """
 
-    def __init__(self, path, flags):
+    def __init__(self, path, flags, overwrite=False):
         self.path = pathlib.Path(path)
         self.best = self.path / "best"
         self.metrics_path = self.path / "metrics.jsonl"
         self.state_path = self.path / "state.safetensors"
         # As JSON gives them back: lists for tuples, strings for keys.
-        self.flags = flags = json.loads(json_text(flags))
+        self.flags = json.loads(json_text(flags))
+        self.overwritten = []  # the files to delete before the run starts
         stored_path = self.path / "flags.json"
-        if stored_path.exists():
-            stored = read_json(stored_path)
-            differing = sorted(
-                key for key in stored.keys() | flags if stored.get(key) != flags.get(key)
-            )
-            if differing:
-                key = differing[0]
+        if not stored_path.exists():
+            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
                 raise InputError(
-                    f"{self.path} holds another run: there `{key}` is {stored.get(key)!r}, here "
-                    f"{flags.get(key)!r}; give another folder, or the same settings "
-                    "to resume it."
+                    f"{self.path} exists and is not a run's folder; give another folder."
                 )
-        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise InputError(f"{self.path} exists and is not a run's folder; give another folder.")
+        elif overwrite:
+            self.overwritten = self._files_of_the_run()
+        else:
+            self._take_up(read_json(stored_path))
+
+    def _files_of_the_run(self):
+        files = [path for path in self.path.rglob("*") if path.is_symlink() or not path.is_dir()]
+        for path in files:
+            if not _written_by_runs(path.relative_to(self.path)):
+                raise InputError(
+                    f"{self.path} cannot be overwritten, as {path} is no file of a run; move it "
+                    "away, or give another folder."
+                )
+        # Last of all the flags are replaced: a kill before leaves what is known for a run.
+        return [path for path in files if path != self.path / "flags.json"]
+
+    def _take_up(self, stored):
+        """Raises an InputError unless the run of the stored flags is this one."""
+        earlier = stored.pop("earlier_epochs", [])
+        here = self.flags
+        differing = sorted(
+            key for key in stored.keys() | here if not _same(stored.get(key), here.get(key))
+        )
+        if differing == ["epochs"] and self._finished(stored["epochs"], here["epochs"]):
+            earlier = [*earlier, stored["epochs"]]
+            logging.info(
+                "%s is finished after %d epochs and goes on to %d, by the learning rates that %d "
+                "epochs have from there; `overwrite` trains all of them anew.",
+                self.path,
+                stored["epochs"],
+                *[here["epochs"]] * 2,
+            )
+        elif differing:
+            key = differing[0]
+            raise InputError(
+                f"{self.path} holds another run: there `{key}` is {stored.get(key)!r}, here "
+                f"{here.get(key)!r}; give another folder, the same settings to resume it, or "
+                "`overwrite` to delete it."
+            )
+        if earlier:
+            self.flags = here | {"earlier_epochs": earlier}
+
+    def _finished(self, stored, epochs):
+        """Whether the state is that of `stored` epochs, and `epochs` are more."""
+        if None in (stored, epochs) or epochs < stored or not self.state_path.exists():
+            return False
+        try:
+            with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
+                return json.loads(file.metadata()["progress"])["epoch"] == stored
+        except (safetensors.SafetensorError, KeyError, TypeError, OSError):
+            return False
 
     def start(self):
-        """Writes the flags; until then nothing is written, so that bad input leaves no run."""
+        """Writes the flags; until then nothing is written, so that bad input leaves no run.
+
+        Nor is a run that is to be overwritten deleted before.
+        """
+        for path in self.overwritten:
+            path.unlink(missing_ok=True)
+        self.overwritten = []
         write_json(self.path / "flags.json", self.flags)
 
     def log(self, metrics):
@@ -109,7 +170,7 @@ class RunFolder:
             InputError: if the file is broken, is of another model, or was made from something
                 else.
         """
-        if not self.state_path.exists():
+        if self.overwritten or not self.state_path.exists():
             return None
         try:
             with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
@@ -155,6 +216,28 @@ class RunFolder:
     def write_model_card(self, text):
         """Writes the model card, README.md."""
         write_text(self.path / "README.md", text)
+
+
+def _written_by_runs(path):
+    """Whether a file's path within the folder is one that runs write, whole or not yet."""
+    name = path.name
+    if name.startswith("."):  # of `files.replaced_when_whole`, left by a kill
+        name = name[1:].rpartition(".")[0]
+    return any(fnmatch.fnmatch(name, p) for p in WRITTEN.get(path.parent.as_posix(), ()))
+
+
+def _same(stored, here):
+    """Whether two flags are alike: equal, or paths of one file.
+
+    Where a run's file was moved away, its fingerprint in the state tells whether the one that
+    is given now has the same content.
+    """
+    if stored == here or not (isinstance(stored, str) and isinstance(here, str)):
+        return stored == here
+    there, now = pathlib.Path(stored), pathlib.Path(here)
+    if not now.exists():
+        return False
+    return there.resolve() == now.resolve() or (there.is_absolute() and not there.exists())
 
 
 def _described(tensor):

@@ -147,7 +147,7 @@ def test_texts_given_one_by_one():
     assert given_inputs("answerer", ["a"], (), ["p ?", "q ?"]) == Inputs(["p ?", "q ?"], ["a"] * 2)
     assert given_inputs("chooser", ["a"], ending=["x", "y"]) == Inputs(["a"], [["x", "y"]])
     for arguments, said in (
-        (("tagger", ["a"], ["b"]), "is of the kind tagger: it takes `text`, and no `pair`"),
+        (("tagger", ["a"], ["b"]), "of the kind tagger takes `text`, and no `pair`"),
         (("scorer", ["a"], (), ["q"]), "takes `text` and `pair`, and no `question`"),
         (("answerer", ["a"]), "given are 0 questions and 1 texts"),
         (("chooser", ["a"], (), (), ["x"]), "1 texts and 1 endings"),

@@ -101,7 +101,9 @@ class BaseAttention(BaseLayer):
                 "the scores; use block_size=None to have them."
             )
 
-    def _attend(self, query, key, value, seen, terms=(), training=None, mapping=None):
+    def _attend(
+        self, query, key, value, seen, terms=(), segment_term=None, training=None, mapping=None
+    ):
         """The output, and the scores (B, N, T, S) unless `block_size` keeps them away.
 
         Args:
@@ -110,6 +112,7 @@ class BaseAttention(BaseLayer):
             value: (B, N, S, H').
             seen: boolean, as `combine_masks` gives it, or None.
             terms: `RelativeTerm`s to add to the scores.
+            segment_term: a `SegmentTerm` to add to them, or None.
             training: whether dropout is on.
             mapping: (B, P, T) by which to take predictions from positions, or None.
 
@@ -117,7 +120,7 @@ class BaseAttention(BaseLayer):
             (B, T, D) or (B, P, D), and the scores before mask and softmax or None.
         """
         if self.block_size:
-            rate = self.dropout if training else 0.0
+            scores, rate = None, self.dropout if training else 0.0
             context = blockwise_attention(
                 query,
                 key,
@@ -125,14 +128,15 @@ class BaseAttention(BaseLayer):
                 seen,
                 self.block_size,
                 terms,
+                segment_term,
                 dropout=rate,
                 seed=self.dropout_layer.seed_generator.next() if rate else None,
             )
-            return self.output_dense(join_heads(context)), None
-        scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
-        for term in terms:
-            scores += term.scores(ops.shape(query)[2], ops.shape(key)[2])
-        context = attend(scores, value, seen, self.dropout_layer, training)
+        else:
+            scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
+            for term in terms if segment_term is None else (*terms, segment_term):
+                scores += term.scores(ops.shape(query)[2], ops.shape(key)[2])
+            context = attend(scores, value, seen, self.dropout_layer, training)
         context = join_heads(context)  # (B, T, N * H')
         if mapping is not None:
             context = ops.matmul(mapping, context)  # (B, P, N * H')

@@ -15,10 +15,13 @@ from tfnlp.layers.attention.relative_scores import (
     relative_scores_forward,
     relative_scores_gradient,
 )
+from tfnlp.layers.attention.segment_scores import segment_scores, segment_scores_gradient
 from tfnlp.layers.core.masks import MASKED
 
 
-def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0.0, seed=None):
+def blockwise_attention(
+    query, key, value, mask, block_size, terms=(), segment_term=None, dropout=0.0, seed=None
+):
     """softmax(query . key + terms) . value without ever holding the (T, S) scores.
 
     Rabe & Staats 2021, 'Self-attention Does Not Need O(n^2) Memory', section 2: a running
@@ -33,6 +36,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         mask: boolean, broadcasts to (B, T, S) or has 4 axes, or None.
         block_size: queries and keys in a block, made a multiple of 4.
         terms: `RelativeTerm`s to add to the scores.
+        segment_term: a `SegmentTerm` to add to them, or None.
         dropout: share of attention weights dropped.
         seed: the seed of that dropout, as `keras.random.SeedGenerator.next` gives it.
 
@@ -50,7 +54,7 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         dropout,
         seed,
     )
-    plan.set_mask(mask, length, source_length)
+    plan.set_masks(mask, segment_term and segment_term.is_same, length, source_length)
     plan.set_rows(length, source_length)
 
     @ops.custom_gradient
@@ -64,6 +68,8 @@ def blockwise_attention(query, key, value, mask, block_size, terms=(), dropout=0
         return output, gradient
 
     tables = [x for n in range(len(terms)) for x in plan.split_term(n)]
+    if segment_term is not None:
+        tables.append(plan.split(segment_term.by_segment))
     blocks = plan.split(query), plan.split(key, True), plan.split(value, True)
     output = _joined(attention(*blocks, *tables))
     return zero_masked_rows(output[:, :, :length], mask)
@@ -85,18 +91,23 @@ class TilePlan:
         self.layout = Layout(size, size, num_blocks(size))
         self.windows = self.layout.windows(ops.arange(2 * size))
 
-    def set_mask(self, mask, length, source_length):
-        """The mask of the padded lengths; None where there is nothing to mask."""
-        queries, keys = self._padding(length, False), self._padding(source_length, True)
-        if mask is None and _is_zero(keys):
-            self.mask = None
-            return
-        if mask is None:
+    def set_masks(self, mask, is_same, length, source_length):
+        """What may be seen, and what is of one segment, of the padded lengths.
+
+        None where there is nothing to mask, and no segments.
+        """
+        if mask is None and not _is_zero(self._padding(source_length, True)):
             mask = ops.ones((1, 1, source_length), dtype="bool")
+        self.mask, self.is_same = (
+            x if x is None else self._padded(x, length, source_length) for x in (mask, is_same)
+        )
+
+    def _padded(self, mask, length, source_length):
+        queries, keys = self._padding(length, False), self._padding(source_length, True)
         *outer, rows, _ = ops.shape(mask)
         mask = ops.broadcast_to(mask, (*outer, rows, source_length))
         rows = queries if not (isinstance(rows, int) and rows == 1) else 0
-        self.mask = ops.pad(mask, (*((0, 0) for _ in outer), (0, rows), (0, keys)))
+        return ops.pad(mask, (*((0, 0) for _ in outer), (0, rows), (0, keys)))
 
     def set_rows(self, length, source_length):
         """Each term's rows by offset, of padded lengths, and which tiles are far.
@@ -176,7 +187,7 @@ class TilePlan:
         return ops.cast(stack_sums(output), dtype), stack_sums(log_sum)
 
     def backward(self, upstream, output, log_sum, query, key, value, tables):
-        """The gradients by query, key, value and every term's vectors and table."""
+        """The gradients by query, key, value and every one of the `tables`."""
         dtype = query.dtype
         product = ops.cast(upstream, "float32") * ops.cast(output, "float32")
         mean = ops.sum(product, axis=-1, keepdims=True)  # (B, N, T, 1)
@@ -209,6 +220,9 @@ class TilePlan:
                 by_vectors, by_positions = self.term_gradients(i, j, by_scores, tables)
                 for term, x in zip(self.terms, by_vectors, strict=True):
                     (of_keys if term.of_keys else of_queries).append(x)
+                if self.is_same is not None:
+                    is_same = self.tile(self.is_same, i, j)
+                    of_queries.append(segment_scores_gradient(by_scores, is_same))
                 by_queries = _add_and_turn(by_queries, of_queries, 1)
                 by_offsets = _add_and_turn(by_offsets, by_positions, -1)
                 by_column = tuple(x + y for x, y in zip(by_column, of_keys, strict=True))
@@ -223,11 +237,14 @@ class TilePlan:
             return (by_queries, by_keys, by_offsets), by_column[0]
 
         of_queries, of_keys = [query], [key, value]
-        for term, vectors in zip(self.terms, tables[::2], strict=True):
-            (of_keys if term.of_keys else of_queries).append(vectors)
+        for n, term in enumerate(self.terms):
+            (of_keys if term.of_keys else of_queries).append(tables[2 * n])
+        if self.is_same is not None:
+            of_queries.append(tables[-1])
+        of_offsets = tables[1 : 2 * len(self.terms) : 2]
         by_queries, by_keys, by_offsets = (
             tuple(zero_sums(ops.shape(x)[0], ops.shape(x)[1:], x.dtype) for x in arrays)
-            for arrays in (of_queries, of_keys, tables[1::2])
+            for arrays in (of_queries, of_keys, of_offsets)
         )
         by_offsets = tuple(turn(x, self.query_blocks - 1) for x in by_offsets)
         sums = _one_by_one(self.key_blocks, over_keys, (by_queries, by_keys, by_offsets))
@@ -235,7 +252,7 @@ class TilePlan:
         gradients = [by_queries.pop(0), by_keys.pop(0), by_keys.pop(0)]
         for term, by_positions in zip(self.terms, by_offsets, strict=True):
             gradients += (by_keys if term.of_keys else by_queries).pop(0), by_positions
-        return tuple(gradients)
+        return (*gradients, *by_queries)  # what is left is of the segments
 
     def term_gradients(self, i, j, by_scores, tables):
         """The gradients by a tile's vectors and by its positions, of each term."""
@@ -294,15 +311,20 @@ class TilePlan:
             return product_less(of_queries, of_keys, column)
 
         scores = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
-        if self.mask is None:
-            return scores
-        *outer, rows, _ = ops.shape(self.mask)
+        if self.is_same is not None:
+            added = segment_scores(_block(tables[-1], i), self.tile(self.is_same, i, j))
+            scores += ops.cast(added, "float32")
+        return scores if self.mask is None else scores + additive_mask(self.tile(self.mask, i, j))
+
+    def tile(self, mask, i, j):
+        """Of a padded mask (..., T or 1, S) the tile of query block i and key block j."""
+        *outer, rows, _ = ops.shape(mask)
         if isinstance(rows, int) and rows == 1:
             start, rows = 0, 1
         else:
             start, rows = i * self.size, self.size
         start = (*(0 for _ in outer), start, j * self.size)
-        return scores + additive_mask(ops.slice(self.mask, start, (*outer, rows, self.size)))
+        return ops.slice(mask, start, (*outer, rows, self.size))
 
     def is_far(self, i, j):
         """Whether every offset of a tile has one row."""

@@ -8,6 +8,7 @@ from tfnlp.layers.attention.dot_product import add_by_head, scaled, split_heads
 from tfnlp.layers.attention.memory import check_memory
 from tfnlp.layers.attention.relative import relative_positions
 from tfnlp.layers.attention.relative_scores import RelativeTerm
+from tfnlp.layers.attention.segment_scores import SegmentTerm
 from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
 from tfnlp.layers.core.masks import combine_masks, set_mask, with_memory
 
@@ -28,6 +29,8 @@ class TwoStreamAttention(BaseAttention):
         dropout: share of attention weights dropped in training.
         use_bias: whether query, key, value and output projections add a bias; not in the paper.
         output_dim: width of the output; the width of the content stream where None.
+        block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
+            (T, S) scores are never held then.
         kernel_initializer: for the kernels.
         clamp_length: the farthest distance that is told apart; any where None.
         position_dropout: share of the sinusoids dropped in training.
@@ -57,8 +60,8 @@ class TwoStreamAttention(BaseAttention):
         output is that of the query stream, or without a `target_mapping` the content stream's.
 
     Raises:
-        ValueError: for sizes below 1, an odd D, and masks, a memory or a target mapping that do
-            not fit.
+        ValueError: for sizes below 1, an odd D, masks, a memory or a target mapping that do not
+            fit, and where the scores are asked for with `block_size`.
     """
 
     OPTIONS = KERNEL_OPTIONS + ("bias_regularizer", "bias_constraint")
@@ -130,6 +133,7 @@ class TwoStreamAttention(BaseAttention):
         content_stream_mask=None,
         query_stream_mask=None,
     ):
+        self._check_scores(return_attention_scores)
         content_mask = mask if content_stream_mask is None else content_stream_mask
         query_mask = query_stream_mask_of(content_mask, query_stream_mask, target_mapping)
         _check_streams(content_stream, query_stream, target_mapping)
@@ -155,8 +159,7 @@ class TwoStreamAttention(BaseAttention):
                 q = ops.matmul(ops.swapaxes(mapping, 1, 2), q)  # (B, T, N * H)
             q = scaled(split_heads(q, self.num_heads))  # (B, N, T, H)
             terms = [RelativeTerm(add_by_head(q, scaled(self.position_bias)), *positions)]
-            if segment_mask is not None:
-                terms.append(self._segment_term(q, segment_mask))
+            segments = None if segment_mask is None else self._segment_term(q, segment_mask)
             seen = combine_masks(
                 content_stream.shape,
                 inputs.shape,
@@ -166,7 +169,7 @@ class TwoStreamAttention(BaseAttention):
                 num_heads=self.num_heads,
             )
             q = add_by_head(q, scaled(self.content_bias))
-            return self._attend(q, k, v, seen, terms, training, mapping)
+            return self._attend(q, k, v, seen, terms, segments, training, mapping)
 
         content, scores = attend(content_stream, attention_mask)
         if query_stream is None:
@@ -202,38 +205,24 @@ class TwoStreamAttention(BaseAttention):
         if memory is not None:
             known = None not in (length, memory.shape[1])
             source = length + memory.shape[1] if known else None
-        content, scores = self._output_spec(content_stream, source, True)
+        content = self._output_spec(content_stream, source, return_attention_scores)
         if query_stream is None:
-            return (content, scores) if return_attention_scores else content
-        query, _ = self._output_spec(query_stream, source, True)
+            return content
+        query = self._output_spec(query_stream, source)
         if not return_attention_scores:
             return content, query
+        content, scores = content
         return (content, query), (scores, scores)
 
     def compute_mask(self, content_stream, previous_mask=None, **kwargs):
         return previous_mask
 
     def get_config(self):
-        config = super().get_config()
-        del config["block_size"]
-        return config | {
+        return super().get_config() | {
             "clamp_length": self.clamp_length,
             "position_dropout": self.position_dropout,
             "bias_initializer": keras.initializers.serialize(self.bias_initializer),
         }
-
-
-class SegmentTerm:
-    """Scores by whether query and key are of one segment (XLNet, section 2.5)."""
-
-    def __init__(self, by_segment, segment_mask):
-        self.by_segment = by_segment  # (B, N, T, 2)
-        self.segment_mask = segment_mask  # (B, T, S)
-
-    def scores(self, query_length, source_length):
-        """(B, N, T, S)."""
-        same, different = self.by_segment[..., :1], self.by_segment[..., 1:]
-        return ops.where(ops.expand_dims(self.segment_mask, 1), same, different)
 
 
 def query_stream_mask_of(content_mask, query_mask, target_mapping):

@@ -24,6 +24,7 @@ class DecoderBlock(BaseLayer):
         attention_dropout: applied to the attention weights in training.
         norm_first: pre-norm where true.
         layer_norm_epsilon: added to the variance.
+        block_size: of both attentions, as `MultiHeadAttention` takes it.
         kernel_initializer, kernel_regularizer, kernel_constraint: for every kernel.
         bias_initializer, bias_regularizer, bias_constraint: for the biases of the attentions and
             of the feed-forward network.
@@ -57,6 +58,8 @@ class DecoderBlock(BaseLayer):
         norm_first=False,
         layer_norm_epsilon=1e-5,
         kernel_initializer="glorot_uniform",
+        *,
+        block_size=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -68,6 +71,7 @@ class DecoderBlock(BaseLayer):
         self.attention_dropout = attention_dropout
         self.norm_first = norm_first
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.block_size = block_size
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.feed_forward = FeedForward(
             intermediate_dim,
@@ -103,6 +107,7 @@ class DecoderBlock(BaseLayer):
             self.num_heads,
             hidden_dim // self.num_heads,
             dropout=self.attention_dropout,
+            block_size=self.block_size,
             kernel_initializer=self.kernel_initializer.clone(),
             dtype=self.dtype_policy,
             name=name,
@@ -198,5 +203,6 @@ class DecoderBlock(BaseLayer):
             "attention_dropout": self.attention_dropout,
             "norm_first": self.norm_first,
             "layer_norm_epsilon": self.layer_norm_epsilon,
+            "block_size": self.block_size,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
         }

@@ -38,6 +38,7 @@ class EncoderBlock(BaseLayer):
         output_initializer: for the kernels that write to the residual stream, which GPT-2
             starts smaller; `kernel_initializer` where None.
         dropout_after: the sub-layers that `dropout` is for; one alone in some families.
+        block_size: of the attention, as `MultiHeadAttention` takes it.
         shared_parts: a dict of the layers that `share` gave to two blocks, as they are loaded.
         kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
             bias_initializer: for the kernels and biases of the feed-forward network and of the
@@ -79,6 +80,8 @@ class EncoderBlock(BaseLayer):
         output_initializer=None,
         dropout_after=SUBLAYERS,
         shared_parts=None,
+        *,
+        block_size=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -96,6 +99,12 @@ class EncoderBlock(BaseLayer):
                 f"given attention, which has {own_heads} heads and a dropout of {own_dropout}; "
                 "say the same of both."
             )
+        own_size = getattr(attention, "block_size", None) if attention else block_size
+        if block_size not in (None, own_size):
+            raise ValueError(
+                f"block_size={block_size} does not fit the given attention, which has "
+                f"block_size={own_size}; say it of the attention alone."
+            )
         self.supports_masking = True
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
@@ -108,6 +117,7 @@ class EncoderBlock(BaseLayer):
         self.output_initializer = keras.initializers.get(output_initializer)
         self.feed_forward_dropout = feed_forward_dropout
         parts = shared_parts or {}
+        self.block_size = own_size
         self.shared_parts = list(parts)
         self.given_attention = self.attention = attention
         self.feed_forward = parts.get("feed_forward") or FeedForward(
@@ -164,6 +174,7 @@ class EncoderBlock(BaseLayer):
             self.num_heads,
             key_dim,
             dropout=self.attention_dropout,
+            block_size=self.block_size,
             kernel_initializer=self.kernel_initializer.clone(),
             output_initializer=self._output_initializer(),
             dtype=self.dtype_policy,
@@ -281,6 +292,7 @@ class EncoderBlock(BaseLayer):
             and keras.saving.serialize_keras_object(self.given_attention),
             "feed_forward_dropout": self.feed_forward_dropout,
             "dropout_after": self.dropout_after,
+            "block_size": self.block_size,
             "output_initializer": self.output_initializer
             and keras.initializers.serialize(self.output_initializer),
             **({"shared_parts": shared} if shared else {}),

@@ -23,7 +23,7 @@ class SharedEncoder(BaseLayer):
         num_groups: groups of consecutive layers that share; layer i is of group
             `i * num_groups // num_layers`.
         activation, dropout, attention_dropout, norm_first, layer_norm_epsilon,
-            kernel_initializer, dropout_after, kernel_regularizer, bias_regularizer,
+            kernel_initializer, dropout_after, block_size, kernel_regularizer, bias_regularizer,
             kernel_constraint, bias_constraint, bias_initializer: as `EncoderBlock` takes them.
 
     Call arguments:
@@ -57,6 +57,8 @@ class SharedEncoder(BaseLayer):
         layer_norm_epsilon=1e-12,
         kernel_initializer="glorot_uniform",
         dropout_after=SUBLAYERS,
+        *,
+        block_size=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -79,6 +81,7 @@ class SharedEncoder(BaseLayer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.dropout_after = tuple(dropout_after)
+        self.block_size = block_size
         count = num_groups if sharing == "all" else num_layers
         self.blocks = [self._block(f"block_{i}") for i in range(count)]
 
@@ -93,6 +96,7 @@ class SharedEncoder(BaseLayer):
             layer_norm_epsilon=self.layer_norm_epsilon,
             kernel_initializer=self.kernel_initializer.clone(),
             dropout_after=self.dropout_after,
+            block_size=self.block_size,
             dtype=self.dtype_policy,
             name=name,
             **self.options(),
@@ -183,4 +187,5 @@ class SharedEncoder(BaseLayer):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "dropout_after": self.dropout_after,
+            "block_size": self.block_size,
         }

@@ -17,7 +17,7 @@ class TwoStreamBlock(EncoderBlock):
     Args:
         num_heads, intermediate_dim, activation, dropout, attention_dropout, norm_first,
             layer_norm_epsilon, kernel_initializer, feed_forward_dropout, output_initializer,
-            dropout_after, kernel_regularizer, bias_regularizer, kernel_constraint,
+            dropout_after, block_size, kernel_regularizer, bias_regularizer, kernel_constraint,
             bias_constraint, bias_initializer: as `EncoderBlock` takes them.
         attention: a `TwoStreamAttention`; one of `num_heads` where None.
 

@@ -1,0 +1,204 @@
+"""A recipe's command line: --help by groups of flags, and what is wrong with it in a sentence."""
+
+import difflib
+import functools
+import math
+import re
+import shutil
+import sys
+import textwrap
+
+from absl import flags
+
+FLAGS = flags.FLAGS
+_titles = {}
+
+
+def group(title):
+    """Decorates a function that defines flags: `--help` shows them under `title`."""
+
+    def decorate(define):
+        @functools.wraps(define)
+        def defining(*args, **kwargs):
+            before = set(FLAGS)
+            define(*args, **kwargs)
+            for name in set(FLAGS) - before:
+                _titles.setdefault(name, title)
+
+        return defining
+
+    return decorate
+
+
+def recipe_flags():
+    """{name: flag} of the recipe and of the modules of `recipes` that it imports."""
+    by_module = FLAGS.flags_by_module_dict()
+    own = sys.argv[0]  # what absl calls the module that is run
+    modules = [own, *(name for name in by_module if name.startswith("recipes.") and name != own)]
+    return {flag.name: flag for module in modules for flag in by_module.get(module, ())}
+
+
+def parse(argv):
+    """Parses the flags; `--help` and `-h` print the help, and a bad command line its error.
+
+    Returns:
+        What is no flag, the program's name first.
+
+    Raises:
+        SystemExit: with status 0 after the help, 2 after an error.
+    """
+    for name in ("help", "helpshort", "h", "?"):
+        flags.DEFINE_flag(_Help(name), module_name="absl.app")
+    FLAGS.set_gnu_getopt(True)  # Flags after a word that is none count too.
+    try:
+        words = FLAGS(argv)
+    except (flags.Error, ValueError) as e:
+        fail(_missing() or _what_is_wrong(e))
+    if len(words) > 1:
+        fail(
+            f"{words[1]!r} is no flag: flags begin with --, and a value that has spaces "
+            "stands in quotes."
+        )
+    for name, flag in recipe_flags().items():
+        if isinstance(flag.value, float) and not math.isfinite(flag.value):
+            fail(f"--{name}={flag.value} must be {_expected(flag)}.")
+        if name.endswith("_column") and flag.default and not flag.value and name != "pair_column":
+            fail(f"--{name} is empty; name a column, such as {flag.default}.")
+    # An empty value is none: absl only looks for flags that are not given.
+    if missing := _missing():
+        fail(missing)
+    return words
+
+
+def fail(message):
+    """Ends the recipe with an error."""
+    print(f"Error: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def help_text(width=None):
+    """The recipe's docstring and its flags by groups, those that must be given first."""
+    width = width or min(shutil.get_terminal_size().columns, 100)
+    groups = {"Required": []}
+    own = FLAGS.flags_by_module_dict().get(sys.argv[0], ())
+    for name, flag in recipe_flags().items():
+        module = FLAGS.find_module_defining_flag(name).rpartition(".")[2]
+        title = "This recipe" if flag in own else module.replace("_", " ").capitalize()
+        title = "Required" if _required(flag) else _titles.get(name, title)
+        groups.setdefault(title, []).append(flag)
+    names = {flag.name: _shown_name(flag) for group in groups.values() for flag in group}
+    column = max(map(len, names.values()), default=0) + 4
+    lines = [sys.modules["__main__"].__doc__.strip()]
+    for title, members in groups.items():
+        lines += ["", f"{title}:"] if members else []
+        for flag in members:
+            wrapped = textwrap.wrap(_explained(flag), max(width - column, 30))
+            lines.append(f"  {names[flag.name]}".ljust(column) + wrapped[0])
+            lines += [" " * column + line for line in wrapped[1:]]
+    return "\n".join([*lines, "", "--helpfull lists the flags of libraries as well."])
+
+
+class _Help(flags.BooleanFlag):
+    """Prints the help when it is given."""
+
+    def __init__(self, name):
+        super().__init__(name, False, "show this help", allow_override=True)
+
+    def parse(self, argument):
+        if self._parse(argument):
+            print(help_text())
+            sys.exit()
+
+
+def _required(flag):
+    def accepts_none(validator):
+        try:
+            return validator.checker(None)
+        except flags.ValidationError:
+            return False
+
+    return flag.default is None and not all(map(accepts_none, flag.validators))
+
+
+def _missing():
+    """What to say if flags that must be given are not, else None."""
+    flags_left = [flag for flag in recipe_flags().values() if _required(flag)]
+    names = [f"--{flag.name}" for flag in flags_left if flag.value in (None, "", [])]
+    if not FLAGS.is_parsed() or not names:
+        return None
+    return f"{_joined(names, 'and')} must be given; --help explains all flags."
+
+
+def _what_is_wrong(error):
+    """What absl says of a bad command line, in a sentence."""
+    message = " ".join(str(error).split())
+    if isinstance(error, flags.UnrecognizedFlagError):
+        return _unknown(error.flagname)
+    if found := re.match(r"Missing value for flag -*(\w+)", message):
+        return f"--{found[1]} needs a value, as in --{found[1]}=VALUE."
+    if found := re.match(r"-*(\w+)=.* does not take an argument", message):
+        return f"--{found[1]} takes no value."
+    found = re.match(r"flag --(\w+)=", message)
+    expected = _expected(FLAGS[found[1]]) if found else ""
+    if expected:
+        given = str(error).removeprefix("flag ").removesuffix(f": {error.__context__}")
+        return f"{given} must be {expected}."
+    return message.removeprefix("ERROR:: ")
+
+
+def _unknown(name):
+    """What to say of a flag that there is not: those that it may be short or misspelt for."""
+    names, spelt = list(recipe_flags()), name.replace("-", "_")
+    begin = [n for n in names if n.startswith(spelt)]
+    initials = [n for n in names if "".join(word[0] for word in n.split("_")) == spelt]
+    alike = begin or initials or difflib.get_close_matches(spelt, names)
+    if not alike:
+        return f"There is no flag --{name}; --help lists all flags."
+    return f"There is no flag --{name}; did you mean {_joined([f'--{n}' for n in alike], 'or')}?"
+
+
+def _shown_name(flag):
+    return f"--[no]{flag.name}" if flag.boolean else f"--{flag.name}"
+
+
+def _explained(flag):
+    """What a flag is for, what it may be, and its default."""
+    text = flag.help
+    if isinstance(flag.parser, flags.EnumParser):  # absl begins with the choices
+        text = text.removeprefix(f"<{'|'.join(flag.parser.enum_values)}>: ")
+    default = None if flag.default in (None, "", []) else f"default: {_shown_default(flag)}"
+    facts = [None if flag.boolean else _expected(flag), default]
+    facts = "; ".join(fact for fact in facts if fact)
+    return f"{text} [{facts}]" if facts else text
+
+
+def _shown_default(flag):
+    if isinstance(flag.default, list):
+        return ",".join(map(str, flag.default))
+    if isinstance(flag.default, float):
+        return f"{flag.default:g}"
+    return str(flag.default).lower() if flag.boolean else str(flag.default)
+
+
+def _expected(flag):
+    """What a value of the flag must be; an empty string where it may be any text."""
+    parser = flag.parser
+    if isinstance(parser, flags.EnumParser):
+        return f"one of {_joined(parser.enum_values, 'or')}"
+    if isinstance(parser, flags.BooleanParser):
+        return "true or false"
+    if isinstance(parser, flags.ListParser):
+        return "values with commas between"
+    if isinstance(parser, flags.IntegerParser | flags.FloatParser):
+        kind = "a whole number" if isinstance(parser, flags.IntegerParser) else "a number"
+        low, high = parser.lower_bound, parser.upper_bound
+        if high is None:
+            return kind if low is None else f"{kind}, {low} or more"
+        return f"{kind}, {high} or less" if low is None else f"{kind} from {low} to {high}"
+    return ""
+
+
+def _joined(words, last):
+    """`a, b and c`."""
+    *others, end = words
+    return f"{', '.join(others)} {last} {end}" if others else end

@@ -1,0 +1,139 @@
+"""The model that a fine-tuning recipe starts from: a folder's, or one from scratch."""
+
+from absl import flags, logging
+
+from recipes.command_line import group
+from tfnlp.errors import InputError
+
+FLAGS = flags.FLAGS
+# What the model and the tokenizer of a folder have of their own.
+_OF_SCRATCH = (
+    *("family", "size", "num_layers", "hidden_dim", "num_heads", "intermediate_dim"),
+    *("tokenizer_dir", "vocabulary_size", "vocabulary_text"),
+)
+_OF_VOCABULARY = ("vocabulary_size", "vocabulary_text")
+VOCABULARY_SIZE = 8000
+
+
+@group("Model")
+def define_model_flags():
+    """Flags of the model to start from, of a recipe that fine-tunes any family."""
+    flags.DEFINE_string(
+        "model_dir", None, "Hugging Face folder to start from; from scratch if not given."
+    )
+    flags.DEFINE_integer(
+        "block_size",
+        None,
+        "Tokens that attention looks at together, to train on long inputs in less memory; all "
+        "if not given.",
+        1,
+    )
+    flags.DEFINE_string(
+        "family", None, "From scratch: such as bert, deberta_v3 or xlnet; bert if not given."
+    )
+    flags.DEFINE_string(
+        "size",
+        None,
+        "From scratch: a size by name, such as deberta_v3_small; 4 layers of width 256 with 4 "
+        "heads if not given. The next four replace its own.",
+    )
+    flags.DEFINE_integer("num_layers", None, "From scratch: encoder blocks.", 1)
+    flags.DEFINE_integer("hidden_dim", None, "From scratch: model width.", 1)
+    flags.DEFINE_integer("num_heads", None, "From scratch: attention heads.", 1)
+    flags.DEFINE_integer(
+        "intermediate_dim", None, "From scratch: inner width; of --hidden_dim four times.", 1
+    )
+    flags.DEFINE_string(
+        "tokenizer_dir",
+        None,
+        "From scratch: folder of a tokenizer, as train_tokenizer writes it; one of the family's "
+        "kind is learned from the training texts if not given.",
+    )
+    flags.DEFINE_integer(
+        "vocabulary_size",
+        None,
+        f"From scratch: the most tokens to learn; {VOCABULARY_SIZE} if not given.",
+        10,
+    )
+    flags.DEFINE_string("vocabulary_text", None, "From scratch: further text for the vocabulary.")
+
+
+def make_model(task, texts):
+    """The model that the flags ask for, with the task's head, and its tokenizer.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        texts: the training texts, for a vocabulary to be learned from.
+
+    Raises:
+        InputError: for flags that do not go together, and as `load_model`, `config_by_name` and
+            `train_tokenizer` do.
+    """
+    if FLAGS.model_dir:
+        from tfnlp.checkpoints import load_model
+        from tfnlp.text import load_tokenizer
+
+        _refuse(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
+        tokenizer = load_tokenizer(FLAGS.model_dir)
+        arguments = {"block_size": FLAGS.block_size}
+        return load_model(FLAGS.model_dir, task.head, task.num_classes, **arguments), tokenizer
+    return _from_scratch(task, texts)
+
+
+def _from_scratch(task, texts):
+    from tfnlp.checkpoints.folder import family_of
+    from tfnlp.models import build_model, config_by_name
+
+    sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
+    named = FLAGS.family, FLAGS.size
+    sizes = {name: FLAGS[name].value for name in sizes}
+    family = family_of(config_by_name(*named, **sizes)).model_type
+    tokenizer = _tokenizer(family, texts)
+    fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
+    config = config_by_name(*named, **sizes, **fields)
+    if config.max_length is not None:
+        longest = max(config.max_length, FLAGS.max_length)
+        config = config_by_name(*named, **sizes, **fields, max_length=longest)
+    logging.info(
+        "A %s of %d layers of width %d starts from random weights, with %d tokens.",
+        family,
+        config.num_layers,
+        config.hidden_dim,
+        config.vocabulary_size,
+    )
+    model = build_model(config, task.head, task.num_classes, block_size=FLAGS.block_size)
+    return model, tokenizer
+
+
+def _tokenizer(family, texts):
+    """The tokenizer of --tokenizer_dir, or one of the family's kind, learned from texts."""
+    from tfnlp.text import load_tokenizer, read_examples
+    from tfnlp.text.load import KINDS, train_tokenizer
+
+    if FLAGS.tokenizer_dir:
+        given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
+        _refuse(_OF_VOCABULARY, f"{given}, whose tokenizer has its own")
+        tokenizer = load_tokenizer(FLAGS.tokenizer_dir)
+        # WordPiece has no family: it goes with any.
+        own = getattr(tokenizer, "family", family)
+        if own != family:
+            raise InputError(
+                f"{given} holds a tokenizer for {own}, but the model is a {family}; give that "
+                "family, or leave `tokenizer_dir` out to learn one."
+            )
+        return tokenizer
+    if FLAGS.vocabulary_text:
+        texts = texts + read_examples(FLAGS.vocabulary_text, label_column=None).texts
+    # The tokenizers of GPT and Transformer-XL, which tfnlp lacks, are replaced by WordPiece.
+    kind = next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
+    family = None if kind == "wordpiece" else family
+    size = FLAGS.vocabulary_size or VOCABULARY_SIZE
+    return train_tokenizer(texts, kind, size, family)[0]
+
+
+def _refuse(names, beside):
+    for name in names:
+        if FLAGS[name].value is not None:
+            raise InputError(
+                f"{name}={FLAGS[name].value} has no effect beside {beside}; leave one out."
+            )

@@ -1,0 +1,148 @@
+"""Models that attend in blocks are the plain ones, of every family and with any head."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import (
+    FAMILIES,
+    BertConfig,
+    DebertaV2Config,
+    TransformerXLConfig,
+    XLNetConfig,
+    build_model,
+    config_by_name,
+)
+
+SMALL = {
+    "vocabulary_size": 40,
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 32,
+    "initializer_range": 0.3,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+}
+LENGTH = 7
+
+
+def make_inputs(**more):
+    rng = np.random.default_rng(0)
+    mask = np.ones((2, LENGTH), "int32")
+    mask[0, 5:] = 0
+    return {
+        "token_ids": rng.integers(1, 40, (2, LENGTH)).astype("int32"),
+        "segment_ids": rng.integers(0, 2, (2, LENGTH)).astype("int32"),
+        "padding_mask": mask,
+    } | more
+
+
+def outputs_and_gradients(model, inputs, key="sequence_output"):
+    with tf.GradientTape() as tape:
+        x = model(inputs)[key]
+        pull = tf.reshape(tf.cos(tf.range(tf.size(x), dtype="float32")), tf.shape(x))
+        loss = tf.reduce_sum(pull * x)
+    variables = [v.value for v in model.trainable_variables]
+    return x.numpy(), [
+        np.zeros(v.shape) if g is None else tf.convert_to_tensor(g).numpy()
+        for g, v in zip(tape.gradient(loss, variables), variables, strict=True)
+    ]
+
+
+def check_equal(model, plain, inputs, **kwargs):
+    x, found = outputs_and_gradients(model, inputs, **kwargs)
+    y, expected = outputs_and_gradients(plain, inputs, **kwargs)
+    assert np.abs(x - y).max() <= 1e-4 * np.abs(y).max()
+    largest = max(np.abs(g).max() for g in expected)
+    assert largest > 0.1
+    for a, b in zip(found, expected, strict=True):
+        # Keys' biases have no gradient but for rounding.
+        assert np.abs(a - b).max() <= 1e-4 * max(np.abs(b).max(), 1e-2 * largest)
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"deberta_v3"}))
+def test_loaded_in_blocks_is_the_plain_model(family, tmp_path):
+    config = config_by_name(family, **SMALL)
+    plain = build_model(config)
+    save_model(plain, tmp_path)
+    fields = (tmp_path / "config.json").read_bytes()
+    model = load_model(tmp_path, block_size=4)
+    assert (model.block_size, plain.block_size) == (4, None)
+    check_equal(model, plain, make_inputs())
+    save_model(model, tmp_path)
+    assert (tmp_path / "config.json").read_bytes() == fields
+    again = load_model(tmp_path)
+    assert again.block_size is None and again.text_config == model.text_config
+
+
+@pytest.mark.parametrize(
+    ("config", "head"),
+    [
+        (XLNetConfig(**SMALL), "permutation_lm"),
+        (
+            DebertaV2Config(max_length=16, num_buckets=4, enhanced_mask_decoder=True, **SMALL),
+            "masked_lm",
+        ),
+    ],
+)
+def test_language_models_in_blocks(config, head):
+    inputs = make_inputs()
+    if head == "permutation_lm":
+        inputs["permutation_order"] = np.stack([np.arange(LENGTH, dtype="int32")] * 2)
+        inputs["target_mapping"] = np.stack([np.eye(LENGTH, dtype="int32")[2:5]] * 2)
+    plain, model = build_model(config, head), build_model(config, head, block_size=4)
+    model.set_weights(plain.get_weights())
+    check_equal(model, plain, inputs, key="logits")
+
+
+def test_a_memory_in_blocks():
+    config = TransformerXLConfig(memory_length=6, cutoffs=(), **SMALL)
+    memory = np.random.default_rng(1).normal(size=(2, 1, 6, 8)).astype("float32")
+    plain = build_model(config, memory=True)
+    model = build_model(config, memory=True, block_size=4)
+    model.set_weights(plain.get_weights())
+    check_equal(model, plain, make_inputs(memory=memory))
+
+
+@pytest.mark.parametrize("family", ["bert", "albert", "xlnet"])
+def test_keras_files_and_clones_stay_in_blocks(family, tmp_path):
+    config = config_by_name(family, **SMALL)
+    model = build_model(config, "classifier", 3, block_size=4)
+    expected = model(make_inputs())["logits"]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    for again in (loaded, clone):
+        assert again.block_size == 4 and again.text_config == config
+        np.testing.assert_allclose(again(make_inputs())["logits"], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "albert", "deberta", "xlnet"])
+def test_scores_are_made_only_where_they_are_asked_for(family):
+    config = config_by_name(family, **SMALL)
+    for asked in (False, True):
+        model = build_model(config, attention_scores=asked)
+        assert ("attention_scores" in model.output) is asked
+        outputs = keras.tree.flatten([layer.output for layer in model.layers])
+        assert any(x.shape[1] == 2 and len(x.shape) == 4 for x in outputs) is asked
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"block_size": 0}, "block_size=0 must be a whole number of at least 1, or None"),
+        ({"block_size": 2.5}, "block_size=2.5 must be a whole number"),
+        (
+            {"block_size": 4, "attention_scores": True},
+            "block_size=4 never holds the attention scores",
+        ),
+    ],
+)
+def test_block_sizes_that_cannot_be(options, message):
+    with pytest.raises(InputError, match=message):
+        build_model(BertConfig(**SMALL), **options)

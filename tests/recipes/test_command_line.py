@@ -1,0 +1,127 @@
+"""The recipes' `--help`, and what they say of a command line that is wrong."""
+
+import ast
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+RECIPES = sorted(p.stem for p in (ROOT / "recipes").glob("*.py") if "common.run(" in p.read_text())
+
+
+def run(recipe, *flags):
+    return subprocess.run(
+        [sys.executable, "-m", f"recipes.{recipe}", *flags],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+def calls(node):
+    """(module or None, function, call) of each call of `f` and `module.f` under a node."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            *owner, name = ast.unparse(call.func).split(".")
+            yield ".".join(owner) or None, name, call
+
+
+def defined(module, function=None):
+    """The flags that a module's source defines, in a function or outside all: (all, required)."""
+    tree = ast.parse((ROOT / "recipes" / f"{module}.py").read_text())
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    imported = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recipes"):
+            source = node.module.partition(".")[2]
+            imported |= {alias.name: source or alias.name for alias in node.names}
+    top = [node for node in tree.body if node not in functions.values()]
+    names, required = [], set()
+    for node in [functions[function]] if function else top:
+        for owner, name, call in calls(node):
+            if name.startswith("DEFINE_"):
+                names.append(ast.literal_eval(call.args[0]))
+            elif name.startswith("mark_flag"):
+                found = ast.literal_eval(call.args[0])
+                required |= {found} if isinstance(found, str) else set(found)
+            elif name.startswith("define_"):
+                source = imported.get(owner or name, module)
+                more, needed = defined(source, name)
+                names += more
+                required |= needed
+    return names, required
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_help_shows_all_flags_of_the_recipes_and_no_others(recipe):
+    done = run(recipe, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = re.findall(r"^  --(?:\[no\])?(\w+)  ", done.stdout, re.M)
+    expected, required = defined(recipe)
+    assert sorted(shown) == sorted(expected)
+    assert set(shown[: len(required)]) == required
+    assert ("\nRequired:\n" in done.stdout) == bool(required)
+    source = (ROOT / "recipes" / f"{recipe}.py").read_text()
+    assert done.stdout.startswith(
+        ast.get_docstring(ast.parse(source), clean=False).strip() + "\n\n"
+    )
+    assert f"python -m recipes.{recipe}" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    if required:
+        done = run(recipe)
+        assert (done.returncode, done.stdout) == (2, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("Error: --") and line.endswith(
+            " must be given; --help explains all flags."
+        )
+        assert set(re.findall(r"--(\w+)", line)) == required | {"help"}
+
+
+def test_help_by_its_other_names_says_groups_bounds_choices_and_defaults():
+    texts = [run("distill_classifier", flag).stdout for flag in ("--help", "-h", "--helpshort")]
+    assert texts[0] == texts[1] == texts[2]
+    text = " ".join(texts[0].split())
+    titles = ("Required:", "This recipe:", "Data:", "Training:")
+    assert sorted(titles, key=text.index) == list(titles)
+    for shown in (
+        "Longest input in tokens; the rest is cut. [a whole number, 3 or more; default: 128]",
+        "[a number from 0 to 1; default: 0.1]",
+        "[one of float32, mixed_bfloat16 or mixed_float16; default: float32]",
+        "--[no]initialize Start from the teacher's weights where widths agree. [default: true]",
+        "if not given. [values with commas between]",
+    ):
+        assert shown in text
+    full = run("distill_classifier", "--helpfull")
+    assert "--warmup_share" in full.stdout and "--[no]logtostderr" in full.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--trian=a"], "There is no flag --trian; did you mean --train?"),
+        (["--lr=1"], "There is no flag --lr; did you mean --learning_rate?"),
+        (["--num-layers=1"], "There is no flag --num-layers; did you mean --num_layers?"),
+        (["--xyzzy"], "There is no flag --xyzzy; --help lists all flags."),
+        (["--train"], "--train needs a value, as in --train=VALUE."),
+        (["--max_length=1"], "--max_length=1 must be a whole number, 3 or more."),
+        (["--seed=one: two"], "--seed=one: two must be a whole number, 0 or more."),
+        (["--warmup_share=2"], "--warmup_share=2 must be a number from 0 to 1."),
+        (["--precision=half"], "--precision=half must be one of float32, mixed_bfloat16 or"),
+        (["--initialize=perhaps"], "--initialize=perhaps must be true or false."),
+        (["--noinitialize=1"], "--noinitialize takes no value."),
+        (["--train=", "--dev=b", "--output_dir=c"], "--teacher_dir and --train must be given;"),
+        (["some", "--temperature=inf"], "'some' is no flag: flags begin with --, and"),
+        (["--temperature=inf"], "--temperature=inf must be a number, 0.001 or more."),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence(given, said):
+    needed = [f"--{name}=a" for name in ("train", "dev", "teacher_dir", "output_dir")]
+    done = run("distill_classifier", *(given if "--train=" in given else [*needed, *given]))
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"Error: {said}")

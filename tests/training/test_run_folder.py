@@ -1,0 +1,143 @@
+"""Which runs a folder takes up, and what of it is overwritten."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.training.test_best_epoch import tiny_model
+from tests.training.test_fit import make_batches
+from tfnlp.errors import InputError
+from tfnlp.files import write_json, write_text
+from tfnlp.training import RunFolder, TrainingConfig, fit
+from tfnlp.training.report import write_report
+
+
+def train(folder, epochs, stop_after=None, overwrite=False, seed=0):
+    """Trains in a folder, 7 steps an epoch; killed once so many epochs are saved, if asked."""
+    config = TrainingConfig(epochs=epochs, batch_size=4, learning_rate=1e-2, warmup_share=0.2)
+    run = RunFolder(folder, {"epochs": epochs, "seed": seed}, overwrite)
+    model, saved = tiny_model(config), []
+
+    def save_best():
+        saved.append(len(run.metrics()))
+        if len(saved) == stop_after:
+            raise KeyboardInterrupt
+
+    fit(model, make_batches(25), config, run, save_best)
+    return model, run
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of 2 epochs."""
+    return train(tmp_path_factory.mktemp("finished") / "run", 2)[1].path
+
+
+@pytest.fixture
+def copy(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def test_a_finished_run_goes_on_with_more_epochs(copy, tmp_path, caplog):
+    weights, (model, _) = [], train(copy, 2)  # nothing to train: the weights as they were
+    weights.append(model.get_weights()[0])
+    broken = shutil.copytree(copy, tmp_path / "broken")
+    with caplog.at_level("INFO", "absl"):
+        model, run = train(copy, 4)
+    assert (
+        "is finished after 2 epochs and goes on to 4, by the learning rates that 4" in caplog.text
+    )
+    weights.append(model.get_weights()[0])
+    assert np.abs(weights[1] - weights[0]).max() > 1e-3
+    assert [m["epoch"] for m in run.metrics()] == [1, 2, 3, 4]
+    # Of 14 steps 3 warm up, of 28 steps 6.
+    rates = [m["learning_rate"] for m in run.metrics()]
+    assert rates == pytest.approx([0.01 * 7 / 11, 0.0, 0.01 * 7 / 22, 0.0])
+    assert run.flags == {"epochs": 4, "seed": 0, "earlier_epochs": [2]}
+    assert json.loads((copy / "flags.json").read_text()) == run.flags
+    with pytest.raises(KeyboardInterrupt):
+        train(broken, 4, stop_after=1)
+    again, run = train(broken, 4)
+    np.testing.assert_array_equal(again.get_weights()[0], weights[1])
+    assert run.flags["earlier_epochs"] == [2]
+    with pytest.raises(InputError, match="there `epochs` is 4, here 3"):
+        RunFolder(copy, {"epochs": 3, "seed": 0})
+    with pytest.raises(InputError, match="there `epochs` is 4, here 9"):  # which is not finished
+        (broken / "state.safetensors").unlink()
+        RunFolder(broken, {"epochs": 9, "seed": 0})
+    with pytest.raises(InputError, match=r"`seed` is 0, here 1; .* or `overwrite` to delete it"):
+        RunFolder(copy, {"epochs": 4, "seed": 1})
+
+
+def test_a_run_is_overwritten_once_the_new_one_starts(copy, finished):
+    write_text(copy / "best" / "vocab.txt", "old")
+    write_text(copy / ".state.safetensors.1a2b3c4d", "half")
+    before = sorted(copy.rglob("*"))
+    run = RunFolder(copy, {"epochs": 1, "seed": 3}, overwrite=True)
+    assert sorted(copy.rglob("*")) == before
+    model, run = train(copy, 2, overwrite=True)
+    assert sorted(p.name for p in copy.rglob("*") if p.is_file() and "tfevents" not in p.name) == [
+        "flags.json",
+        "metrics.jsonl",
+        "state.safetensors",
+    ]
+    assert len(list((copy / "events").iterdir())) == 1
+    (first, _), (second, _) = train(finished, 2), train(copy, 2)
+    np.testing.assert_array_equal(first.get_weights()[0], model.get_weights()[0])
+    np.testing.assert_array_equal(second.get_weights()[0], model.get_weights()[0])
+    assert [m["epoch"] for m in run.metrics()] == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["notes.md", "best/model.tflite", "best/deep/config.json", "b"])
+def test_other_files_are_not_overwritten(name, copy, finished):
+    path = copy / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if name == "b":
+        path.symlink_to(finished)
+    else:
+        path.write_text("mine")
+    with pytest.raises(
+        InputError, match=rf"cannot be overwritten, as .*{name} is no file of a run"
+    ):
+        RunFolder(copy, {"epochs": 2, "seed": 0}, overwrite=True)
+    (copy / "flags.json").unlink()
+    with pytest.raises(InputError, match="is not a run's folder"):
+        RunFolder(copy, {"epochs": 2, "seed": 0}, overwrite=True)
+
+
+def test_paths_of_one_file_are_one_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("m", "other"):
+        os.mkdir(name)
+    os.symlink("m", "link")
+    write_json("run/flags.json", {"model_dir": "m"})
+    for same in ("./m", "m/", "../" + tmp_path.name + "/m", str(tmp_path / "m"), "link"):
+        assert RunFolder("run", {"model_dir": same}).flags == {"model_dir": same}
+    for other in ("other", "missing", None):
+        with pytest.raises(InputError, match="there `model_dir` is 'm', here"):
+            RunFolder("run", {"model_dir": other})
+    # A project that was moved: what the file held is in the state.
+    write_json("run/flags.json", {"model_dir": "/moved/away/m"})
+    RunFolder("run", {"model_dir": str(tmp_path / "m")})
+    write_json("run/flags.json", {"model_dir": "hub/name"})
+    with pytest.raises(InputError, match="there `model_dir` is 'hub/name', here 'm'"):
+        RunFolder("run", {"model_dir": "m"})
+
+
+def test_the_card_tells_the_model_that_was_trained(tmp_path):
+    flags = {"max_length": 16, "epochs": 3, "pair_column": None}
+    run = RunFolder(tmp_path / "run", flags)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 6, "num_attention_heads": 2}
+    write_json(run.best / "config.json", {"model_type": "bert", **sizes})
+    run.log({"epoch": 1, "loss": 0.5, "val_accuracy": 0.5})
+    write_report(run, {"parameters": 1234})
+    card = (run.path / "README.md").read_text()
+    model, made_with = card.split("## Model")[1].split("## Made with")
+    for line in ("family | bert", "num_layers | 6", "hidden_dim | 8", "max_length | 512"):
+        assert f"\n| {line} |\n" in model
+    assert "| parameters | 1,234 |" in card
+    lines = [line for line in made_with.splitlines() if line.startswith("| ")]
+    assert lines == ["| flag | value |", "| --- | --- |", "| max_length | 16 |", "| epochs | 3 |"]
