@@ -9,6 +9,7 @@ It has
 - `outputs_of(encodings)`: a list with {name: array without batch} for each encoding.
 """
 
+import collections.abc
 import dataclasses
 
 import numpy as np
@@ -173,7 +174,10 @@ class Tagger:
 
     def _split(self, sentences):
         """The texts, and the spans of their words."""
-        sentences = [sentences] if isinstance(sentences, str) else sentences
+        if isinstance(sentences, str):
+            sentences = [sentences]
+        elif isinstance(sentences, collections.abc.Iterator):
+            sentences = list(sentences)
         lists = as_sentences(sentences)
         splitter = WordSplitter.from_settings(self.settings.get("words"))
         texts, spans = [], []

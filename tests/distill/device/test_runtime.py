@@ -153,6 +153,7 @@ def test_words_and_their_entities_have_places_in_the_text(files):
     (by_words,) = tagger.read([expected])
     assert by_words.text == " ".join(expected) and by_words.words == expected
     assert (by_words.tags, by_words.scores) == (tagged.tags, tagged.scores)
+    assert tagger.read(iter([text])) == [tagged]
     (window,) = tagger.tokenizer.encode_words([expected], 24)
     rows = tagger.outputs(window)["probability"]
     first = {word: place for place, word in reversed([*enumerate(window.words)])}
