@@ -64,9 +64,7 @@ def given_inputs(kind, text, pair=(), question=(), ending=()):
     for name, given in (("pair", pair), ("question", question), ("ending", ending)):
         if given and takes.get(kind) != name:
             others = f"`text` and `{takes[kind]}`" if kind in takes else "`text`"
-            raise InputError(
-                f"The model is of the kind {kind}: it takes {others}, and no `{name}`."
-            )
+            raise InputError(f"A model of the kind {kind} takes {others}, and no `{name}`.")
     if kind == "answerer":
         if not question or len(text) not in (1, len(question)):
             raise InputError(
@@ -270,7 +268,8 @@ def write_predictions(folder, runner, inputs, predictions):
         lines = [json_text(value) for value in STRUCTURED[runner.kind](inputs, predictions)]
     else:
         path = folder / "predictions.tsv"
-        header = [*HEADERS[runner.kind], *([] if inputs.seconds is None else ["pair"])]
+        second = "ending" if runner.kind == "chooser" else "pair"
+        header = [*HEADERS[runner.kind], *([] if inputs.seconds is None else [second])]
         rows = [header, *_rows(runner, inputs, predictions)]
         lines = ["\t".join(row) for row in rows]
     write_text(path, "".join(f"{line}\n" for line in lines))

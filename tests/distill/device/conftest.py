@@ -16,7 +16,7 @@ HEADS = {
 }
 SETTINGS = {
     "tagger": {"words": {"prefixes": ["("], "suffixes": [".", ")", "!"], "whole": ["a.", ":)"]}},
-    "answerer": {"max_question_length": 3, "null_answers": True},
+    "answerer": {"max_question_length": 3},
 }
 
 
