@@ -31,7 +31,7 @@ def run(main, tensorflow=True):
         try:
             if tensorflow:
                 keep_freed_memory()
-                _import_tensorflow_quietly()
+                import_tensorflow_quietly()
             main()
         except InputError as e:
             fail(with_flags(str(e), FLAGS))
@@ -61,7 +61,7 @@ def with_flags(message, names):
     return re.sub(r"(?<![^\s(])(?:(\w+)(?==)|`(\w+)`)", flag, message)
 
 
-def _import_tensorflow_quietly():
+def import_tensorflow_quietly():
     """TensorFlow's start-up notices come before any setting can silence them."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)

@@ -37,13 +37,16 @@ common.define_adversarial_flags()
 def main():
     from tfnlp.tasks import Tagging, read_tagged
     from tfnlp.tasks.tagging import tag_names
+    from tfnlp.text.words import WordSplitter
 
     options = FLAGS.unit, FLAGS.comment_prefix
     train = read_tagged(FLAGS.train, FLAGS.labels, *options)
     labels = FLAGS.labels or tag_names(train)
     dev = read_tagged(FLAGS.dev, labels, *options)
     test = read_tagged(FLAGS.test, labels, *options) if FLAGS.test else None
-    task = Tagging(labels, FLAGS.stride, FLAGS.unit)
+    # Texts are split as these sentences are, once the model runs.
+    splitter = WordSplitter.of(train.sentences) if FLAGS.unit == "word" else None
+    task = Tagging(labels, FLAGS.stride, FLAGS.unit, splitter)
     common.finetune(task, lambda: models.make_model(task, train.texts), train, dev, test)
 
 

@@ -230,11 +230,28 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
         run(recipe, *flags, *adversarial, f"--output_dir={out}")
         assert (out / "README.md").exists() and (out / "curves.png").exists()
-        export = [f"--model_dir={out / 'best'}", f"--output_dir={out}", "--max_length=48"]
-        run("export_tflite", *export)
+        run("export_tflite", f"--model_dir={out / 'best'}", f"--output_dir={out}")
+        question = ["--question=what film ?"] if recipe == "finetune_answerer" else []
+        expected = {
+            "finetune_tagger": ["x", "fine", "film", "the", "fine", "film"],
+            "finetune_answerer": ["fine", "what", "film", "?"],
+        }
+        probabilities = []
+        for model in (out / "best", out / "model.tflite"):
+            done = run("predict", f"--model={model}", "--text=the fine film", *question)
+            label, probability, *rest = done.stdout.replace("\t", " ").split()
+            assert [label, *rest] == expected[recipe]
+            probabilities.append(float(probability))
+        assert probabilities[0] == pytest.approx(probabilities[1], abs=0.2)
+    done = run("predict", f"--model={out / 'best'}", f"--input={path}")
+    assert "exact_match 1.0000 on 8 texts" in done.stderr
     tagger = TokenTagger(tmp_path / "finetune_tagger" / "model.tflite")
     assert tagger.tag(["the fine film"]) == [[("the", "O"), ("fine", "B-x"), ("film", "I-x")]]
     answerer = QuestionAnswerer(tmp_path / "finetune_answerer" / "model.tflite")
+    settings = {"max_length": 48, "max_question_length": 64, "null_answers": False}
+    assert answerer.settings == settings and answerer.max_length == 48
+    words = {"prefixes": [], "suffixes": [], "whole": []}
+    assert tagger.settings == {"max_length": 48, "unit": "word", "words": words}
     found = answerer.answer("what film ?", "the fine film")[0]
     assert (found.text, found.start, found.end) == ("fine", 4, 8)
     n_best = json.loads((tmp_path / "finetune_answerer" / "n_best.json").read_text())
@@ -250,7 +267,8 @@ def test_features_and_tokenizers_from_the_shell(teacher, corpus, run, tmp_path):
     flags = [f"--model_dir={teacher[0] / 'best'}", f"--input={texts}"]
     run("extract_features", *flags, f"--output={tmp_path / 'f.npz'}")
     assert np.load(tmp_path / "f.npz")["features"].shape == (64, 32)
-    done = run("extract_features", *flags, f"--output={tmp_path / 'f.txt'}", status=2)
+    nowhere = ["--model_dir=/nowhere", flags[1]]  # told before a model is looked for
+    done = run("extract_features", *nowhere, f"--output={tmp_path / 'f.txt'}", status=2)
     assert "must end in .npz or .parquet" in done.stderr
     from tfnlp.text import load_tokenizer
 
@@ -260,7 +278,9 @@ def test_features_and_tokenizers_from_the_shell(teacher, corpus, run, tmp_path):
     flags = [f"--input={texts}", "--vocabulary_size=320", f"--output_dir={tmp_path / 't'}"]
     done = run("train_tokenizer", "--kind=bpe", *flags, status=2)
     assert "the model is of the family 'bert' and the tokenizer one for 'roberta'" in done.stderr
-    run("train_tokenizer", *flags)
+    done = run("train_tokenizer", *flags, f"--dev={texts}")
+    found = [line.partition(" ")[2] for line in done.stderr.splitlines() if "unknown" in line]
+    assert len(found) == 2 and found[0] == found[1]
     assert json.loads(config.read_text()) == {"model_type": "bert", "hidden_size": 32}
     config.unlink()
     for kind in ("bpe", "unigram"):

@@ -133,7 +133,6 @@ class Answering:
     head = "answerer"
     num_classes = None
     label_names = None
-    settings = None
     outputs = ("start_logits", "end_logits")
     monitor = "f1"
 
@@ -141,6 +140,10 @@ class Answering:
         self.stride = stride
         self.null_answers = null_answers
         self.max_question_length = max_question_length
+        self.settings = {
+            "null_answers": null_answers,
+            "max_question_length": max_question_length,
+        }
 
     def encode(self, tokenizer, examples, max_length):
         if not self.null_answers:
@@ -188,7 +191,10 @@ class Answering:
 
     def score(self, examples, encodings, outputs):
         best = self.n_best(examples, encodings, outputs, 1)
-        texts = [answers[0].text for answers in best]
+        return self.score_answers(examples, [answers[0].text for answers in best])
+
+    def score_answers(self, examples, texts):
+        """The scores of one answer to each question; an empty one says that there is none."""
         rights = [[text for _, text in answers] or [""] for answers in examples.answers]
         pairs = list(zip(texts, rights, strict=True))
         return {

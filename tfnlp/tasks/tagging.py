@@ -41,6 +41,8 @@ class Tagging:
         label_names: the tags in order of their ids.
         stride: tokens that a window shares with the one before.
         unit: what has a tag each, "word" or "character"; characters have tags of BIO.
+        splitter: a `tfnlp.text.words.WordSplitter` of the training sentences, by which runners
+            of the model split texts into words; at white space alone where None.
 
     Raises:
         InputError: for fewer than 2 tags, one that is empty or given twice, an unknown unit, or
@@ -50,12 +52,14 @@ class Tagging:
     head = "tagger"
     outputs = ("logits",)
 
-    def __init__(self, label_names, stride=32, unit="word"):
+    def __init__(self, label_names, stride=32, unit="word", splitter=None):
         check_label_names(label_names, least=2)
         check_unit(unit)
         self.label_names = list(label_names)
         self.unit = unit
         self.settings = {"unit": unit}
+        if splitter is not None:
+            self.settings["words"] = splitter.settings()
         self.of_entities = all(_ENTITY_TAG.fullmatch(tag) for tag in self.label_names)
         self.monitor = "f1" if self.of_entities else "word_accuracy"
         if unit == "character":
@@ -116,6 +120,10 @@ class Tagging:
 
     def score(self, examples, encodings, outputs):
         found = self.predict(examples.sentences, encodings, outputs)
+        return self.score_tags(examples, found)
+
+    def score_tags(self, examples, found):
+        """The scores of tags that `predict` found."""
         if self.unit == "character":
             return _character_scores(examples, found)
         scores = {"word_accuracy": _share_right(examples.tags, found)}

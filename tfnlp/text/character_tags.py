@@ -37,7 +37,19 @@ def best_character_tags(texts, windows, logits, names):
     Returns:
         For each text a list of as many names.
     """
-    # For each text {first character: (margin, the one after the last, tag)} of its tokens.
+    found = best_characters(texts, windows, logits, names)
+    return [[tag for tag, _ in characters] for characters in found]
+
+
+def best_characters(texts, windows, logits, names):
+    """The tag of each character, as `best_character_tags`, and its logit.
+
+    A character without a token has the logit of the one before, 1 at the beginning.
+
+    Returns:
+        For each text a list of as many (name, logit).
+    """
+    # For each text {first character: (margin, the one after the last, tag, logit)}.
     found = [{} for _ in texts]
     for window, rows in zip(windows, logits, strict=True):
         tokens = list(token_characters(window, texts[window.example]))
@@ -47,20 +59,22 @@ def best_character_tags(texts, windows, logits, names):
             margin = min(k, len(tokens) - 1 - k)
             # The later tokens of one character (jamo, bytes) have no say in its tag.
             if start >= covered and margin > best.get(start, (-1,))[0]:
-                best[start] = margin, end, names[int(rows[place].argmax())]
+                row = rows[place]
+                best[start] = margin, end, names[int(row.argmax())], float(row.max())
             covered = max(covered, end)
     return [_spread(len(text), best) for text, best in zip(texts, found, strict=True)]
 
 
 def _spread(length, tokens):
-    """The tag of each of so many characters; `tokens` are {first: (margin, end, tag)}."""
-    tags = [None] * length
-    for start, (_, end, tag) in sorted(tokens.items()):
+    """The tag and logit of so many characters; `tokens` are {first: (margin, end, tag, logit)}."""
+    tags, logits = [None] * length, [1.0] * length
+    for start, (_, end, tag, logit) in sorted(tokens.items()):
         tags[start] = tag
+        logits[start:] = [logit] * (length - start)
         inside = tag if tag == "O" else f"I{tag[1:]}"
         tags[start + 1 : end] = [inside] * (end - start - 1)
     known = [i for i, tag in enumerate(tags) if tag is not None]
     for i, j in itertools.pairwise(known):
         if tags[j].startswith("I") and tags[j][1:] == tags[i][1:]:
             tags[i + 1 : j] = [tags[j]] * (j - i - 1)
-    return [tag or "O" for tag in tags]
+    return [(tag or "O", logit) for tag, logit in zip(tags, logits, strict=True)]

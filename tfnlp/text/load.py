@@ -1,5 +1,7 @@
 """Any kind of tokenizer, loaded from a checkpoint folder or learned from texts."""
 
+import numpy as np
+
 from tfnlp.errors import InputError
 from tfnlp.hub import find_folder
 from tfnlp.text import byte_level_bpe, unigram
@@ -83,14 +85,35 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
     Raises:
         InputError: for a family that has another kind of tokenizer, or too small a size.
     """
+    family = family_of_kind(kind, family)
+    if kind == "wordpiece":
+        return train_wordpiece(texts, vocabulary_size, lowercase), family
+    if kind == "bpe":
+        return train_byte_level_bpe(texts, vocabulary_size, family), family
+    return train_unigram(texts, vocabulary_size, family, lowercase), family
+
+
+def family_of_kind(kind, family=None):
+    """The family whose special tokens a tokenizer has; arguments as `train_tokenizer`."""
     families = KINDS[kind]
     family = family or families[0]
     if family not in families:
         raise InputError(
             f"family={family} has no tokenizer of kind={kind}; use one of {', '.join(families)}."
         )
-    if kind == "wordpiece":
-        return train_wordpiece(texts, vocabulary_size, lowercase), family
-    if kind == "bpe":
-        return train_byte_level_bpe(texts, vocabulary_size, family), family
-    return train_unigram(texts, vocabulary_size, family, lowercase), family
+    return family
+
+
+def fit_of_tokenizer(tokenizer, texts):
+    """How well a tokenizer fits texts.
+
+    Returns:
+        The tokens of a word (what stands between white space), and the share of the tokens
+        that are unknown to it.
+    """
+    encodings = tokenizer.encode(texts)
+    frames = len(tokenizer.encode([""])[0].token_ids) * len(encodings)
+    tokens = len(encodings.token_ids) - frames
+    unknown = np.count_nonzero(encodings.token_ids == tokenizer.unknown_token_id)
+    words = sum(len(text.split()) for text in texts)
+    return tokens / max(words, 1), unknown / max(tokens, 1)

@@ -1,16 +1,17 @@
 """What every tokenizer does: texts, pairs, words and windows to ids, by one engine."""
 
 import functools
+import json
 import threading
 
 import numpy as np
 import tokenizers
-from tokenizers import pre_tokenizers
+from tokenizers import models, pre_tokenizers
 
 from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
 from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
-from tfnlp.text.texts import as_pairs, as_sentences, as_texts
+from tfnlp.text.texts import as_pairs, as_sentences, as_texts, check_whole
 
 __all__ = ["Encoding", "Encodings", "Tokenizer"]
 
@@ -57,6 +58,14 @@ class Tokenizer:
     def vocabulary_size(self):
         """V, the number of tokens."""
         return self._engine.get_vocab_size()
+
+    @property
+    def unknown_token_id(self):
+        """The id of what the vocabulary lacks; None of byte-level BPE, which has every byte."""
+        model = self._engine.model
+        if isinstance(model, models.Unigram):
+            return json.loads(self._engine.to_str())["model"]["unk_id"]
+        return None if model.unk_token is None else self.token_id(model.unk_token)
 
     def token_id(self, token):
         """The id of a token, or None."""
@@ -184,6 +193,7 @@ class Tokenizer:
         """
         questions, contexts = as_pairs(questions, contexts, ("questions", "contexts"))
         room = self._room(max_length, pair=True)
+        check_whole(stride=stride, max_question_length=max_question_length)
         if stride < 0 or max_question_length < 1:
             raise InputError(
                 f"stride={stride} must be at least 0, and "
@@ -257,6 +267,7 @@ class Tokenizer:
 
     def _room(self, max_length, pair):
         """The tokens of text that `max_length` leaves beside the special ones."""
+        check_whole(max_length=max_length)
         special = self._engine.num_special_tokens_to_add(is_pair=pair)
         if max_length <= special:
             raise InputError(

@@ -128,7 +128,8 @@ def finetune(
     predict = predictor(model, task.outputs)
 
     def save_best():
-        save_model(model, run.best, labels, tokenizer, task.settings)
+        settings = {"max_length": max_length} | (task.settings or {})
+        save_model(model, run.best, labels, tokenizer, settings)
 
     def evaluate():
         found = task.score(dev, dev_batches.encodings, predict(dev_batches))
