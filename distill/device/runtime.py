@@ -23,7 +23,7 @@ from tfnlp.text.tokenizer import Encoding, Tokenizer
 from tfnlp.text.wordpiece import WordPieceTokenizer
 
 # From so many texts on, progress is shown.
-MANY = 200
+MANY = 1000
 
 
 class TextRunner:
