@@ -432,7 +432,6 @@ def test_blocks_take_a_symbolic_mask_by_position(block, count):
     seen = np.tri(6, dtype=bool)[None].repeat(2, 0)
     symbolic = [*(keras.Input((6, 8)) for _ in x), keras.Input((6, 6), dtype="bool")]
     layer = block(2, 12)
-    assert layer(*symbolic).shape == (None, 6, 8)
     model = keras.Model(symbolic, layer(*symbolic, return_attention_scores=True))
     due = layer(*x, attention_mask=seen, return_attention_scores=True)
     for a, b in zip(model([*x, seen]), due, strict=True):
