@@ -88,7 +88,7 @@ def test_blocks_with_a_part_in_common_are_quantised(sharing):
     encoder = SharedEncoder(2, 2, 16, sharing=sharing)
     x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
     expected = encoder(x)
-    keras.Sequential([encoder]).quantize("int8")
+    keras.Sequential([keras.Input((5, 8)), encoder]).quantize("int8")
     dtypes = {w.dtype for w in encoder.weights if w.name == "kernel"}
     assert dtypes == {"int8"}
     np.testing.assert_allclose(encoder(x), expected, atol=0.1)
