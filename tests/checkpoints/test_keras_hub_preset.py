@@ -76,7 +76,12 @@ def make_inputs():
 
 def run_theirs(model, inputs):
     names = {x.name for x in model.inputs}
-    outputs = model({k: x for k, x in inputs.items() if k in names})
+    inputs = {k: x for k, x in inputs.items() if k in names}
+    if "xl_net" in model.name:
+        # It mixes up the texts of a batch: it reshapes where it ought to transpose.
+        rows = [model({k: x[i : i + 1] for k, x in inputs.items()}) for i in range(3)]
+        return {"sequence_output": np.concatenate(rows)}
+    outputs = model(inputs)
     return outputs if isinstance(outputs, dict) else {"sequence_output": outputs}
 
 
@@ -146,6 +151,10 @@ OURS = {
 def test_keras_hub_opens_our_folders(name, tmp_path):
     config, head = OURS[name]
     ours = randomized(build_model(config, head, 2 if head else None))
+    if name == "roberta":
+        # keras-hub has no segments, and released models have zeros for theirs.
+        table = ours.get_layer("embeddings").segment_table
+        table.assign(np.zeros(table.shape))
     save_model(ours, tmp_path)
     theirs = keras_hub.models.Backbone.from_preset(str(tmp_path))
     check_states(ours, theirs, pooled=name in ("bert", "albert"))
