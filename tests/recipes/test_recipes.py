@@ -155,7 +155,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         ([f"--model_dir={tmp_path}", out], "neither vocab.txt nor"),
     ]
     distil = [
-        (["--num_layers=9"], "student_layers=9 must lie between 1 and the teacher's 2"),
+        (["--num_layers=9"], "--num_layers=9 must lie between 1 and the teacher's 2"),
         (["--num_layers=1", "--layer_map=5", "--noinitialize"], "names layer 5"),
         (["--num_layers=1", "--labels=up,down"], "--labels=up,down are not the model's ("),
         (

@@ -1,0 +1,34 @@
+"""Distils a fine-tuned tagger of words into a smaller one.
+
+    python -m recipes.distill_tagger --teacher_dir=runs/entities/best --train=wnut17/train.conll \\
+        --dev=wnut17/dev.conll --num_layers=3 --output_dir=runs/student
+
+The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
+the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
+the labels and the teacher's soft labels, and on request from its hidden states and attention
+scores. OUTPUT_DIR/best is a Hugging Face folder.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
+common.define_distillation_flags()
+common.define_split_flags()
+common.define_training_flags(epochs=6, learning_rate=1e-4)
+
+
+def main():
+    from tfnlp.tasks import Tagging, read_tagged
+
+    labels = common.teacher_labels(Tagging.head)
+    task = Tagging(labels, FLAGS.stride)
+    train, dev = (read_tagged(path, labels) for path in (FLAGS.train, FLAGS.dev))
+    test = read_tagged(FLAGS.test, labels) if FLAGS.test else None
+    common.distill(task, train, dev, test)
+
+
+if __name__ == "__main__":
+    common.run(main)
