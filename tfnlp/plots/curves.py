@@ -35,18 +35,20 @@ def draw_curves(metrics, metric="accuracy"):
     from matplotlib.ticker import MaxNLocator
 
     names = dict.fromkeys(name.removeprefix("val_") for m in metrics for name in m)
-    panels = [*(name for name in names if name.endswith("loss") and name != metric), metric]
+    losses = [name for name in names if name.endswith("loss")]
+    # The whole loss first, whatever the order in which they were logged.
+    panels = [*sorted(losses, key=lambda name: name != "loss"), metric]
     epochs = [m["epoch"] for m in metrics]
     columns = min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
     figure = Figure(figsize=(4.5 * columns, 3.5 * rows), layout="constrained")
     for number, key in enumerate(panels, 1):
         axes = figure.add_subplot(rows, columns, number)
-        for name, label in ((key, "train"), (f"val_{key}", "dev")):
+        for name, label, color in ((key, "train", "C0"), (f"val_{key}", "dev", "C1")):
             if all(name in m for m in metrics):
                 # JSON has no NaN: an epoch whose number was not finite is left out of the line.
                 values = [math.nan if m[name] is None else m[name] for m in metrics]
-                axes.plot(epochs, values, marker="o", label=label)
+                axes.plot(epochs, values, marker="o", color=color, label=label)
         axes.set_xlabel("epoch")
         axes.set_ylabel(key.replace("_", " "))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
