@@ -93,10 +93,9 @@ def _check_models(task, teacher, student, losses):
     """Raises an InputError unless both models have the task's head and what the losses read."""
     for name, model in (("teacher", teacher), ("student", student)):
         if model.head != task.head:
-            held = f"a {model.head}" if model.head else "an encoder without a head"
             raise InputError(
-                f"The {name} is {held}, but the task needs a {task.head}; give a model with that "
-                "head."
+                f"The {name} has the head {model.head!r}, but the task needs {task.head!r}; give "
+                "a model with that head."
             )
         classes = model.output["logits"].shape[-1] if task.num_classes else None
         if classes != task.num_classes:

@@ -19,7 +19,7 @@ def read_teacher_labels(folder, head):
     if labels and len(labels) == 1:
         raise InputError(
             f"{folder} holds a {head} that gives a number, not one of several classes; give the "
-            "folder of a model that was fine-tuned for the same task."
+            "folder of a teacher that was fine-tuned for the task."
         )
     return labels
 
@@ -27,10 +27,10 @@ def read_teacher_labels(folder, head):
 def _check_head(folder, head):
     stored = read_head(folder)
     if stored != head:
-        held = f"a {stored}" if stored else "an encoder that was not fine-tuned"
+        held = f"a model with the head {stored!r}" if stored else "an encoder without a head"
         raise InputError(
-            f"{folder} holds {held}, but the teacher must be a {head}; give the folder of a model "
-            "that was fine-tuned for the same task."
+            f"{folder} holds {held}, but the task needs the head {head!r}; give the folder of a "
+            "teacher that was fine-tuned for the task."
         )
 
 
@@ -58,8 +58,8 @@ def load_teacher(folder, task, hidden_states=False, attention_scores=False):
     classes = teacher.output["logits"].shape[-1]
     if classes != task.num_classes:
         raise InputError(
-            f"{folder} gives {_counted(classes)} for each text, but the task has "
-            f"{_counted(task.num_classes)}; give a teacher that was fine-tuned for the same task."
+            f"{folder} gives {_counted(classes)}, but the task has "
+            f"{_counted(task.num_classes)}; give a teacher that was fine-tuned for the task."
         )
     labels = read_labels(folder)
     # What a model says whose classes were given no names.

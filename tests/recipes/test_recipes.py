@@ -163,7 +163,17 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
             "does not divide --hidden_dim=15",
         ),
     ]
+    endings, scores = tmp_path / "endings.tsv", tmp_path / "scores.tsv"
+    endings.write_text("prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t0\n")
+    scores.write_text("sentence1\tsentence2\tscore\na\tb\t1.5\n")
+    wrong = [
+        ("distill_tagger", "none.conll", "the task needs the head 'tagger'"),
+        ("distill_chooser", endings, "the task needs the head 'chooser'"),
+        ("distill_regression", scores, "gives 2 classes, but the task has a number"),
+    ]
     cases = [("finetune_classifier", [*flags, *changed], m) for changed, m in finetune]
+    files = "--train={0} --dev={0} --num_layers=1"
+    cases += [(r, [best, *files.format(x).split(), out], m) for r, x, m in wrong]
     cases += [("distill_classifier", [best, *corpus, out, *changed], m) for changed, m in distil]
     for number, (recipe, given, message) in enumerate(cases):
         done = run(recipe, *given, status=2, fresh=number == 0)
@@ -215,6 +225,13 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
         run(recipe, *flags, *adversarial, f"--output_dir={out}")
         assert (out / "README.md").exists() and (out / "curves.png").exists()
+        student = out / "student"
+        flags = [f"--teacher_dir={out / 'best'}", f"--train={path}", f"--dev={path}"]
+        flags += ["--num_layers=1", "--epochs=1", "--max_length=48", f"--output_dir={student}"]
+        run(recipe.replace("finetune", "distill"), *flags)
+        figures = [json.loads((f / "figures.json").read_text()) for f in (out, student)]
+        assert figures[1]["teacher_dev_f1"] == figures[0]["dev_f1"] == 1
+        assert figures[1]["kept"] == figures[1]["dev_f1"]
         export = [f"--model_dir={out / 'best'}", f"--output_dir={out}", "--max_length=48"]
         run("export_tflite", *export)
     tagger = TokenTagger(tmp_path / "finetune_tagger" / "model.tflite")

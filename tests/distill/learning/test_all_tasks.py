@@ -147,11 +147,11 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
     assert [float(shown[f"{n}_loss"]) for n in names] == pytest.approx(parts, rel=1e-4)
     assert min(parts) > 1e-3
 
-    reads = [read for _, loss in losses for read in loss.reads()]
     # Hidden states and scores are kept in half precision on disk.
-    for folder, within in ((None, 1e-4), (tmp_path, 1e-3)):
-        batches.targets = compute_teacher_outputs(teacher, batches, reads, folder)
-        cached = Distiller(student, task, losses, hard_label_weight=0.7)
-        x, y = next(iter(batches.dataset()))
-        found = cached.compute_loss(x, y, cached(x), weights)
-        assert float(found) == pytest.approx(expected, rel=within)
+    folder, within = (None, 1e-4) if name == "classification" else (tmp_path, 1e-3)
+    reads = [read for _, loss in losses for read in loss.reads()]
+    batches.targets = compute_teacher_outputs(teacher, batches, reads, folder)
+    cached = Distiller(student, task, losses, hard_label_weight=0.7)
+    x, y = next(iter(batches.dataset()))
+    found = cached.compute_loss(x, y, cached(x), weights)
+    assert float(found) == pytest.approx(expected, rel=within)

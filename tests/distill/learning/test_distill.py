@@ -132,12 +132,24 @@ def test_teachers_of_another_task_are_refused_by_one_sentence(small_config, toke
     encoder = folder("encoder", None)
     classes = Classification(["bad", "good"])
     for path, task, message in [
-        (tagger, classes, "tagger holds a tagger, but the teacher must be a classifier; give"),
-        (classifier, Answering(), "holds a classifier, but the teacher must be a answerer; give"),
-        (encoder, TASK, "holds an encoder that was not fine-tuned, but the teacher must be a tag"),
-        (scorer, classes, "scorer gives a number for each text, but the task has 2 classes; give"),
-        (classifier, Regression(), "gives 2 classes for each text, but the task has a number; g"),
-        (tagger, Tagging(["O", "B-x"]), "gives 3 classes for each text, but the task has 2 cl"),
+        (
+            tagger,
+            classes,
+            "model with the head 'tagger', but the task needs the head 'classif",
+        ),
+        (
+            classifier,
+            Answering(),
+            "head 'classifier', but the task needs the head 'answerer'; give",
+        ),
+        (
+            encoder,
+            TASK,
+            "an encoder without a head, but the task needs the head 'tagger'; g",
+        ),
+        (scorer, classes, "scorer gives a number, but the task has 2 classes; give"),
+        (classifier, Regression(), "gives 2 classes, but the task has a number; give"),
+        (tagger, Tagging(["O", "B-x"]), "gives 3 classes, but the task has 2 classes; give"),
         (
             classifier,
             Classification(["good", "bad"]),
@@ -162,8 +174,16 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
     states = make_losses([1], 32, 32, hidden_state_weight=1.0, attention_weight=1.0)
     two = build_model(small_config, "tagger", 2)
     for models, losses, message in [
-        ((classifier, student), None, "The teacher is a classifier, but the task needs a tagger"),
-        ((teacher, build_model(small_config)), None, "The student is an encoder without a head"),
+        (
+            (classifier, student),
+            None,
+            "The teacher has the head 'classifier', but",
+        ),
+        (
+            (teacher, build_model(small_config)),
+            None,
+            "The student has the head None, but the t",
+        ),
         ((teacher, two), None, "The student has 2 classes, but the task 3; give"),
         ((teacher, student), states, "read attention_scores 1, which the teacher does not give"),
         (

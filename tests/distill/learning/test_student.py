@@ -57,37 +57,32 @@ SIZES = {
     ("config", "head", "classes"),
     [
         (AlbertConfig(**SIZES, embedding_dim=4, num_groups=2), "chooser", None),
-        (DebertaV2Config(**SIZES, max_distance=8, convolution_size=3), "tagger", 3),
+        (DebertaV2Config(**SIZES, max_distance=8, num_buckets=4, convolution_size=3), "tagger", 3),
         (Gpt2Config(**SIZES, max_length=16), "classifier", 2),
         (TransformerXLConfig(**SIZES, cutoffs=(9,), share_biases=True), "answerer", None),
         (XLNetConfig(**SIZES), "classifier", 1),
     ],
-    ids=lambda value: type(value).__name__,
+    ids=lambda value: type(value).__name__ if hasattr(value, "num_layers") else str(value),
 )
 def test_students_of_all_families_start_from_all_of_the_teacher(
     config, head, classes, random_inputs
 ):
-    """The last layers learn nothing new where the ones left out add nothing."""
     teacher = build_model(config, head, classes, hidden_states=True)
     student = make_student(teacher, 2)
     assert student.output.keys() == teacher.output.keys()
     assert len(student.output["hidden_states"]) == 3
     copied, left = initialize_student(student, teacher, [1, 3])
     assert (copied, left) == (len(student.weights), 0)
+    # A student of all layers is its teacher.
     inputs = random_inputs(2, 5, 24, masked=False)
     if head == "chooser":
         inputs = {key: value[:, None].repeat(2, 1) for key, value in inputs.items()}
-    same = make_student(teacher, 4)
-    for key in same.output.keys() - {"hidden_states"}:
-        np.testing.assert_allclose(same(inputs)[key], teacher(inputs)[key], atol=1e-6)
-    ours = [student.get_layer(f"encoder_{i}") for i in range(2)] if head != "chooser" else []
-    for block, number in zip(ours, (1, 3), strict=False):
-        theirs = teacher.get_layer(f"encoder_{number}")
-        for a, b in zip(block.get_weights(), theirs.get_weights(), strict=True):
-            np.testing.assert_array_equal(a, b)
+    found, expected = make_student(teacher, 4)(inputs), teacher(inputs)
+    for key in expected.keys() - {"hidden_states"}:
+        np.testing.assert_allclose(found[key], expected[key], atol=1e-6)
 
 
-def test_groups_of_shared_layers_start_from_the_group_of_their_first(random_inputs):
+def test_groups_of_shared_layers_start_from_the_group_of_their_first():
     config = AlbertConfig(**SIZES, embedding_dim=4, num_groups=2)
     teacher = build_model(config, "classifier", 2)
     student = make_student(teacher, 2, layer_map=[2, 3])
