@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.parity import record_transformer_xl_dropout as dropout
 from tests.parity.compare import check_gradients, near
 from tests.parity.record_transformer_xl_model import CASES, SEGMENTS, draw, fields, segments
 from tfnlp.checkpoints import load_model, save_model
@@ -16,7 +17,9 @@ from tfnlp.errors import InputError
 from tfnlp.files import write_json
 from tfnlp.layers import AdaptiveSoftmax
 
-RECORDED = np.load(pathlib.Path(__file__).parent / "recorded" / "transformer_xl_model.npz")
+FOLDER = pathlib.Path(__file__).parent / "recorded"
+DROPOUT = json.loads((FOLDER / "transformer_xl_dropout.json").read_text())
+RECORDED = np.load(FOLDER / "transformer_xl_model.npz")
 
 
 def write_folder(folder, case):
@@ -25,6 +28,28 @@ def write_folder(folder, case):
     write_tensors(folder / "model.safetensors", {n: draw(n, s) for n, s in shapes.items()})
     write_json(folder / "config.json", fields(case) | {"architectures": ["TransfoXLLMHeadModel"]})
     return shapes
+
+
+def write_dropout_folder(folder, case, rates):
+    shapes = write_folder(folder, case)
+    write_json(
+        folder / "config.json",
+        fields(case) | dropout.RATES[rates] | {"architectures": ["TransfoXLLMHeadModel"]},
+    )
+    return shapes
+
+
+@pytest.mark.parametrize("rates", dropout.RATES)
+@pytest.mark.parametrize("case", dropout.CASES)
+def test_dropout_makes_states_vary_as_much(case, rates, tmp_path):
+    write_dropout_folder(tmp_path, case, rates)
+    model = load_model(tmp_path, "causal_lm", hidden_states=True, memory=True)
+    ids, memory = dropout.inputs(case)
+    inputs = make_inputs(ids, np.swapaxes(memory, 0, 1))
+    run = tf.function(lambda: model(inputs, training=True)["hidden_states"])
+    passes = [run() for _ in range(60)]
+    found = [dropout.variances([np.array(p[i]) for p in passes]) for i in range(len(passes[0]))]
+    assert found == pytest.approx(DROPOUT[f"{case}/{rates}"], rel=0.05, abs=1e-6)
 
 
 def make_inputs(ids, memory):

@@ -14,6 +14,7 @@ def test_a_batch_is_padded_to_its_longest():
     inputs, labels = batches.batch(np.array([1, 0]))
     np.testing.assert_array_equal(inputs["token_ids"], [[1, 2, 3, 4], [1, 2, 9, 9]])
     np.testing.assert_array_equal(inputs["padding_mask"], [[1, 1, 1, 1], [1, 1, 0, 0]])
+    np.testing.assert_array_equal(inputs["segment_ids"], np.zeros((2, 4)))  # not pads' id
     np.testing.assert_array_equal(labels, [0, 1])
 
 

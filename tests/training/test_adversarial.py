@@ -1,8 +1,11 @@
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from tfnlp.models import BertConfig, build_model
+from tfnlp.models import AlbertConfig, BertConfig, build_model
 from tfnlp.training import adversarial
 
 # Fresh, and long enough that each token has but a small part in the answer.
@@ -57,3 +60,32 @@ def test_texts_to_choose_from_move_each_as_far_as_a_text_alone(random_inputs):
     assert whole.shape == (6, 16, 64) and np.abs(whole).max() > 0
     # The mean over two examples halves the gradient of each.
     np.testing.assert_allclose(2 * whole, np.concatenate(each), atol=1e-3 * np.abs(whole).max())
+
+
+@pytest.mark.parametrize("make_config", [BertConfig, AlbertConfig])
+def test_all_passes_of_a_step_share_what_dropout_draws(make_config, random_inputs):
+    config = make_config(**dataclasses.asdict(CONFIG) | {"dropout": 0.3, "attention_dropout": 0.2})
+    model = build_model(config, "classifier", 2)
+    inputs = {k: keras.ops.convert_to_tensor(v) for k, v in random_inputs(4, 16, 200).items()}
+    still = adversarial.AdversarialRegularizer(model, ["logits"], 1.0, step_size=0, start=0)
+    loss = tf.function(lambda: still(inputs, model(inputs, training=True)))
+    assert loss() > 1e-4  # each pass draws its own
+
+    @tf.function
+    def shared():
+        still.keep_draws()
+        outputs = model(inputs, training=True)
+        return still(inputs, outputs), outputs["logits"]
+
+    seeds = [np.array(seed) for seed in still.seeds]
+    (first, one), (second, another) = shared(), shared()
+    assert max(first, second) < 1e-9
+    # The next step draws anew, and seeds are where passes without the regularizer leave them.
+    assert np.abs(one - another).max() > 1e-3
+    after = [np.array(seed) for seed in still.seeds]
+    for seed, value in zip(still.seeds, seeds, strict=True):
+        seed.assign(value)
+    for _ in range(2):
+        model(inputs, training=True)
+    assert len(after) > 3
+    np.testing.assert_array_equal(after, [np.array(seed) for seed in still.seeds])

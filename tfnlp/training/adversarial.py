@@ -1,5 +1,7 @@
 """Virtual adversarial fine-tuning: the same answer for slightly moved embeddings (SiFT)."""
 
+import contextlib
+
 import keras
 import tensorflow as tf
 from keras import ops
@@ -24,6 +26,9 @@ class AdversarialRegularizer:
     that a step means the same for every model: a random start, then one step along the
     gradient of the divergence. The loss is the symmetric divergence of the outputs.
 
+    Unlike the release, all passes of a step share what dropout draws, where `keep_draws` was
+    called before the model: two draws differ by more than the move makes of an answer.
+
     Args:
         model: from `tfnlp.models.build_model`.
         outputs: the names of the outputs to compare.
@@ -43,6 +48,13 @@ class AdversarialRegularizer:
         self.step_size = step_size
         self.start = start
         self.seed_generator = keras.random.SeedGenerator(seed)
+        weights = {id(weight) for weight in model.weights}
+        self.seeds = [v for v in model.variables if id(v) not in weights]
+        self.draws = []
+
+    def keep_draws(self):
+        """Remembers the seeds of the dropout that a pass of the model is about to draw."""
+        self.draws = [(seed, seed.value * 1) for seed in self.seeds]
 
     def __call__(self, inputs, outputs, sample_weight=None):
         """The loss of a batch.
@@ -53,14 +65,14 @@ class AdversarialRegularizer:
             sample_weight: (B,), of the examples; all count the same where None.
         """
         inputs = {key: ops.convert_to_tensor(value) for key, value in inputs.items()}
-        x = ops.stop_gradient(self.embed(inputs, training=True))  # (B, L, D)
+        x = ops.stop_gradient(self._again(self.embed, inputs))  # (B, L, D)
         x = ops.cast(x, "float32")
         scale = ops.sqrt(ops.var(x, axis=-1, keepdims=True) + EPSILON)  # (B, L, 1)
         move = self._start(ops.shape(x))
         gradient = self.gradient(inputs, outputs, x, scale, move, sample_weight)
         largest = ops.max(ops.abs(gradient), axis=-1, keepdims=True)
         move = ops.stop_gradient(move + self.step_size * gradient / (largest + EPSILON))
-        moved = self.rest([x + scale * move, inputs], training=True)
+        moved = self._again(self.rest, [x + scale * move, inputs])
         return self.weight * self._divergence(moved, outputs, inputs, sample_weight)
 
     def gradient(self, inputs, outputs, x, scale, move, sample_weight=None):
@@ -75,7 +87,7 @@ class AdversarialRegularizer:
         fixed = {key: ops.stop_gradient(value) for key, value in outputs.items()}
         with tf.GradientTape() as model_tape:
             model_tape.watch(move)
-            moved = self.rest([x + scale * move, inputs], training=True)
+            moved = self._again(self.rest, [x + scale * move, inputs])
         with tf.GradientTape() as tape:
             tape.watch(moved)
             loss = self._divergence(moved, fixed, inputs, sample_weight)
@@ -90,6 +102,11 @@ class AdversarialRegularizer:
         texts = ops.shape(found)[0] // ops.maximum(ops.shape(factor)[0], 1)  # a share may be empty
         factor = ops.repeat(factor, texts)
         return found / _by_example(factor, found)
+
+    def _again(self, part, inputs):
+        """A part of the model in training, with the draws that were kept."""
+        with keras.StatelessScope(self.draws) if self.draws else contextlib.nullcontext():
+            return part(inputs, training=True)
 
     def _start(self, shape):
         """The random start of a batch, (B, L, D): the rows of a replica from one draw for all."""

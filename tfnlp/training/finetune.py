@@ -19,9 +19,8 @@ class FineTuner(UnequalShares, keras.Model):
     Args:
         model: from `tfnlp.models.build_model`, with the task's head.
         task: see `tfnlp.tasks`.
-        regularizer: called with a batch's inputs and its outputs in training, and with its
-            sample weights where there are any; gives a loss to add, such as an
-            `AdversarialRegularizer`. None for none.
+        regularizer: an `AdversarialRegularizer`, whose loss is added in training; None for
+            none.
     """
 
     def __init__(self, model, task, regularizer=None, **kwargs):
@@ -34,6 +33,8 @@ class FineTuner(UnequalShares, keras.Model):
         self.built = True
 
     def call(self, inputs, training=None):
+        if training and self.regularizer is not None:
+            self.regularizer.keep_draws()
         outputs = self.model(inputs, training=training)
         return {key: outputs[key] for key in self.task.outputs}
 
