@@ -59,6 +59,8 @@ def distill(
     for model in (teacher, student):
         check_vocabulary(tokenizer, model)
     _check_models(task, teacher, student, losses)
+    live = teacher if cache_dir is None else None
+    distiller = Distiller(student, task, losses, live, hard_label_weight)
     splits = {"train": train, "dev": dev, "test": test}
     batches = encode_splits(task, tokenizer, splits, config, max_length)
     for model in (teacher, student):
@@ -67,8 +69,6 @@ def distill(
         reads = [read for _, loss in losses for read in loss.reads()]
         outputs = compute_teacher_outputs(teacher, batches["train"], reads, cache_dir)
         batches["train"].targets = outputs
-    live = teacher if cache_dir is None else None
-    distiller = Distiller(student, task, losses, live, hard_label_weight)
     optimizer = config.optimizer(distiller, len(batches["train"]))
     distiller.compile(optimizer, jit_compile=False)
     made_from = {

@@ -5,6 +5,7 @@ from keras import ops
 
 from distill.learning.losses import pick_output
 from distill.learning.teacher_outputs import output_key
+from tfnlp.errors import InputError
 from tfnlp.losses import whole
 from tfnlp.training.strategy import UnequalShares
 
@@ -32,13 +33,14 @@ class Distiller(UnequalShares, keras.Model):
     loss.
 
     Raises:
-        ValueError: where no loss is left, and at the first batch for a model without the outputs.
+        InputError: where no loss is left.
+        ValueError: at the first batch, for a model without the outputs.
     """
 
     def __init__(self, student, task, losses, teacher=None, hard_label_weight=0.5, **kwargs):
         super().__init__(**kwargs)
         if not losses and not hard_label_weight:
-            raise ValueError(
+            raise InputError(
                 f"losses={losses!r} and hard_label_weight={hard_label_weight} leave nothing to "
                 "learn; give a loss or a weight above 0."
             )

@@ -149,9 +149,10 @@ def score_splits(model, task, splits, batches):
     """A model's size and its scores on all splits but "train": a dict of figures."""
     figures = {"parameters": model.count_params()}
     predict = predictor(model, task.outputs)
-    for name in [name for name in batches if name != "train"]:
-        found = task.score(splits[name], batches[name].encodings, predict(batches[name]))
-        figures |= {f"{name}_{key}": value for key, value in found.items()}
+    for name, split in batches.items():
+        if name != "train":
+            found = task.score(splits[name], split.encodings, predict(split))
+            figures |= {f"{name}_{key}": value for key, value in found.items()}
     return figures
 
 

@@ -155,7 +155,7 @@ def test_models_of_one_tensor_are_distilled():
 
 def test_what_would_train_at_a_loss_of_0_is_refused(tiny_config, random_inputs):
     small = dataclasses.replace(tiny_config, num_layers=1)
-    with pytest.raises(ValueError, match="leave nothing to learn"):
+    with pytest.raises(InputError, match="leave nothing to learn"):
         Distiller(build_model(small, "classifier", 2), TASK, [], hard_label_weight=0.0)
     inputs = random_inputs(2, 5, tiny_config.vocabulary_size)
     one = build_model(small, "classifier", 1)
