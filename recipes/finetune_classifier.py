@@ -20,17 +20,9 @@ from absl import flags
 from recipes import common, models
 
 FLAGS = flags.FLAGS
-flags.DEFINE_enum(
-    "monitor",
-    "accuracy",
-    ["accuracy", "matthews", "macro_f1", "f1"],
-    "Score that picks the best epoch; f1 is that of --positive_label.",
-)
-flags.DEFINE_string(
-    "positive_label", None, "Label whose F1 is a score too, as in MRPC and QQP (1 there)."
-)
 models.define_model_flags()
 common.define_data_flags()
+common.define_classification_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
 

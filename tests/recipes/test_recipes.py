@@ -167,7 +167,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         (["--block_size=0", out], "--block_size=0 must be a whole number, 1 or more"),
     ]
     distil = [
-        (["--num_layers=9"], "student_layers=9 must lie between 1 and the teacher's 2"),
+        (["--num_layers=9"], "--num_layers=9 must lie between 1 and the teacher's 2"),
         (["--num_layers=1", "--layer_map=5", "--noinitialize"], "names layer 5"),
         (["--num_layers=1", "--labels=up,down"], "--labels=up,down are not the model's ("),
         (
@@ -175,8 +175,18 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
             "does not divide --hidden_dim=15",
         ),
     ]
+    endings, scores = tmp_path / "endings.tsv", tmp_path / "scores.tsv"
+    endings.write_text("prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t0\n")
+    scores.write_text("sentence1\tsentence2\tscore\na\tb\t1.5\n")
+    wrong = [
+        ("distill_tagger", "none.conll", "the task needs the head 'tagger'"),
+        ("distill_chooser", endings, "the task needs the head 'chooser'"),
+        ("distill_regression", scores, "gives 2 classes, but the task has a number"),
+    ]
     cases = [("finetune_classifier", [*flags, *changed], m) for changed, m in finetune]
     cases += [("finetune_classifier", [*corpus, *changed], m) for changed, m in from_folder]
+    files = "--train={0} --dev={0} --num_layers=1"
+    cases += [(r, [best, *files.format(x).split(), out], m) for r, x, m in wrong]
     cases += [("distill_classifier", [best, *corpus, out, *changed], m) for changed, m in distil]
     for number, (recipe, given, message) in enumerate(cases):
         done = run(recipe, *given, status=2, fresh=number == 0)
@@ -243,6 +253,13 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
             assert [label, *rest] == expected[recipe]
             probabilities.append(float(probability))
         assert probabilities[0] == pytest.approx(probabilities[1], abs=0.2)
+        student = out / "student"
+        flags = [f"--teacher_dir={out / 'best'}", f"--train={path}", f"--dev={path}"]
+        flags += ["--num_layers=1", "--epochs=1", "--max_length=48", f"--output_dir={student}"]
+        run(recipe.replace("finetune", "distill"), *flags)
+        figures = [json.loads((f / "figures.json").read_text()) for f in (out, student)]
+        assert figures[1]["teacher_dev_f1"] == figures[0]["dev_f1"] == 1
+        assert figures[1]["kept"] == figures[1]["dev_f1"]
     done = run("predict", f"--model={out / 'best'}", f"--input={path}")
     assert "exact_match 1.0000 on 8 texts" in done.stderr
     tagger = TokenTagger(tmp_path / "finetune_tagger" / "model.tflite")
