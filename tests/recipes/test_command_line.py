@@ -41,6 +41,10 @@ def defined(module, function=None):
             imported |= {alias.name: source or alias.name for alias in node.names}
     top = [node for node in tree.body if node not in functions.values()]
     names, required = [], set()
+    for source in {*imported.values()} & {*RECIPES} if function is None else ():
+        more, needed = defined(source)
+        names += more
+        required |= needed
     for node in [functions[function]] if function else top:
         for owner, name, call in calls(node):
             if name.startswith("DEFINE_"):
