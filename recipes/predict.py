@@ -23,10 +23,10 @@ from recipes import common
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "A .tflite file, or the folder of a model (a run's best/).")
-flags.DEFINE_multi_string("text", [], "A text")
-flags.DEFINE_multi_string("pair", [], "The second text of a pair, one for each --text")
-flags.DEFINE_multi_string("question", [], "To an answerer, about --text")
-flags.DEFINE_multi_string("ending", [], "An ending of --text, for a chooser")
+flags.DEFINE_multi_string("text", [], "A text.")
+flags.DEFINE_multi_string("pair", [], "The second text of a pair, one for each --text.")
+flags.DEFINE_multi_string("question", [], "To an answerer, about --text.")
+flags.DEFINE_multi_string("ending", [], "An ending of --text, for a chooser.")
 flags.DEFINE_string("input", None, "File of inputs: as for training, or texts alone.")
 flags.DEFINE_string("text_column", None, "Column of the text, if not as for training.")
 flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
