@@ -180,7 +180,7 @@ class BaseAttention(BaseLayer):
         else:
             scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
             for term in terms if segment_term is None else (*terms, segment_term):
-                scores += term.scores(ops.shape(query)[2], ops.shape(key)[2])
+                scores += term.scores(query, key)
             context = attend(scores, value, seen, self.dropout_layer, training)
         context = join_heads(context)  # (B, T, N * H')
         if mapping is not None:

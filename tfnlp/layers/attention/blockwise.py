@@ -114,6 +114,7 @@ class TilePlan:
 
         In a far tile every offset has one row: its scores are a number for each query or key.
         """
+        self.lengths = length, source_length
         self.rows, far = [], []
         find_far = self.terms and all(term.find_far for term in self.terms)
         for term in self.terms:
@@ -144,7 +145,7 @@ class TilePlan:
 
     def split(self, x, of_keys=False):
         """(B, N, L, H), padded to whole blocks, as (blocks, B, N, size, H)."""
-        padding = self._padding(ops.shape(x)[2], of_keys)
+        padding = self._padding(self.lengths[of_keys], of_keys)
         x = x if _is_zero(padding) else ops.pad(x, ((0, 0), (0, 0), (0, padding), (0, 0)))
         return _split(x, self.size)
 

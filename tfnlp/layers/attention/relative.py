@@ -133,7 +133,9 @@ class RelativeAttention(BaseAttention):
         u = scaled(given_or_own("content_bias", content_bias, self.content_bias))
         w = scaled(given_or_own("position_bias", position_bias, self.position_bias))
         q = scaled(q)
-        positions = self._positions(ops.shape(q)[2], ops.shape(k)[2], use_causal_mask, training)
+        positions = self._positions(
+            ops.shape(query)[1], ops.shape(k)[2], use_causal_mask, training
+        )
         term = RelativeTerm(add_by_head(q, w), *positions, causal=use_causal_mask)
         how = {"training": training, "return_attention_scores": return_attention_scores}
         return self._attend(add_by_head(q, u), k, v, seen, [term], **how)

@@ -150,11 +150,9 @@ class RelativeTerm:
     causal: bool = False
     find_far: bool = False
 
-    def scores(self, query_length, source_length):
-        """(B, N, T, S), whole."""
+    def scores(self, query, key):
+        """(B, N, T, S), whole, for queries (B, N, T, H) and keys (B, N, S, H)."""
+        arguments = self.vectors, self.position_key, self.rows
         if self.of_keys:
-            x = relative_scores(self.vectors, self.position_key, self.rows, query_length)
-            return ops.swapaxes(x, -1, -2)
-        return relative_scores(
-            self.vectors, self.position_key, self.rows, source_length, self.causal
-        )
+            return ops.swapaxes(relative_scores(*arguments, ops.shape(query)[2]), -1, -2)
+        return relative_scores(*arguments, ops.shape(key)[2], self.causal)

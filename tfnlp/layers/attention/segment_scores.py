@@ -17,8 +17,8 @@ class SegmentTerm:
     by_segment: object
     is_same: object
 
-    def scores(self, query_length, source_length):
-        """(B, N, T, S), whole."""
+    def scores(self, query, key):
+        """(B, N, T, S), whole, for queries (B, N, T, H) and keys (B, N, S, H)."""
         return segment_scores(self.by_segment, self.is_same)
 
 
