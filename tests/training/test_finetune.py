@@ -115,5 +115,5 @@ def test_examples_of_one_label_alone_are_refused():
     check_varied(Classification(names), TRAIN)
     check_varied(Choosing(), Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0]))
     scores = ScoredExamples(["a", "b"], None, [0.5, 0.5])
-    with pytest.raises(InputError, match="have the label 0.5, so"):
+    with pytest.raises(InputError, match=r"have the label 0\.5, so"):
         check_varied(Regression(), scores)

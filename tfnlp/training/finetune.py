@@ -77,12 +77,11 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, shuffle=Fa
 
 def check_varied(task, train):
     """Raises an InputError if all training examples have one label, or all words one tag."""
-    if task.head == "tagger":
-        kind, labels = "tag", {tag for tags in getattr(train, "tags", ()) for tag in tags}
-    elif task.head == "classifier":
-        kind, labels = "label", set(getattr(train, "labels", ()))
-    else:
+    kind = {"classifier": "label", "tagger": "tag"}.get(task.head)
+    labels = getattr(train, f"{kind}s", None) if kind else None  # other heads compare places
+    if labels is None:
         return
+    labels = {tag for tags in labels for tag in tags} if kind == "tag" else {*labels}
     if len(labels) == 1:
         (label,) = labels
         names = getattr(train, "label_names", None)

@@ -279,8 +279,8 @@ class _Recorder(keras.callbacks.Callback):
             kept = f"{self.run.path} keeps the last good state, which would lead here again"
         return InputError(
             f"At step {self.progress['step']} of epoch {self.progress['epoch'] + 1} {what} is "
-            f"{value} ({kept}): start anew in another folder, with a lower learning_rate, a "
-            "longer warm-up or another precision."
+            f"{value} ({kept}): start anew in another folder or by `overwrite`, "
+            "with a lower learning_rate, a longer warm-up or another precision."
         )
 
     def close(self):

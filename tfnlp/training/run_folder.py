@@ -85,7 +85,7 @@ class RunFolder:
         differing = sorted(
             key for key in stored.keys() | here if not _same(stored.get(key), here.get(key))
         )
-        if differing == ["epochs"] and self._finished(stored["epochs"], here["epochs"]):
+        if differing == ["epochs"] and self._finished(stored.get("epochs"), here.get("epochs")):
             earlier = [*earlier, stored["epochs"]]
             logging.info(
                 "%s is finished after %d epochs and goes on to %d, by the learning rates that %d "
@@ -201,7 +201,7 @@ class RunFolder:
                 raise InputError(
                     f"{self.path} was trained on other content of {what}"
                     f"{f' ({path})' if path else ''} than is there now: put back what it held "
-                    "to go on, or start anew in another folder."
+                    "to go on, or start anew in another folder or by `overwrite`."
                 )
 
     def _check_tensors(self, found, variables):
@@ -210,7 +210,7 @@ class RunFolder:
             if there != here:
                 raise InputError(
                     f"{self.state_path} is the state of another model: {name} is {there} there "
-                    f"and {here} here; start anew in another folder."
+                    f"and {here} here; start anew in another folder or by `overwrite`."
                 )
 
     def write_model_card(self, text):
