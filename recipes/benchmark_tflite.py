@@ -26,18 +26,21 @@ def main():
     from distill.device.benchmark import agreement, benchmark_file, print_benchmark
     from tfnlp.checkpoints import load_model
     from tfnlp.errors import InputError
-    from tfnlp.files import write_json
+    from tfnlp.files import check_writable, write_json
     from tfnlp.text import read_examples
 
     if bool(FLAGS.model_dir) != bool(FLAGS.input):
         raise InputError("Agreement needs both --model_dir and --input.")
-    figures = benchmark_file(FLAGS.model, repeats=FLAGS.repeats)
+    output = f"{FLAGS.output_dir}/benchmark.json"
+    check_writable(output)
     if FLAGS.input:
         examples = read_examples(FLAGS.input, FLAGS.text_column, label_column=None)
         model = load_model(FLAGS.model_dir, "classifier")
+    figures = benchmark_file(FLAGS.model, repeats=FLAGS.repeats)
+    if FLAGS.input:
         figures["agreement"] = agreement(FLAGS.model, model, examples.texts)
     print_benchmark(figures)
-    write_json(f"{FLAGS.output_dir}/benchmark.json", figures)
+    write_json(output, figures)
 
 
 if __name__ == "__main__":

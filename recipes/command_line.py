@@ -166,8 +166,10 @@ def _explained(flag):
     text = flag.help
     if isinstance(flag.parser, flags.EnumParser):  # absl begins with the choices
         text = text.removeprefix(f"<{'|'.join(flag.parser.enum_values)}>: ")
+    text = re.sub(r";\s+repeat this option to specify a list of values$", "", text)
     default = None if flag.default in (None, "", []) else f"default: {_shown_default(flag)}"
-    facts = [None if flag.boolean else _expected(flag), default]
+    again = "may be given again" if isinstance(flag, flags.MultiFlag) else None
+    facts = [None if flag.boolean else _expected(flag), again, default]
     facts = "; ".join(fact for fact in facts if fact)
     return f"{text} [{facts}]" if facts else text
 

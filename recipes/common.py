@@ -11,6 +11,7 @@ import sys
 from absl import app, flags, logging
 
 from recipes.command_line import fail, group, parse, recipe_flags
+from recipes.memory import keep_freed_memory
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -29,7 +30,8 @@ def run(main, tensorflow=True):
         logging.get_absl_handler().setFormatter(_Plain())
         try:
             if tensorflow:
-                _import_tensorflow_quietly()
+                keep_freed_memory()
+                import_tensorflow_quietly()
             main()
         except InputError as e:
             fail(with_flags(str(e), FLAGS))
@@ -59,7 +61,7 @@ def with_flags(message, names):
     return re.sub(r"(?<![^\s(])(?:(\w+)(?==)|`(\w+)`)", flag, message)
 
 
-def _import_tensorflow_quietly():
+def import_tensorflow_quietly():
     """TensorFlow's start-up notices come before any setting can silence them."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -83,16 +85,32 @@ class _Plain(logging.PythonFormatter):
 @group("Data")
 def define_data_flags():
     """Flags of a recipe that trains on labelled files."""
-    flags.DEFINE_string("train", None, "Training file: .tsv, .csv or .jsonl, or those with .gz.")
+    flags.DEFINE_string("train", None, "Training file: .tsv, .csv, .json or .jsonl, or with .gz.")
     flags.DEFINE_string("dev", None, "File that picks the best epoch and reports its score.")
     flags.DEFINE_string("test", None, "File scored once at the end, if given.")
     flags.DEFINE_string("text_column", "sentence", "Column of the text.")
     flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
-    flags.DEFINE_string("label_column", "label", "Column of the label.")
+    flags.DEFINE_string(
+        "label_column", "label", "Column of the label; in JSON also a path, such as labels.label."
+    )
     flags.DEFINE_list(
         "labels", None, "Labels in order of their ids; those in --train, sorted, if not given."
     )
     flags.mark_flags_as_required(["train", "dev"])
+
+
+@group("Score")
+def define_classification_flags():
+    """Flags of what a classifier is scored by."""
+    flags.DEFINE_enum(
+        "monitor",
+        "accuracy",
+        ["accuracy", "matthews", "macro_f1", "f1"],
+        "Score that picks the best epoch; f1 is that of --positive_label.",
+    )
+    flags.DEFINE_string(
+        "positive_label", None, "Label whose F1 is a score too, as in MRPC and QQP (1 there)."
+    )
 
 
 @group("Data")
@@ -122,7 +140,7 @@ def define_adversarial_flags():
 @group("Model")
 def define_model_flag():
     """The flag of the model to start from."""
-    flags.DEFINE_string("model_dir", None, "Hugging Face folder to start from.")
+    flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
     flags.mark_flag_as_required("model_dir")
 
 
@@ -284,3 +302,94 @@ def layer_map_flag():
         raise InputError(
             f"--layer_map={','.join(FLAGS.layer_map)} must be whole numbers, such as 1,3,5."
         ) from None
+
+
+@group("Distillation")
+def define_distillation_flags():
+    """Flags of a recipe that distils: the teacher, the student, and what it learns from."""
+    flags.DEFINE_string("teacher_dir", None, "Folder of the fine-tuned teacher.")
+    flags.DEFINE_integer("num_layers", 3, "The student's encoder blocks.", 1)
+    flags.DEFINE_integer("hidden_dim", None, "The student's width; the teacher's if not given.", 1)
+    flags.DEFINE_integer(
+        "num_heads", None, "The student's heads; as its width asks if not given.", 1
+    )
+    flags.DEFINE_list(
+        "layer_map",
+        None,
+        "For each student layer the teacher's it learns from, counted from 0; spread evenly if "
+        "not given.",
+    )
+    flags.DEFINE_bool("initialize", True, "Start from the teacher's weights where widths agree.")
+    flags.DEFINE_float("temperature", 2.0, "Temperature of the soft labels.", 1e-3)
+    flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
+    flags.DEFINE_float("soft_label_weight", 0.5, "Weight of the loss on the soft labels.", 0)
+    flags.DEFINE_float("hidden_state_weight", 0.0, "Weight of the loss on hidden states.", 0)
+    flags.DEFINE_float("attention_weight", 0.0, "Weight of the loss on attention scores.", 0)
+    flags.DEFINE_string(
+        "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
+    )
+    flags.mark_flag_as_required("teacher_dir")
+
+
+def teacher_labels(head):
+    """The class names of the model of --teacher_dir, which must have a head; None if unnamed."""
+    from distill.learning import read_teacher_labels
+
+    return read_teacher_labels(FLAGS.teacher_dir, head)
+
+
+def distill(task, train, dev, test=None):
+    """Distils the model of --teacher_dir for a task, as the flags say.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        train, dev, test: examples; `test` may be None.
+    """
+    import keras
+
+    from distill.learning import distill, even_layer_map, load_teacher, make_losses, make_student
+    from tfnlp.checkpoints import read_config
+    from tfnlp.text import load_tokenizer
+    from tfnlp.training import make_strategy, set_precision
+
+    run = run_folder()
+    keras.utils.set_random_seed(FLAGS.seed)
+    set_precision(FLAGS.precision)
+    layers = read_config(FLAGS.teacher_dir).num_layers
+    layer_map = layer_map_flag() or even_layer_map(layers, FLAGS.num_layers)
+    with make_strategy(FLAGS.strategy).scope():
+        teacher = load_teacher(
+            FLAGS.teacher_dir,
+            task,
+            hidden_states=FLAGS.hidden_state_weight > 0,
+            attention_scores=FLAGS.attention_weight > 0,
+        )
+        tokenizer = load_tokenizer(FLAGS.teacher_dir)
+        check_fit(teacher, tokenizer)
+        sizes = (FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
+        student = make_student(teacher, *sizes, layer_map, FLAGS.initialize)
+        losses = make_losses(
+            layer_map,
+            teacher.text_config.hidden_dim,
+            student.text_config.hidden_dim,
+            temperature=FLAGS.temperature,
+            soft_label_weight=FLAGS.soft_label_weight,
+            hidden_state_weight=FLAGS.hidden_state_weight,
+            attention_weight=FLAGS.attention_weight,
+            task=task,
+        )
+        return distill(
+            task,
+            teacher,
+            student,
+            tokenizer,
+            train,
+            dev,
+            training_config(),
+            run,
+            FLAGS.max_length,
+            test,
+            losses,
+            FLAGS.hard_label_weight,
+            FLAGS.cache_dir,
+        )

@@ -30,9 +30,10 @@ flags.mark_flags_as_required(["input", "output"])
 
 def main():
     from tfnlp.checkpoints import load_model
-    from tfnlp.tasks.features import extract_features, write_features
+    from tfnlp.tasks.features import check_features_file, extract_features, write_features
     from tfnlp.text import LengthBatches, load_tokenizer, read_examples
 
+    check_features_file(FLAGS.output)
     examples = read_examples(FLAGS.input, FLAGS.text_column, FLAGS.pair_column, None)
     tokenizer = load_tokenizer(FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, hidden_states=True)

@@ -20,11 +20,9 @@ from absl import flags
 from recipes import common, models
 
 FLAGS = flags.FLAGS
-flags.DEFINE_enum(
-    "monitor", "accuracy", ["accuracy", "matthews", "f1"], "Score that picks the best epoch."
-)
 models.define_model_flags()
 common.define_data_flags()
+common.define_classification_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
 
@@ -33,7 +31,7 @@ def main():
     from tfnlp.tasks import Classification
 
     train, dev, test = common.read_splits()
-    task = Classification(train.label_names, FLAGS.monitor)
+    task = Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
     texts = train.texts + (train.pairs or [])
     common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
 

@@ -1,4 +1,4 @@
-"""Fine-tunes a model to tag words, such as named entities.
+"""Fine-tunes a model to tag words, or characters, such as named entities.
 
     python -m recipes.finetune_tagger --model_dir=MODEL --train=wnut17/train.conll \\
         --dev=wnut17/dev.conll --output_dir=runs/entities
@@ -8,6 +8,9 @@ I-, O) on each line, an empty line after each sentence. The score is the F1 of w
 seqeval counts them. Other tags are named by --labels: those of IOBES or BILOU are entities too,
 of any others, such as parts of speech, the score is the share of right ones. Long sentences are
 read in windows.
+
+Files of KLUE-NER, with a character and its tag on each line, are read by --unit=character: the
+characters are tokenised as the text that they are, and the score is KLUE's entity F1.
 """
 
 from absl import flags
@@ -17,6 +20,12 @@ from recipes import common, models
 FLAGS = flags.FLAGS
 flags.DEFINE_list(
     "labels", None, "Tags in order of their ids; those in --train, which are of BIO, if not given."
+)
+flags.DEFINE_enum("unit", "word", ["word", "character"], "What has a tag each.")
+flags.DEFINE_string(
+    "comment_prefix",
+    None,
+    "Lines that begin with it are left out; CoNLL's and KLUE's comments if not given.",
 )
 flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
 models.define_model_flags()
@@ -28,14 +37,17 @@ common.define_adversarial_flags()
 def main():
     from tfnlp.tasks import Tagging, read_tagged
     from tfnlp.tasks.tagging import tag_names
+    from tfnlp.text.words import WordSplitter
 
-    train = read_tagged(FLAGS.train, FLAGS.labels)
+    options = FLAGS.unit, FLAGS.comment_prefix
+    train = read_tagged(FLAGS.train, FLAGS.labels, *options)
     labels = FLAGS.labels or tag_names(train)
-    dev = read_tagged(FLAGS.dev, labels)
-    test = read_tagged(FLAGS.test, labels) if FLAGS.test else None
-    task = Tagging(labels, FLAGS.stride)
-    texts = [" ".join(words) for words in train.sentences]
-    common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
+    dev = read_tagged(FLAGS.dev, labels, *options)
+    test = read_tagged(FLAGS.test, labels, *options) if FLAGS.test else None
+    # Texts are split as these sentences are, once the model runs.
+    splitter = WordSplitter.of(train.sentences) if FLAGS.unit == "word" else None
+    task = Tagging(labels, FLAGS.stride, FLAGS.unit, splitter)
+    common.finetune(task, lambda: models.make_model(task, train.texts), train, dev, test)
 
 
 if __name__ == "__main__":

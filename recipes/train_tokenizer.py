@@ -4,7 +4,11 @@
 
 OUTPUT_DIR loads with transformers and with tfnlp.text.load_tokenizer. In a folder that holds a
 tokenizer that one is replaced; a model beside it stays as it is, and must be of the same family.
+How many tokens a word takes, and how many are unknown, is said of the texts and, with --dev, of
+texts that the tokenizer has not seen.
 """
+
+import pathlib
 
 from absl import flags, logging
 
@@ -12,6 +16,7 @@ from recipes import common
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("input", None, "Files of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
+flags.DEFINE_list("dev", None, "Files of further texts, to measure the tokenizer on.")
 flags.DEFINE_string("text_column", "sentence", "Column of the text.")
 flags.DEFINE_string("pair_column", None, "Column of the second text, if any.")
 flags.DEFINE_string("output_dir", None, "Folder to write the tokenizer into.")
@@ -28,25 +33,38 @@ flags.mark_flags_as_required(["input", "output_dir"])
 
 
 def main():
-    from tfnlp.text import read_examples
-    from tfnlp.text.load import train_tokenizer
+    from tfnlp.files import check_writable
+    from tfnlp.text.load import family_of_kind, fit_of_tokenizer, train_tokenizer
+    from tfnlp.text.tokenizer_files import check_families, read_family
 
-    texts = []
-    for path in FLAGS.input:
-        examples = read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
-        texts += examples.texts + (examples.pairs or [])
+    family = family_of_kind(FLAGS.kind, FLAGS.family)
+    check_writable(pathlib.Path(FLAGS.output_dir) / "tokenizer.json")
+    if FLAGS.kind != "wordpiece":  # which goes with models of any family
+        check_families(FLAGS.output_dir, read_family(FLAGS.output_dir), family)
+    texts = {"input": read_texts(FLAGS.input)}
+    if FLAGS.dev:
+        texts["dev"] = read_texts(FLAGS.dev)
     tokenizer, _ = train_tokenizer(
-        texts, FLAGS.kind, FLAGS.vocabulary_size, FLAGS.family, FLAGS.lowercase
+        texts["input"], FLAGS.kind, FLAGS.vocabulary_size, family, FLAGS.lowercase
     )
     tokenizer.save(FLAGS.output_dir)
-    pieces = sum(len(tokenizer.tokens(text)) for text in texts[:1000])
-    words = sum(len(text.split()) for text in texts[:1000])
-    logging.info(
-        "Wrote %d tokens to %s; %.2f tokens a word in the first texts.",
-        tokenizer.vocabulary_size,
-        FLAGS.output_dir,
-        pieces / max(words, 1),
-    )
+    logging.info("Wrote %d tokens to %s.", tokenizer.vocabulary_size, FLAGS.output_dir)
+    for name, given in texts.items():
+        tokens, unknown = fit_of_tokenizer(tokenizer, given)
+        logging.info(
+            "--%s: %.2f tokens a word, %.3f %% of them unknown.", name, tokens, 100 * unknown
+        )
+
+
+def read_texts(paths):
+    """The texts of files, those of pairs too."""
+    from tfnlp.text import read_examples
+
+    texts = []
+    for path in paths:
+        examples = read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
+        texts += examples.texts + (examples.pairs or [])
+    return texts
 
 
 if __name__ == "__main__":

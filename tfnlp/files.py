@@ -96,3 +96,21 @@ def write_json(path, value):
 def as_json(value):
     """A JSON object as the text of a file."""
     return json_text(value, indent=2) + "\n"
+
+
+def check_writable(path):
+    """Raises an `InputError` if a file could not be written; for use before long work.
+
+    Args:
+        path: of the file, which need not exist, nor its folder; nothing is made.
+    """
+    path = pathlib.Path(path).absolute()
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it.")
+    there = next(folder for folder in path.parents if folder.exists())
+    if not there.is_dir():
+        raise InputError(f"{path} cannot be written: {there} is a file; choose another folder.")
+    if not os.access(there, os.W_OK):
+        raise InputError(
+            f"{path} cannot be written: {there} is closed to writing; choose another folder."
+        )

@@ -7,6 +7,7 @@ so that a damaged file is known as one before LiteRT sees it.
 import hashlib
 import io
 import json
+import os
 import pathlib
 import zipfile
 
@@ -51,9 +52,16 @@ def read_files(path):
     Raises:
         InputError: if the file is missing, has no tokenizer inside, or is damaged.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path={path!r} is no path; give that of a .tflite file.")
     path = pathlib.Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist; check the path.")
+    if path.is_dir():
+        raise InputError(
+            f"{path} is a folder; give the .tflite file in it, or export its model with "
+            "recipes.export_tflite."
+        )
     try:
         with zipfile.ZipFile(path) as archive:
             files = {name: archive.read(name).decode("utf-8") for name in archive.namelist()}
@@ -63,8 +71,8 @@ def read_files(path):
         settings, files = {}, {}
     if "model_max_length" not in settings or not files.keys() & {VOCABULARY_FILE, TOKENIZER_FILE}:
         raise InputError(
-            f"{path} is no .tflite with a tokenizer inside, or is cut short or damaged; export "
-            "it with recipes.export_tflite, or copy it again."
+            f"{path} is no .tflite with a tokenizer inside: it is of another program, or cut "
+            "short or damaged; export it with recipes.export_tflite, or copy it again."
         )
     if CHECKSUM in settings and settings[CHECKSUM] != _sha256(path, model_size):
         raise InputError(

@@ -1,56 +1,332 @@
-"""Predictions for a list of examples: made, printed, written and scored."""
+"""Predictions for many texts of any task: read, made, printed, written and scored.
 
+A runner is one of `distill.runtime`, for a .tflite file, or of `tfnlp.training.runners`, for a
+folder; both have the same methods.
+"""
+
+import dataclasses
 import pathlib
 import sys
 
-from tfnlp.files import write_json, write_text
-from tfnlp.progress import progress_bar
+from absl import logging
+
+from tfnlp.errors import InputError
+from tfnlp.files import json_text, write_json, write_text
+from tfnlp.text.readers import FORMATS, Examples, read_examples, read_header
 
 
-def classify_examples(classifier, examples):
-    """Classifies every example, with a progress bar where there are many.
+@dataclasses.dataclass
+class Inputs:
+    """What is given to a runner.
 
     Args:
-        classifier: a `distill.runtime.TextClassifier`.
-        examples: `tfnlp.text.Examples`.
+        texts: a list of texts; of a tagger also of lists of words, of an answerer the
+            questions, of a chooser the beginnings.
+        seconds: for each its second text, the text to look in, or a list of endings; or None.
+        right: for each what the file says to be right: a label, tags, answers, a number or the
+            place of an ending; or None.
+        ids: the names of questions, or None.
+    """
+
+    texts: list
+    seconds: list | None = None
+    right: list | None = None
+    ids: list | None = None
+
+
+@dataclasses.dataclass
+class Columns:
+    """The columns of a file of inputs; where None, the ones that the task's recipe expects."""
+
+    text: str | None = None
+    pair: str | None = None
+    label: str | None = None
+    question: str = "question"
+    prompt: str = "prompt"
+    choices: list | None = None
+
+
+def given_inputs(kind, text, pair=(), question=(), ending=()):
+    """`Inputs` of texts that are given one by one.
+
+    Args:
+        kind: of the runner.
+        text: a list of strings; of an answerer the one to look in, or one for each question;
+            of a chooser the one beginning.
+        pair: the second texts, of a classifier or scorer.
+        question: the questions, of an answerer.
+        ending: the endings, of a chooser.
+
+    Raises:
+        InputError: if the kind takes others, or their numbers do not match.
+    """
+    takes = {"classifier": "pair", "scorer": "pair", "answerer": "question", "chooser": "ending"}
+    for name, given in (("pair", pair), ("question", question), ("ending", ending)):
+        if given and takes.get(kind) != name:
+            others = f"`text` and `{takes[kind]}`" if kind in takes else "`text`"
+            raise InputError(f"A model of the kind {kind} takes {others}, and no `{name}`.")
+    if kind == "answerer":
+        if not question or len(text) not in (1, len(question)):
+            raise InputError(
+                "An answerer takes each `question` with the one `text` to look in, or with one of "
+                f"its own; given are {len(question)} questions and {len(text)} texts."
+            )
+        return Inputs(question, text if len(text) > 1 else text * len(question))
+    if kind == "chooser":
+        if len(text) != 1 or len(ending) < 2:
+            raise InputError(
+                "A chooser takes one `text`, the beginning, and `ending` twice or more; given are "
+                f"{len(text)} texts and {len(ending)} endings."
+            )
+        return Inputs(text, [ending])
+    if pair and len(pair) != len(text):
+        raise InputError(
+            f"Each `text` needs one `pair`; given are {len(text)} texts and {len(pair)} pairs."
+        )
+    return Inputs(text, pair or None)
+
+
+def read_inputs(kind, path, labels=None, columns=None, settings=None):
+    """`Inputs` of a file, in the formats that the task's recipe reads, or plain texts.
+
+    Args:
+        kind: of the runner.
+        path: of the file: for a classifier, scorer or chooser TSV, CSV or JSON Lines; for a
+            tagger CoNLL columns, or a table with a column of texts; for an answerer SQuAD's
+            JSON, or a table with questions and texts; a .txt has a text on each line.
+        labels: of the model.
+        columns: `Columns`. What is right is read where the file has it; a column that is
+            named must be there, and hold what the model knows.
+        settings: of the model.
+
+    Raises:
+        InputError: as the task's reader.
+    """
+    path, columns = pathlib.Path(path), columns or Columns()
+    if kind == "tagger":
+        return _read_tagged(path, labels, columns, (settings or {}).get("unit", "word"))
+    return READERS[kind](path, labels, columns)
+
+
+def _read_classified(path, labels, columns):
+    def read(label_column):
+        found = read_examples(path, columns.text or "sentence", columns.pair, label_column, labels)
+        right = found.labels and [found.label_names[i] for i in found.labels]
+        return Inputs(found.texts, found.pairs, right)
+
+    return _with_what_is_right(read, path, columns.label, "label")
+
+
+def _read_scored(path, labels, columns):
+    header = _header(path)
+    text = columns.text or ("sentence1" if "sentence1" in header else "sentence")
+    pair = columns.pair
+    if pair is None and columns.text is None and "sentence2" in header:
+        pair = "sentence2"
+
+    def read(label_column):
+        if label_column is None:
+            found = read_examples(path, text, pair, None)
+        else:
+            from tfnlp.tasks import read_scored_pairs
+
+            found = read_scored_pairs(path, text, pair, label_column)
+        return Inputs(found.texts, found.pairs, found.labels)
+
+    return _with_what_is_right(read, path, columns.label, "score")
+
+
+def _read_tagged(path, labels, columns, unit):
+    text = columns.text or "sentence"
+    if columns.text or _suffix(path) == ".txt" or text in _header(path):
+        return Inputs(read_examples(path, text, label_column=None).texts)
+    from tfnlp.tasks import read_tagged
+
+    found = read_tagged(path, labels, unit)
+    return Inputs(found.sentences, None, found.tags)
+
+
+def _read_asked(path, labels, columns):
+    if _suffix(path) == ".json":
+        from tfnlp.tasks import read_questions
+
+        found = read_questions(path)
+        return Inputs(found.questions, found.contexts, found.answers, found.ids)
+    found = read_examples(path, columns.question, columns.text or "context", None)
+    return Inputs(found.texts, found.pairs)
+
+
+def _read_choices(path, labels, columns):
+    from tfnlp.tasks import read_choices
+
+    def read(label_column):
+        found = read_choices(path, columns.prompt, columns.choices, label_column)
+        return Inputs(found.prompts, found.endings, found.labels)
+
+    return _with_what_is_right(read, path, columns.label, "label")
+
+
+READERS = {
+    "classifier": _read_classified,
+    "scorer": _read_scored,
+    "answerer": _read_asked,
+    "chooser": _read_choices,
+}
+
+
+def _with_what_is_right(read, path, label_column, usual):
+    """What `read(label_column)` gives; without labels where the file's are others."""
+    if label_column is not None:
+        return read(label_column or None)
+    if usual not in _header(path):
+        return read(None)
+    try:
+        return read(usual)
+    except InputError as e:
+        logging.warning("No score: %s", e)
+        return read(None)
+
+
+def _header(path):
+    """The columns of a table; none of a file of another format."""
+    if _suffix(path) not in FORMATS or _suffix(path) == ".txt":
+        return []
+    return read_header(path)
+
+
+def _suffix(path):
+    return pathlib.Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def predict_inputs(runner, inputs):
+    """What a runner says of each of the inputs, a list.
 
     Returns:
-        A list of `Classification`.
+        Of a classifier `Classification`s, of a scorer floats, of a tagger `TaggedText`s, of an
+        answerer the best `Answer`s, of a chooser `Choice`s.
     """
-    encodings = classifier.tokenizer.encode(
-        examples.texts, examples.pairs, max_length=classifier.max_length
-    )
-    few = len(encodings) < 200
-    bar = progress_bar(encodings, unit="text", disable=few)
-    return [classifier.classify_encoding(encoding) for encoding in bar]
+    if runner.kind == "tagger":
+        return runner.read(inputs.texts)
+    if runner.kind == "answerer":
+        return [found[0] for found in runner.answer_all(inputs.texts, inputs.seconds)]
+    methods = {"classifier": "classify", "scorer": "score", "chooser": "choose_all"}
+    return getattr(runner, methods[runner.kind])(inputs.texts, inputs.seconds)
 
 
-def print_predictions(examples, predictions):
-    """Prints label, probability and text of each example, then the summary."""
-    for line in _lines(examples, predictions):
-        print(line)
-    _print_summary(summarise(examples, predictions))
+def summarise(runner, inputs, predictions):
+    """A dict of `texts`, `cut` (those longer than is read) and, where it is known what is right,
+    the task's scores.
+    """
+    if runner.kind == "scorer":
+        encodings = runner.tokenizer.encode(inputs.texts, inputs.seconds, runner.max_length)
+        cut = int(encodings.cut.sum())
+    else:  # taggers read long texts in windows
+        cut = sum(getattr(found, "cut", False) for found in predictions)
+    summary = {"texts": len(predictions), "cut": cut}
+    return summary | (score(runner, inputs, predictions) if inputs.right else {})
 
 
-def write_predictions(folder, examples, predictions):
-    """Writes predictions.tsv (label, probability, text) and summary.json; prints the summary."""
+def score(runner, inputs, predictions):
+    """The scores that the task's recipe reports, a dict."""
+    from tfnlp.tasks import Answering, Choosing, Classification, Regression, Tagging
+    from tfnlp.tasks.answering import Questions
+    from tfnlp.tasks.tagging import TaggedSentences
+
+    right = inputs.right
+    if runner.kind == "tagger":
+        task = Tagging(runner.labels, unit="character" if runner.by_character else "word")
+        examples = TaggedSentences(inputs.texts, right)
+        return task.score_tags(examples, [found.tags for found in predictions])
+    if runner.kind == "answerer":
+        examples = Questions(inputs.ids, inputs.texts, inputs.seconds, right)
+        return Answering().score_answers(examples, [found.text for found in predictions])
+    if runner.kind == "classifier":
+        task, right = Classification(runner.labels), [runner.labels.index(x) for x in right]
+        rows = [list(found.probabilities.values()) for found in predictions]
+    elif runner.kind == "chooser":
+        task, rows = Choosing(), [found.probabilities for found in predictions]
+    else:
+        task, rows = Regression(), [[number] for number in predictions]
+    return task.score(Examples(inputs.texts, None, right), None, {"logits": rows})
+
+
+def print_predictions(runner, inputs, predictions):
+    """Prints a line for each prediction, then the summary."""
+    for row in _rows(runner, inputs, predictions):
+        print("\t".join(row))
+    _print_summary(summarise(runner, inputs, predictions))
+
+
+def write_predictions(folder, runner, inputs, predictions):
+    """Writes predictions.tsv, or .jsonl of a tagger or answerer, and summary.json.
+
+    The summary is printed too.
+    """
     folder = pathlib.Path(folder)
-    lines = ["label\tprobability\tsentence", *_lines(examples, predictions)]
-    write_text(folder / "predictions.tsv", "\n".join(lines) + "\n")
-    summary = summarise(examples, predictions)
+    if runner.kind in STRUCTURED:
+        path = folder / "predictions.jsonl"
+        lines = [json_text(value) for value in STRUCTURED[runner.kind](inputs, predictions)]
+    else:
+        path = folder / "predictions.tsv"
+        second = "ending" if runner.kind == "chooser" else "pair"
+        header = [*HEADERS[runner.kind], *([] if inputs.seconds is None else [second])]
+        rows = [header, *_rows(runner, inputs, predictions)]
+        lines = ["\t".join(row) for row in rows]
+    write_text(path, "".join(f"{line}\n" for line in lines))
+    summary = summarise(runner, inputs, predictions)
     write_json(folder / "summary.json", summary)
-    print(f"Wrote {folder / 'predictions.tsv'}.", file=sys.stderr)
+    print(f"Wrote {path}.", file=sys.stderr)
     _print_summary(summary)
 
 
-def summarise(examples, predictions):
-    """A dict of `texts`, `cut` (those longer than is read) and, with labels, `accuracy`."""
-    summary = {"texts": len(predictions), "cut": sum(p.cut for p in predictions)}
-    if examples.labels:
-        names = [examples.label_names[i] for i in examples.labels]
-        right = sum(p.label == name for p, name in zip(predictions, names, strict=True))
-        summary["accuracy"] = right / len(names)
-    return summary
+# The columns of predictions.tsv; the second text follows.
+HEADERS = {
+    "classifier": ("label", "probability", "sentence"),
+    "scorer": ("score", "sentence"),
+    "chooser": ("choice", "probability", "prompt"),
+}
+
+
+def _rows(runner, inputs, predictions):
+    """Yields the columns of each printed line, without tabs and line breaks in them."""
+    for i, (text, found) in enumerate(zip(inputs.texts, predictions, strict=True)):
+        second = [] if inputs.seconds is None else [inputs.seconds[i]]
+        if runner.kind == "classifier":
+            row = [found.label, f"{found.probabilities[found.label]:.4f}", text, *second]
+        elif runner.kind == "scorer":
+            row = [f"{found:.4f}", text, *second]
+        elif runner.kind == "chooser":
+            row = [str(found.place), f"{max(found.probabilities):.4f}", text, found.ending]
+        elif runner.kind == "answerer":
+            row = [found.text or "(no answer)", f"{found.probability:.4f}", text]
+        elif runner.of_entities:
+            named = [f"{e.label} {e.score:.4f} {e.text}" for e in found.entities]
+            row = ["; ".join(named) or "(no entity)", found.text]
+        else:
+            tagged = zip(found.words, found.tags, strict=True)
+            row = [" ".join(f"{word}/{tag}" for word, tag in tagged)]
+        yield [" ".join(column.split()) for column in row]
+
+
+def _tagged_values(inputs, predictions):
+    for found in predictions:
+        words = zip(found.words, found.spans, found.tags, found.scores, strict=True)
+        names = ("word", "span", "tag", "score")
+        yield {
+            "text": found.text,
+            "words": [dict(zip(names, word, strict=True)) for word in words],
+            "entities": [dataclasses.asdict(entity) for entity in found.entities],
+        }
+
+
+def _answer_values(inputs, predictions):
+    ids = inputs.ids or range(len(predictions))
+    for i, question, found in zip(ids, inputs.texts, predictions, strict=True):
+        yield {"id": i, "question": question} | dataclasses.asdict(found)
+
+
+# What is written as JSON Lines: an object for each input.
+STRUCTURED = {"tagger": _tagged_values, "answerer": _answer_values}
 
 
 def _print_summary(summary):
@@ -58,11 +334,6 @@ def _print_summary(summary):
     texts = summary["texts"]
     if summary["cut"]:
         print(f"{summary['cut']} of {texts} texts were longer than is read.", file=sys.stderr)
-    if "accuracy" in summary:
-        print(f"accuracy {summary['accuracy']:.4f} on {texts} texts", file=sys.stderr)
-
-
-def _lines(examples, predictions):
-    for text, p in zip(examples.texts, predictions, strict=True):
-        shown = " ".join(text.split())
-        yield f"{p.label}\t{p.probabilities[p.label]:.4f}\t{shown}"
+    for name, value in summary.items():
+        if name not in ("texts", "cut"):
+            print(f"{name} {value:.4f} on {texts} texts", file=sys.stderr)

@@ -3,7 +3,6 @@
 Needs neither TensorFlow nor Keras.
 """
 
-import dataclasses
 import pathlib
 import threading
 
@@ -17,34 +16,14 @@ from distill.device.associated_files import (
     read_files,
 )
 from tfnlp.errors import InputError
-from tfnlp.text.answers import best_answers
-from tfnlp.text.tags import best_tags
-from tfnlp.text.texts import as_sentences, as_texts
+from tfnlp.progress import progress_bar
+from tfnlp.text.runners import Answerer, Chooser, Classifier, Scorer, Tagger
+from tfnlp.text.texts import as_texts, check_whole
 from tfnlp.text.tokenizer import Encoding, Tokenizer
 from tfnlp.text.wordpiece import WordPieceTokenizer
 
-# The class here that runs each kind of file.
-CLASSES = {
-    "classifier": "TextClassifier",
-    "tagger": "TokenTagger",
-    "answerer": "QuestionAnswerer",
-    "scorer": "SentenceScorer",
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Classification:
-    """What a classifier says of one text.
-
-    Args:
-        label: the most probable class.
-        probabilities: {label: probability}, in the model's order.
-        cut: whether the text was longer than the model reads, and its end ignored.
-    """
-
-    label: str
-    probabilities: dict
-    cut: bool
+# From so many texts on, progress is shown.
+MANY = 1000
 
 
 class TextRunner:
@@ -63,16 +42,20 @@ class TextRunner:
     """
 
     kind = None
+    also_runs = ()  # the other kinds of files that do for this one
 
     def __init__(self, path, num_threads=1):
-        self.path = pathlib.Path(path)
+        check_whole(num_threads=num_threads)
         if num_threads < 1:
             raise InputError(f"num_threads={num_threads} must be at least 1.")
         settings, files = read_files(path)
-        kind = settings.get("kind", "classifier")
-        if self.kind not in (None, kind):
+        self.path = pathlib.Path(path)
+        self.settings = settings.get("task", {})
+        kind = _kind(path, settings)
+        if kind not in (self.kind or kind, *self.also_runs):
             raise InputError(
-                f"{path} is a {kind}, not a {self.kind}; use distill.runtime.{CLASSES[kind]}."
+                f"{path} is {_a(kind)}, not {_a(self.kind)}; use "
+                f"distill.runtime.{CLASSES[kind].__name__}."
             )
         self.max_length = settings["model_max_length"]
         self.tokenizer = _tokenizer(path, settings, files)
@@ -87,6 +70,11 @@ class TextRunner:
         tried = self.outputs(Encoding([0], [0]))
         if kind in ("classifier", "tagger"):
             self._check_labels(tried["probability"].shape[-1])
+
+    def outputs_of(self, encodings):
+        """The `outputs` for each of many encodings, with a progress bar where there are many."""
+        few = len(encodings) < MANY
+        return [self.outputs(e) for e in progress_bar(encodings, unit="text", disable=few)]
 
     def outputs(self, encoding):
         """The file's outputs for one `tfnlp.text.Encoding`, {name: array without batch}.
@@ -120,109 +108,30 @@ class TextRunner:
             )
 
 
-class TextClassifier(TextRunner):
+class TextClassifier(Classifier, TextRunner):
     """A text classifier; arguments as `TextRunner` takes them."""
-
-    kind = "classifier"
-
-    def classify(self, texts, pairs=None):
-        """Classifies texts, or pairs of texts.
-
-        Args:
-            texts: a list of strings; a string is a list of one.
-            pairs: the second texts, one for each, or None.
-
-        Returns:
-            A list of `Classification`, one for each text.
-        """
-        encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
-        return [self.classify_encoding(encoding) for encoding in encodings]
 
     def classify_encoding(self, encoding):
         """Classifies one `tfnlp.text.Encoding`."""
-        probabilities = self.run(encoding)
-        return Classification(
-            self.labels[int(np.argmax(probabilities))],
-            {label: float(p) for label, p in zip(self.labels, probabilities, strict=True)},
-            encoding.cut,
-        )
+        return self.classification(self.run(encoding), encoding.cut)
 
     def run(self, encoding):
         """The probabilities (C,) of one `Encoding`."""
         return self.outputs(encoding)["probability"]
 
 
-class TokenTagger(TextRunner):
+class TokenTagger(Tagger, TextRunner):
     """A tagger of words; arguments as `TextRunner` takes them."""
 
-    kind = "tagger"
 
-    def tag(self, sentences):
-        """Tags words; long sentences are read in windows.
-
-        Args:
-            sentences: a list of lists of words, or of strings, which are split at white space;
-                a string is a list of one.
-
-        Returns:
-            A list of lists of (word, tag), one for each sentence; without words, an empty one.
-        """
-        sentences = as_sentences(sentences)
-        stride = self.max_length // 4
-        windows = self.tokenizer.encode_words(sentences, self.max_length, stride)
-        rows = [self.outputs(window)["probability"] for window in windows]
-        tags = best_tags(sentences, windows, rows, self.labels)
-        return [list(zip(*pair, strict=True)) for pair in zip(sentences, tags, strict=True)]
-
-
-class QuestionAnswerer(TextRunner):
+class QuestionAnswerer(Answerer, TextRunner):
     """Answers from a text; arguments as `TextRunner` takes them."""
 
-    kind = "answerer"
 
-    def answer(self, question, context, null_answers=False, count=1):
-        """Finds the answer to a question; long texts are read in windows.
-
-        Args:
-            question: a string.
-            context: the text to look in.
-            null_answers: whether the text may not answer it.
-            count: how many answers to give.
-
-        Returns:
-            A list of `tfnlp.text.answers.Answer`, best first: text, its first character and
-            the one after its last, score, and whether the question was cut.
-
-        Raises:
-            InputError: for a `count` below 1.
-        """
-        if count < 1:
-            raise InputError(f"count={count} must be at least 1.")
-        stride = self.max_length // 4
-        windows = self.tokenizer.encode_windows([question], [context], self.max_length, stride)
-        outputs = [self.outputs(window) for window in windows]
-        starts = [o["start_logits"] for o in outputs]
-        ends = [o["end_logits"] for o in outputs]
-        return best_answers(windows, starts, ends, [context], null_answers, count)[0]
-
-
-class SentenceScorer(TextRunner):
+class SentenceScorer(Scorer, TextRunner):
     """A number for a text or a pair; arguments as `TextRunner` takes them."""
 
-    kind = "scorer"
-
-    def score(self, texts, pairs=None):
-        """The number of each text, or pair of texts.
-
-        Args:
-            texts: a list of strings; a string is a list of one.
-            pairs: the second texts, one for each, or None.
-
-        Returns:
-            A list of floats, one for each text.
-        """
-        encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
-        return [float(self.outputs(encoding)["score"][0]) for encoding in encodings]
+    also_runs = ("chooser",)
 
     def choose(self, prompt, endings):
         """The place of the ending, from 0, with the highest score.
@@ -238,6 +147,55 @@ class SentenceScorer(TextRunner):
         if not endings:
             raise InputError("endings is empty; give at least one to choose.")
         return int(np.argmax(self.score([prompt] * len(endings), endings)))
+
+
+class EndingChooser(Chooser, TextRunner):
+    """The best of several endings; arguments as `TextRunner` takes them."""
+
+    # Choosers were exported under this name at first.
+    also_runs = ("scorer",)
+
+
+# The class here that runs each kind of file.
+CLASSES = {
+    "classifier": TextClassifier,
+    "tagger": TokenTagger,
+    "answerer": QuestionAnswerer,
+    "scorer": SentenceScorer,
+    "chooser": EndingChooser,
+}
+
+
+def load_runner(path, num_threads=1):
+    """The runner of a file, of whatever kind it is.
+
+    Args:
+        path: of a .tflite file.
+        num_threads: threads of the interpreter.
+
+    Returns:
+        One of `CLASSES`, whose name is the file's `kind`.
+
+    Raises:
+        InputError: as `TextRunner`.
+    """
+    return CLASSES[_kind(path, read_files(path)[0])](path, num_threads)
+
+
+def _kind(path, settings):
+    """What a file does: one of `CLASSES`."""
+    kind = settings.get("kind", "classifier")
+    if kind not in CLASSES:
+        raise InputError(
+            f"{path} is a file of the kind {kind!r}, which this version does not run; known are "
+            f"{', '.join(CLASSES)}."
+        )
+    return kind
+
+
+def _a(kind):
+    """The name of a kind with its article."""
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def _tokenizer(path, settings, files):

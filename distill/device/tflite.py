@@ -43,6 +43,7 @@ INPUTS = {
 OUTPUTS = {
     "classifier": {"probability": "The probability of each class."},
     "scorer": {"score": "The number of the text or pair."},
+    "chooser": {"score": "How well the second text goes on from the first."},
     "tagger": {"probability": "The probability of each tag at each token."},
     "answerer": {
         "start_logits": "How likely an answer starts at each token.",
@@ -55,13 +56,20 @@ LABELLED = ("classifier", "tagger")
 
 
 def export_tflite(
-    model, path, tokenizer, labels=None, quantization="int8", max_length=None, name="text model"
+    model,
+    path,
+    tokenizer,
+    labels=None,
+    quantization="int8",
+    max_length=None,
+    name="text model",
+    task_settings=None,
 ):
     """Writes a model as a .tflite file.
 
     The file takes `ids`, `mask` and `segment_ids`, (1, L) int32 with any L, and gives, float32:
 
-    - of a classifier `probability`, (1, C); of a regression, or a chooser of which each text
+    - of a classifier `probability`, (1, C); of a regression, or a chooser of which each ending
       is run by itself, `score`, (1, 1);
     - of a tagger `probability`, (1, L, C);
     - of an answerer `start_logits` and `end_logits`, (1, L).
@@ -81,6 +89,8 @@ def export_tflite(
             activations quantised as they come (dynamic range).
         max_length: the most ids read; the model's positions, or 512, where None.
         name: of the model, in the metadata.
+        task_settings: a dict of how the model was trained to read texts, which the runtime
+            follows: what `tfnlp.checkpoints.read_task_settings` gives of its folder.
 
     Returns:
         Sentences on what MediaPipe's tokenizer does otherwise than this one, see
@@ -129,6 +139,8 @@ def export_tflite(
         bool(labels),
     )
     settings = tokenizer.settings() | {"model_max_length": max_length, "kind": kind}
+    if task_settings:
+        settings["task"] = task_settings
     content = add_files(add_metadata(content, metadata), settings, files)
     with replaced_when_whole(path) as temporary:
         pathlib.Path(temporary).write_bytes(content)
@@ -162,8 +174,6 @@ def kind_of(model):
             f"{model.name} has the inputs {', '.join(sorted(surplus))} too, which an exported "
             "file has not; build it without memory=True."
         )
-    if model.head == "chooser":
-        return "scorer"
     if model.head == "classifier" and model.output["logits"].shape[-1] == 1:
         return "scorer"
     return model.head
@@ -186,6 +196,7 @@ def _description(kind, labels):
     what = {
         "classifier": f"Classifies a text as one of: {', '.join(labels)}.",
         "scorer": "Gives a text, or a pair, a number.",
+        "chooser": "Gives an ending of a text a number, the best the highest.",
         "tagger": f"Tags words as one of: {', '.join(labels)}.",
         "answerer": "Finds the answer to a question in a text.",
     }
@@ -235,7 +246,7 @@ def _convert(model, kind, quantization, max_length):
         outputs = forward(inputs)
         if kind == "answerer":
             return outputs
-        if kind == "scorer":
+        if kind in ("scorer", "chooser"):
             return {"score": outputs["logits"]}
         return {"probability": ops.softmax(outputs["logits"], axis=-1)}
 

@@ -3,46 +3,49 @@
 import keras
 from keras import ops
 
-from distill.learning.losses import logits_of
+from distill.learning.losses import pick_output
 from distill.learning.teacher_outputs import output_key
-from tfnlp.losses import cross_entropy, entry_weights, whole
-from tfnlp.text.batches import IGNORED
+from tfnlp.errors import InputError
+from tfnlp.losses import whole
 from tfnlp.training.strategy import UnequalShares
 
 
 class Distiller(UnequalShares, keras.Model):
-    """A student with a hard-label loss and any number of distillation losses.
+    """A student with its task's loss and any number of distillation losses.
 
-    The loss is `hard_label_weight * CE(labels, logits) + sum of weight * distillation loss`
-    in training, and the first term alone in evaluation. What a call or `predict` gives are the
-    student's logits. The student stays an ordinary model: save it, not the distiller.
+    The loss is `hard_label_weight * task.loss(labels, outputs) + sum of weight * distillation
+    loss` in training; each is also shown by itself, without its weight: `hard_label_loss`,
+    `soft_label_loss` and so on by class. Evaluation gives `hard_label_loss` alone. `predict`
+    gives the task's outputs: a tensor where it has one, else a dict. The student stays an
+    ordinary model: save it, not the distiller.
 
     Args:
-        student: a `keras.Model` with the outputs that the losses compare.
+        student: a `keras.Model` with the outputs that the task and the losses read.
+        task: see `tfnlp.tasks`; its loss is that of the hard labels.
         losses: (weight, `keras.distillation.DistillationLoss`) pairs, see
             `distill.learning.losses`.
         teacher: a `keras.Model` with the outputs that the losses compare, run once on each
             batch; None if the batches bring the outputs (`distill.learning.teacher_outputs`).
-        hard_label_weight: of the cross-entropy with the labels.
+        hard_label_weight: of the task's loss.
 
     Batches are (inputs, labels) where there is a teacher, else (inputs, dict of `labels` and
     the cached outputs); then `sample_weight` where examples are to count more or less, in every
-    loss and in the accuracy. Logits are those of a text, (B, C), or of each token, (B, L, C); a
-    label of -100 has no hard-label loss.
+    loss.
 
     Raises:
-        ValueError: where no loss is left, and at the first batch for a student without logits of
-            2 or more classes.
+        InputError: where no loss is left.
+        ValueError: at the first batch, for a model without the outputs.
     """
 
-    def __init__(self, student, losses, teacher=None, hard_label_weight=0.5, **kwargs):
+    def __init__(self, student, task, losses, teacher=None, hard_label_weight=0.5, **kwargs):
         super().__init__(**kwargs)
         if not losses and not hard_label_weight:
-            raise ValueError(
+            raise InputError(
                 f"losses={losses!r} and hard_label_weight={hard_label_weight} leave nothing to "
                 "learn; give a loss or a weight above 0."
             )
         self.student = student
+        self.task = task
         self.weighted_losses = losses
         self.hard_label_weight = hard_label_weight
         # Layers that the losses learn, tracked as the distiller's own.
@@ -50,10 +53,10 @@ class Distiller(UnequalShares, keras.Model):
         self.projections = [p for p in projections if p is not None]
         # In a closure the teacher is not tracked: neither trained nor saved.
         self.run_teacher = teacher and (lambda inputs: teacher(inputs, training=False))
+        self.hard_label_tracker = keras.metrics.Mean(name="hard_label_loss")
         self.trackers = [
             keras.metrics.Mean(name=_snake_case(type(loss).__name__)) for _, loss in losses
         ]
-        self.accuracy = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
         self.built = True
 
     def call(self, inputs, training=None):
@@ -63,29 +66,39 @@ class Distiller(UnequalShares, keras.Model):
         results = super().evaluate(*args, **kwargs)
         if not isinstance(results, dict):
             return results
-        # The distillation losses are of the training alone.
-        return {key: results[key] for key in ("loss", "accuracy")}
+        # The other losses, and so their sum, are of the training alone.
+        return {"hard_label_loss": results["hard_label_loss"]}
 
     def predict_step(self, data):
         inputs = data[0] if isinstance(data, tuple) else data
-        return logits_of(self(inputs, training=False))
+        found = self._task_outputs(self(inputs, training=False))
+        return found if len(found) > 1 else found[self.task.outputs[0]]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        mask = _padding_mask(x)
-        loss = self.hard_label_weight * cross_entropy(*_labelled(y, y_pred, mask, sample_weight))
+        labels = y["labels"] if isinstance(y, dict) else y
+        count = ops.shape(labels)[0]
+        part = self.task.loss(labels, self._task_outputs(y_pred), sample_weight)
+        self.hard_label_tracker.update_state(whole(part), sample_weight=count)
+        loss = self.hard_label_weight * part
         if not training:
             return loss
         teacher_outputs = self._cached(y) if isinstance(y, dict) else self.run_teacher(x)
-        batch_size = ops.shape(logits_of(y_pred))[0]
         for (weight, distillation_loss), tracker in zip(
             self.weighted_losses, self.trackers, strict=True
         ):
             part = distillation_loss.compute_loss(
-                teacher_outputs, y_pred, padding_mask=mask, sample_weight=sample_weight
+                teacher_outputs,
+                y_pred,
+                padding_mask=_padding_mask(x),
+                sample_weight=sample_weight,
+                labels=labels,
             )
-            tracker.update_state(whole(part), sample_weight=batch_size)
+            tracker.update_state(whole(part), sample_weight=count)
             loss = loss + weight * part
         return loss
+
+    def _task_outputs(self, outputs):
+        return {key: pick_output(outputs, key) for key in self.task.outputs}
 
     def _cached(self, y):
         """A batch's cached outputs in the form that a teacher gives them."""
@@ -99,24 +112,11 @@ class Distiller(UnequalShares, keras.Model):
                     outputs.setdefault(output, {})[index] = value
         return outputs
 
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        labels, logits, *weights = _labelled(y, y_pred, _padding_mask(x), sample_weight)
-        real = ops.not_equal(labels, IGNORED)
-        self.accuracy.update_state(labels, logits, entry_weights(labels, real, *weights))
-        return self.get_metrics_result()
-
 
 def _padding_mask(inputs):
-    """(B, L) float32, or None where the inputs have none."""
+    """(B, L) float32, or (B, choices, L); None where the inputs have none."""
     mask = inputs.get("padding_mask") if isinstance(inputs, dict) else None
     return mask if mask is None else ops.cast(mask, "float32")
-
-
-def _labelled(y, y_pred, mask, sample_weight):
-    """Labels, logits, and the weights of the labels: of real tokens alone where each has one."""
-    labels = y["labels"] if isinstance(y, dict) else y
-    logits = logits_of(y_pred)
-    return labels, logits, mask if len(logits.shape) == 3 else None, sample_weight
 
 
 def _snake_case(name):

@@ -3,10 +3,14 @@
 from tfnlp.errors import InputError
 
 
-def even_layer_map(teacher_layers, student_layers):
+def even_layer_map(teacher_layers, num_layers):
     """Spreads the student's layers evenly, the last on the teacher's last.
 
     Jiao et al. 2020, 'TinyBERT', section 4.2: g(m) = m * teacher / student.
+
+    Args:
+        teacher_layers: the teacher's layers.
+        num_layers: the student's.
 
     Returns:
         For each student layer, counted from 0, the teacher's layer, counted from 0.
@@ -14,12 +18,12 @@ def even_layer_map(teacher_layers, student_layers):
     Raises:
         InputError: if the student has more layers than the teacher, or none.
     """
-    if not 1 <= student_layers <= teacher_layers:
+    if not 1 <= num_layers <= teacher_layers:
         raise InputError(
-            f"student_layers={student_layers} must lie between 1 and the teacher's "
-            f"{teacher_layers}."
+            f"num_layers={num_layers} must lie between 1 and the teacher's {teacher_layers} "
+            "layers; give the student fewer."
         )
-    return [(i + 1) * teacher_layers // student_layers - 1 for i in range(student_layers)]
+    return [(i + 1) * teacher_layers // num_layers - 1 for i in range(num_layers)]
 
 
 def check_layer_map(layer_map, teacher_layers, student_layers):

@@ -6,11 +6,14 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
+from distill.learning.losses import pick_output
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
 from tfnlp.models import check_lengths
 from tfnlp.progress import progress_bar
+from tfnlp.text import Encodings
 from tfnlp.training.fingerprint import model_fingerprint
+from tfnlp.training.predict import TOKEN_OUTPUTS
 
 
 def output_key(output, index):
@@ -25,54 +28,67 @@ class TeacherOutputs:
     Fits `LengthBatches(targets=...)`.
 
     Args:
-        lengths: tokens of each example.
-        values: for each key of `output_key` a flat array: logits (examples, C), hidden
-            states (tokens, D), scores (sum of squared lengths, N).
+        lengths: (texts,), the tokens of each text.
+        values: for each key of `output_key` a flat array: of texts (examples, ...), of tokens
+            (tokens, ...), of pairs of tokens (sum of squared lengths, N).
+        kinds: for each key "text", "token" or "pair".
+        choices: texts of an example, to choose from.
     """
 
     lengths: np.ndarray
     values: dict
+    kinds: dict
+    choices: int = 1
 
     def __post_init__(self):
         self.starts, self.square_starts = _starts(self.lengths)
 
     def signature(self):
         """The `tf.TensorSpec` of each key in a batch."""
-        shapes = {"logits": lambda c: (None, c), "hidden_states": lambda d: (None, None, d)}
-        shapes["attention_scores"] = lambda n: (None, n, None, None)
-        return {
-            key: tf.TensorSpec(shapes[key.split("/")[0]](value.shape[1]), "float32")
-            for key, value in self.values.items()
-        }
+        specs = {}
+        for key, value in self.values.items():
+            kind, width = self.kinds[key], value.shape[1:]
+            shapes = {"text": (None,), "token": (None, None)}
+            shape = (None, *width, None, None) if kind == "pair" else (*shapes[kind], *width)
+            specs[key] = tf.TensorSpec(shape, "float32")
+        return specs
 
     def batch(self, indices, length):
-        """The outputs of some examples, padded with zeros to `length`."""
-        readers = {
-            "logits": self._logits,
-            "hidden_states": self._hidden_states,
-            "attention_scores": self._attention_scores,
-        }
+        """The outputs of some examples, padded with zeros to `length`.
+
+        Returns:
+            A dict of float32 arrays: of texts (B, ...), of tokens (B, length, ...), of pairs
+            (B, N, length, length); with choices the latter two are of B * choices texts.
+        """
+        readers = {"text": self._of_texts, "token": self._of_tokens, "pair": self._of_pairs}
         return {
-            key: readers[key.split("/")[0]](value, indices, length)
+            key: readers[self.kinds[key]](value, np.asarray(indices), length)
             for key, value in self.values.items()
         }
 
-    def _logits(self, value, indices, length):
+    def _of_texts(self, value, indices, length):
         return value[indices].astype("float32")
 
-    def _hidden_states(self, value, indices, length):
-        batch = np.zeros((len(indices), length, value.shape[1]), "float32")
-        for row, i in enumerate(indices):
+    def _of_tokens(self, value, indices, length):
+        texts = text_numbers(indices, self.choices)
+        batch = np.zeros((len(texts), length, *value.shape[1:]), "float32")
+        for row, i in enumerate(texts):
             batch[row, : self.lengths[i]] = value[self.starts[i] : self.starts[i + 1]]
         return batch
 
-    def _attention_scores(self, value, indices, length):
-        batch = np.zeros((len(indices), value.shape[1], length, length), "float32")
-        for row, i in enumerate(indices):
+    def _of_pairs(self, value, indices, length):
+        texts = text_numbers(indices, self.choices)
+        batch = np.zeros((len(texts), value.shape[1], length, length), "float32")
+        for row, i in enumerate(texts):
             n = self.lengths[i]
             flat = value[self.square_starts[i] : self.square_starts[i + 1]]  # (n * n, N)
             batch[row, :, :n, :n] = flat.reshape(n, n, -1).transpose(2, 0, 1)
         return batch
+
+
+def text_numbers(examples, choices):
+    """The numbers of the texts of some examples, each of which has `choices`."""
+    return (examples[:, None] * choices + np.arange(choices)).ravel()
 
 
 def compute_teacher_outputs(teacher, batches, reads, folder=None):
@@ -89,13 +105,17 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
         `TeacherOutputs`.
 
     Raises:
-        InputError: if a text is longer than the teacher's positions, the teacher's logits are
-            those of tokens, or the folder holds the cache of another teacher or of other examples.
+        InputError: if a text is longer than the teacher's positions, or the folder holds the
+            cache of another teacher or of other examples.
     """
     check_lengths(batches, teacher)
     reads = sorted(set(reads), key=lambda read: (read[0], read[1] or 0))
+    encodings = Encodings.of(batches.encodings)
+    kinds = {output_key(*r): _kind(r[0], pick_output(teacher.output, *r)) for r in reads}
+    outputs = TeacherOutputs(np.diff(encodings.starts), {}, kinds, encodings.choices or 1)
     if folder is None:
-        return TeacherOutputs(batches.lengths, _compute(teacher, batches, reads, _array))
+        _compute(outputs, teacher, batches, reads, _array)
+        return outputs
     folder = pathlib.Path(folder)
     made_from = {
         "teacher": model_fingerprint(teacher),
@@ -113,13 +133,14 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _compute(
+                outputs,
                 teacher,
                 batches,
                 reads,
                 lambda key, shape: np.lib.format.open_memmap(
                     paths[key],
                     "w+",
-                    dtype="float32" if key == "logits" else "float16",
+                    dtype="float32" if key.endswith("logits") else "float16",
                     shape=shape,
                 ),
             )
@@ -131,10 +152,17 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
         # Written last: a folder without it is an unfinished cache, computed anew.
         write_json(folder / "cache.json", made_from)
     try:
-        values = {key: np.load(path, mmap_mode="r") for key, path in paths.items()}
+        outputs.values = {key: np.load(path, mmap_mode="r") for key, path in paths.items()}
     except (OSError, ValueError) as e:
         raise InputError(f"{folder} is no whole cache ({e}); delete it to make it anew.") from None
-    return TeacherOutputs(batches.lengths, values)
+    return outputs
+
+
+def _kind(output, tensor):
+    """Whether an output is of each text, each token or each pair of tokens."""
+    if output == "attention_scores":
+        return "pair"
+    return "token" if output in TOKEN_OUTPUTS or len(tensor.shape) == 3 else "text"
 
 
 def _starts(lengths):
@@ -147,47 +175,37 @@ def _array(key, shape):
     return np.empty(shape, "float32")
 
 
-def _compute(teacher, batches, reads, allocate):
-    outputs = {output_key(*read): _pick(teacher.output, *read) for read in reads}
-    forward = tf.function(
-        lambda inputs: {
-            output_key(*read): _pick(teacher(inputs, training=False), *read) for read in reads
-        },
-        reduce_retracing=True,
-    )
-    lengths = batches.lengths
-    starts, square_starts = _starts(lengths)
+def _compute(outputs, teacher, batches, reads, allocate):
+    """Fills the values of `outputs`, in arrays that `allocate(key, shape)` gives."""
+    signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in teacher.input.items()}
+
+    @tf.function(input_signature=[signature])
+    def forward(inputs):
+        found = teacher(inputs, training=False)
+        return {output_key(*read): pick_output(found, *read) for read in reads}
+
+    lengths, starts, square_starts = outputs.lengths, outputs.starts, outputs.square_starts
     rows = {
-        "logits": len(lengths),
-        "hidden_states": int(starts[-1]),
-        "attention_scores": int(square_starts[-1]),
+        "text": len(batches.encodings),
+        "token": int(starts[-1]),
+        "pair": int(square_starts[-1]),
     }
-    values = {}
-    for key, tensor in outputs.items():
-        kind = key.split("/")[0]
-        if kind == "logits" and len(tensor.shape) != 2:
-            raise InputError(
-                f"The teacher's logits are {tuple(tensor.shape)}, for each token, and those of "
-                "texts alone, (texts, classes), are kept; distil with the teacher running."
-            )
-        width = tensor.shape[1] if kind == "attention_scores" else tensor.shape[-1]
-        values[key] = allocate(key, (rows[kind], width))
     for indices in progress_bar(batches.order(), desc="teacher", unit="batch"):
-        found = forward(batches.batch(indices)[0])
-        for key, tensor in found.items():
-            value = values[key]
-            tensor = tensor.numpy()
-            for row, i in enumerate(indices):
+        texts = text_numbers(indices, outputs.choices)
+        for key, tensor in forward(batches.batch(indices)[0]).items():
+            kind, tensor = outputs.kinds[key], tensor.numpy()
+            if key not in outputs.values:
+                # Of pairs (texts, N, L, L), of tokens (texts, L, ...), of texts (examples, ...).
+                width = tensor.shape[2:] if kind == "token" else tensor.shape[1:2]
+                outputs.values[key] = allocate(key, (rows[kind], *width))
+            value = outputs.values[key]
+            if kind == "text":
+                value[indices] = tensor
+                continue
+            for row, i in enumerate(texts):
                 n = lengths[i]
-                if key == "logits":
-                    value[i] = tensor[row]
-                elif key.startswith("hidden_states"):
+                if kind == "token":
                     value[starts[i] : starts[i + 1]] = tensor[row, :n]
                 else:
                     flat = tensor[row, :, :n, :n].transpose(1, 2, 0).reshape(n * n, -1)
                     value[square_starts[i] : square_starts[i + 1]] = flat
-    return values
-
-
-def _pick(outputs, output, index):
-    return outputs[output] if index is None else outputs[output][index]

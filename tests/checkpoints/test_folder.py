@@ -161,8 +161,21 @@ def test_missing_and_broken_configs_are_named(saved, tmp_path):
     (saved / "config.json").write_text("{")
     with pytest.raises(InputError, match="line 1: not valid JSON"):
         load_model(saved)
+    (saved / "config.json").unlink()
     with pytest.raises(InputError, match=r"config\.json is missing"):
-        load_model(tmp_path / "none")
+        load_model(tmp_path)
+
+
+def test_a_missing_head_is_told_with_what_is_there(tmp_path, tiny_config):
+    save_model(build_model(tiny_config, "tagger", 3), tmp_path / "tagger")
+    message = "no classifier head, but is a tagger of the family 'bert'; say num_classes to start"
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path / "tagger", "classifier")
+    assert load_model(tmp_path / "tagger", "classifier", 3).output["logits"].shape == (None, 3)
+    save_model(build_model(tiny_config), tmp_path / "encoder")
+    message = "has no tagger head, but is an encoder of the family 'bert'; say num_classes"
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path / "encoder", "tagger")
 
 
 def test_a_full_disk_leaves_the_old_file_whole(saved, monkeypatch):

@@ -426,25 +426,16 @@ def test_a_norm_is_over_an_axis_that_there_is():
     assert layers.LayerNormalization(axis=(-2, 2))(STATES).shape == (2, 6, 8)
 
 
-@pytest.mark.parametrize(
-    ("make", "states"),
-    [
-        (lambda: layers.MultiHeadAttention(2, 4), 3),
-        (lambda: layers.EncoderBlock(2, 12), 1),
-        (lambda: layers.DecoderBlock(2, 12), 2),
-        (layers.ScoreAttention, 3),
-    ],
-)
-def test_shapes_are_known_of_calls_by_position_too(make, states):
-    """Up to `return_attention_scores`, as the call's own order has it."""
-    symbolic = [keras.Input((6, 8), batch_size=2)] * states
-    before = {3: [None, None, None], 1: [], 2: []}[states]
-    masks = [np.tri(6, dtype=bool)] * (2 if states == 2 else 1)
-    flags = [] if states == 3 else [False]
-    layer = make()
-    due = layer(*[STATES] * states, *before, *masks, *flags, True)
-    found = layer(*symbolic, *before, *map(keras.ops.convert_to_tensor, masks), *flags, True)
-    assert [x.shape for x in found] == [tuple(x.shape) for x in due]
+@pytest.mark.parametrize(("block", "count"), [(layers.EncoderBlock, 1), (layers.DecoderBlock, 2)])
+def test_blocks_take_a_symbolic_mask_by_position(block, count):
+    x = np.random.default_rng(0).random((count, 2, 6, 8)).astype("float32")
+    seen = np.tri(6, dtype=bool)[None].repeat(2, 0)
+    symbolic = [*(keras.Input((6, 8)) for _ in x), keras.Input((6, 6), dtype="bool")]
+    layer = block(2, 12)
+    model = keras.Model(symbolic, layer(*symbolic, return_attention_scores=True))
+    due = layer(*x, attention_mask=seen, return_attention_scores=True)
+    for a, b in zip(model([*x, seen]), due, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
 
 
 def test_an_image_takes_a_symbolic_mask():

@@ -83,6 +83,17 @@ def test_blocks_with_a_part_in_common_load_and_are_not_cloned(part, given, tmp_p
         keras.models.clone_model(model)
 
 
+@pytest.mark.parametrize("sharing", ["attention", "feed_forward"])
+def test_blocks_with_a_part_in_common_are_quantised(sharing):
+    encoder = SharedEncoder(2, 2, 16, sharing=sharing)
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    expected = encoder(x)
+    keras.Sequential([keras.Input((5, 8)), encoder]).quantize("int8")
+    dtypes = {w.dtype for w in encoder.weights if w.name == "kernel"}
+    assert dtypes == {"int8"}
+    np.testing.assert_allclose(encoder(x), expected, atol=0.1)
+
+
 @pytest.mark.parametrize("first", [0, 1])
 def test_embeddings_with_tables_in_common_load_and_are_not_cloned(first, tmp_path):
     wide, narrow = TextEmbedding(11, 8, 6), TextEmbedding(11, 4, 6, embedding_dim=8)

@@ -41,6 +41,10 @@ def defined(module, function=None):
             imported |= {alias.name: source or alias.name for alias in node.names}
     top = [node for node in tree.body if node not in functions.values()]
     names, required = [], set()
+    for source in {*imported.values()} & {*RECIPES} if function is None else ():
+        more, needed = defined(source)
+        names += more
+        required |= needed
     for node in [functions[function]] if function else top:
         for owner, name, call in calls(node):
             if name.startswith("DEFINE_"):
@@ -86,7 +90,7 @@ def test_help_by_its_other_names_says_groups_bounds_choices_and_defaults():
     texts = [run("distill_classifier", flag).stdout for flag in ("--help", "-h", "--helpshort")]
     assert texts[0] == texts[1] == texts[2]
     text = " ".join(texts[0].split())
-    titles = ("Required:", "This recipe:", "Data:", "Training:")
+    titles = ("Required:", "Distillation:", "Data:", "Score:", "Training:")
     assert sorted(titles, key=text.index) == list(titles)
     for shown in (
         "Longest input in tokens; the rest is cut. [a whole number, 3 or more; default: 128]",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from recipes.demo_corpus import make_reviews, write_demo_corpus
+from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES, Shell
 
 SMALL = ["--num_layers=2", "--hidden_dim=32", "--num_heads=2", "--vocabulary_size=300"]
@@ -45,7 +45,7 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
-    write_demo_corpus(folder, train=320, dev=64, test=64)
+    write_reviews(folder, train=320, dev=64, test=64)
     return [f"--{name}={folder / name}.tsv" for name in ("train", "dev", "test")]
 
 
@@ -167,7 +167,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         (["--block_size=0", out], "--block_size=0 must be a whole number, 1 or more"),
     ]
     distil = [
-        (["--num_layers=9"], "student_layers=9 must lie between 1 and the teacher's 2"),
+        (["--num_layers=9"], "--num_layers=9 must lie between 1 and the teacher's 2"),
         (["--num_layers=1", "--layer_map=5", "--noinitialize"], "names layer 5"),
         (["--num_layers=1", "--labels=up,down"], "--labels=up,down are not the model's ("),
         (
@@ -175,8 +175,18 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
             "does not divide --hidden_dim=15",
         ),
     ]
+    endings, scores = tmp_path / "endings.tsv", tmp_path / "scores.tsv"
+    endings.write_text("prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t0\n")
+    scores.write_text("sentence1\tsentence2\tscore\na\tb\t1.5\n")
+    wrong = [
+        ("distill_tagger", "none.conll", "the task needs the head 'tagger'"),
+        ("distill_chooser", endings, "the task needs the head 'chooser'"),
+        ("distill_regression", scores, "gives 2 classes, but the task has a number"),
+    ]
     cases = [("finetune_classifier", [*flags, *changed], m) for changed, m in finetune]
     cases += [("finetune_classifier", [*corpus, *changed], m) for changed, m in from_folder]
+    files = "--train={0} --dev={0} --num_layers=1"
+    cases += [(r, [best, *files.format(x).split(), out], m) for r, x, m in wrong]
     cases += [("distill_classifier", [best, *corpus, out, *changed], m) for changed, m in distil]
     for number, (recipe, given, message) in enumerate(cases):
         done = run(recipe, *given, status=2, fresh=number == 0)
@@ -203,7 +213,7 @@ def test_a_run_whose_loss_breaks_is_a_failure(teacher, run, tmp_path):
     assert "| epochs | 1 |" in card and "| num_layers | 2 |" in card and "overwrite" not in card
 
 
-def test_demo_corpus_is_balanced_and_without_repeats():
+def test_grammar_corpus_is_balanced_and_without_repeats():
     reviews = make_reviews(2000)
     assert len({text for text, _ in reviews}) == 2000
     assert 900 < sum(label == "positive" for _, label in reviews) < 1100
@@ -230,11 +240,35 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
         run(recipe, *flags, *adversarial, f"--output_dir={out}")
         assert (out / "README.md").exists() and (out / "curves.png").exists()
-        export = [f"--model_dir={out / 'best'}", f"--output_dir={out}", "--max_length=48"]
-        run("export_tflite", *export)
+        run("export_tflite", f"--model_dir={out / 'best'}", f"--output_dir={out}")
+        question = ["--question=what film ?"] if recipe == "finetune_answerer" else []
+        expected = {
+            "finetune_tagger": ["x", "fine", "film", "the", "fine", "film"],
+            "finetune_answerer": ["fine", "what", "film", "?"],
+        }
+        probabilities = []
+        for model in (out / "best", out / "model.tflite"):
+            done = run("predict", f"--model={model}", "--text=the fine film", *question)
+            label, probability, *rest = done.stdout.replace("\t", " ").split()
+            assert [label, *rest] == expected[recipe]
+            probabilities.append(float(probability))
+        assert probabilities[0] == pytest.approx(probabilities[1], abs=0.2)
+        student = out / "student"
+        flags = [f"--teacher_dir={out / 'best'}", f"--train={path}", f"--dev={path}"]
+        flags += ["--num_layers=1", "--epochs=1", "--max_length=48", f"--output_dir={student}"]
+        run(recipe.replace("finetune", "distill"), *flags)
+        figures = [json.loads((f / "figures.json").read_text()) for f in (out, student)]
+        assert figures[1]["teacher_dev_f1"] == figures[0]["dev_f1"] == 1
+        assert figures[1]["kept"] == figures[1]["dev_f1"]
+    done = run("predict", f"--model={out / 'best'}", f"--input={path}")
+    assert "exact_match 1.0000 on 8 texts" in done.stderr
     tagger = TokenTagger(tmp_path / "finetune_tagger" / "model.tflite")
     assert tagger.tag(["the fine film"]) == [[("the", "O"), ("fine", "B-x"), ("film", "I-x")]]
     answerer = QuestionAnswerer(tmp_path / "finetune_answerer" / "model.tflite")
+    settings = {"max_length": 48, "max_question_length": 64, "null_answers": False}
+    assert answerer.settings == settings and answerer.max_length == 48
+    words = {"prefixes": [], "suffixes": [], "whole": []}
+    assert tagger.settings == {"max_length": 48, "unit": "word", "words": words}
     found = answerer.answer("what film ?", "the fine film")[0]
     assert (found.text, found.start, found.end) == ("fine", 4, 8)
     n_best = json.loads((tmp_path / "finetune_answerer" / "n_best.json").read_text())
@@ -250,7 +284,8 @@ def test_features_and_tokenizers_from_the_shell(teacher, corpus, run, tmp_path):
     flags = [f"--model_dir={teacher[0] / 'best'}", f"--input={texts}"]
     run("extract_features", *flags, f"--output={tmp_path / 'f.npz'}")
     assert np.load(tmp_path / "f.npz")["features"].shape == (64, 32)
-    done = run("extract_features", *flags, f"--output={tmp_path / 'f.txt'}", status=2)
+    nowhere = ["--model_dir=/nowhere", flags[1]]  # told before a model is looked for
+    done = run("extract_features", *nowhere, f"--output={tmp_path / 'f.txt'}", status=2)
     assert "must end in .npz or .parquet" in done.stderr
     from tfnlp.text import load_tokenizer
 
@@ -260,7 +295,9 @@ def test_features_and_tokenizers_from_the_shell(teacher, corpus, run, tmp_path):
     flags = [f"--input={texts}", "--vocabulary_size=320", f"--output_dir={tmp_path / 't'}"]
     done = run("train_tokenizer", "--kind=bpe", *flags, status=2)
     assert "the model is of the family 'bert' and the tokenizer one for 'roberta'" in done.stderr
-    run("train_tokenizer", *flags)
+    done = run("train_tokenizer", *flags, f"--dev={texts}")
+    found = [line.partition(" ")[2] for line in done.stderr.splitlines() if "unknown" in line]
+    assert len(found) == 2 and found[0] == found[1]
     assert json.loads(config.read_text()) == {"model_type": "bert", "hidden_size": 32}
     config.unlink()
     for kind in ("bpe", "unigram"):

@@ -1,11 +1,13 @@
 """Features by layer choice, and the files they are written to."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
-from tfnlp.tasks.features import extract_features, write_features
+from tfnlp.tasks.features import check_features_file, extract_features, write_features
 from tfnlp.text import LengthBatches
 from tfnlp.text.load import train_tokenizer
 
@@ -63,6 +65,23 @@ def test_files(parts, tmp_path):
     np.testing.assert_allclose(table["features"][-1], tokens[-1][-1])
     with pytest.raises(InputError, match=r"must end in \.npz or \.parquet"):
         write_features(tmp_path / "a.csv", texts, TEXTS, encodings)
+
+
+def test_files_that_cannot_be_written_are_told_before_the_work(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as where it is not installed
+    for name, said in (
+        ("a.npy", r"a\.npy must end in \.npz or \.parquet"),
+        ("a.parquet", r"a\.parquet: \.parquet needs pyarrow; pip install pyarrow"),
+        ("file/b/a.npz", "/a.npz cannot be written: .*file is a file"),
+    ):
+        with pytest.raises(InputError, match=said):
+            check_features_file(tmp_path / name)
+    (tmp_path / "a.npz").mkdir()
+    with pytest.raises(InputError, match=r"a\.npz is a folder; name a file in it"):
+        check_features_file(tmp_path / "a.npz")
+    check_features_file(tmp_path / "new" / "b.npz")
+    assert not (tmp_path / "new").exists()
 
 
 def test_too_few_layers_are_named(tiny_config, parts):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfnlp.checkpoints import read_task_settings
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.tasks import (
@@ -106,6 +107,56 @@ def test_bad_tags_are_named(text, message, tmp_path):
         read_tagged(write(tmp_path / "a.conll", text), ["O", "B-x"])
 
 
+# As KLUE-NER has it: comments with tabs, a character on each line, spaces among them.
+KLUE_NER = (
+    "## 토큰, 레이블 구분자 : \\t\n## 컬럼명 : CHAR\tNE_TAG\n"
+    "## klue-ner-v1_train_00000-nsmc\t<김모:PS> #1\n김\tB-PS\n모\tI-PS\n \tO\n#\tO\n1\tO\n\n"
+    "## klue-ner-v1_train_00001-nsmc\t<두 시:TI>\n두\tB-TI\n \tI-TI\n시\tI-TI\n\t\n"
+)
+
+
+def test_read_tagged_characters(tmp_path):
+    path = write(tmp_path / "klue-ner.tsv", KLUE_NER)
+    found = read_tagged(path, unit="character")
+    assert found.sentences == found.texts == ["김모 #1", "두 시"]
+    assert found.tags == [["B-PS", "I-PS", "O", "O", "O"], ["B-TI", "I-TI", "I-TI"]]
+    with pytest.raises(InputError, match=r"line 1: a file of KLUE-NER has .* unit='character'"):
+        read_tagged(path)
+    with pytest.raises(InputError, match="unit='letter' is unknown; use one of word, character"):
+        read_tagged(path, unit="letter")
+    path = write(path, KLUE_NER.replace("##", "%%"))
+    with pytest.raises(InputError, match=r"line 1: '%% 토큰.* is not one character, a tab"):
+        read_tagged(path, unit="character")
+    assert read_tagged(path, unit="character", comment_prefix="%%") == found
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("서울\tB-LC", "line 1: .* is not one character, a tab and one tag"),
+        ("서 B-LC", "is not one character, a tab and one tag"),
+        ("서\tO\tB-LC", "is not one character, a tab and one tag"),
+        ("서\t", "is not one character, a tab and one tag"),
+        ("\tO", "is not one character, a tab and one tag"),
+        (
+            "서\tB-QT",
+            "'B-QT' is not one of .*, which are those of `labels` or, without it, of",
+        ),
+    ],
+)
+def test_bad_characters_are_named(line, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        read_tagged(write(tmp_path / "a.tsv", f"{line}\n"), ["O", "B-LC"], "character")
+
+
+def test_words_with_comments_of_ones_own_and_characters_without_a_word_for_it(tmp_path):
+    path = write(tmp_path / "a.conll", "// a\tb\nthe\tO\n// c\nfilm\tB-x\n")
+    assert read_tagged(path, comment_prefix="//").sentences == [["the", "film"]]
+    path = write(path, "a\tO\n \tO\n")
+    with pytest.raises(InputError, match=r"line 2: .* give unit='character' if each line is one"):
+        read_tagged(path)
+
+
 def squad(context, answers, **fields):
     qa = {"id": "1", "question": "who ?", "answers": answers} | fields
     return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": [qa]}]}]})
@@ -129,6 +180,22 @@ def test_read_questions(tmp_path):
             read_questions(write(tmp_path / "d.json", text))
     with pytest.raises(InputError, match=r"none\.json does not exist"):
         read_questions(tmp_path / "none.json")
+
+
+def test_questions_of_klue(tmp_path):
+    """KLUE-MRC calls the id `guid` and has fields of its own."""
+    answer = {"text": "1998년", "answer_start": 4}
+    impossible = {"is_impossible": True, "plausible_answers": [answer], "question_type": 3}
+    qas = [
+        {"question": "언제?", "answers": [answer, answer], "guid": "klue-mrc-v1_dev_00000"},
+        {"question": "왜?", "answers": [], "guid": "klue-mrc-v1_dev_00001"} | impossible,
+    ]
+    article = {"title": "가", "news_category": None, "source": "a"}
+    article["paragraphs"] = [{"context": "그는 (1998년", "qas": qas}]
+    path = write(tmp_path / "a.json", json.dumps({"version": "v1", "data": [article]}))
+    found = read_questions(path)
+    assert found.ids == ["klue-mrc-v1_dev_00000", "klue-mrc-v1_dev_00001"]
+    assert found.answers == [[(4, "1998년")] * 2, []]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +343,17 @@ def test_classification_scores():
     assert found["accuracy"] == pytest.approx(4 / 6)
     # (tp tn - fp fn) / sqrt((tp + fp)(tp + fn)(tn + fp)(tn + fn))
     assert found["matthews"] == pytest.approx((3 * 1 - 1 * 1) / np.sqrt(4 * 4 * 2 * 2))
-    assert found["f1"] == pytest.approx((0.5 + 0.75) / 2)
+    assert found["macro_f1"] == pytest.approx((0.5 + 0.75) / 2)
+    assert "f1" not in found
+    for label, f1_of_it in (("no", 0.5), ("yes", 0.75)):
+        task = Classification(["no ", "yes"], "f1", positive_label=label)
+        assert task.score(examples, None, {"logits": list(logits)})["f1"] == f1_of_it
+    with pytest.raises(InputError, match="'f1' is of one class; name it as `positive_label`, or"):
+        Classification(["no", "yes"], "f1")
+    with pytest.raises(InputError, match=r"positive_label=1 is not one of the labels \(no, yes\)"):
+        Classification(["no", "yes"], positive_label="1")
+    with pytest.raises(InputError, match="monitor='F1' is no score; use one of accuracy, mat"):
+        Classification(["no", "yes"], "F1")
 
 
 def test_the_loss_of_numbers_in_a_column_is_that_of_a_row():
@@ -312,6 +389,47 @@ def test_first_tokens_carry_the_tags(tokenizer):
     wrong = np.eye(3)[[0, 1, 0, 0, 0, 0, 0]]
     found = task.score(examples, windows, {"logits": [wrong]})
     assert found["f1"] == 0 and found["word_accuracy"] == pytest.approx(2 / 3)
+
+
+def test_characters_are_tagged_through_their_tokens(tokenizer):
+    """Scored as KLUE does: without white space, by the strict rules of IOB2, kind by kind."""
+    task = Tagging(["O", "B-PS", "I-PS", "B-TI", "I-TI"], unit="character")
+    assert (task.monitor, task.settings) == ("macro_f1", {"unit": "character"})
+    text, tags = "정말  영화 film !", ["O"] * 13
+    tags[:2], tags[4:6], tags[7:11] = ["B-PS", "I-PS"], ["B-TI", "I-TI"], ["B-PS", *["I-PS"] * 3]
+    examples = TaggedSentences([text], [tags])
+    windows, labels = task.encode(tokenizer, examples, 16)
+    # [CLS] 정말 영화 film ! [SEP]
+    assert labels == [[IGNORED, 1, 3, 1, 0, IGNORED]]
+    perfect = task.score(examples, windows, {"logits": [np.eye(5)[[0, 1, 3, 1, 0, 0]]]})
+    assert set(perfect.values()) == {1.0}
+    # White space is inside an entity that goes on after it.
+    outputs = {"logits": [np.eye(5)[[0, 1, 1, 2, 0, 0]]]}
+    assert task.predict([text], windows, outputs) == [
+        [*["B-PS", "I-PS", "O", "O", "B-PS"], *["I-PS"] * 6, "O", "O"]
+    ]
+    # "정말" is found, "영화" is not; "film", begun by "I-", is an entity for CoNLL's script alone.
+    found = task.score(examples, windows, {"logits": [np.eye(5)[[0, 1, 0, 2, 0, 0]]]})
+    assert (found["precision"], found["recall"]) == (1, pytest.approx(2 / 3))
+    assert found["f1"] == pytest.approx(4 / 5)
+    assert found["macro_f1"] == pytest.approx((2 / 3 + 0) / 2)
+    assert found["character_accuracy"] == pytest.approx(6 / 9)
+    # O is found 3 times, of which 1 is right; B-PS 1 of 2; I-PS 5 times, 4 of 4; TI never.
+    assert found["character_macro_f1"] == pytest.approx((2 / 4 + 2 / 3 + 8 / 9) / 5)
+    nothing = TaggedSentences([text], [["O"] * 13])
+    found = task.score(nothing, windows, {"logits": [np.eye(5)[[0] * 6]]})
+    assert (found["f1"], found["macro_f1"], found["character_accuracy"]) == (0, 0, 1)
+
+
+def test_tags_that_do_not_fit_are_named(tokenizer):
+    for unit, sentence in (("word", ["a", "film"]), ("character", "ab")):
+        task = Tagging(["O", "B-x"], unit=unit)
+        with pytest.raises(InputError, match=rf"sentences\[0\] has 2 {unit}s and 1 tags"):
+            task.encode(tokenizer, TaggedSentences([sentence], [["O"]]), 16)
+        with pytest.raises(InputError, match=r"has the tag 'B-y', which is not .* \(O, B-x\)"):
+            task.encode(tokenizer, TaggedSentences([sentence], [["O", "B-y"]]), 16)
+    with pytest.raises(InputError, match=r"Tag 'S-x' is not of BIO .* unit='character' needs"):
+        Tagging(["O", "S-x"], unit="character")
 
 
 @pytest.mark.parametrize(
@@ -468,9 +586,18 @@ def data_for(task_name, ends=("film",)):
         sentences = [text.split() for text in texts]
         tags = [["B-x" if word == "dull" else "O" for word in words] for words in sentences]
         return Tagging(["O", "B-x"]), TaggedSentences(sentences, tags)
+    if task_name == "characters":
+        inside = ["B-x", "I-x", "I-x", "I-x"]
+        tags = [["O"] * len(text) for text in texts]
+        for row, p in zip(tags, picks, strict=True):
+            row[4:8] = inside if p else row[4:8]
+        return Tagging(["O", "B-x", "I-x"], unit="character"), TaggedSentences(texts, tags)
     if task_name == "answerer":
-        contexts = ["the fine film is dull"] * 48
-        answers = [[(4, "fine")] if p else [(17, "dull")] for p in picks]
+        contexts = [f"the fine {ends[i % len(ends)]} is dull" for i in range(48)]
+        answers = [
+            [(4, "fine") if p else (context.index("dull"), "dull")]
+            for p, context in zip(picks, contexts, strict=True)
+        ]
         questions = [("a ?" if p else "is ?") for p in picks]
         ids = [str(i) for i in range(48)]
         return Answering(), Questions(ids, questions, contexts, answers)
@@ -483,19 +610,23 @@ TASKS = ("classifier", "regression", "tagger", "answerer", "chooser")
 
 @pytest.mark.parametrize(
     ("name", "adversarial"),
-    [*((name, False) for name in TASKS), ("tagger", True)],
+    [*((name, False) for name in TASKS), ("characters", True)],
 )
 def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_path):
-    task, data = data_for(name)
+    """Scored on texts that are not among those it is trained on."""
+    task, train = data_for(name, ends=("film", "plot", "film !", "x plot"))
+    _, dev = data_for(name, ends=("plot !", "x film"))
     model = build_model(tiny_config, task.head, task.num_classes)
     regularizer = AdversarialRegularizer(model, task.outputs, 0.5) if adversarial else None
     config = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
     run = RunFolder(tmp_path / "run", {})
     figures = finetune(
-        task, model, tokenizer, data, data, config, run, 32, regularizer=regularizer
+        task, model, tokenizer, train, dev, config, run, 32, regularizer=regularizer
     )
     assert figures[f"dev_{task.monitor}"] > 0.95
     assert (run.path / "curves.png").exists() and (run.best / "config.json").exists()
+    unit = {"tagger": "word", "characters": "character"}.get(name)
+    assert read_task_settings(run.best).get("unit") == unit
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name != "answerer"])

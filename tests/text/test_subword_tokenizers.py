@@ -10,10 +10,12 @@ import pytest
 from tfnlp.errors import InputError
 from tfnlp.text import (
     UnigramTokenizer,
+    WordPieceTokenizer,
     load_tokenizer,
     train_byte_level_bpe,
     train_unigram,
 )
+from tfnlp.text.load import fit_of_tokenizer
 
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 
@@ -193,6 +195,17 @@ def test_training_is_deterministic_and_bad_sizes_are_named():
         train_byte_level_bpe(TEXTS, 200)
     with pytest.raises(InputError, match="lack"):
         UnigramTokenizer([("a", -1.0)], "albert")
+
+
+def test_how_well_a_tokenizer_fits_texts():
+    wordpiece = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "film", "##s"])
+    # a film ##s / [UNK] a: 5 tokens of 4 words, one of them unknown.
+    assert fit_of_tokenizer(wordpiece, ["A films", "영화 a"]) == (5 / 4, 1 / 5)
+    assert fit_of_tokenizer(wordpiece, [""]) == (0, 0)
+    texts = ["the film is dull", "정말 좋다 영화"] * 3
+    unigram, bpe = train_unigram(texts, 60, "xlnet"), train_byte_level_bpe(texts, 300)
+    assert fit_of_tokenizer(unigram, texts)[1] == fit_of_tokenizer(bpe, ["쀍"])[1] == 0
+    assert fit_of_tokenizer(unigram, ["쀍"]) == (2, 0.5)  # the space before it is known
 
 
 def test_a_tokenizer_of_another_kind_is_named(tmp_path):

@@ -137,6 +137,14 @@ def test_lengths_without_room_are_named_and_no_call_panics(family, tokenizers):
     for stride in (-1, 4, 5, 9):
         with pytest.raises(InputError, match=f"stride={stride} must be at least 0 and below 4"):
             tokenizer.encode_words([words], one + 4, stride)
+    for call in (
+        lambda: tokenizer([text], max_length="8"),
+        lambda: tokenizer.encode([text], max_length=8.5),
+        lambda: tokenizer.encode_words([words], "8"),
+        lambda: tokenizer.encode_windows([text], [text], 32, 5, "8"),
+    ):
+        with pytest.raises(InputError, match=r"length=('8'|8\.5) must be a whole number"):
+            call()
     for stride, longest in ((-1, 5), (5, 0)):
         with pytest.raises(InputError, match=f"max_question_length={longest} at least 1"):
             tokenizer.encode_windows([text], [text], 32, stride, longest)

@@ -1,4 +1,5 @@
 import gzip
+import pathlib
 import random
 import subprocess
 import sys
@@ -152,12 +153,14 @@ def test_learns_a_korean_vocabulary_with_whole_syllables(tmp_path):
 
 def test_learning_is_the_same_in_every_process():
     code = (
-        "from recipes.demo_corpus import make_reviews\n"
+        "from tests.grammar_corpus import make_reviews\n"
         "from tfnlp.text import train_wordpiece\n"
         "texts = [text for text, _ in make_reviews(300)]\n"
         "print(train_wordpiece(texts, 300).vocabulary)"
     )
-    found = {subprocess.check_output([sys.executable, "-c", code]) for _ in range(3)}
+    root = pathlib.Path(__file__).parents[2]
+    command = [sys.executable, "-c", code]
+    found = {subprocess.check_output(command, cwd=root) for _ in range(3)}
     assert len(found) == 1
 
 

@@ -104,8 +104,8 @@ def finetuner(name, adversarial=False):
     return FineTuner(model, task, regularizer if adversarial else None)
 
 
-def states_model(width, num_heads):
-    """A classifier that gives the states and scores of one attention."""
+def states_model(task, width, num_heads):
+    """A classifier or a tagger that gives the states and scores of one attention."""
     inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in KEYS}
     x = keras.layers.Embedding(V, width, keras.initializers.RandomNormal(0, 1))(
         inputs["token_ids"]
@@ -113,14 +113,15 @@ def states_model(width, num_heads):
     y, scores = MultiHeadAttention(num_heads, 4)(
         x, attention_mask=inputs["padding_mask"][:, None, :], return_attention_scores=True
     )
-    logits = keras.layers.Dense(2)(y[:, 0])
+    logits = keras.layers.Dense(task.num_classes)(y if task.head == "tagger" else y[:, 0])
     outputs = {"logits": logits, "hidden_states": [x, y], "attention_scores": [scores]}
     return keras.Model(inputs, outputs)
 
 
-def distiller():
-    losses = make_losses([0], 12, 8, hidden_state_weight=0.3, attention_weight=0.1)
-    return Distiller(states_model(8, 1), losses, states_model(12, 2))
+def distiller(name):
+    task = TASKS[name]
+    losses = make_losses([0], 12, 8, hidden_state_weight=0.3, attention_weight=0.1, task=task)
+    return Distiller(states_model(task, 8, 1), task, losses, states_model(task, 12, 2))
 
 
 def train(strategy, name, make):
@@ -137,7 +138,7 @@ def train(strategy, name, make):
     before = [v.numpy() for v in model.trainable_variables]
     history = model.fit(
         dataset(name, SIZES),
-        validation_data=dataset(name, [3, 4, 1]) if name == "distilling" else None,
+        validation_data=dataset(name, [3, 4, 1]) if isinstance(model, Distiller) else None,
         verbose=0,
         shuffle=False,
     ).history
@@ -235,7 +236,8 @@ def main():
     mirrored = strategies[1]
     found = {name: compare(strategies, name, lambda name=name: finetuner(name)) for name in TASKS}
     found["adversarial"] = compare(strategies, "tagging", lambda: finetuner("tagging", True))
-    found["distilling"] = compare(strategies, "distilling", distiller)
+    for name in ("classification", "tagging"):
+        found[f"distilling {name}"] = compare(strategies, name, lambda name=name: distiller(name))
     found["resume"] = resume(mirrored)
     found["overflow"] = overflow(mirrored)
     found["replicas"] = mirrored.num_replicas_in_sync

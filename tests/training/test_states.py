@@ -37,7 +37,7 @@ def compiled_models(config):
     yield tuner
     parts = make_losses([0, 1], 32, 32, hidden_state_weight=0.1)
     student = build_model(config, "classifier", 2, hidden_states=True)
-    distiller = Distiller(student, parts, student)
+    distiller = Distiller(student, task, parts, student)
     distiller.compile(CONFIG.optimizer(distiller, 7), jit_compile=False)
     yield distiller
     keras.config.set_dtype_policy("mixed_float16")

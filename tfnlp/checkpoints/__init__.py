@@ -1,4 +1,4 @@
-"""Hugging Face checkpoint folders, read and written."""
+"""Checkpoint folders, of Hugging Face and of keras-hub, read and written."""
 
 from tfnlp.checkpoints.folder import (
     check_saves,
@@ -6,6 +6,7 @@ from tfnlp.checkpoints.folder import (
     read_config,
     read_head,
     read_labels,
+    read_task_settings,
     save_model,
 )
 
@@ -15,5 +16,6 @@ __all__ = [
     "read_config",
     "read_head",
     "read_labels",
+    "read_task_settings",
     "save_model",
 ]

@@ -68,4 +68,6 @@ ALBERT = Family(
         "intermediate_size": 16384,
         "hidden_act": "gelu_new",
     },
+    # keras-hub does not read a config.json without it.
+    encode=lambda theirs, _: theirs | {"inner_group_num": 1},
 )

@@ -66,6 +66,7 @@ COMMON_HARMLESS = (
         *("_name_or_path", "model_type", "transformers_version", "finetuning_task", "language"),
     )
     | because("read by `read_head` and `read_labels`", "architectures", "id2label", "label2id")
+    | because("read by `read_task_settings`", "task_specific_params")
     | because("the stored head has as many classes", "num_labels")
     | because("which loss to train with; tasks have their own", "problem_type")
     | because("the type is an argument here", "dtype", "torch_dtype", "use_bfloat16")
@@ -93,7 +94,6 @@ COMMON_HARMLESS = (
         *("diversity_penalty", "exponential_decay_length_penalty", "no_repeat_ngram_size"),
         *("encoder_no_repeat_ngram_size", "num_return_sequences", "bad_words_ids"),
         *("begin_suppress_tokens", "suppress_tokens", "remove_invalid_values"),
-        "task_specific_params",
     )
 )
 

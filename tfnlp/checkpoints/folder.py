@@ -1,4 +1,4 @@
-"""Models from and to Hugging Face checkpoint folders."""
+"""Models from and to Hugging Face checkpoint folders, and from those of keras-hub."""
 
 import collections
 import dataclasses
@@ -18,12 +18,28 @@ from tfnlp.checkpoints import (
     xlnet_map,
 )
 from tfnlp.checkpoints.family import read_fields, write_fields
-from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, write_tensors
+from tfnlp.checkpoints.keras_hub_preset import (
+    PRESET_INDEX,
+    PresetReader,
+    preset_files,
+    read_preset,
+    read_task,
+)
+from tfnlp.checkpoints.tensors import (
+    INDEX,
+    WEIGHTS,
+    TensorReader,
+    untouched,
+    weight_names,
+    write_tensors,
+)
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
+from tfnlp.hub import fetch_weights, find_folder, is_hub_name
 from tfnlp.layers.core.truncated_normal import no_fresh_weights
 from tfnlp.models import build_model, config_of
 from tfnlp.progress import progress_bar
+from tfnlp.text.keras_hub_preset import is_preset_file
 from tfnlp.text.tokenizer_files import check_family
 
 FAMILIES = (
@@ -57,6 +73,8 @@ OTHER_HEADS = (
 BUFFERS = (".position_ids", ".attn.bias", ".attn.masked_bias", "pos_emb.inv_freq")
 # From so many bytes of weights on, progress is shown.
 LARGE = 500_000_000
+# The files to fetch of a model on the Hub before its weights, which they tell the names of.
+FETCHED = ("config.json", INDEX, "task.json", PRESET_INDEX)
 
 
 def family_of(config):
@@ -65,46 +83,61 @@ def family_of(config):
 
 
 def read_config(folder):
-    """The model config of a checkpoint folder.
+    """The model config of a checkpoint.
+
+    Args:
+        folder: as `load_model` takes it.
 
     Raises:
         InputError: if config.json is missing, broken, or of a family that tfnlp lacks.
     """
-    path = pathlib.Path(folder) / "config.json"
-    fields = read_json(path)
-    kinds = {family.model_type: family for family in FAMILIES}
-    if fields.get("model_type") not in kinds:
-        raise InputError(
-            f"{path}: model_type={fields.get('model_type')!r} is not a supported family; use one "
-            f"of {', '.join(kinds)}."
-        )
-    config, unknown = read_fields(kinds[fields["model_type"]], fields, path)
-    if unknown:
-        logging.warning("%s: not known, so without effect: %s.", path, ", ".join(unknown))
-    return config
+    return _read_config(find_folder(folder, FETCHED))[1]
 
 
 def read_labels(folder):
-    """The class names of a checkpoint folder, in order of their ids, or None."""
-    id2label = read_json(pathlib.Path(folder) / "config.json").get("id2label")
+    """The class names of a checkpoint, in order of their ids, or None.
+
+    Args:
+        folder: as `load_model` takes it.
+    """
+    id2label = read_json(find_folder(folder, FETCHED) / "config.json").get("id2label")
     if not id2label:
         return None
     return [id2label[key] for key in sorted(id2label, key=int)]
 
 
+def read_task_settings(folder):
+    """What a checkpoint says of how its head reads texts, as `save_model` wrote it.
+
+    Args:
+        folder: as `load_model` takes it.
+
+    Returns:
+        A dict, such as {"unit": "character"} of a tagger; empty where it says nothing.
+    """
+    stored = read_json(find_folder(folder, FETCHED) / "config.json").get("task_specific_params")
+    settings = stored.get(read_head(folder)) if isinstance(stored, dict) else None
+    return settings if isinstance(settings, dict) else {}
+
+
 def read_head(folder):
-    """The head of a checkpoint folder: one of `tfnlp.models.HEADS`, or None.
+    """The head of a checkpoint: one of `tfnlp.models.HEADS`, or None.
+
+    Args:
+        folder: as `load_model` takes it.
 
     Raises:
         InputError: if config.json names a model of `transformers` that tfnlp lacks.
     """
-    path = pathlib.Path(folder) / "config.json"
-    family = family_of(read_config(folder))
+    folder = find_folder(folder, FETCHED)
+    family, _ = _read_config(folder)
     heads = {name: head for head, name in family.architectures.items()}
-    stored = read_json(path).get("architectures") or [family.architectures[None]]
-    if stored[0] not in heads:
-        raise InputError(f"{path}: the model {stored[0]} is none of {', '.join(heads)}.")
-    return heads[stored[0]]
+    stored = _stored_architecture(folder) or family.architectures[None]
+    if stored not in heads:
+        raise InputError(
+            f"{folder / 'config.json'}: the model {stored} is none of {', '.join(heads)}."
+        )
+    return heads[stored]
 
 
 def load_model(
@@ -117,10 +150,12 @@ def load_model(
     dtype=None,
     block_size=None,
 ):
-    """Builds the model of a Hugging Face folder and loads its weights.
+    """Builds the model of a checkpoint and loads its weights.
 
     Args:
-        folder: holds config.json and model.safetensors (or its index and shards).
+        folder: holds config.json and model.safetensors (or its index and shards), as Hugging
+            Face has it; or is a preset of keras-hub; or the name of a model on the Hugging
+            Face Hub, "owner/model" or "owner/model@revision", where no such folder is.
         head: None for the encoder alone, or one of `tfnlp.models.HEADS`. Where the folder has
             no such head, it starts from fresh weights.
         num_classes: of a new head; as many as the folder's where None.
@@ -135,20 +170,21 @@ def load_model(
         `tfnlp.text.load_tokenizer(folder)`.
 
     Raises:
-        InputError: if a file is missing or broken, or a weight missing, left over or of
-            another shape than config.json says.
+        TypeError: if `folder` is neither a path nor a name.
+        InputError: if a file is missing or broken or could not be fetched, or a weight
+            missing, left over or of another shape than config.json says.
     """
-    config = read_config(folder)
-    family = family_of(config)
-    reader = TensorReader(folder)
+    folder, family, config, reader = _open(folder)
     config = family.adapt(config, reader.names())
     config = _with_stored_output(config, family, head, reader)
     stored = _stored_classes(folder, family, head, reader)
+    has_head = _has_head(folder, family, head)
     if head in ("classifier", "tagger") and not (num_classes or stored):
-        labels = read_labels(folder)
+        labels = read_labels(folder) if has_head else None
         if labels is None:
             raise InputError(
-                f"{reader.description} has no {head} head; say num_classes to start a new one."
+                f"{reader.description} has no {head} head, but is {_kind(folder, family)}; say "
+                "num_classes to start a new one."
             )
         num_classes = len(labels)
     num_classes = num_classes or stored
@@ -171,12 +207,64 @@ def load_model(
             stored,
             num_classes,
         )
-    has_head = _has_head(folder, family, head)
     _assign(model, family, reader, has_head and stored in (None, num_classes))
     return model
 
 
-def save_model(model, folder, labels=None, tokenizer=None):
+def _kind(folder, family):
+    """What a checkpoint is, in words."""
+    heads = {name: head for head, name in family.architectures.items()}
+    stored = _stored_architecture(folder) or family.architectures[None]
+    what = heads.get(stored, stored) or "encoder"
+    return f"{'an' if what[0] in 'ae' else 'a'} {what} of the family {family.model_type!r}"
+
+
+def _open(source):
+    """A checkpoint's folder here, its `Family`, its config, and the reader of its tensors."""
+    folder = find_folder(source, FETCHED)
+    # Before the weights, which may be large, are fetched.
+    family, config = _read_config(folder)
+    preset = is_preset_file(folder / "config.json")
+    if is_hub_name(source):
+        names = preset_files(folder) if preset else weight_names(folder)
+        fetch_weights(source, folder, names)
+        logging.info("%s is at commit %s.", source, folder.name)
+    if preset:
+        return folder, family, config, PresetReader(folder, read_preset(folder)[0], config)
+    return folder, family, config, TensorReader(folder)
+
+
+def _read_config(folder):
+    """The `Family` and the config of a folder."""
+    path = folder / "config.json"
+    if is_preset_file(path):
+        preset, config, unknown = read_preset(folder)
+        family = preset.family
+    else:
+        fields = read_json(path)
+        kinds = {family.model_type: family for family in FAMILIES}
+        if fields.get("model_type") not in kinds:
+            raise InputError(
+                f"{path}: model_type={fields.get('model_type')!r} is not a supported family; use "
+                f"one of {', '.join(kinds)}."
+            )
+        family = kinds[fields["model_type"]]
+        config, unknown = read_fields(family, fields, path)
+    if unknown:
+        logging.warning("%s: not known, so without effect: %s.", path, ", ".join(unknown))
+    return family, config
+
+
+def _stored_architecture(folder):
+    """The class that a folder's files name, or None."""
+    path = folder / "config.json"
+    if is_preset_file(path):
+        return read_task(folder)
+    stored = read_json(path).get("architectures")
+    return stored[0] if stored else None
+
+
+def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
     """Writes a model as a Hugging Face folder that `transformers` loads.
 
     Args:
@@ -185,6 +273,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
             each only once it is written whole.
         labels: class names in order of their ids; LABEL_0, LABEL_1, ... where None.
         tokenizer: also written where given, in place of one that is there.
+        task_settings: a dict of how the head reads texts, for `read_task_settings`; None for
+            nothing to say.
 
     Raises:
         InputError: if a file cannot be written, `transformers` has no such model or no field
@@ -205,6 +295,8 @@ def save_model(model, folder, labels=None, tokenizer=None):
             raise ValueError(f"labels has {len(labels)} names, but the model {classes} classes.")
         fields["id2label"] = {str(i): str(label) for i, label in enumerate(labels)}
         fields["label2id"] = {str(label): i for i, label in enumerate(labels)}
+    if task_settings:
+        fields["task_specific_params"] = {model.head: dict(task_settings)}
     if tokenizer is not None:
         check_family(folder, family.model_type, tokenizer)
     write_tensors(folder / WEIGHTS, tensors)
@@ -266,9 +358,8 @@ def _part_axis(weight):
 
 def _has_head(folder, family, head):
     """Whether the folder says that its head is of this kind, or does not say."""
-    stored = read_json(pathlib.Path(folder) / "config.json").get("architectures") or [None]
     others = {name for kind, name in family.architectures.items() if kind not in (None, head)}
-    return stored[0] not in others
+    return _stored_architecture(folder) not in others
 
 
 def _with_stored_output(config, family, head, reader):
@@ -301,8 +392,10 @@ def _stored_classes(folder, family, head, reader):
     if head not in ("classifier", "tagger") or not _has_head(folder, family, head):
         return None
     weights = family.weights(family.config(), head)
-    last = next(w.name for w in weights if w.path == "classifier/kernel")
-    return reader.shape(last)[0] if last in reader.names() else None
+    last = next(w for w in weights if w.path == "classifier/kernel")
+    if last.name not in reader.names():
+        return None
+    return reader.shape(last.name)[0 if last.transpose else -1]
 
 
 def _assign(model, family, reader, with_head):

@@ -11,10 +11,10 @@ import safetensors.numpy
 
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, replaced_when_whole
+from tfnlp.hub import PICKLES, refused_pickle
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "model.ckpt.index")
 
 # What safetensors calls the types that weights come in.
 DTYPES = {
@@ -118,21 +118,21 @@ def untouched(shape, dtype):
     return tf.raw_ops.Empty(shape=shape, dtype=tf.as_dtype(dtype), init=False)
 
 
+def weight_names(folder):
+    """The names of a folder's safetensors files: those that its index names, if it has one."""
+    if (folder / WEIGHTS).exists() or not (folder / INDEX).exists():
+        return [WEIGHTS]
+    weight_map = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise InputError(f"{folder / INDEX} has no weight_map; copy the file again.")
+    return sorted(set(weight_map.values()))
+
+
 def _weight_files(folder):
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; give a Hugging Face checkpoint folder.")
-    if (folder / WEIGHTS).exists():
-        return [folder / WEIGHTS]
-    if (folder / INDEX).exists():
-        weight_map = read_json(folder / INDEX).get("weight_map")
-        if not isinstance(weight_map, dict) or not weight_map:
-            raise InputError(f"{folder / INDEX} has no weight_map; copy the file again.")
-        return [folder / name for name in sorted(set(weight_map.values()))]
+    names = weight_names(folder)
+    if names != [WEIGHTS] or (folder / WEIGHTS).exists():
+        return [folder / name for name in names]
     for name in PICKLES:
         if (folder / name).exists():
-            raise InputError(
-                f"{folder / name} is not safetensors, and tfnlp never opens pickles, which can "
-                "run code; convert it once with transformers: "
-                "AutoModel.from_pretrained(folder).save_pretrained(folder)."
-            )
+            raise refused_pickle(folder / name)
     raise InputError(f"{folder} holds no {WEIGHTS} (nor {INDEX}); copy the weights into it.")

@@ -3,6 +3,7 @@
 A task has
 
 - `head`, `num_classes`, `label_names`: of the model that does it;
+- `settings`: a dict of how it reads texts, which the model's folder is to say; or None;
 - `outputs`: the names of the model's outputs that it reads;
 - `monitor`: the metric that the best epoch has the most of;
 - `encode(tokenizer, examples, max_length)`: encodings, and labels or None;

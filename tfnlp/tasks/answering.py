@@ -39,7 +39,7 @@ class Questions:
 
 
 def read_questions(path, null_answers=True):
-    """Reads a file in the JSON format of SQuAD 1.1 or 2.0, gzipped or not.
+    """Reads a file in the JSON format of SQuAD 1.1 or 2.0, gzipped or not; KLUE-MRC's too.
 
     Args:
         path: the file.
@@ -54,7 +54,8 @@ def read_questions(path, null_answers=True):
     found = Questions([], [], [], [])
     ids = set()
     for context, qa in _questions(path, read_json_data(path)):
-        i = str(_field(path, "a question", qa, "id", (str, int)))
+        name = "guid" if isinstance(qa, dict) and "id" not in qa and "guid" in qa else "id"
+        i = str(_field(path, "a question", qa, name, (str, int)))
         if i in ids:
             raise InputError(f"{path}: two questions have the id {i!r}; give each its own.")
         ids.add(i)
@@ -139,6 +140,10 @@ class Answering:
         self.stride = stride
         self.null_answers = null_answers
         self.max_question_length = max_question_length
+        self.settings = {
+            "null_answers": null_answers,
+            "max_question_length": max_question_length,
+        }
 
     def encode(self, tokenizer, examples, max_length):
         if not self.null_answers:
@@ -186,7 +191,10 @@ class Answering:
 
     def score(self, examples, encodings, outputs):
         best = self.n_best(examples, encodings, outputs, 1)
-        texts = [answers[0].text for answers in best]
+        return self.score_answers(examples, [answers[0].text for answers in best])
+
+    def score_answers(self, examples, texts):
+        """The scores of one answer to each question; an empty one says that there is none."""
         rights = [[text for _, text in answers] or [""] for answers in examples.answers]
         pairs = list(zip(texts, rights, strict=True))
         return {

@@ -29,7 +29,7 @@ class Choices:
 
 
 def read_choices(path, prompt_column="prompt", choice_columns=None, label_column="label"):
-    """Reads beginnings, endings and which is right from a TSV, CSV or JSON Lines file.
+    """Reads beginnings, endings and which is right from a TSV, CSV, JSON or JSON Lines file.
 
     Args:
         path: the file.
@@ -55,14 +55,14 @@ def read_choices(path, prompt_column="prompt", choice_columns=None, label_column
         )
     columns = [prompt_column, *choice_columns, *([label_column] if label_column else [])]
     prompts, endings, labels = [], [], []
-    for line, row in read_columns(path, columns):
+    for place, row in read_columns(path, columns):
         prompts.append(row[prompt_column])
         endings.append([row[c] for c in choice_columns])
         if label_column:
             label = row[label_column].strip()
             if not re.fullmatch("[0-9]+", label) or int(label) >= len(choice_columns):
                 raise InputError(
-                    f"{path}, line {line}: {label_column} {label!r} is not the number of an "
+                    f"{path}, {place}: {label_column} {label!r} is not the number of an "
                     f"ending, 0 to {len(choice_columns) - 1}."
                 )
             labels.append(int(label))
@@ -91,6 +91,7 @@ class Choosing:
     head = "chooser"
     num_classes = None
     label_names = None
+    settings = None
     outputs = ("logits",)
     monitor = "accuracy"
 

@@ -3,8 +3,11 @@
 import numpy as np
 from sklearn import metrics
 
+from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy
 from tfnlp.text.readers import check_label_names
+
+SCORES = ("accuracy", "matthews", "macro_f1", "f1")
 
 
 class Classification:
@@ -12,18 +15,37 @@ class Classification:
 
     Args:
         label_names: the classes in order of their ids.
-        monitor: "accuracy", "matthews" (the correlation that CoLA is scored by) or "f1" (the
-            mean over classes).
+        monitor: "accuracy", "matthews" (the correlation that CoLA is scored by), "macro_f1" (the
+            mean over classes) or "f1" (that of `positive_label`, as MRPC and QQP are scored).
+        positive_label: the class that the score `f1` is of; without one there is no such score.
 
     Raises:
-        InputError: for fewer than 2 classes, or one without a name or given twice.
+        InputError: for fewer than 2 classes, one without a name or given twice, another
+            `positive_label` than one of them, or a `monitor` that is not there.
     """
 
     head = "classifier"
+    settings = None
     outputs = ("logits",)
 
-    def __init__(self, label_names, monitor="accuracy"):
+    def __init__(self, label_names, monitor="accuracy", positive_label=None):
         check_label_names(label_names, least=2)
+        if monitor not in SCORES:
+            raise InputError(f"monitor={monitor!r} is no score; use one of {', '.join(SCORES)}.")
+        if monitor == "f1" and positive_label is None:
+            raise InputError(
+                "monitor='f1' is of one class; name it as `positive_label`, or take "
+                "monitor='macro_f1', the mean over classes."
+            )
+        self.positive_id = None
+        if positive_label is not None:
+            names = [str(name).strip() for name in label_names]
+            if str(positive_label) not in names:
+                raise InputError(
+                    f"positive_label={positive_label} is not one of the labels "
+                    f"({', '.join(names)})."
+                )
+            self.positive_id = names.index(str(positive_label))
         self.label_names = label_names
         self.num_classes = len(label_names)
         self.monitor = monitor
@@ -38,8 +60,12 @@ class Classification:
     def score(self, examples, encodings, outputs):
         logits = np.stack(outputs["logits"])  # (examples, C)
         found, labels = logits.argmax(1), np.asarray(examples.labels)
-        return {
+        scores = {
             "accuracy": float(np.mean(found == labels)),
             "matthews": float(metrics.matthews_corrcoef(labels, found)),
-            "f1": float(metrics.f1_score(labels, found, average="macro", zero_division=0)),
+            "macro_f1": float(metrics.f1_score(labels, found, average="macro", zero_division=0)),
         }
+        if self.positive_id is not None:
+            right = labels == self.positive_id, found == self.positive_id
+            scores["f1"] = float(metrics.f1_score(*right, zero_division=0))
+        return scores

@@ -1,12 +1,13 @@
 """Contextual embeddings of texts, by layer choice (Devlin et al. 2019, section 5.3, table 7)."""
 
+import importlib.util
 import pathlib
 
 import numpy as np
 import tensorflow as tf
 
 from tfnlp.errors import InputError
-from tfnlp.files import replaced_when_whole
+from tfnlp.files import check_writable, replaced_when_whole
 from tfnlp.progress import progress_bar
 
 # What to make of the hidden states of all layers, a list of (B, L, D).
@@ -60,6 +61,20 @@ def extract_features(model, batches, layers="last", pooling="mean"):
     return found
 
 
+def check_features_file(path):
+    """Raises an `InputError` if `write_features` could not write the file; before all the work.
+
+    That is for a name that does not end in .npz or .parquet, for a .parquet where pyarrow is not
+    installed, and for a folder that cannot be written in.
+    """
+    path = pathlib.Path(path)
+    if path.suffix not in (".npz", ".parquet"):
+        raise InputError(f"{path} must end in .npz or .parquet.")
+    if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise InputError(f"{path}: .parquet needs pyarrow; pip install pyarrow, or write a .npz.")
+    check_writable(path)
+
+
 def write_features(path, features, texts, encodings):
     """Writes features as .npz or .parquet, by the name.
 
@@ -67,9 +82,10 @@ def write_features(path, features, texts, encodings):
     each token's text, and `token_id`. A .parquet has a row for each, with the text itself.
 
     Raises:
-        InputError: for another name, and for a .parquet where pyarrow is not installed.
+        InputError: as `check_features_file`.
     """
     path = pathlib.Path(path)
+    check_features_file(path)
     tokens = features[0].ndim == 2
     columns = {"features": np.concatenate(features) if tokens else np.stack(features)}
     if tokens:
@@ -79,20 +95,14 @@ def write_features(path, features, texts, encodings):
     if path.suffix == ".npz":
         with replaced_when_whole(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, **columns)
-    elif path.suffix == ".parquet":
-        _write_parquet(path, columns, texts)
     else:
-        raise InputError(f"{path} must end in .npz or .parquet.")
+        _write_parquet(path, columns, texts)
 
 
 def _write_parquet(path, columns, texts):
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError(
-            f"{path}: .parquet needs pyarrow; pip install pyarrow, or write a .npz."
-        ) from None
+    import pyarrow
+    import pyarrow.parquet
+
     rows = columns.pop("features")
     numbers = columns.get("text", np.arange(len(texts)))
     table = {

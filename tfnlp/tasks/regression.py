@@ -18,13 +18,13 @@ class ScoredExamples(Examples):
 
 
 def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", column="score"):
-    """Reads texts, or pairs, with a number each from a TSV, CSV or JSON Lines file.
+    """Reads texts, or pairs, with a number each from a TSV, CSV, JSON or JSON Lines file.
 
     Raises:
         InputError: as `read_columns`, and for a score that is no finite number.
     """
     texts, pairs, labels = [], [], []
-    for line, row in read_columns(path, [c for c in (text_column, pair_column, column) if c]):
+    for place, row in read_columns(path, [c for c in (text_column, pair_column, column) if c]):
         try:
             # Python reads "1_5" as 15.
             labels.append(math.nan if "_" in row[column] else float(row[column]))
@@ -32,7 +32,7 @@ def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", co
             labels.append(math.nan)
         if not math.isfinite(labels[-1]):
             raise InputError(
-                f"{path}, line {line}: {column} {row[column]!r} is not a number; write it as 1.5."
+                f"{path}, {place}: {column} {row[column]!r} is not a number; write it as 1.5."
             )
         texts.append(row[text_column])
         if pair_column:
@@ -50,6 +50,7 @@ class Regression:
     head = "classifier"
     num_classes = 1
     label_names = ("score",)
+    settings = None
     outputs = ("logits",)
 
     def __init__(self, monitor="pearson"):

@@ -1,182 +1,181 @@
-"""Tags of words, such as named entities."""
+"""Tags of words, or of characters, such as named entities."""
 
-import dataclasses
-import pathlib
+import itertools
 import re
 
 from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy
+from tfnlp.tasks.tagged_files import (
+    BIO_TAG,
+    TaggedSentences,
+    check_unit,
+    read_tagged,
+    tag_names,
+)
 from tfnlp.text.batches import IGNORED
-from tfnlp.text.readers import check_label_names, read_lines
+from tfnlp.text.character_tags import best_character_tags, token_characters
+from tfnlp.text.readers import check_label_names
 from tfnlp.text.tags import best_tags, first_tokens
 
-# BIO: outside, at the beginning of, or inside an entity of some kind.
-_BIO_TAG = re.compile(r"O|[BI]-.+")
-# The same and IOBES or BILOU, which tag the end and a single word too; a kind may be missing.
+__all__ = ["TaggedSentences", "Tagging", "read_tagged", "tag_names"]
+
+# BIO, IOBES and BILOU, which tag the end and a single word too; a kind may be missing.
 _ENTITY_TAG = re.compile(r"O|[BIESLU](-.+)?")
-_COMMENT = re.compile(r"#+ ")
-
-
-@dataclasses.dataclass
-class TaggedSentences:
-    """Sentences as words, with a tag each.
-
-    Args:
-        sentences: a list of lists of words.
-        tags: a list of lists of tags, or None.
-    """
-
-    sentences: list
-    tags: list | None = None
-
-    def __len__(self):
-        return len(self.sentences)
-
-
-def read_tagged(path, tag_names=None):
-    """Reads CoNLL columns: a word and, last, its tag on each line; sentences end empty.
-
-    Columns are separated by tabs, between which a word may hold spaces, or by spaces; their
-    number is that of the first line. Lines that begin with `-DOCSTART-`, and comments (`# `
-    or `## ` before a sentence, without a tab), are left out.
-
-    Args:
-        path: the file.
-        tag_names: the tags there may be; those of BIO (`O`, `B-x`, `I-x`) where None.
-
-    Raises:
-        InputError: if the file is missing, empty or not UTF-8, a line has no tag or other
-            columns than the first, or a tag is not one of those.
-    """
-    path = pathlib.Path(path)
-    allowed = set(tag_names).__contains__ if tag_names else _BIO_TAG.fullmatch
-    sentences, tags = [[]], [[]]
-    first = None  # the first line with a word: its number and its layout
-    for number, line in read_lines(path):
-        columns, layout = _columns(line)
-        if not columns or columns[0] == "-DOCSTART-":
-            if sentences[-1]:
-                sentences.append([])
-                tags.append([])
-            continue
-        like_others = first is None or layout == first[1]
-        word_and_tag = like_others and allowed(columns[-1])  # as "# O" is, too
-        comment = _COMMENT.match(line) and "\t" not in line and not word_and_tag
-        if comment and not sentences[-1]:
-            continue
-        if len(columns) < 2 or not columns[0]:
-            lacks = "a word but no tag" if columns[0] else "a tag but no word"
-            raise InputError(
-                f"{path}, line {number}: {line!r} has {lacks}; put the word before a tab and its "
-                "tag after."
-            )
-        if not like_others:
-            raise InputError(
-                f"{path}, line {number}: {layout}, but line {first[0]} has {first[1]}."
-            )
-        if not allowed(columns[-1]):
-            expected = f"one of the tags ({', '.join(tag_names)})" if tag_names else "of BIO"
-            raise InputError(
-                f"{path}, line {number}: tag {columns[-1]!r} is not {expected}; leave headers "
-                "out, and where tags are others than O, B-x and I-x give all of them as `labels`."
-            )
-        first = first or (number, layout)
-        sentences[-1].append(columns[0])
-        tags[-1].append(columns[-1])
-    if not sentences[-1]:
-        sentences.pop()
-        tags.pop()
-    if not sentences:
-        raise InputError(f"{path} holds no sentence; it needs a word and its tag on each line.")
-    return TaggedSentences(sentences, tags)
-
-
-def _columns(line):
-    """A line's columns, and their layout in words; tabs separate them if it has any."""
-    if not line.strip():
-        return [], None
-    if "\t" in line:
-        columns = [column.strip() for column in line.split("\t")]
-        return columns, f"{len(columns)} columns separated by tabs"
-    columns = [column for column in line.split(" ") if column]
-    return columns, f"{len(columns)} columns separated by spaces"
-
-
-def tag_names(examples):
-    """The tags of sentences, "O" first, then sorted."""
-    found = {tag for tags in examples.tags for tag in tags}
-    return sorted(found, key=lambda tag: (tag != "O", tag))
 
 
 class Tagging:
-    """A tag for each word: its first token carries it (Devlin et al. 2019, section 5.3).
+    """A tag for each word, or for each character.
+
+    The first token of a word carries its tag (Devlin et al. 2019, section 5.3). Characters are
+    read as the text that they are (Park et al. 2021, 'KLUE', section 3.4): each token carries
+    the tag of its first character, and a token's tag is that of its characters.
 
     Long sentences are read in windows; a word in two windows gets the tag of the one where
     it has more words around it.
 
     The score is the F1 of entities, where tags are of BIO, IOBES or BILOU; else the share of
-    words with the right tag.
+    words with the right tag. Of characters it is `macro_f1`, KLUE's mean of the F1 of each kind
+    of entity.
 
     Args:
         label_names: the tags in order of their ids.
         stride: tokens that a window shares with the one before.
+        unit: what has a tag each, "word" or "character"; characters have tags of BIO.
+        splitter: a `tfnlp.text.words.WordSplitter` of the training sentences, by which runners
+            of the model split texts into words; at white space alone where None.
 
     Raises:
-        InputError: for fewer than 2 tags, or one that is empty or given twice.
+        InputError: for fewer than 2 tags, one that is empty or given twice, an unknown unit, or
+            a tag that is not of BIO where characters have them.
     """
 
     head = "tagger"
     outputs = ("logits",)
 
-    def __init__(self, label_names, stride=32):
+    def __init__(self, label_names, stride=32, unit="word", splitter=None):
         check_label_names(label_names, least=2)
+        check_unit(unit)
         self.label_names = list(label_names)
+        self.unit = unit
+        self.settings = {"unit": unit}
+        if splitter is not None:
+            self.settings["words"] = splitter.settings()
         self.of_entities = all(_ENTITY_TAG.fullmatch(tag) for tag in self.label_names)
         self.monitor = "f1" if self.of_entities else "word_accuracy"
+        if unit == "character":
+            self.monitor = "macro_f1"
+            for tag in self.label_names:
+                if not BIO_TAG.fullmatch(tag):
+                    raise InputError(
+                        f"Tag {tag!r} is not of BIO (O, B-x, I-x), which unit='character' needs."
+                    )
         self.num_classes = len(self.label_names)
         self.stride = stride
 
     def encode(self, tokenizer, examples, max_length):
-        windows = tokenizer.encode_words(
-            examples.sentences, max_length, min(self.stride, max_length // 4)
-        )
+        by_character = self.unit == "character"
+        encode = tokenizer.encode_text_windows if by_character else tokenizer.encode_words
+        windows = encode(examples.sentences, max_length, min(self.stride, max_length // 4))
         if examples.tags is None:
             return windows, None
+        self._check_tags(examples)
         ids = {name: i for i, name in enumerate(self.label_names)}
         labels = []
         for window in windows:
             tags = examples.tags[window.example]
-            row = [IGNORED] * len(window.words)
-            for word, place in first_tokens(window):
-                row[place] = ids[tags[word]]
+            row = [IGNORED] * len(window.token_ids)
+            if by_character:
+                for place, start, _ in token_characters(
+                    window, examples.sentences[window.example]
+                ):
+                    row[place] = ids[tags[start]]
+            else:
+                for word, place in first_tokens(window):
+                    row[place] = ids[tags[word]]
             labels.append(row)
         return windows, labels
+
+    def _check_tags(self, examples):
+        known = set(self.label_names)
+        for i, (sentence, tags) in enumerate(zip(examples.sentences, examples.tags, strict=True)):
+            if len(sentence) != len(tags):
+                raise InputError(
+                    f"sentences[{i}] has {len(sentence)} {self.unit}s and {len(tags)} tags; give "
+                    "each a tag."
+                )
+            if not known.issuperset(tags):
+                unknown = next(tag for tag in tags if tag not in known)
+                raise InputError(
+                    f"sentences[{i}] has the tag {unknown!r}, which is not one of the tags "
+                    f"({', '.join(self.label_names)})."
+                )
 
     def loss(self, labels, outputs, sample_weight=None):
         return cross_entropy(labels, outputs["logits"], sample_weight)
 
     def predict(self, sentences, encodings, outputs):
-        """The tag of each word: a list of lists of names."""
-        return best_tags(sentences, encodings, outputs["logits"], self.label_names)
+        """The tag of each word, or character: a list of lists of names."""
+        best = best_character_tags if self.unit == "character" else best_tags
+        return best(sentences, encodings, outputs["logits"], self.label_names)
 
     def score(self, examples, encodings, outputs):
-        from seqeval import metrics
-
         found = self.predict(examples.sentences, encodings, outputs)
-        right = sum(
-            a == b
-            for x, y in zip(found, examples.tags, strict=True)
-            for a, b in zip(x, y, strict=True)
-        )
-        words = {"word_accuracy": right / sum(map(len, examples.tags))}
-        if not self.of_entities:
-            return words
-        tags = _seqeval_tags(examples.tags), _seqeval_tags(found)
-        return {
-            "f1": float(metrics.f1_score(*tags)),
-            "precision": float(metrics.precision_score(*tags, zero_division=0)),
-            "recall": float(metrics.recall_score(*tags)),
-        } | words
+        return self.score_tags(examples, found)
+
+    def score_tags(self, examples, found):
+        """The scores of tags that `predict` found."""
+        if self.unit == "character":
+            return _character_scores(examples, found)
+        scores = {"word_accuracy": _share_right(examples.tags, found)}
+        return _entity_scores(examples.tags, found) | scores if self.of_entities else scores
+
+
+def _share_right(right, found):
+    pairs = [
+        a == b
+        for tags, others in zip(right, found, strict=True)
+        for a, b in zip(tags, others, strict=True)
+    ]
+    return sum(pairs) / len(pairs)
+
+
+def _entity_scores(right, found):
+    """F1, precision and recall of all entities, as CoNLL's script counts them."""
+    from seqeval.metrics import sequence_labeling
+
+    precision, recall, f1, _ = sequence_labeling.precision_recall_fscore_support(
+        _seqeval_tags(right), _seqeval_tags(found), average="micro", zero_division=0
+    )
+    return {"f1": float(f1), "precision": float(precision), "recall": float(recall)}
+
+
+def _character_scores(examples, found):
+    """Scores without white space, which KLUE does not count: no model needs to tag it.
+
+    `macro_f1` is KLUE's entity F1, by the strict rules of IOB2; `character_macro_f1` its
+    character F1, the mean over tags.
+    """
+    from seqeval import metrics
+    from seqeval.scheme import IOB2
+    from sklearn.metrics import f1_score
+
+    right, found = (
+        [
+            [tag for character, tag in zip(*pair, strict=True) if not character.isspace()]
+            for pair in zip(examples.sentences, tags, strict=True)
+        ]
+        for tags in (examples.tags, found)
+    )
+    flat = [list(itertools.chain(*tags)) for tags in (right, found)]
+    macro_f1 = 0.0  # of no entity seqeval takes the mean of nothing
+    if any(tag.startswith("B") for tag in itertools.chain(*flat)):
+        strict = {"average": "macro", "mode": "strict", "scheme": IOB2, "zero_division": 0}
+        macro_f1 = float(metrics.f1_score(right, found, **strict))
+    return _entity_scores(right, found) | {
+        "macro_f1": macro_f1,
+        "character_macro_f1": float(f1_score(*flat, average="macro", zero_division=0)),
+        "character_accuracy": _share_right(right, found),
+    }
 
 
 def _seqeval_tags(sentences):

@@ -20,6 +20,8 @@ class Answer:
         end: the character after its last.
         score: the sum of both logits.
         cut: whether the question was longer than is read, and its end ignored.
+        probability: the softmax of the score among all answers that were found to the question;
+            None before they are compared.
     """
 
     text: str
@@ -27,12 +29,17 @@ class Answer:
     end: int
     score: float
     cut: bool = False
+    probability: float | None = None
 
 
 def best_answers(windows, start_logits, end_logits, contexts, null_answers=False, count=20):
     """The best answers of each question, from all windows over its text.
 
-    Devlin et al. 2019, sections 4.2 and 4.3: the highest sum of both logits.
+    Devlin et al. 2019, sections 4.2 and 4.3: the highest sum of both logits. Probabilities are
+    the softmax of the sums, as in BERT's own code: over the likely spans of all windows, however
+    few are asked for, and no answer where there may be none. (The pipeline of `transformers` 4
+    multiplies the softmax of starts by that of ends, in each window by itself, so that its
+    scores of several windows do not add up to 1.)
 
     Args:
         windows: from `Tokenizer.encode_windows`.
@@ -63,8 +70,14 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
         best = list(answers.values())
         if null_answers:
             best.append(Answer("", 0, 0, none[i], cut[i]))
+        best = sorted(best, key=lambda a: -a.score) or [Answer("", 0, 0, 0.0, cut[i])]
+        chances = np.exp(np.array([answer.score for answer in best]) - best[0].score)
+        chances /= chances.sum()
         lists.append(
-            sorted(best, key=lambda a: -a.score)[:count] or [Answer("", 0, 0, 0.0, cut[i])]
+            [
+                dataclasses.replace(answer, probability=float(chance))
+                for answer, chance in zip(best[:count], chances[:count], strict=True)
+            ]
         )
     return lists
 

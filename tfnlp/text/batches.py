@@ -90,16 +90,16 @@ class LengthBatches:
         """
         inputs = self._rows.padded(indices, self.pad_token_id)
         length = inputs["token_ids"].shape[-1]
+        if self.labels is None:
+            return (inputs,)
+        labels = self.labels[indices]
         if self.token_labels is not None:
             labels = np.full((len(indices), length), IGNORED, "int32")
             for row, i in enumerate(indices):
                 labels[row, : self.lengths[i]] = self.token_labels[i]
-            return inputs, labels
-        if self.labels is None:
-            return (inputs,)
         if self.targets is None:
-            return inputs, self.labels[indices]
-        return inputs, {"labels": self.labels[indices], **self.targets.batch(indices, length)}
+            return inputs, labels
+        return inputs, {"labels": labels, **self.targets.batch(indices, length)}
 
     def epoch(self, epoch=0, skip=0):
         """Yields the batches of an epoch, without the first `skip`."""

@@ -61,7 +61,7 @@ class ByteLevelBpeTokenizer(Tokenizer):
         settings = read_settings(folder)
         if (folder / "vocab.json").exists():
             vocabulary = read_json(folder / "vocab.json")
-            merges = _read_merges(folder / "merges.txt")
+            merges = read_merges(folder / "merges.txt")
         else:
             path = folder / "tokenizer.json"
             content = read_json(path)
@@ -149,7 +149,12 @@ def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency
     )
 
 
-def _read_merges(path):
+def read_merges(path):
+    """The pairs of tokens in a merges.txt.
+
+    Raises:
+        InputError: if the file is missing or broken.
+    """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:

@@ -22,7 +22,8 @@ class Encoding:
         sources: 0 for tokens of the first text, 1 for the second's, None for special ones;
             likewise.
         words: the word that each token is of, None for special ones; of `encode_words` only.
-        example: the text that a window is of; of `encode_words` and `encode_windows` only.
+        example: the text that a window is of; of `encode_words`, `encode_text_windows` and
+            `encode_windows` only.
     """
 
     token_ids: list

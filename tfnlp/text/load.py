@@ -1,12 +1,14 @@
 """Any kind of tokenizer, loaded from a checkpoint folder or learned from texts."""
 
-import pathlib
+import numpy as np
 
 from tfnlp.errors import InputError
+from tfnlp.hub import find_folder
 from tfnlp.text import byte_level_bpe, unigram
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
+from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.tokenizer_files import read_family, read_settings
+from tfnlp.text.tokenizer_files import FILES, read_family, read_settings
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
@@ -20,24 +22,30 @@ KINDS = {
 }
 # What tokenizer_config.json calls the tokenizers of other kinds.
 OTHER_CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
+# The files to fetch of a model on the Hub.
+FETCHED = ("config.json", *FILES, *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
 
 
 def load_tokenizer(folder):
-    """The tokenizer of a checkpoint folder.
+    """The tokenizer of a checkpoint folder, or of a model on the Hugging Face Hub.
 
     Which kind it is follows the class that tokenizer_config.json names and the family that
     config.json names; the first alone, or the second alone, is enough. Without both the
-    tokenizer is WordPiece.
+    tokenizer is WordPiece. A preset of keras-hub says its own class.
+
+    Args:
+        folder: holds the tokenizer's files; or a name on the Hub, as `name` or `name@revision`.
 
     Returns:
         A `WordPieceTokenizer`, `ByteLevelBpeTokenizer` or `UnigramTokenizer`.
 
     Raises:
+        TypeError: if `folder` is neither a path nor a name.
         InputError: if its files are missing, broken, or of another kind of tokenizer.
     """
-    folder = pathlib.Path(folder)
-    if not folder.is_dir():
-        raise InputError(f"{folder} is no folder; give that of a checkpoint or of a tokenizer.")
+    folder = find_folder(folder, FETCHED)
+    if is_preset(folder):
+        return read_preset_tokenizer(folder)
     # Older versions of `transformers` call some classes so.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
     family = read_family(folder) or OTHER_CLASSES.get(name, "bert")
@@ -77,14 +85,35 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
     Raises:
         InputError: for a family that has another kind of tokenizer, or too small a size.
     """
+    family = family_of_kind(kind, family)
+    if kind == "wordpiece":
+        return train_wordpiece(texts, vocabulary_size, lowercase), family
+    if kind == "bpe":
+        return train_byte_level_bpe(texts, vocabulary_size, family), family
+    return train_unigram(texts, vocabulary_size, family, lowercase), family
+
+
+def family_of_kind(kind, family=None):
+    """The family whose special tokens a tokenizer has; arguments as `train_tokenizer`."""
     families = KINDS[kind]
     family = family or families[0]
     if family not in families:
         raise InputError(
             f"family={family} has no tokenizer of kind={kind}; use one of {', '.join(families)}."
         )
-    if kind == "wordpiece":
-        return train_wordpiece(texts, vocabulary_size, lowercase), family
-    if kind == "bpe":
-        return train_byte_level_bpe(texts, vocabulary_size, family), family
-    return train_unigram(texts, vocabulary_size, family, lowercase), family
+    return family
+
+
+def fit_of_tokenizer(tokenizer, texts):
+    """How well a tokenizer fits texts.
+
+    Returns:
+        The tokens of a word (what stands between white space), and the share of the tokens
+        that are unknown to it.
+    """
+    encodings = tokenizer.encode(texts)
+    frames = len(tokenizer.encode([""])[0].token_ids) * len(encodings)
+    tokens = len(encodings.token_ids) - frames
+    unknown = np.count_nonzero(encodings.token_ids == tokenizer.unknown_token_id)
+    words = sum(len(text.split()) for text in texts)
+    return tokens / max(words, 1), unknown / max(tokens, 1)

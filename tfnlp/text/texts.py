@@ -1,5 +1,6 @@
 """What callers may give for texts, pairs and sentences, made plain lists for the engines."""
 
+import operator
 import re
 
 from tfnlp.errors import InputError
@@ -74,6 +75,15 @@ def as_sentences(sentences, name="sentences"):
         except (TypeError, UnicodeEncodeError):
             rows[i] = as_texts(words, f"{name}[{i}]")
     return rows
+
+
+def check_whole(**numbers):
+    """Raises an `InputError` for an argument, given by its name, that is no whole number."""
+    for name, value in numbers.items():
+        try:
+            operator.index(value)
+        except TypeError:
+            raise InputError(f"{name}={value!r} must be a whole number.") from None
 
 
 def _well_formed(text):

@@ -1,16 +1,17 @@
 """What every tokenizer does: texts, pairs, words and windows to ids, by one engine."""
 
 import functools
+import json
 import threading
 
 import numpy as np
 import tokenizers
-from tokenizers import pre_tokenizers
+from tokenizers import models, pre_tokenizers
 
 from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
 from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
-from tfnlp.text.texts import as_pairs, as_sentences, as_texts
+from tfnlp.text.texts import as_pairs, as_sentences, as_texts, check_whole
 
 __all__ = ["Encoding", "Encodings", "Tokenizer"]
 
@@ -57,6 +58,14 @@ class Tokenizer:
     def vocabulary_size(self):
         """V, the number of tokens."""
         return self._engine.get_vocab_size()
+
+    @property
+    def unknown_token_id(self):
+        """The id of what the vocabulary lacks; None of byte-level BPE, which has every byte."""
+        model = self._engine.model
+        if isinstance(model, models.Unigram):
+            return json.loads(self._engine.to_str())["model"]["unk_id"]
+        return None if model.unk_token is None else self.token_id(model.unk_token)
 
     def token_id(self, token):
         """The id of a token, or None."""
@@ -119,20 +128,36 @@ class Tokenizer:
                 than `stride` tokens.
         """
         sentences = as_sentences(sentences)
+        return self._long(self._word_engine, sentences, max_length, stride, words=True)
+
+    def encode_text_windows(self, texts, max_length, stride=0):
+        """Texts as windows of ids.
+
+        Args:
+            texts: a list of strings.
+            max_length: the most ids a window may have, special tokens counted.
+            stride: how many tokens a window shares with the one before.
+
+        Returns:
+            `Encodings` with `example` and offsets; a text that fits is one window.
+
+        Raises:
+            InputError: if a text is not a string, or `max_length` leaves no room for more
+                than `stride` tokens.
+        """
+        return self._long(self._engine, as_texts(texts), max_length, stride)
+
+    def _long(self, engine, inputs, max_length, stride, words=False):
+        """Texts, or sentences split into `words`, as windows over them."""
         room = self._room(max_length, pair=False)
         if not 0 <= stride < room:
             raise InputError(
                 f"stride={stride} must be at least 0 and below {room}, the tokens that a window "
                 f"of max_length={max_length} has beside the special ones."
             )
-        rows = EncodingsBuilder(offsets=True, words=True, examples=True)
+        rows = EncodingsBuilder(offsets=True, words=words, examples=True)
         found = self._run(
-            self._word_engine,
-            sentences,
-            len(sentences),
-            max_length,
-            is_pretokenized=True,
-            stride=stride,
+            engine, inputs, len(inputs), max_length, is_pretokenized=words, stride=stride
         )
         for i, whole in enumerate(found):
             for window in (whole, *whole.overflowing):
@@ -168,6 +193,7 @@ class Tokenizer:
         """
         questions, contexts = as_pairs(questions, contexts, ("questions", "contexts"))
         room = self._room(max_length, pair=True)
+        check_whole(stride=stride, max_question_length=max_question_length)
         if stride < 0 or max_question_length < 1:
             raise InputError(
                 f"stride={stride} must be at least 0, and "
@@ -241,6 +267,7 @@ class Tokenizer:
 
     def _room(self, max_length, pair):
         """The tokens of text that `max_length` leaves beside the special ones."""
+        check_whole(max_length=max_length)
         special = self._engine.num_special_tokens_to_add(is_pair=pair)
         if max_length <= special:
             raise InputError(

@@ -29,7 +29,11 @@ def check_family(folder, family, tokenizer):
 
     WordPiece goes with any: Korean models of many families have it.
     """
-    own = getattr(tokenizer, "family", None)
+    check_families(folder, family, getattr(tokenizer, "family", None))
+
+
+def check_families(folder, family, own):
+    """As `check_family`; `own` is the tokenizer's family, None where it goes with any."""
     if None not in (family, own) and family != own:
         raise InputError(
             f"{folder}: the model is of the family {family!r} and the tokenizer one for {own!r}; "

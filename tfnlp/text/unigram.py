@@ -66,7 +66,7 @@ class UnigramTokenizer(Tokenizer):
         if (folder / "tokenizer.json").exists():
             pieces, character_map = _from_tokenizer_json(folder / "tokenizer.json", family)
         elif (folder / MODEL_FILES[family]).exists():
-            pieces, character_map = _from_sentencepiece(folder / MODEL_FILES[family])
+            pieces, character_map = read_sentencepiece(folder / MODEL_FILES[family])
         else:
             raise InputError(
                 f"{folder} holds neither tokenizer.json nor {MODEL_FILES[family]}; copy the "
@@ -183,7 +183,12 @@ def _from_tokenizer_json(path, family):
     return pieces, base64.b64decode(maps[0]) if maps else None
 
 
-def _from_sentencepiece(path):
+def read_sentencepiece(path):
+    """The pieces of a SentencePiece model, and its compiled normalisation or None.
+
+    Raises:
+        InputError: if the file is broken, or no unigram model.
+    """
     from google.protobuf.message import DecodeError
     from sentencepiece import sentencepiece_model_pb2
 

@@ -6,6 +6,7 @@ from tfnlp.training.optimizer import WarmupLinearDecay, adamw
 from tfnlp.training.precision import set_precision
 from tfnlp.training.predict import predict
 from tfnlp.training.run_folder import RunFolder
+from tfnlp.training.runners import load_runner
 from tfnlp.training.strategy import make_strategy
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "encode_batches",
     "finetune",
     "fit",
+    "load_runner",
     "make_strategy",
     "predict",
     "set_precision",

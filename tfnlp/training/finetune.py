@@ -91,6 +91,100 @@ def check_varied(task, train):
         )
 
 
+def encode_splits(task, tokenizer, splits, config, max_length):
+    """Batches of the splits of a task's data.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        tokenizer: of the model.
+        splits: {name: examples}; "train" is shuffled, and a split of None left out.
+        config: a `TrainingConfig`.
+        max_length: the longest input in tokens.
+
+    Returns:
+        {name: `LengthBatches`}.
+    """
+    return {
+        name: encode_batches(
+            task,
+            tokenizer,
+            examples,
+            max_length,
+            config.batch_size,
+            shuffle=name == "train",
+            seed=config.seed,
+        )
+        for name, examples in splits.items()
+        if examples is not None
+    }
+
+
+def fit_best(
+    trained,
+    model,
+    task,
+    tokenizer,
+    splits,
+    batches,
+    config,
+    run,
+    max_length,
+    made_from,
+    dev_loss=False,
+):
+    """Fits a model to a task and saves it at its best epoch.
+
+    Args:
+        trained: the compiled `keras.Model` to fit, in which `model` is.
+        model: the model to save, with the task's head.
+        task: see `tfnlp.tasks`; the best epoch is the one with the most of `task.monitor` on dev.
+        tokenizer: the model's.
+        splits: {name: examples}, "train" and "dev" among them.
+        batches: {name: `LengthBatches`} of them.
+        config: a `TrainingConfig`.
+        run: the `RunFolder` to write to.
+        max_length: the longest input in tokens, to be saved beside the task's settings.
+        made_from: as `fit` takes it, of what is not in `splits`.
+        dev_loss: whether what `trained.evaluate` gives on dev is logged too.
+    """
+    predict = predictor(model, task.outputs)
+
+    def save_best():
+        settings = {"max_length": max_length} | (task.settings or {})
+        save_model(model, run.best, task.label_names, tokenizer, settings)
+
+    def evaluate():
+        found = task.score(splits["dev"], batches["dev"].encodings, predict(batches["dev"]))
+        return {f"val_{key}": value for key, value in found.items()}
+
+    fit(
+        trained,
+        batches["train"],
+        config,
+        run,
+        save_best,
+        dev=batches["dev"] if dev_loss else None,
+        monitor=f"val_{task.monitor}",
+        evaluate=evaluate,
+        made_from={
+            "train": content_fingerprint([splits["train"], task.label_names]),
+            "dev": content_fingerprint(splits["dev"]),
+            **made_from,
+        },
+    )
+
+
+def score_splits(model, task, splits, batches):
+    """A model's size and its scores on all splits but "train": a dict of figures."""
+    figures = {"parameters": model.count_params()}
+    predict = predictor(model, task.outputs)
+    for name, split in batches.items():
+        if name != "train":
+            found = task.score(splits[name], split.encodings, predict(split))
+            figures |= {f"{name}_{key}": value for key, value in found.items()}
+    return figures
+
+
 def finetune(
     task, model, tokenizer, train, dev, config, run, max_length, test=None, regularizer=None
 ):
@@ -118,44 +212,14 @@ def finetune(
     """
     check_varied(task, train)
     check_saves(model)
-    arguments = (max_length, config.batch_size)
-    batches = encode_batches(task, tokenizer, train, *arguments, shuffle=True, seed=config.seed)
-    check_lengths(batches, model)
-    dev_batches = encode_batches(task, tokenizer, dev, *arguments)
+    splits = {"train": train, "dev": dev, "test": test}
+    batches = encode_splits(task, tokenizer, splits, config, max_length)
+    check_lengths(batches["train"], model)
     trained = FineTuner(model, task, regularizer)
-    trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
-    labels = task.label_names
-    predict = predictor(model, task.outputs)
-
-    def save_best():
-        save_model(model, run.best, labels, tokenizer)
-
-    def evaluate():
-        found = task.score(dev, dev_batches.encodings, predict(dev_batches))
-        return {f"val_{key}": value for key, value in found.items()}
-
-    fit(
-        trained,
-        batches,
-        config,
-        run,
-        save_best,
-        monitor=f"val_{task.monitor}",
-        evaluate=evaluate,
-        made_from={
-            "train": content_fingerprint([train, labels]),
-            "dev": content_fingerprint(dev),
-            "model": content_fingerprint(model.text_config),
-        },
-    )
+    trained.compile(config.optimizer(model, len(batches["train"])), jit_compile=False)
+    made_from = {"model": content_fingerprint(model.text_config)}
+    fit_best(trained, model, task, tokenizer, splits, batches, config, run, max_length, made_from)
     best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)
-    figures = {"parameters": best.count_params()}
-    splits = {"dev": (dev, dev_batches)}
-    if test is not None:
-        splits["test"] = test, encode_batches(task, tokenizer, test, *arguments)
-    predict_best = predictor(best, task.outputs)
-    for name, (examples, split) in splits.items():
-        found = task.score(examples, split.encodings, predict_best(split))
-        figures |= {f"{name}_{key}": value for key, value in found.items()}
-    write_report(run, figures, labels, task.monitor)
+    figures = score_splits(best, task, splits, batches)
+    write_report(run, figures, task.label_names, task.monitor)
     return figures

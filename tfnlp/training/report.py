@@ -6,7 +6,7 @@ import math
 import numpy as np
 from absl import logging
 
-from tfnlp.checkpoints import load_model, read_config
+from tfnlp.checkpoints import read_config
 from tfnlp.checkpoints.folder import family_of
 from tfnlp.files import write_json
 from tfnlp.plots import plot_curves
@@ -21,32 +21,6 @@ def predict_logits(model, batches):
 def accuracy(model, batches):
     """The share of examples whose most probable class is the label."""
     return float(np.mean(predict_logits(model, batches).argmax(1) == batches.labels))
-
-
-def report_classifier(run, labels, dev, test=None, teacher=None):
-    """Scores the best weights of a run, and writes its plot and model card.
-
-    Args:
-        run: the `RunFolder`.
-        labels: the class names.
-        dev: `LengthBatches` with labels.
-        test: likewise, or None.
-        teacher: the model that the run's was distilled from, to compare with; or None.
-
-    Returns:
-        A dict of the figures.
-    """
-    model = load_model(run.best, "classifier")
-    figures = {"parameters": model.count_params(), "dev_accuracy": accuracy(model, dev)}
-    if test is not None:
-        figures["test_accuracy"] = accuracy(model, test)
-    if teacher is not None:
-        figures["teacher_parameters"] = teacher.count_params()
-        figures["teacher_dev_accuracy"] = accuracy(teacher, dev)
-        if figures["teacher_dev_accuracy"]:
-            figures["kept"] = figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
-    write_report(run, figures, labels)
-    return figures
 
 
 def write_report(run, figures, labels=None, metric="accuracy"):

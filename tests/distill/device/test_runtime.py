@@ -8,41 +8,25 @@ import sys
 import tomllib
 import zipfile
 
+import numpy as np
 import pytest
 
 from distill.device.associated_files import CHECKSUM, SETTINGS_FILE, add_files
-from distill.device.tflite import export_tflite
-from distill.runtime import QuestionAnswerer, SentenceScorer, TextClassifier, TokenTagger
+from distill.runtime import (
+    EndingChooser,
+    QuestionAnswerer,
+    SentenceScorer,
+    TextClassifier,
+    TextRunner,
+    TokenTagger,
+    load_runner,
+)
 from tfnlp.errors import InputError
-from tfnlp.models import DistilBertConfig, build_model
+from tfnlp.text.answers import best_answers
+from tfnlp.text.character_tags import best_character_tags
 
 ROOT = pathlib.Path(__file__).parents[3]
 TEXTS = ["a fine film", "", "   ", "정말 지루하다", "the film is not dull , " * 5]
-
-
-@pytest.fixture(scope="module")
-def files(tokenizer, tmp_path_factory):
-    """A small model's file for each kind, {kind: path}."""
-    folder = tmp_path_factory.mktemp("files")
-    config = DistilBertConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
-        num_layers=1,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=16,
-        max_length=24,
-        initializer_range=0.3,
-    )
-    paths = {}
-    for kind, head, classes, labels in (
-        ("classifier", "classifier", 2, ["bad", "good"]),
-        ("scorer", "classifier", 1, None),
-        ("tagger", "tagger", 3, ["O", "B-x", "I-x"]),
-        ("answerer", "answerer", None, None),
-    ):
-        paths[kind] = folder / f"{kind}.tflite"
-        export_tflite(build_model(config, head, classes), paths[kind], tokenizer, labels)
-    return paths
 
 
 def run(code, *arguments):
@@ -103,12 +87,115 @@ def test_files_that_are_not_whole_are_told(files, tmp_path):
         path.write_bytes(part)
         with pytest.raises(InputError, match=r"m\.tflite is (no \.tflite with|damaged)"):
             TextClassifier(path)
-    with pytest.raises(InputError, match=r"is no \.tflite with a tokenizer inside"):
+    with pytest.raises(InputError, match=f"^{tmp_path} is a folder; give the .tflite file in it"):
         TextClassifier(tmp_path)
+    with pytest.raises(InputError, match=r"^path=None is no path; give"):
+        TextClassifier(None)
     with pytest.raises(InputError, match="does not exist"):
         TextClassifier(tmp_path / "none.tflite")
     with pytest.raises(InputError, match=r"^num_threads=0 must be at least 1"):
         TextClassifier(files["classifier"], num_threads=0)
+    with pytest.raises(InputError, match=r"^num_threads='2' must be a whole number"):
+        TextClassifier(files["classifier"], num_threads="2")
+
+
+def test_files_of_other_programs_and_kinds_are_told(files, tmp_path):
+    content, path = files["classifier"].read_bytes(), tmp_path / "m.tflite"
+    with zipfile.ZipFile(files["classifier"]) as archive:
+        model = content[: min(member.header_offset for member in archive.infolist())]
+    path.write_bytes(model)
+    with pytest.raises(InputError, match="inside: it is of another program"):
+        load_runner(path)
+    with zipfile.ZipFile(path, "a") as archive:  # as MediaPipe's own files have it
+        archive.writestr("vocab.txt", "[PAD]")
+    with pytest.raises(InputError, match="inside: it is of another program"):
+        load_runner(path)
+    settings = {"model_max_length": 9, "kind": "parser"}
+    path.write_bytes(add_files(model, settings, {"vocab.txt": ""}))
+    with pytest.raises(InputError, match=r"of the kind 'parser', .* known are classifier, tagger"):
+        TextRunner(path)
+    for kind, runner, said in (
+        ("classifier", QuestionAnswerer, "is a classifier, not an answerer; .*TextClassifier"),
+        ("answerer", TokenTagger, "is an answerer, not a tagger; use .*runtime.QuestionAnswerer"),
+        ("classifier", EndingChooser, "is a classifier, not a chooser"),
+    ):
+        with pytest.raises(InputError, match=said):
+            runner(files[kind])
+
+
+def test_a_file_says_what_runs_it(files):
+    runners = {kind: load_runner(path) for kind, path in files.items()}
+    assert {kind: type(runner).__name__ for kind, runner in runners.items()} == {
+        "classifier": "TextClassifier",
+        "tagger": "TokenTagger",
+        "answerer": "QuestionAnswerer",
+        "scorer": "SentenceScorer",
+        "chooser": "EndingChooser",
+    }
+    # Choosers were exported as scorers at first.
+    prompt, endings = "the film is", ["dull", "fine", "not a plot"]
+    choice = runners["chooser"].choose(prompt, endings)
+    scores = SentenceScorer(files["chooser"]).score([prompt] * 3, endings)
+    assert choice.place == int(np.argmax(scores)) and choice.ending == endings[choice.place]
+    chances = np.exp(scores) / np.sum(np.exp(scores))
+    np.testing.assert_allclose(choice.probabilities, chances, rtol=1e-5)
+    assert EndingChooser(files["scorer"]).choose(prompt, ["dull"]).probabilities == [1.0]
+    assert runners["chooser"].choose("the film " * 20, endings).cut and not choice.cut
+
+
+def test_words_and_their_entities_have_places_in_the_text(files):
+    tagger = TokenTagger(files["tagger"])
+    text = " (a fine film.)  정말 좋다!"
+    (tagged,) = tagger.read(text)
+    assert tagged.text == text
+    expected = ["(", "a", "fine", "film", ".", ")", "정말", "좋다", "!"]
+    assert tagged.words == [word for word, _ in tagger.tag(text)[0]] == expected
+    assert [text[start:end] for start, end in tagged.spans] == expected
+    (by_words,) = tagger.read([expected])
+    assert by_words.text == " ".join(expected) and by_words.words == expected
+    assert (by_words.tags, by_words.scores) == (tagged.tags, tagged.scores)
+    assert tagger.read(iter([text])) == [tagged]
+    (window,) = tagger.tokenizer.encode_words([expected], 24)
+    rows = tagger.outputs(window)["probability"]
+    first = {word: place for place, word in reversed([*enumerate(window.words)])}
+    for i, (tag, score) in enumerate(zip(tagged.tags, tagged.scores, strict=True)):
+        assert tag == tagger.labels[int(rows[first[i]].argmax())]
+        assert score == pytest.approx(float(rows[first[i]].max()))
+    (found,) = tagger.entities(text)
+    assert found == tagged.entities and len(found) > 0
+    assert all(text[e.start : e.end] == e.text for e in found)
+    tagger.settings = {"unit": "character"}
+    (by_character,) = tagger.read(text)
+    assert by_character.words == list(text)
+    (window,) = tagger.tokenizer.encode_text_windows([text], 24)
+    rows = tagger.outputs(window)["probability"]
+    assert best_character_tags([text], [window], [rows], tagger.labels) == [by_character.tags]
+    fine = window.token_ids.index(tagger.tokenizer.token_id("fine"))
+    assert by_character.scores[4:8] == pytest.approx([float(rows[fine].max())] * 4)
+    assert all(text[e.start : e.end] == e.text for e in by_character.entities)
+    tagger.labels = ["NOUN", "VERB", "ADJ"]
+    with pytest.raises(InputError, match=r"NOUN, VERB, ADJ are of no entities .* use tag"):
+        tagger.entities(text)
+
+
+def test_an_answerer_follows_its_training(files):
+    answerer = QuestionAnswerer(files["answerer"])
+    context, question = "the film is not dull , a fine plot", "a film not dull ?"
+    windows = answerer.tokenizer.encode_windows([question], [context], 24, 6, 3)
+    outputs = [answerer.outputs(window) for window in windows]
+    logits = ([row[name] for row in outputs] for name in ("start_logits", "end_logits"))
+    (expected,) = best_answers(windows, *logits, [context], count=1000)
+    found = answerer.answer(question, context, count=1000)
+    assert found == expected and found[0].cut  # questions are cut to 3 tokens
+    assert sum(one.probability for one in found) == pytest.approx(1)
+    assert "" not in [one.text for one in found]
+    answerer.settings = {"null_answers": True}  # as where some questions have no answer
+    found = answerer.answer(question, context, count=1000)
+    assert "" in [one.text for one in found] and not found[0].cut
+    found = answerer.answer(question, context, null_answers=False, count=1000)
+    assert "" not in [one.text for one in found]
+    answerer.settings = {}  # as of files from before: questions of 64 tokens, all answered
+    assert answerer.answer(question, context, count=1000) == found
 
 
 def rewritten(path, to, **changes):
@@ -177,6 +264,7 @@ def test_a_string_is_one_text(files):
     assert scorer.score("a fine film") == scorer.score(["a fine film"])
     assert len(scorer.score("a fine film", "not dull")) == 1
     assert scorer.choose("the film is", "fine") == 0
+    assert EndingChooser(files["chooser"]).choose("the film is", "fine").place == 0
     tagger = TokenTagger(files["tagger"])
     (tagged,) = tagger.tag("a fine film")
     assert [word for word, _ in tagged] == ["a", "fine", "film"]
@@ -216,11 +304,14 @@ def test_odd_texts_give_an_answer(files):
         ("scorer", lambda s: s.score([3]), r"texts\[0\] is 3"),
         ("scorer", lambda s: s.choose("a", []), "^endings is empty"),
         ("scorer", lambda s: s.choose(None, ["a"]), "prompt"),
+        ("chooser", lambda c: c.choose("a", []), r"^endings\[0\] is empty"),
+        ("chooser", lambda c: c.choose_all(["a"], [["b"], ["c"]]), "^endings holds 2 lists and p"),
         ("tagger", lambda t: t.tag(None), "sentences"),
         ("tagger", lambda t: t.tag([["a", None]]), r"sentences\[0\]\[1\] is None"),
         ("answerer", lambda a: a.answer(None, "a"), "question"),
         ("answerer", lambda a: a.answer("a", None), "context"),
         ("answerer", lambda a: a.answer("a", "b", count=0), "^count=0 must be at least 1"),
+        ("answerer", lambda a: a.answer("a", "b", count="1"), "^count='1' must be a whole number"),
     ],
 )
 def test_what_is_no_text_is_told(kind, call, message, files):
@@ -229,6 +320,7 @@ def test_what_is_no_text_is_told(kind, call, message, files):
         "scorer": SentenceScorer,
         "tagger": TokenTagger,
         "answerer": QuestionAnswerer,
+        "chooser": EndingChooser,
     }[kind]
     with pytest.raises(InputError, match=message):
         call(runner(files[kind]))
@@ -262,13 +354,14 @@ class Finder:
             raise ModuleNotFoundError(f"{name} is not there")
 
 sys.meta_path.insert(0, Finder())
-from distill.runtime import QuestionAnswerer, SentenceScorer, TextClassifier, TokenTagger
+from distill.runtime import load_runner
 from tfnlp.text import load_tokenizer  # what the package exports is there too
 
-TextClassifier(files["classifier"]).classify("a fine film")
-SentenceScorer(files["scorer"]).score("a fine film")
-TokenTagger(files["tagger"]).tag("a fine film")
-QuestionAnswerer(files["answerer"]).answer("film ?", "a fine film")
+load_runner(files["classifier"]).classify("a fine film")
+load_runner(files["scorer"]).score("a fine film")
+load_runner(files["tagger"]).entities("a fine film")
+load_runner(files["answerer"]).answer("film ?", "a fine film")
+load_runner(files["chooser"]).choose("a", ["fine film", "dull film"])
 print(json.dumps(sorted(m for m in sys.modules if m.split(".")[0] in ("distill", "tfnlp"))))
 """
 

@@ -123,7 +123,7 @@ def test_layer_maps():
     assert even_layer_map(12, 4) == [2, 5, 8, 11]
     assert even_layer_map(6, 3) == [1, 3, 5]
     assert even_layer_map(6, 4) == [0, 2, 3, 5]
-    with pytest.raises(ValueError, match="student_layers=7"):
+    with pytest.raises(ValueError, match="num_layers=7"):
         even_layer_map(6, 7)
     with pytest.raises(ValueError, match="has 2 entries"):
         check_layer_map([1, 2], 6, 3)

@@ -200,12 +200,8 @@ class BaseAttention(BaseLayer):
         query,
         value=None,
         key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
+        *masks,
         return_attention_scores=False,
-        *args,
         memory=None,
         **kwargs,
     ):

@@ -122,17 +122,7 @@ class ScoreAttention(BaseLayer):
         return ops.matmul(query, ops.swapaxes(key, 1, 2))
 
     def compute_output_spec(
-        self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        *args,
-        **kwargs,
+        self, query, value, key=None, *masks, return_attention_scores=False, **kwargs
     ):
         shapes = [(*query.shape[:-1], width) for width in (value.shape[-1], value.shape[1])]
         return self._specs(*shapes[: 1 + bool(return_attention_scores)])

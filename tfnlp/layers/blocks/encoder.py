@@ -146,6 +146,9 @@ class EncoderBlock(BaseBlock):
                 "this one after."
             )
         for name in (part, f"{part}_norm"):
+            own = getattr(self, name)
+            if own is not None:
+                self._tracker.untrack(own)  # Keras would still quantise it, which was never built
             setattr(self, name, getattr(block, name))
             for one in (self, block):
                 one.shared_parts = sorted({*one.shared_parts, name})

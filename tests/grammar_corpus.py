@@ -1,4 +1,4 @@
-"""A small corpus of English and Korean reviews from a grammar, for the demo and the tests.
+"""A small corpus of English and Korean reviews from a grammar: what tests train on.
 
 Every review has an opinion that its words decide: plain, negated ("not dull"), or turned by
 a second clause that counts ("slow at first, but the ending is superb").
@@ -30,7 +30,7 @@ _KO_START = ["", "솔직히 ", "한마디로 ", "내 생각엔 ", "다시 봐도
 _KO_END = [".", "!", " ㅎㅎ", "...", " 다들 그렇게 말한다."]
 
 
-def write_demo_corpus(folder, train=4000, dev=500, test=500, seed=0):
+def write_reviews(folder, train=4000, dev=500, test=500, seed=0):
     """Writes train.tsv, dev.tsv and test.tsv with the columns sentence and label.
 
     Args:

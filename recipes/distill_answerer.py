@@ -1,0 +1,40 @@
+"""Distils a model that finds answers in texts into a smaller one.
+
+    python -m recipes.distill_answerer --teacher_dir=runs/answers/best \\
+        --train=xquad_en/train.json --dev=xquad_en/dev.json --max_length=256 --num_layers=3 \\
+        --output_dir=runs/student
+
+The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
+the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
+the answers and the teacher's probabilities of their places, and on request from its hidden states
+and attention scores. OUTPUT_DIR/best is a Hugging Face folder.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
+flags.DEFINE_integer(
+    "max_question_length", 64, "Longest question in tokens; the rest is cut, as BERT does.", 1
+)
+flags.DEFINE_bool(
+    "null_answers", False, "Whether a text may not answer a question (SQuAD 2.0); else refused."
+)
+common.define_distillation_flags()
+common.define_split_flags()
+common.define_training_flags(epochs=6, learning_rate=1e-4)
+
+
+def main():
+    from tfnlp.tasks import Answering, read_questions
+
+    train, dev = (read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev))
+    test = read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
+    task = Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
+    common.distill(task, train, dev, test)
+
+
+if __name__ == "__main__":
+    common.run(main)

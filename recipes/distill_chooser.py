@@ -1,0 +1,35 @@
+"""Distils a model that chooses the best of several endings into a smaller one.
+
+    python -m recipes.distill_chooser --teacher_dir=runs/endings/best --train=codah/train.tsv \\
+        --dev=codah/dev.tsv --num_layers=3 --output_dir=runs/student
+
+The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
+the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
+the labels and the teacher's soft labels, and on request from its hidden states and attention
+scores. OUTPUT_DIR/best is a Hugging Face folder.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("prompt_column", "prompt", "Column of the beginning.")
+flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
+flags.DEFINE_string("label_column", "label", "Column of the right ending's number.")
+common.define_distillation_flags()
+common.define_split_flags()
+common.define_training_flags(epochs=6, learning_rate=1e-4)
+
+
+def main():
+    from tfnlp.tasks import Choosing, read_choices
+
+    columns = (FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column)
+    train, dev = read_choices(FLAGS.train, *columns), read_choices(FLAGS.dev, *columns)
+    test = read_choices(FLAGS.test, *columns) if FLAGS.test else None
+    common.distill(Choosing(), train, dev, test)
+
+
+if __name__ == "__main__":
+    common.run(main)

@@ -1,0 +1,45 @@
+"""Distils a fine-tuned tagger into a smaller one.
+
+    python -m recipes.distill_tagger --teacher_dir=runs/entities/best --train=wnut17/train.conll \\
+        --dev=wnut17/dev.conll --num_layers=3 --output_dir=runs/student
+
+The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
+the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
+the labels and the teacher's soft labels, and on request from its hidden states and attention
+scores. It tags words or characters as its teacher does. OUTPUT_DIR/best is a Hugging Face folder.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string(
+    "comment_prefix",
+    None,
+    "Lines that begin with it are left out; CoNLL's and KLUE's comments if not given.",
+)
+flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
+common.define_distillation_flags()
+common.define_split_flags()
+common.define_training_flags(epochs=6, learning_rate=1e-4)
+
+
+def main():
+    from tfnlp.checkpoints import read_task_settings
+    from tfnlp.tasks import Tagging, read_tagged
+    from tfnlp.text.words import WordSplitter
+
+    labels = common.teacher_labels(Tagging.head)
+    unit = read_task_settings(FLAGS.teacher_dir).get("unit", "word")
+    options = labels, unit, FLAGS.comment_prefix
+    train, dev = (read_tagged(path, *options) for path in (FLAGS.train, FLAGS.dev))
+    test = read_tagged(FLAGS.test, *options) if FLAGS.test else None
+    # Texts are split as these sentences are, once the model runs.
+    splitter = WordSplitter.of(train.sentences) if unit == "word" else None
+    task = Tagging(labels, FLAGS.stride, unit, splitter)
+    common.distill(task, train, dev, test)
+
+
+if __name__ == "__main__":
+    common.run(main)

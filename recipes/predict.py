@@ -1,0 +1,99 @@
+"""Runs a fine-tuned model over texts: an exported .tflite file, or the folder of a model.
+
+    python -m recipes.predict --model=runs/export/model.tflite --text="a fine film"
+    python -m recipes.predict --model=runs/entities/best --text="Anna lives in New York."
+    python -m recipes.predict --model=runs/answers/best --text="Anna lives in New York." \\
+        --question="Where does Anna live?"
+    python -m recipes.predict --model=runs/choices/best --text="He ate" --ending="a car." \\
+        --ending="an apple."
+    python -m recipes.predict --model=runs/student/best --input=dev.tsv --output_dir=runs/said
+
+What the model does is read from it: classes and numbers of texts or pairs, entities (or tags),
+answers, choices. --input is a file as the task's training has it, or of texts alone (a .txt
+has one on each line); where it says what is right the scores are printed too.
+Predictions are printed, or written to OUTPUT_DIR/predictions.tsv; entities and answers, with
+their places in the text, to predictions.jsonl.
+"""
+
+import pathlib
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("model", None, "A .tflite file, or the folder of a model (a run's best/).")
+flags.DEFINE_multi_string("text", [], "A text.")
+flags.DEFINE_multi_string("pair", [], "The second text of a pair, one for each --text.")
+flags.DEFINE_multi_string("question", [], "To an answerer, about --text.")
+flags.DEFINE_multi_string("ending", [], "An ending of --text, for a chooser.")
+flags.DEFINE_string("input", None, "File of inputs: as for training, or texts alone.")
+flags.DEFINE_string("text_column", None, "Column of the text, if not as for training.")
+flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+flags.DEFINE_string("question_column", "question", "Column of the question; not in SQuAD's JSON.")
+flags.DEFINE_string("prompt_column", "prompt", "Column of a chooser's beginning.")
+flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
+flags.DEFINE_string(
+    "label_column", None, "Column of what is right; `label` (or `score`) if there; empty for none."
+)
+flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
+flags.DEFINE_integer("batch_size", 32, "Texts in a batch, of a folder's model.", 1)
+flags.DEFINE_integer("num_threads", 1, "Threads of LiteRT, for a .tflite file.", 1)
+flags.mark_flag_as_required("model")
+
+
+def model_of_flags():
+    """The kind, labels and settings of --model, and a function that loads its runner."""
+    if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
+        from distill.runtime import load_runner
+
+        runner = load_runner(FLAGS.model, FLAGS.num_threads)
+        return runner.kind, runner.labels, runner.settings, lambda: runner
+    common.import_tensorflow_quietly()
+    from tfnlp.checkpoints import read_labels, read_task_settings
+    from tfnlp.training.runners import load_runner, read_kind
+
+    kind, labels = read_kind(FLAGS.model), read_labels(FLAGS.model)
+    settings = read_task_settings(FLAGS.model)
+    return kind, labels, settings, lambda: load_runner(FLAGS.model, FLAGS.batch_size)
+
+
+def main():
+    from distill.device.predictions import (
+        Columns,
+        given_inputs,
+        predict_inputs,
+        print_predictions,
+        read_inputs,
+        write_predictions,
+    )
+    from tfnlp.errors import InputError
+    from tfnlp.files import check_writable
+
+    if bool(FLAGS.text or FLAGS.question or FLAGS.ending) == bool(FLAGS.input):
+        raise InputError("Give either --text or --input.")
+    if FLAGS.output_dir:
+        check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
+    kind, labels, settings, load = model_of_flags()
+    if FLAGS.input:
+        columns = Columns(
+            FLAGS.text_column,
+            FLAGS.pair_column,
+            FLAGS.label_column,
+            FLAGS.question_column,
+            FLAGS.prompt_column,
+            FLAGS.choice_columns,
+        )
+        inputs = read_inputs(kind, FLAGS.input, labels, columns, settings)
+    else:
+        inputs = given_inputs(kind, FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
+    runner = load()  # only now: bad input is told at once
+    predictions = predict_inputs(runner, inputs)
+    if FLAGS.output_dir:
+        write_predictions(FLAGS.output_dir, runner, inputs, predictions)
+    else:
+        print_predictions(runner, inputs, predictions)
+
+
+if __name__ == "__main__":
+    common.run(main, tensorflow=False)

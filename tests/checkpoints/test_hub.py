@@ -1,0 +1,239 @@
+"""Models by their names on a Hub that is a server on loopback."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from huggingface_hub import constants
+
+from tests.checkpoints.hub_server import COMMITS, HubServer
+from tfnlp import hub
+from tfnlp.checkpoints import load_model, read_config, read_head, read_labels, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import build_model
+from tfnlp.text import load_tokenizer
+
+NAME = "someone/tiny-film"
+SHARDS = ("odd-name-1.safetensors", "odd-name-2.safetensors")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny_config, tokenizer):
+    folder = tmp_path_factory.mktemp("model")
+    save_model(build_model(tiny_config, "classifier", 2), folder, ["bad", "good"], tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def server(files, monkeypatch, tmp_path):
+    server = HubServer({NAME: files})
+    point_to(server.url, monkeypatch)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(hub, "_COMMITS", {})
+    yield server
+    server.close()
+
+
+def point_to(url, monkeypatch):
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    template = url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+
+
+def no_network(monkeypatch):
+    """As in a process that is started where nobody answers."""
+    point_to("http://127.0.0.1:9", monkeypatch)
+    hub._COMMITS.clear()
+
+
+def assert_same_weights(model, other):
+    assert len(model.weights) == len(other.weights) > 40
+    for a, b in zip(model.weights, other.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_only_what_is_read_is_fetched_and_once(server, folder, files):
+    others = {"pytorch_model.bin": b"x", "README.md": b"x", "onnx/model.onnx": b"x"}
+    server.models[NAME] = files | others | {"model.weights.h5": b"x", "run.py": b"x"}
+    tokenizer = load_tokenizer(NAME)
+    own = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    assert sorted(server.files_asked()) == own
+    assert_same_weights(load_model(NAME, "classifier"), load_model(folder, "classifier"))
+    assert sorted(server.files_asked()) == sorted([*own, "model.safetensors"])
+    assert tokenizer.vocabulary == load_tokenizer(folder).vocabulary
+    server.asked.clear()
+    load_model(NAME, "classifier")
+    assert read_head(NAME) == "classifier" and read_labels(NAME) == ["bad", "good"]
+    assert read_config(NAME) == read_config(folder)
+    # A process sees one commit of a name, though the branch moves meanwhile.
+    server.commits["main"] = "c" * 40
+    assert load_tokenizer(NAME).vocabulary == tokenizer.vocabulary
+    assert not server.asked
+
+
+def test_shards_are_those_of_the_index(server, folder, files):
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    names = sorted(tensors)
+    parts = dict(zip(SHARDS, (names[::2], names[1::2]), strict=True))
+    sharded = {f: safetensors.numpy.save({n: tensors[n] for n in p}) for f, p in parts.items()}
+    sharded |= {"model-00003-of-00003.safetensors": b"of another index"}
+    index = {"weight_map": {n: f for f, part in parts.items() for n in part}}
+    server.models[NAME] = {n: b for n, b in files.items() if n != "model.safetensors"} | sharded
+    server.models[NAME]["model.safetensors.index.json"] = json.dumps(index).encode()
+    assert_same_weights(load_model(NAME), load_model(folder))
+    asked = [name for name in server.files_asked() if name.endswith(".safetensors")]
+    assert sorted(asked) == [*SHARDS]
+    del server.models[NAME][SHARDS[1]]
+    hub._COMMITS.clear()
+    server.commits["main"] = "c" * 40
+    with pytest.raises(InputError, match=f"{NAME} on the Hugging Face Hub holds no {SHARDS[1]};"):
+        load_model(NAME)
+
+
+def test_a_revision_is_a_branch_a_tag_or_a_commit(server):
+    for revision in ("v1", COMMITS["v1"], "main"):
+        found = hub.find_folder(f"{NAME}@{revision}", ["config.json"])
+        assert found.name == COMMITS.get(revision, revision)
+    with pytest.raises(InputError, match=f"{NAME} on the Hugging Face Hub has no revision v2;"):
+        load_tokenizer(f"{NAME}@v2")
+
+
+def test_a_folder_wins_over_a_name(server, tmp_path, monkeypatch, tokenizer):
+    monkeypatch.chdir(tmp_path)
+    tokenizer.save(NAME)
+    assert load_tokenizer(NAME).vocabulary == tokenizer.vocabulary
+    assert not server.asked
+
+
+def test_a_download_that_breaks_is_taken_up_or_told(server, files, monkeypatch):
+    folder = hub.find_folder(NAME, ["config.json"])
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    server.cuts["model.safetensors"] = 1000
+    message = r"The download of model\.safetensors of someone/tiny-film broke off \(peer closed .*"
+    with pytest.raises(InputError, match=message) as error:
+        load_model(NAME)
+    assert "\n" not in str(error.value)
+    cache = pathlib.Path(constants.HF_HUB_CACHE)
+    assert not list(cache.rglob("model.safetensors")) and not list(cache.rglob("*.incomplete"))
+    server.cuts["model.safetensors"] = 2
+    hub.fetch_weights(NAME, folder, ["model.safetensors"])
+    assert server.cuts["model.safetensors"] == 0
+    assert (folder / "model.safetensors").read_bytes() == files["model.safetensors"]
+
+
+REFUSED = {
+    "no/such": (404, "no/such is neither a folder here nor a public model on the Hugging Face"),
+    "a/private": (401, "a/private is neither .* if the model is private, give your token .HF_TOK"),
+    "a/gated": (403, "a/gated is open to those who accepted its terms: do so at http.*/a/gated"),
+    "a/broken": (500, "a/broken is neither .* and http.* did not answer .*500 Internal Server"),
+}
+
+
+def test_what_cannot_be_fetched_is_one_sentence(server, files, monkeypatch):
+    for name, (status, message) in REFUSED.items():
+        server.models[name] = status if status != 404 else None
+        for load in (load_tokenizer, load_model):
+            with pytest.raises(InputError, match=message) as error:
+                load(name)
+            assert "\n" not in str(error.value)
+    other = {"config.json": b'{"model_type": "llama"}', "model.safetensors": b"large"}
+    server.models["a/llama"] = other
+    with pytest.raises(InputError, match="model_type='llama' is not a supported family"):
+        load_model("a/llama")
+    assert "model.safetensors" not in server.files_asked()
+    pickled = {"config.json": files["config.json"], "pytorch_model.bin": b"\x80\x04"}
+    server.models["a/pickle"] = pickled
+    message = r"a/pickle on the Hugging Face Hub: pytorch_model\.bin is not safetensors.*convert"
+    with pytest.raises(InputError, match=message):
+        load_model("a/pickle")
+    assert "pytorch_model.bin" not in server.files_asked()
+    no_network(monkeypatch)
+    with pytest.raises(InputError, match=r"a/new is neither .*:9 did not answer .*refused"):
+        load_model("a/new")
+
+
+def test_without_network_the_cached_copy_serves(server, folder, monkeypatch):
+    model, tokenizer = load_model(NAME, "classifier"), load_tokenizer(NAME)
+    no_network(monkeypatch)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    assert_same_weights(load_model(NAME, "classifier"), model)
+    assert load_tokenizer(NAME).vocabulary == tokenizer.vocabulary
+    cached = hub.find_folder(NAME, ["config.json"]) / "model.safetensors"
+    cached.unlink()
+    with pytest.raises(InputError, match=r"model\.safetensors of someone/tiny-film .*refused"):
+        load_model(NAME)
+
+
+LOAD = """
+import sys
+from tfnlp.errors import InputError
+from tfnlp.text import load_tokenizer
+try:
+    print(load_tokenizer(sys.argv[1]).vocabulary_size)
+except InputError as e:
+    print(e)
+assert "keras" not in sys.modules
+"""
+
+
+def test_the_hubs_own_settings_hold(files, tmp_path, tokenizer):
+    server = HubServer({NAME: files})
+    home = {"HF_ENDPOINT": server.url, "HF_HOME": str(tmp_path / "home"), "HF_TOKEN": "hf_abc"}
+
+    def run(name, **environment):
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("HF_")}
+        command = [sys.executable, "-c", LOAD, name]
+        environment = clean | home | environment
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    assert run(NAME) == str(tokenizer.vocabulary_size)
+    models = [token for _, path, token in server.asked if NAME in path]
+    assert len(models) > 4 and set(models) == {"Bearer hf_abc"}
+    assert list(
+        (tmp_path / "home" / "hub").glob("models--someone--tiny-film/snapshots/*/vocab.txt")
+    )
+    server.close()
+    assert run(NAME, HF_HUB_OFFLINE="1") == str(tokenizer.vocabulary_size)
+    assert re.match(
+        r"a/new is not in the cache, .*HF_HUB_OFFLINE", run("a/new", HF_HUB_OFFLINE="1")
+    )
+
+
+def test_without_the_package_folders_load_and_names_say_what_to_install(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert load_tokenizer(folder).vocabulary_size > 20
+    with pytest.raises(InputError, match=r"a/b is no folder here.*pip install huggingface"):
+        load_model("a/b")
+
+
+@pytest.mark.parametrize("load", [load_model, load_tokenizer, read_labels])
+def test_what_is_no_checkpoint_is_told_for_what_it_is(load, folder, tmp_path):
+    for wrong in (None, 5, ["a"]):
+        with pytest.raises(TypeError, match=r"folder=.* is no path; give a checkpoint's folder"):
+            load(wrong)
+    for missing in (tmp_path / "none", "a/b/c", "./none", ""):
+        with pytest.raises(InputError, match=r"is no folder; give that of a checkpoint"):
+            load(missing)
+    with pytest.raises(InputError, match=r"config\.json is a file; give the folder"):
+        load(folder / "config.json")
+    run = tmp_path / "run"
+    (run / "best").mkdir(parents=True)
+    (run / "flags.json").write_text("{}")
+    with pytest.raises(InputError, match=r"run is the folder of a run that has saved no model"):
+        load(run)
+    (run / "best" / "config.json").write_text("{}")
+    with pytest.raises(InputError, match=r"run is the folder of a run; give .* its model, .*best"):
+        load(run)

@@ -1,0 +1,291 @@
+"""Presets that keras-hub wrote, and folders of ours that keras-hub reads."""
+
+import io
+import json
+
+import keras
+import numpy as np
+import pytest
+import sentencepiece
+
+from tests.parity.compare import near
+from tfnlp.checkpoints import load_model, read_config, read_head, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import (
+    AlbertConfig,
+    BertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    Gpt2Config,
+    RobertaConfig,
+    build_model,
+)
+from tfnlp.text import load_tokenizer, train_byte_level_bpe, train_wordpiece
+
+keras_hub = pytest.importorskip("keras_hub")
+
+V, LENGTH = 30, 12
+SIZES = {
+    "vocabulary_size": V,
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 16,
+    "intermediate_dim": 24,
+}
+PLACES = SIZES | {"max_sequence_length": LENGTH + 4}
+ELECTRA = {k: v for k, v in PLACES.items() if k != "vocabulary_size"} | {"vocab_size": V}
+# The stem of keras-hub's class, and the arguments of its backbone.
+FAMILIES = {
+    "bert": ("Bert", PLACES),
+    "roberta": ("Roberta", PLACES),
+    "distilbert": ("DistilBert", PLACES),
+    "albert": ("Albert", PLACES | {"embedding_dim": 6, "num_groups": 2}),
+    "electra": ("Electra", ELECTRA | {"embedding_dim": 6}),
+    "electra_wide": ("Electra", ELECTRA | {"embedding_dim": 16}),
+    "deberta_v3": ("DebertaV3", PLACES | {"bucket_size": 4}),
+    "xlnet": ("XLNet", SIZES),
+    "gpt2": ("GPT2", PLACES),
+}
+
+
+def backbone(name):
+    """A small backbone whose biases and norms are random too, so that a swap would show."""
+    stem, sizes = FAMILIES[name]
+    model = getattr(keras_hub.models, f"{stem}Backbone")(**sizes)
+    return randomized(model)
+
+
+def randomized(model):
+    rng = np.random.default_rng(0)
+    for weight in model.weights:
+        around = 1 if weight.path.endswith("gamma") else 0
+        weight.assign(around + 0.3 * rng.normal(size=weight.shape))
+    return model
+
+
+def make_inputs():
+    rng = np.random.default_rng(1)
+    mask = np.ones((3, LENGTH), "int32")
+    mask[1, 5:] = 0
+    return {
+        "token_ids": rng.integers(2, V, mask.shape).astype("int32") * mask,
+        "segment_ids": rng.integers(0, 2, mask.shape).astype("int32"),
+        "padding_mask": mask,
+    }
+
+
+def run_theirs(model, inputs):
+    names = {x.name for x in model.inputs}
+    inputs = {k: x for k, x in inputs.items() if k in names}
+    if "xl_net" in model.name:
+        # It mixes up the texts of a batch: it reshapes where it ought to transpose.
+        rows = [model({k: x[i : i + 1] for k, x in inputs.items()}) for i in range(3)]
+        return {"sequence_output": np.concatenate(rows)}
+    outputs = model(inputs)
+    return outputs if isinstance(outputs, dict) else {"sequence_output": outputs}
+
+
+def check_states(ours, theirs, pooled):
+    inputs = make_inputs()
+    if "segment_ids" not in {x.name for x in theirs.inputs}:
+        inputs["segment_ids"] *= 0
+    real = inputs["padding_mask"][..., None]
+    found, expected = ours(inputs), run_theirs(theirs, inputs)
+    assert 0.5 < np.abs(expected["sequence_output"]).max() < 20
+    near(found["sequence_output"] * real, expected["sequence_output"] * real, 1e-5)
+    if pooled:
+        near(found["pooled_output"], expected["pooled_output"], 1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_preset_gives_keras_hubs_states(name, tmp_path):
+    theirs = backbone(name)
+    theirs.save_to_preset(tmp_path / "preset")
+    ours = load_model(tmp_path / "preset")
+    check_states(ours, theirs, pooled=name in ("bert", "albert"))
+    assert read_head(tmp_path / "preset") is None
+    # It is a model like any other: it is saved as a folder of Hugging Face, and starts a head.
+    save_model(ours, tmp_path / "folder")
+    assert read_config(tmp_path / "folder") == ours.text_config
+    for a, b in zip(load_model(tmp_path / "folder").weights, ours.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    tagger = load_model(tmp_path / "preset", "tagger", 5)
+    kernel = np.asarray(tagger.get_layer("classifier").kernel)
+    assert kernel.shape == (16, 5) and 0.01 < kernel.std() < 0.03
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "albert", "deberta_v3"])
+def test_a_classifier_comes_with_its_head(name, tmp_path):
+    stem, _ = FAMILIES[name]
+    make = getattr(keras_hub.models, f"{stem}TextClassifier")
+    theirs = randomized(make(backbone(name), num_classes=3, preprocessor=None))
+    theirs.save_to_preset(tmp_path)
+    assert read_head(tmp_path) == "classifier"
+    inputs = make_inputs()
+    inputs["segment_ids"] *= "segment_ids" in {x.name for x in theirs.inputs}
+    expected = theirs({x.name: inputs[x.name] for x in theirs.inputs})
+    near(load_model(tmp_path, "classifier")(inputs)["logits"], expected, 1e-5)
+
+
+def test_gpt2_comes_with_its_tied_output(tmp_path):
+    theirs = keras_hub.models.GPT2CausalLM(backbone("gpt2"), preprocessor=None)
+    theirs.save_to_preset(tmp_path)
+    assert read_head(tmp_path) == "causal_lm"
+    inputs = make_inputs()
+    real = inputs["padding_mask"][..., None]
+    expected = theirs({x.name: inputs[x.name] for x in theirs.inputs})
+    near(load_model(tmp_path, "causal_lm")(inputs)["logits"] * real, expected * real, 3e-5)
+
+
+OURS = {
+    "bert": (BertConfig(**SIZES, max_length=16, activation="gelu_tanh"), None),
+    "gpt2": (Gpt2Config(**SIZES | {"intermediate_dim": 64}, max_length=16), None),
+    # keras-hub looks for these by the names that they have beside a head.
+    "roberta": (RobertaConfig(**SIZES, max_length=16), "classifier"),
+    "distilbert": (DistilBertConfig(**SIZES, max_length=16), "classifier"),
+    "albert": (AlbertConfig(**SIZES, max_length=16, embedding_dim=6), "classifier"),
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_keras_hub_opens_our_folders(name, tmp_path):
+    config, head = OURS[name]
+    ours = randomized(build_model(config, head, 2 if head else None))
+    if name == "roberta":
+        # keras-hub has no segments, and released models have zeros for theirs.
+        table = ours.get_layer("embeddings").segment_table
+        table.assign(np.zeros(table.shape))
+    save_model(ours, tmp_path)
+    theirs = keras_hub.models.Backbone.from_preset(str(tmp_path))
+    check_states(ours, theirs, pooled=name in ("bert", "albert"))
+
+
+def test_keras_hub_has_no_way_to_read_the_others(tmp_path):
+    save_model(build_model(ElectraConfig(**SIZES)), tmp_path)
+    with pytest.raises(ValueError, match="KerasHub has no converter"):
+        keras_hub.models.Backbone.from_preset(str(tmp_path))
+
+
+def change_json(path, change):
+    fields = json.loads(path.read_text())
+    change(fields)
+    path.write_text(json.dumps(fields))
+
+
+def test_other_presets_are_one_sentence(tmp_path):
+    theirs = backbone("bert")
+    config, weights = tmp_path / "config.json", tmp_path / "model.weights.h5"
+
+    def refused(message, load=load_model):
+        with pytest.raises(InputError, match=message) as error:
+            load(tmp_path)
+        assert "\n" not in str(error.value)
+        theirs.save_to_preset(tmp_path)
+
+    theirs.save_to_preset(tmp_path)
+    refused("preset of keras-hub without a tokenizer; write it too", load_tokenizer)
+    change_json(config, lambda f: f.update(registered_name="keras_hub>GemmaBackbone"))
+    refused("the class keras_hub>GemmaBackbone is none that tfnlp reads .*; those are BertBackb")
+    change_json(config, lambda f: f.update(registered_name="mine>BertBackbone"))
+    refused("the class mine>BertBackbone is none that tfnlp reads")
+    change_json(config, lambda f: f["config"]["dtype"].update(class_name="QuantizedDTypePolicy"))
+    refused(r"the weights are quantized \(QuantizedDTypePolicy\)")
+    change_json(config, lambda f: f["config"].update(num_layers=3))
+    refused(r"lacks the tensor layers/transformer_encoder_2/_self_attention_layer/query")
+    change_json(config, lambda f: f["config"].update(num_layers=1))
+    refused(r"has 16 tensors that a bert of its config\.json has no place for")
+    weights.write_bytes(weights.read_bytes()[:3000])
+    refused(r"model\.weights\.h5 is not a whole HDF5 file")
+    weights.unlink()
+    refused(r"holds no model\.weights\.h5; save it with its weights")
+
+
+def test_half_precision_is_read_as_it_is(tmp_path):
+    theirs = keras_hub.models.BertBackbone(**PLACES, dtype="bfloat16")
+    theirs.save_to_preset(tmp_path)
+    kernel = load_model(tmp_path).get_layer("pooler").kernel
+    assert kernel.dtype == "float32"
+    expected = keras.ops.cast(theirs.pooled_dense.kernel, "float32")
+    np.testing.assert_array_equal(kernel, expected)
+
+
+# Tokenizers
+
+LINES = [
+    "A fine film, not dull at all!",
+    "the plot is believable ... and the end isn't.",
+    "정말 재미있는 영화예요. 지루하지 않다!",
+    "3시간짜리 film을 (두 번) 봤다, 좋다",
+]
+
+
+def ids_of(tokenizer, texts, frame):
+    rows = [e.token_ids for e in tokenizer.encode(texts)]
+    return [row[1:-1] if frame else row for row in rows]
+
+
+def check_tokenizer(theirs, folder, frame=True):
+    theirs.save_to_preset(folder)
+    tokenizer = load_tokenizer(folder)
+    found = ids_of(tokenizer, LINES, frame)
+    assert found == [[int(i) for i in theirs(line)] for line in LINES]
+    assert tokenizer.vocabulary_size == theirs.vocabulary_size()
+    assert len({i for row in found for i in row}) > 30
+    return tokenizer
+
+
+@pytest.mark.parametrize("stem", ["Bert", "DistilBert", "Electra"])
+def test_wordpiece_assets(stem, tmp_path):
+    vocabulary = train_wordpiece(LINES * 3, 200).vocabulary
+    make = getattr(keras_hub.models, f"{stem}Tokenizer")
+    check_tokenizer(make(vocabulary=vocabulary, lowercase=True), tmp_path)
+    cased = train_wordpiece(LINES * 3, 200, lowercase=False).vocabulary
+    loaded = check_tokenizer(make(vocabulary=cased, lowercase=False), tmp_path)
+    assert not loaded.lowercase and loaded.strip_accents is False
+
+
+@pytest.mark.parametrize(("stem", "family"), [("Roberta", "roberta"), ("GPT2", "gpt2")])
+def test_byte_level_bpe_assets(stem, family, tmp_path):
+    train_byte_level_bpe(LINES * 3, 400, family).save(tmp_path / "ours")
+    vocabulary = json.loads((tmp_path / "ours" / "vocab.json").read_text())
+    lines = (tmp_path / "ours" / "merges.txt").read_text().splitlines()[1:]
+    make = getattr(keras_hub.models, f"{stem}Tokenizer")
+    tokenizer = make(vocabulary=vocabulary, merges=lines)
+    check_tokenizer(tokenizer, tmp_path / "theirs", frame=family == "roberta")
+
+
+@pytest.mark.parametrize("stem", ["Albert", "DebertaV3"])
+def test_sentencepiece_assets(stem, tmp_path):
+    pad, unknown = ("<pad>", "<unk>") if stem == "Albert" else ("[PAD]", "[UNK]")
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES * 3),
+        model_writer=model,
+        vocab_size=120,
+        hard_vocab_limit=False,
+        pad_id=0,
+        pad_piece=pad,
+        unk_id=1,
+        unk_piece=unknown,
+        bos_id=2,
+        bos_piece="[CLS]",
+        eos_id=3,
+        eos_piece="[SEP]",
+        user_defined_symbols=["[MASK]"] if stem == "Albert" else [],
+        minloglevel=2,
+    )
+    make = getattr(keras_hub.models, f"{stem}Tokenizer")
+    tokenizer = check_tokenizer(make(proto=model.getvalue()), tmp_path)
+    assert tokenizer.token_id("[MASK]") == make(proto=model.getvalue()).mask_token_id
+
+
+def test_a_tokenizer_of_another_class_is_named(tmp_path):
+    (tmp_path / "assets" / "tokenizer").mkdir(parents=True)
+    fields = {"class_name": "GemmaTokenizer", "config": {}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(fields))
+    with pytest.raises(InputError, match="the class GemmaTokenizer is none that tfnlp reads"):
+        load_tokenizer(tmp_path)
+    fields["class_name"] = "BertTokenizer"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(fields))
+    with pytest.raises(InputError, match=r"assets/tokenizer/vocabulary\.txt is missing"):
+        load_tokenizer(tmp_path)

@@ -1,0 +1,176 @@
+"""Every kind of model over texts, by a file and by a folder: the same answers, and scores."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from distill.device.predictions import (
+    Columns,
+    Inputs,
+    given_inputs,
+    predict_inputs,
+    print_predictions,
+    read_inputs,
+    summarise,
+    write_predictions,
+)
+from distill.runtime import load_runner as load_file
+from tfnlp.errors import InputError
+from tfnlp.tasks.answering import f1
+from tfnlp.training import load_runner
+
+SQUAD = {
+    "data": [
+        {
+            "paragraphs": [
+                {
+                    "context": "the film is not dull , a fine plot",
+                    "qas": [
+                        {
+                            "id": "q1",
+                            "question": "film ?",
+                            "answers": [{"answer_start": 23, "text": "a fine plot"}],
+                        },
+                        {"id": "q2", "question": "plot ?", "answers": []},
+                    ],
+                }
+            ]
+        }
+    ]
+}
+FILES = {
+    "classifier": ("a.tsv", "sentence\tlabel\na fine film\tgood\nthe plot\tbad\nx\tbad\n"),
+    "scorer": ("a.tsv", "sentence1\tsentence2\tscore\na\tfilm\t1\nfine\tplot\t2\nx\ta film\t4\n"),
+    "tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n.\tO\n\n정말\tB-x\n좋다\tO\n"),
+    "answerer": ("a.json", json.dumps(SQUAD)),
+    "chooser": (
+        "a.tsv",
+        "prompt\tchoice0\tchoice1\tlabel\nthe film is\tdull\tfine\t0\na\tx\tplot .\t1\n",
+    ),
+}
+
+
+def numbers(prediction):
+    """All numbers of a prediction, and the rest of it."""
+    if isinstance(prediction, float):
+        return [prediction], None
+    fields = dataclasses.asdict(prediction)
+    flat, rest = [], []
+    for value in fields.values():
+        values = list(value.values()) if isinstance(value, dict) else value
+        values = values if isinstance(values, list) else [values]
+        flat += [v for v in values if isinstance(v, float)]
+        rest += [v for v in values if not isinstance(v, float)]
+    return flat, rest
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_folder_says_what_its_file_says(kind, folders, files, tmp_path, capsys):
+    name, text = FILES[kind]
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    runners = load_runner(folders[kind], batch_size=2), load_file(files[kind])
+    assert [runner.kind for runner in runners] == [kind, kind]
+    assert runners[0].max_length == runners[1].max_length == 24
+    inputs = read_inputs(kind, path, runners[0].labels)
+    found = [predict_inputs(runner, inputs) for runner in runners]
+    assert len(found[0]) == len(found[1]) == len(inputs.texts)
+    for ours, theirs in zip(*found, strict=True):
+        (ours, others), (theirs, their_others) = numbers(ours), numbers(theirs)
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+        assert others == their_others
+    right = scores_by_hand(kind, inputs, found[0])
+    summary = summarise(runners[0], inputs, found[0])
+    assert summary["texts"] == len(inputs.texts)
+    for key, value in right.items():
+        assert summary[key] == pytest.approx(value), key
+    print_predictions(runners[0], inputs, found[0])
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == len(inputs.texts)
+    assert all(f"{key} {value:.4f} on" in printed.err for key, value in right.items())
+    write_predictions(tmp_path, runners[0], inputs, found[0])
+    assert json.loads((tmp_path / "summary.json").read_text()) == summary
+    check_written(kind, tmp_path, inputs, found[0])
+
+
+def scores_by_hand(kind, inputs, found):
+    if kind == "classifier":
+        pairs = zip(found, inputs.right, strict=True)
+        return {"accuracy": np.mean([p.label == label for p, label in pairs])}
+    if kind == "scorer":
+        return {"pearson": np.corrcoef(found, inputs.right)[0, 1]}
+    if kind == "tagger":
+        tags = [tag for one in found for tag in one.tags]
+        right = ["O", "B-x", "I-x", "O", "B-x", "O"]
+        return {"word_accuracy": np.mean([a == b for a, b in zip(tags, right, strict=True)])}
+    if kind == "answerer":
+        return {"f1": (f1(found[0].text, "a fine plot") + (found[1].text == "")) / 2}
+    return {"accuracy": np.mean([c.place == i for c, i in zip(found, [0, 1], strict=True)])}
+
+
+def check_written(kind, folder, inputs, found):
+    if kind in ("tagger", "answerer"):
+        lines = (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+        values = [json.loads(line) for line in lines]
+        if kind == "tagger":
+            for value, one in zip(values, found, strict=True):
+                assert [word["tag"] for word in value["words"]] == one.tags
+                for part in value["words"]:
+                    assert value["text"][slice(*part["span"])] == part["word"]
+                assert value["entities"] == [dataclasses.asdict(e) for e in one.entities]
+        else:
+            assert [value["id"] for value in values] == ["q1", "q2"]
+            for value, one in zip(values, found, strict=True):
+                place = slice(value["start"], value["end"])
+                assert value["text"] == one.text == inputs.seconds[0][place]
+                assert value["probability"] == one.probability
+        return
+    lines = (folder / "predictions.tsv").read_text(encoding="utf-8").splitlines()
+    header, *rows = [line.split("\t") for line in lines]
+    assert all(len(row) == len(header) for row in rows)
+    if kind == "classifier":
+        assert header == ["label", "probability", "sentence"]
+        assert [row[0] for row in rows] == [one.label for one in found]
+    elif kind == "scorer":
+        assert header == ["score", "sentence", "pair"]
+        np.testing.assert_allclose([float(row[0]) for row in rows], found, atol=1e-4)
+    else:
+        assert header == ["choice", "probability", "prompt", "ending"]
+        assert [row[3] for row in rows] == [one.ending for one in found]
+
+
+def test_texts_given_one_by_one():
+    assert given_inputs("classifier", ["a", "b"]) == Inputs(["a", "b"])
+    assert given_inputs("scorer", ["a"], ["b"]) == Inputs(["a"], ["b"])
+    assert given_inputs("answerer", ["a"], (), ["p ?", "q ?"]) == Inputs(["p ?", "q ?"], ["a"] * 2)
+    assert given_inputs("chooser", ["a"], ending=["x", "y"]) == Inputs(["a"], [["x", "y"]])
+    for arguments, said in (
+        (("tagger", ["a"], ["b"]), "of the kind tagger takes `text`, and no `pair`"),
+        (("scorer", ["a"], (), ["q"]), "takes `text` and `pair`, and no `question`"),
+        (("answerer", ["a"]), "given are 0 questions and 1 texts"),
+        (("chooser", ["a"], (), (), ["x"]), "1 texts and 1 endings"),
+        (("classifier", ["a"], ["b", "c"]), "1 texts and 2 pairs"),
+    ):
+        with pytest.raises(InputError, match=said):
+            given_inputs(*arguments)
+
+
+def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
+    path = tmp_path / "a.txt"
+    path.write_text("a film\n정말\n", encoding="utf-8")
+    for kind in ("classifier", "scorer", "tagger"):
+        assert read_inputs(kind, path, ["bad", "good"]) == Inputs(["a film", "정말"])
+    path = tmp_path / "a.tsv"
+    path.write_text("sentence\tlabel\ncontext\na\t1\nb\t0\n".replace("\ncontext", ""))
+    labels = ["bad", "good"]
+    assert read_inputs("classifier", path, labels) == Inputs(["a", "b"])
+    assert "No score" in caplog.text and "label '1' is not one of the labels" in caplog.text
+    assert read_inputs("classifier", path, ["0", "1"]).right == ["1", "0"]
+    assert read_inputs("classifier", path, ["0", "1"], Columns(label="")).right is None
+    with pytest.raises(InputError, match="'1' is not one of the labels"):
+        read_inputs("classifier", path, labels, Columns(label="label"))
+    assert read_inputs("tagger", path, ["O", "B-x"]) == Inputs(["a", "b"])
+    path.write_text("question\tcontext\nq ?\tthe film\n")
+    assert read_inputs("answerer", path) == Inputs(["q ?"], ["the film"])

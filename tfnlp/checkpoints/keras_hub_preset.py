@@ -1,0 +1,439 @@
+"""Preset folders of keras-hub, read without keras-hub.
+
+`backbone.save_to_preset` writes config.json, which names a class, and model.weights.h5, where each
+variable stands under its layer's place; a classifier's own weights are in task.weights.h5. What
+has a family of `transformers` here has a table of names below, and is loaded as that family.
+"""
+
+import collections.abc
+import dataclasses
+import pathlib
+
+import h5py
+import numpy as np
+
+from tfnlp.checkpoints import (
+    albert_map,
+    bert_map,
+    deberta_map,
+    distilbert_map,
+    electra_map,
+    gpt_map,
+    xlnet_map,
+)
+from tfnlp.checkpoints.family import Family, Weight, because, read_fields
+from tfnlp.errors import InputError
+from tfnlp.files import read_json
+
+WEIGHTS = "model.weights.h5"
+PRESET_INDEX = "model.weights.json"
+TASK_WEIGHTS = "task.weights.h5"
+# What stands before the names of a task's own weights here.
+TASK = "task:"
+FIELDS = {
+    "vocabulary_size": "vocabulary_size",
+    "num_layers": "num_layers",
+    "num_heads": "num_heads",
+    "hidden_dim": "hidden_dim",
+    "intermediate_dim": "intermediate_dim",
+    "dropout": "dropout",
+    "max_sequence_length": "max_length",
+    "num_segments": "num_segments",
+}
+HARMLESS = because("what Keras says of any model", "name", "trainable", "dtype") | because(
+    "how fresh weights are drawn, which the stored ones replace",
+    *("kernel_initializer_range", "bias_initializer"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """How keras-hub saves a family.
+
+    Args:
+        family: its `Family`, with keras-hub's names and fields.
+        unused: of a config, gives the layer that is no part of the model here by its name.
+        made: of a config and of a function that reads a tensor by name, {name: (shape, function
+            that gives it)} of tensors that are not stored as such.
+    """
+
+    family: Family
+    unused: collections.abc.Callable = lambda config: None
+    made: collections.abc.Callable = lambda config, read: {}
+
+
+def read_preset(folder):
+    """The `Preset` of a folder, the config of its model, and the fields that are not known.
+
+    Raises:
+        InputError: if config.json is of a class or of a type of weights that tfnlp lacks.
+    """
+    path = pathlib.Path(folder) / "config.json"
+    fields = read_json(path)
+    registered = fields.get("registered_name") or fields["class_name"]
+    package, _, name = registered.rpartition(">")
+    if package not in ("keras_hub", "keras_nlp") or name not in PRESETS:
+        raise InputError(
+            f"{path}: the class {registered} is none that tfnlp reads of keras-hub; "
+            f"those are {', '.join(PRESETS)}."
+        )
+    fields = fields.get("config") or {}
+    policy = fields.get("dtype")
+    if isinstance(policy, dict) and policy.get("class_name") != "DTypePolicy":
+        raise InputError(
+            f"{path}: the weights are quantized ({policy.get('class_name')}); save the preset "
+            "as it was before `quantize`."
+        )
+    preset = PRESETS[name]
+    return preset, *read_fields(preset.family, fields, path)
+
+
+def read_task(folder):
+    """The class that a preset's task.json names; else its backbone's."""
+    folder = pathlib.Path(folder)
+    path = folder / "task.json"
+    return read_json(path if path.exists() else folder / "config.json").get("class_name")
+
+
+class PresetReader:
+    """The tensors of a preset by name, as `TensorReader` gives those of safetensors.
+
+    Args:
+        folder: holds model.weights.h5, or model.weights.json and its shards.
+        preset, config: what `read_preset` gave for it.
+
+    Raises:
+        InputError: if a file is missing, cut short or no HDF5.
+    """
+
+    def __init__(self, folder, preset, config):
+        folder = pathlib.Path(folder)
+        self.description = str(folder / WEIGHTS)
+        self._paths = {"": [folder / name for name in preset_weight_names(folder)]}
+        if read_task(folder) == preset.family.architectures["classifier"]:
+            self._paths[TASK] = [folder / TASK_WEIGHTS]
+        self._tensors = {}
+        for start, paths in self._paths.items():
+            for path in paths:
+                self._add_all(start, path)
+        self._made = preset.made(config, self.read)
+        unused = f"layers/{preset.unused(config)}/"
+        self._names = [*(n for n in self._tensors if not n.startswith(unused)), *self._made]
+
+    def _add_all(self, start, path):
+        def add(name, entry):
+            # An optimizer's variables may stand beside those of layers.
+            if isinstance(entry, h5py.Dataset) and name.startswith("layers/"):
+                self._tensors[start + name] = path, name, tuple(entry.shape)
+
+        with _open(path) as file:
+            file.visititems(add)
+
+    def size(self):
+        """The bytes of all files together."""
+        return sum(path.stat().st_size for paths in self._paths.values() for path in paths)
+
+    def names(self):
+        """Every tensor's name."""
+        return self._names
+
+    def shape(self, name):
+        """A tensor's shape."""
+        return self._made[name][0] if name in self._made else self._tensors[name][2]
+
+    def read(self, name):
+        """One tensor as a NumPy array; bfloat16, which NumPy lacks, as float32."""
+        if name in self._made:
+            return self._made[name][1]()
+        path, place, _ = self._tensors[name]
+        with _open(path) as file:
+            try:
+                value, kind = file[place][()], file[place].attrs.get("dtype")
+            except OSError as e:
+                raise InputError(f"{path}: {place} cannot be read ({e}).") from None
+        if kind == "bfloat16":
+            # A bfloat16 is the upper half of a float32.
+            value = (value.view("uint16").astype("uint32") << 16).view("float32")
+        return value
+
+
+def preset_weight_names(folder):
+    """The names of a preset's files of weights: those that its index names, if it has one."""
+    if (folder / WEIGHTS).exists() or not (folder / PRESET_INDEX).exists():
+        return [WEIGHTS]
+    weight_map = read_json(folder / PRESET_INDEX).get("weight_map") or {}
+    names = set()
+    for files in weight_map.values():
+        names.update(files if isinstance(files, list) else [files])
+    return sorted(names) or [WEIGHTS]
+
+
+def preset_files(folder):
+    """The names of all of a preset's files of weights, those of its task too."""
+    task = [TASK_WEIGHTS] if (read_task(folder) or "").endswith("TextClassifier") else []
+    return preset_weight_names(folder) + task
+
+
+def _open(path):
+    """The HDF5 file, opened for a moment: while it is open it cannot be written anew."""
+    try:
+        return h5py.File(path, "r")
+    except FileNotFoundError:
+        raise InputError(
+            f"{path.parent} holds no {path.name}; save it with its weights, by `save_to_preset`."
+        ) from None
+    except OSError as e:
+        raise InputError(f"{path} is not a whole HDF5 file ({e}); copy it again.") from None
+
+
+# The names, of which a layer's variables are 0, 1, ...
+
+
+def _table(path, layer):
+    yield Weight(path, f"layers/{layer}/vars/0")
+
+
+def _dense(path, layer, **kwargs):
+    yield Weight(f"{path}/kernel", f"layers/{layer}/vars/0", **kwargs)
+    yield Weight(f"{path}/bias", f"layers/{layer}/vars/1", **kwargs)
+
+
+def _norm(path, layer):
+    yield Weight(f"{path}/gamma", f"layers/{layer}/vars/0")
+    yield Weight(f"{path}/beta", f"layers/{layer}/vars/1")
+
+
+def _numbered(layer, i):
+    return f"{layer}_{i}" if i else layer
+
+
+def _attention(config, path, layer, underscore=""):
+    """Projections that hold the heads on an axis of their own."""
+    heads = config.num_heads, config.hidden_dim // config.num_heads
+    for part in ("query", "key", "value"):
+        name = f"layers/{layer}/{underscore}{part}_dense/vars"
+        yield Weight(f"{path}/{part}/kernel", f"{name}/0", shape=(config.hidden_dim, *heads))
+        yield Weight(f"{path}/{part}/bias", f"{name}/1", shape=heads)
+    name = f"layers/{layer}/{underscore}output_dense/vars"
+    # DeBERTa's attention joins its heads before.
+    joined = (config.hidden_dim,) if underscore else heads
+    yield Weight(f"{path}/output/kernel", f"{name}/0", shape=(*joined, config.hidden_dim))
+    yield Weight(f"{path}/output/bias", f"{name}/1")
+
+
+def _block(config, path, layer, underscore=""):
+    yield from _attention(
+        config, f"{path}/attention", f"{layer}/_self_attention_layer", underscore
+    )
+    yield from _norm(f"{path}/attention_norm", f"{layer}/_self_attention_layer_norm")
+    for part in ("intermediate", "output"):
+        yield from _dense(f"{path}/feed_forward/{part}", f"{layer}/_feedforward_{part}_dense")
+    yield from _norm(f"{path}/feed_forward_norm", f"{layer}/_feedforward_layer_norm")
+
+
+def _blocks(config, layer="transformer_encoder", underscore=""):
+    for i in range(config.num_layers):
+        yield from _block(config, f"encoder_{i}", _numbered(layer, i), underscore)
+
+
+def _three_tables(config):
+    """The embeddings of BERT and its kin."""
+    yield from _table("embeddings/token_table", "reversible_embedding")
+    yield from _table("embeddings/position_table", "position_embedding")
+    yield from _table("embeddings/segment_table", "embedding")
+    yield from _norm("embeddings/norm", "layer_normalization")
+
+
+def _bert(config):
+    yield from _three_tables(config)
+    yield from _blocks(config)
+    yield from _dense("pooler", "dense")
+
+
+def _electra(config):
+    yield from _three_tables(config)
+    if config.embedding_dim != config.hidden_dim:
+        yield from _dense("embeddings/projection", "dense")
+    yield from _blocks(config)
+
+
+def _electra_pooler(config):
+    """A pooler that neither the paper's model nor that of `transformers` has."""
+    return "dense_1" if config.embedding_dim != config.hidden_dim else "dense"
+
+
+def _albert(config):
+    yield from _three_tables(config)
+    if config.embedding_dim != config.hidden_dim:
+        yield from _dense("embeddings/projection", "dense")
+    for i in range(config.num_groups):
+        yield from _block(config, f"encoder/block_{i}", _numbered("transformer_encoder", i))
+    yield from _dense("pooler", "dense_1")
+
+
+def _distilbert(config):
+    layer = "token_and_position_embedding"
+    yield from _table("embeddings/token_table", f"{layer}/token_embedding")
+    yield from _table("embeddings/position_table", f"{layer}/position_embedding")
+    yield from _norm("embeddings/norm", "layer_normalization")
+    yield from _blocks(config)
+
+
+POSITIONS = "token_and_position_embedding/position_embedding"
+
+
+def _roberta(config):
+    for weight in _distilbert(config):
+        made = weight.path == "embeddings/position_table"
+        yield dataclasses.replace(weight, name="positions") if made else weight
+    yield Weight("embeddings/segment_table", "segments")
+
+
+def _make_roberta_tables(config, read):
+    """Rows before the first position, and a segment, neither of which keras-hub has."""
+    before = np.zeros((config.pad_token_id + 1, config.hidden_dim), "float32")
+    segments = np.zeros((1, config.hidden_dim), "float32")
+    rows, stored = config.max_length + len(before), f"layers/{POSITIONS}/vars/0"
+    return {
+        "positions": ((rows, config.hidden_dim), lambda: np.r_[before, read(stored)]),
+        "segments": (segments.shape, lambda: segments),
+    }
+
+
+def _deberta(config):
+    yield from _table("embeddings/token_table", "reversible_embedding")
+    yield from _norm("embeddings/norm", "layer_normalization")
+    yield from _table("relative_positions/table", "relative_embedding")
+    yield from _norm("relative_positions/norm", "relative_embedding/layer_norm")
+    yield from _blocks(config, "disentangled_attention_encoder", "_")
+
+
+def _xlnet(config):
+    cube = (config.hidden_dim, config.num_heads, config.hidden_dim // config.num_heads)
+    yield from _table("embeddings/token_table", "content_and_query_embedding/word_embed")
+    yield from _table("embeddings/query_vector", "xl_net_attention_mask_layer")
+    for i in range(config.num_layers):
+        ours, layer = f"encoder_{i}", _numbered("xl_net_encoder", i)
+        parts = {"query": "query", "key": "key", "value": "value", "position": "_encoding"}
+        for part, name in parts.items():
+            name = f"layers/{layer}/relative_attention/{name}_dense/vars/0"
+            yield Weight(f"{ours}/attention/{part}/kernel", name, shape=cube)
+        name = f"layers/{layer}/relative_attention/output_dense/vars/0"
+        yield Weight(f"{ours}/attention/output/kernel", name, transpose=True, shape=cube)
+        own = ("content_bias", "position_bias", "segment_bias", "segment_table")
+        for k, part in enumerate(own):
+            yield Weight(f"{ours}/attention/{part}", f"layers/{layer}/vars/{k}")
+        yield from _norm(f"{ours}/attention_norm", f"{layer}/layer_norm")
+        for part in ("intermediate", "output"):
+            yield from _dense(f"{ours}/feed_forward/{part}", f"{layer}/feedforward_{part}_dense")
+        yield from _norm(f"{ours}/feed_forward_norm", f"{layer}/layer_norm_ff")
+
+
+def _gpt2(config):
+    yield from _table("embeddings/token_table", "reversible_embedding")
+    yield from _table("embeddings/position_table", "position_embedding")
+    yield from _blocks(config, "transformer_decoder")
+    yield from _norm("final_norm", "layer_normalization")
+
+
+def _classifier(has_pooler):
+    """A `TextClassifier`'s own weights: with the pooler, where the backbone has none."""
+    layers = ["classifier"] if has_pooler else ["pooler", "classifier"]
+    for i, path in enumerate(layers):
+        for weight in _dense(path, _numbered("dense", i), head=True):
+            yield dataclasses.replace(weight, name=TASK + weight.name)
+
+
+def _preset(stem, family, encoder, fields=FIELDS, decode=None, heads=None, **kwargs):
+    """A `Preset` of a family.
+
+    Args:
+        stem: what the names of keras-hub's classes begin with.
+        family: as `transformers` has it.
+        encoder: of a config, yields the `Weight`s of the backbone.
+        fields: as `Family` takes them.
+        decode: of a dict of our fields, gives those to change.
+        heads: {head: class} beside the classifier.
+        kwargs: of the `Preset`.
+    """
+
+    def weights(config, head):
+        stored = list(encoder(config))
+        has_pooler = any(weight.path == "pooler/kernel" for weight in stored)
+        if has_pooler and head not in (None, "classifier", "chooser"):
+            stored = [weight for weight in stored if not weight.path.startswith("pooler/")]
+        if head == "classifier":
+            stored += _classifier(has_pooler)
+        yield from stored
+        # Other heads start from fresh weights.
+        paths = {weight.path for weight in stored}
+        yield from (w for w in family.weights(config, head) if w.path not in paths)
+
+    def decoded(ours, _):
+        ours = {"attention_dropout": ours.get("dropout", 0.1)} | ours
+        return ours | (decode(ours) if decode else {})
+
+    own = dataclasses.replace(
+        family,
+        prefix="",
+        fields=fields,
+        weights=weights,
+        architectures={None: f"{stem}Backbone", "classifier": f"{stem}TextClassifier"}
+        | (heads or {}),
+        fixed={"num_inner_repetitions": 1},
+        harmless=HARMLESS,
+        aliases={},
+        defaults={},
+        decode=decoded,
+        adapt=lambda config, names: config,
+    )
+    return {f"{stem}Backbone": Preset(own, **kwargs)}
+
+
+def _tanh_gelu(ours):
+    """keras-hub computes it where the released models have the exact one."""
+    return {"activation": "gelu_new"}
+
+
+EMBEDDING = FIELDS | {"embedding_dim": "embedding_dim"}
+PRESETS = {
+    **_preset("Bert", bert_map.BERT, _bert, decode=_tanh_gelu),
+    **_preset(
+        "Roberta",
+        bert_map.ROBERTA,
+        _roberta,
+        made=_make_roberta_tables,
+        unused=lambda config: POSITIONS,
+    ),
+    **_preset("DistilBert", distilbert_map.DISTILBERT, _distilbert),
+    **_preset(
+        "Albert",
+        albert_map.ALBERT,
+        _albert,
+        EMBEDDING | {"num_groups": "num_groups"},
+        decode=_tanh_gelu,
+    ),
+    **_preset(
+        "Electra",
+        electra_map.ELECTRA,
+        _electra,
+        EMBEDDING | {"vocab_size": "vocabulary_size"},
+        decode=_tanh_gelu,
+        unused=_electra_pooler,
+    ),
+    **_preset(
+        "DebertaV3",
+        deberta_map.DEBERTA_V2,
+        _deberta,
+        FIELDS | {"bucket_size": "num_buckets"},
+        decode=lambda ours: {"max_distance": ours["max_length"]},
+    ),
+    **_preset("XLNet", xlnet_map.XLNET, _xlnet, FIELDS | {"activation": "activation"}),
+    **_preset(
+        "GPT2",
+        gpt_map.GPT2,
+        _gpt2,
+        decode=lambda ours: {"embedding_dropout": ours["dropout"]},
+        heads={"causal_lm": "GPT2CausalLM"},
+    ),
+}

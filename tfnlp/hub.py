@@ -1,0 +1,238 @@
+"""Where a checkpoint is: a folder here, or a model on the Hugging Face Hub by its name.
+
+It stands beside `files.py`, not in `tfnlp/checkpoints/`: tokenizers are fetched without Keras.
+"""
+
+import os
+import pathlib
+import re
+
+from tqdm import tqdm
+
+from tfnlp.errors import InputError
+from tfnlp.progress import bar_settings
+
+# "owner/model" or, as the oldest ones are called, "model"; then "@" and a branch, tag or commit.
+NAME = re.compile(r"(?P<name>(\w[\w.-]*/)?\w[\w.-]*)(@(?P<revision>[^@\s]+))?", re.ASCII)
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "model.ckpt.index")
+# The commit of each name and revision: a process sees one, however the branch moves meanwhile.
+_COMMITS = {}
+
+
+def find_folder(source, files):
+    """The folder of a checkpoint or of a tokenizer.
+
+    Args:
+        source: a folder, or the name of a model on the Hugging Face Hub, such as
+            "sentence-transformers/all-MiniLM-L6-v2" or "name@revision". A folder that is there
+            is taken, whatever the Hub has under its name.
+        files: the names of the files to fetch of a model on the Hub, where it has them.
+
+    Returns:
+        A `pathlib.Path`; of a model on the Hub, that of its commit in the Hub's cache.
+
+    Raises:
+        TypeError: if `source` is neither a string nor a path.
+        InputError: if there is neither a folder nor a model, it is a run's folder, or files
+            could not be fetched.
+    """
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(
+            f"folder={source!r} is no path; give a checkpoint's folder, or its name on the "
+            "Hugging Face Hub."
+        )
+    folder = pathlib.Path(source)
+    if source and folder.is_dir():
+        _check_no_run(folder)
+        return folder
+    if source and folder.exists():
+        raise InputError(f"{folder} is a file; give the folder that it lies in.")
+    if not is_hub_name(source):
+        raise _no_folder(source)
+    return _fetch_files(source, files)
+
+
+def is_hub_name(source):
+    """Whether this is no folder here, and could be a name on the Hub."""
+    if not isinstance(source, str) or pathlib.Path(source).exists():
+        return False
+    return NAME.fullmatch(source) is not None
+
+
+def fetch_weights(source, folder, names):
+    """Fetches files of weights into the cached folder of a model on the Hub.
+
+    A download that breaks is taken up again; one that breaks for good leaves no file.
+
+    Args:
+        source: the name, as `find_folder` takes it.
+        folder: what `find_folder` gave for it.
+        names: of the files; those that are there are not asked for again.
+
+    Raises:
+        InputError: if one is not there, or could not be fetched.
+    """
+    hub = _library(source)
+    name = NAME.fullmatch(source)["name"]
+    for file in names:
+        if (folder / file).exists():
+            continue
+        try:
+            hub.hf_hub_download(name, file, revision=folder.name, tqdm_class=_DownloadBar)
+        except hub.errors.EntryNotFoundError as e:
+            if isinstance(e, hub.errors.LocalEntryNotFoundError):
+                raise _explained(e, hub, source, file) from e
+            raise _no_weights(hub, source, name, folder.name, file) from e
+        except Exception as e:  # HTTP, Xet and disk: they have no class in common
+            raise _explained(e, hub, source, file) from e
+
+
+def refused_pickle(path):
+    """The `InputError` for weights in a pickle."""
+    return InputError(
+        f"{path} is not safetensors, and tfnlp never opens pickles, which can run code; convert "
+        "it once with transformers: AutoModel.from_pretrained(folder).save_pretrained(folder)."
+    )
+
+
+def _check_no_run(folder):
+    if (folder / "config.json").exists() or not (folder / "flags.json").exists():
+        return
+    best = folder / "best"
+    if (best / "config.json").exists():
+        raise InputError(f"{folder} is the folder of a run; give that of its model, {best}.")
+    raise InputError(f"{folder} is the folder of a run that has saved no model yet.")
+
+
+def _no_folder(source):
+    return InputError(
+        f"{source or '(nothing)'} is no folder; give that of a checkpoint or of a tokenizer, or a "
+        "name on the Hugging Face Hub, such as sentence-transformers/all-MiniLM-L6-v2."
+    )
+
+
+def _fetch_files(source, files):
+    hub = _library(source)
+    name, revision = NAME.fullmatch(source).group("name", "revision")
+    wanted = _COMMITS.get(source, revision)
+    try:
+        folder = hub.snapshot_download(
+            name, revision=wanted, allow_patterns=list(files), tqdm_class=_NoBar
+        )
+    except Exception as e:  # as above
+        raise _explained(e, hub, source) from e
+    folder = pathlib.Path(folder)
+    _COMMITS[source] = folder.name
+    return folder
+
+
+def _library(source):
+    try:
+        import huggingface_hub
+        import huggingface_hub.errors
+    except ImportError:
+        raise InputError(
+            f"{source} is no folder here, and to fetch a model of that name takes a package: "
+            "pip install huggingface_hub."
+        ) from None
+    return huggingface_hub
+
+
+class _DownloadBar(tqdm):
+    """A bar as all of ours, unless the Hub's own setting turns bars off."""
+
+    def __init__(self, *args, **kwargs):
+        from huggingface_hub.utils import are_progress_bars_disabled
+
+        kwargs.pop("name", None)  # a group of bars, to some versions
+        own = bar_settings() | {"disable": are_progress_bars_disabled()}
+        super().__init__(*args, **kwargs | own)
+
+
+class _NoBar(tqdm):
+    """For small files, and for those that are there."""
+
+    def __init__(self, *args, **kwargs):
+        kwargs.pop("name", None)
+        super().__init__(*args, **kwargs | {"disable": True})
+
+
+def _no_weights(hub, source, name, commit, file):
+    """The `InputError` for a model on the Hub that lacks a file of its weights."""
+    try:
+        there = hub.HfApi().list_repo_files(name, revision=commit)
+    except Exception as e:  # as above
+        return _explained(e, hub, source, file)
+    for pickle in PICKLES:
+        if pickle in there:
+            return refused_pickle(f"{source} on the Hugging Face Hub: {pickle}")
+    return InputError(
+        f"{source} on the Hugging Face Hub holds no {file}; take a model that is saved with "
+        "safetensors."
+    )
+
+
+def _explained(error, hub, source, file=None):
+    """The `InputError` that says in one sentence why something could not be fetched."""
+    errors, constants = hub.errors, hub.constants
+    name, revision = NAME.fullmatch(source).group("name", "revision")
+    token = "HF_TOKEN, or by the command hf auth login"
+    causes = list(_causes(error))
+    status = next((c.response.status_code for c in causes if hasattr(c, "response")), None)
+    if isinstance(error, errors.HFValidationError):
+        return _no_folder(source)
+    if isinstance(error, errors.GatedRepoError):
+        return InputError(
+            f"{name} is open to those who accepted its terms: do so at "
+            f"{constants.ENDPOINT}/{name}, and give your token ({token})."
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return InputError(
+            f"{name} on the Hugging Face Hub has no revision {revision}; give one of its "
+            "branches, tags or commits."
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return InputError(
+            f"{source} is neither a folder here nor a public model on the Hugging Face Hub; "
+            f"check the name or, if the model is private, give your token ({token})."
+        )
+    if status in (401, 403):
+        return InputError(
+            f"{constants.ENDPOINT} does not let this token read {name} ({status}); give one that "
+            f"may ({token})."
+        )
+    if isinstance(error, errors.LocalEntryNotFoundError | errors.OfflineModeIsEnabled):
+        missing = f"{file} of {source}" if file else source
+        if constants.HF_HUB_OFFLINE:
+            return InputError(
+                f"{missing} is not in the cache, {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
+                "keeps from fetching it; unset it once, or copy the cache from elsewhere."
+            )
+        where = "is neither a folder here nor in the cache" if not file else "is not in the cache"
+        return InputError(
+            f"{missing} {where}, and {constants.ENDPOINT} did not answer "
+            f"({_reason(error)}); check the connection, or the name."
+        )
+    if status is not None:
+        return InputError(
+            f"{constants.ENDPOINT} could not give {file or source} ({_reason(error)}); try again "
+            "later."
+        )
+    return InputError(
+        f"The download of {file or 'the files'} of {name} broke off ({_reason(error)}), and "
+        "nothing of it is used; try again."
+    )
+
+
+def _causes(error):
+    """Yields an error, what it came from, and so on."""
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _reason(error):
+    """What an error comes from, in a few words."""
+    *_, first = _causes(error)
+    text = str(first).strip().partition("\n")[0].rstrip(".")
+    return text or type(first).__name__

@@ -1,0 +1,178 @@
+"""Tagged words, or tagged characters, from files of columns."""
+
+import dataclasses
+import pathlib
+import re
+
+from tfnlp.errors import InputError
+from tfnlp.text.readers import read_lines
+
+# What has a tag each.
+UNITS = ("word", "character")
+# BIO: outside, at the beginning of, or inside an entity of some kind.
+BIO_TAG = re.compile(r"O|[BI]-.+")
+_COMMENT = re.compile(r"#+ ")
+# KLUE's own comments, the first line of its files among them.
+_KLUE_COMMENT = re.compile(r"## (klue-ner|토큰, 레이블 구분자)")
+
+
+@dataclasses.dataclass
+class TaggedSentences:
+    """Sentences as words, or as characters, with a tag each.
+
+    Args:
+        sentences: a list of lists of words; of characters a list of strings.
+        tags: a list of lists of tags, or None.
+    """
+
+    sentences: list
+    tags: list | None = None
+
+    def __len__(self):
+        return len(self.sentences)
+
+    @property
+    def texts(self):
+        """The sentences as strings, words with a space between them."""
+        return [s if isinstance(s, str) else " ".join(s) for s in self.sentences]
+
+
+def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
+    """Reads a file of columns: a word (or a character) and its tag on each line.
+
+    Sentences end with an empty line. Of words it is the CoNLL format: the word first and the
+    tag last, separated by tabs, between which a word may hold spaces, or by spaces; the number
+    of columns is that of the first line. Lines that begin with `-DOCSTART-`, and comments (`# `
+    or `## ` before a sentence, without a tab), are left out.
+
+    Of characters it is that of KLUE-NER: one character, which may be a space, a tab and its
+    tag. Lines that begin with `##`, unless that is a character with its tag, are left out.
+
+    Args:
+        path: the file.
+        tag_names: the tags there may be; those of BIO (`O`, `B-x`, `I-x`) where None.
+        unit: "word" or "character".
+        comment_prefix: what lines begin with that are left out wherever they stand; as said
+            above where None.
+
+    Raises:
+        InputError: if the file is missing, empty or not UTF-8, a line has no tag or other
+            columns than the first, is not of one character where it should be, or a tag is not
+            one of those.
+    """
+    path = pathlib.Path(path)
+    check_unit(unit)
+    allowed = set(tag_names).__contains__ if tag_names else BIO_TAG.fullmatch
+    if unit == "character":
+        rows = _character_rows(path, comment_prefix or "##")
+    else:
+        rows = _word_rows(path, allowed, comment_prefix)
+    sentences, tags = [[]], [[]]
+    for number, word, tag in rows:
+        if word is None:
+            if sentences[-1]:
+                sentences.append([])
+                tags.append([])
+            continue
+        if not allowed(tag):
+            raise InputError(f"{path}, line {number}: {_not_allowed(tag, tag_names)}")
+        sentences[-1].append(word)
+        tags[-1].append(tag)
+    if not sentences[-1]:
+        sentences.pop()
+        tags.pop()
+    if not sentences:
+        raise InputError(f"{path} holds no sentence; it needs a {unit} and its tag on each line.")
+    if unit == "character":
+        sentences = ["".join(characters) for characters in sentences]
+    return TaggedSentences(sentences, tags)
+
+
+def check_unit(unit):
+    """Raises an InputError unless this is one of `UNITS`."""
+    if unit not in UNITS:
+        raise InputError(f"unit={unit!r} is unknown; use one of {', '.join(UNITS)}.")
+
+
+def tag_names(examples):
+    """The tags of sentences, "O" first, then sorted."""
+    found = {tag for tags in examples.tags for tag in tags}
+    return sorted(found, key=lambda tag: (tag != "O", tag))
+
+
+def _not_allowed(tag, tag_names):
+    if tag_names:
+        return (
+            f"tag {tag!r} is not one of the tags ({', '.join(tag_names)}), which are those of "
+            "`labels` or, without it, of the training file."
+        )
+    return (
+        f"tag {tag!r} is not of BIO; leave headers out, and where tags are others than O, B-x "
+        "and I-x give all of them as `labels`."
+    )
+
+
+def _character_rows(path, comment_prefix):
+    """Yields (line number, character, tag), None for both at the end of a sentence."""
+    for number, line in read_lines(path):
+        character, tab, tag = line[:1], line[1:2], line[2:].strip()
+        if not line.strip():
+            yield number, None, None
+        elif tab == "\t" and tag and "\t" not in tag:
+            yield number, character, tag
+        elif not line.startswith(comment_prefix):
+            raise InputError(
+                f"{path}, line {number}: {line!r} is not one character, a tab and one tag, as "
+                "unit='character' reads them."
+            )
+
+
+def _word_rows(path, allowed, comment_prefix):
+    """Yields (line number, word, tag), None for both at the end of a sentence."""
+    first = None  # the first line with a word: its number and its layout
+    inside = False  # a sentence
+    for number, line in read_lines(path):
+        columns, layout = _columns(line)
+        if comment_prefix and line.startswith(comment_prefix):
+            continue
+        if not columns or columns[0] == "-DOCSTART-":
+            inside = False
+            yield number, None, None
+            continue
+        like_others = first is None or layout == first[1]
+        word_and_tag = like_others and allowed(columns[-1])  # as "# O" is, too
+        if not inside and not word_and_tag:
+            if _KLUE_COMMENT.match(line):
+                raise InputError(
+                    f"{path}, line {number}: a file of KLUE-NER has a character on each line; "
+                    "read it with unit='character'."
+                )
+            if _COMMENT.match(line) and "\t" not in line:
+                continue
+        if len(columns) < 2 or not columns[0]:
+            lacks, hint = "a word but no tag", ""
+            if not columns[0]:
+                lacks = "a tag but no word"
+                hint = ", or give unit='character' if each line is one character"
+            raise InputError(
+                f"{path}, line {number}: {line!r} has {lacks}; put the word before a tab and its "
+                f"tag after{hint}."
+            )
+        if not like_others:
+            raise InputError(
+                f"{path}, line {number}: {layout}, but line {first[0]} has {first[1]}."
+            )
+        first = first or (number, layout)
+        inside = True
+        yield number, columns[0], columns[-1]
+
+
+def _columns(line):
+    """A line's columns, and their layout in words; tabs separate them if it has any."""
+    if not line.strip():
+        return [], None
+    if "\t" in line:
+        columns = [column.strip() for column in line.split("\t")]
+        return columns, f"{len(columns)} columns separated by tabs"
+    columns = [column for column in line.split(" ") if column]
+    return columns, f"{len(columns)} columns separated by spaces"

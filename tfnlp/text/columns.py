@@ -1,0 +1,123 @@
+"""Columns of TSV, CSV, JSON and JSON Lines files, by their names."""
+
+import csv
+import pathlib
+
+from tfnlp.errors import InputError
+from tfnlp.text.json_data import field_text, read_objects
+from tfnlp.text.lines import check_file, read_lines
+
+FORMATS = (".tsv", ".csv", ".json", ".jsonl", ".txt")
+# The csv module has a limit of 131,072 characters, and takes none above that of a C long.
+_LONGEST_FIELD = 2**31 - 1
+
+
+def read_columns(path, columns):
+    """Some columns of a TSV, CSV, JSON or JSON Lines file.
+
+    Of JSON, a column may be a path to a field within a field, such as "labels.real-label".
+
+    Returns:
+        Yields (place, {column: value}), the place as errors call it: "line 3", or "example 3"
+        of a JSON file.
+
+    Raises:
+        InputError: if the file is missing, without data, of an unknown format or not UTF-8, a
+            column is missing or there twice, or a line has the wrong number of columns.
+    """
+    path = pathlib.Path(path)
+    rows = _json_rows if format_of(path) in (".json", ".jsonl") else _table_rows
+    found = False
+    for found in rows(path, columns):
+        yield found
+    if not found:
+        raise InputError(f"{path} holds no examples; it needs at least one line of data.")
+
+
+def read_header(path):
+    """The names of a TSV or CSV file's columns, or of all fields of a JSON file's objects."""
+    path = pathlib.Path(path)
+    if format_of(path) in (".json", ".jsonl"):
+        return list(dict.fromkeys(name for _, value in _objects(path) for name in value))
+    _, header = next(_records(path), (1, []))
+    return header
+
+
+def format_of(path):
+    """The format of a file by its name: one of `FORMATS`.
+
+    Raises:
+        InputError: if there is no such file, or its name ends otherwise.
+    """
+    check_file(path)
+    suffix = pathlib.Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix not in FORMATS:
+        raise InputError(
+            f"{path} must end in one of {', '.join(FORMATS)} (and .gz, if gzipped) to tell "
+            "its format."
+        )
+    return suffix
+
+
+def _json_rows(path, columns):
+    for place, value in _objects(path):
+        yield place, {column: field_text(path, place, value, column) for column in columns}
+
+
+def _objects(path):
+    return read_objects(path, lines=format_of(path) == ".jsonl")
+
+
+def _table_rows(path, columns):
+    records = _records(path)
+    _, header = next(records, (1, []))
+    places = {column: _place(path, header, column) for column in columns}
+    for number, record in records:
+        if len(record) != len(header):
+            raise InputError(
+                f"{path}, line {number}: {len(record)} columns, but the header has "
+                f"{len(header)} ({', '.join(header)})."
+            )
+        yield f"line {number}", {column: record[place] for column, place in places.items()}
+
+
+def _records(path):
+    """Yields (line number, list of values) of a TSV or CSV file, the header first."""
+    suffix = format_of(path)
+    if suffix == ".txt":
+        raise InputError(f"{path} has no columns; give a .tsv, .csv, .json or .jsonl file.")
+    if suffix == ".csv":
+        yield from _csv_records(path, read_lines(path))
+    else:
+        yield from ((number, line.split("\t")) for number, line in read_lines(path) if line)
+
+
+def _csv_records(path, lines):
+    last = [0]
+
+    def texts():
+        for last[0], text in lines:
+            yield text + "\n"
+
+    csv.field_size_limit(_LONGEST_FIELD)
+    # Strict, so that a stray quote is an error rather than a text that swallows the file.
+    reader = csv.reader(texts(), strict=True)
+    while True:
+        try:
+            record = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as e:
+            raise InputError(f"{path}, line {last[0]}: not valid CSV ({e}).") from None
+        if record:
+            yield last[0], record
+
+
+def _place(path, header, column):
+    if column not in header:
+        raise InputError(
+            f"{path} has no column {column!r}; its header (line 1) has {', '.join(header)}."
+        )
+    if header.count(column) > 1:
+        raise InputError(f"{path} has two columns {column!r}; give them names of their own.")
+    return header.index(column)

@@ -1,0 +1,57 @@
+"""Lines of UTF-8 text files, plain or gzipped."""
+
+import gzip
+import pathlib
+import zlib
+
+from tfnlp.errors import InputError
+
+
+def check_file(path):
+    """Raises an InputError unless there is such a file."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check the path.")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give a file in it.")
+
+
+def read_lines(path):
+    """Yields (number, text) of each line, the line end removed.
+
+    Raises:
+        InputError: if the file is missing, empty, not UTF-8 or not a whole gzip file.
+    """
+    path = pathlib.Path(path)
+    check_file(path)
+    open_bytes = gzip.open if path.name.lower().endswith(".gz") else open
+    number = 0
+    try:
+        with open_bytes(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as e:
+                    raise InputError(
+                        f"{path}, line {number}: byte {e.start + 1} of the line is not UTF-8; "
+                        "save the file as UTF-8."
+                    ) from None
+                text = text.rstrip("\r\n")
+                if number == 1:
+                    _check_first_line(path, text)
+                yield number, text
+    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
+        after = f", after line {number}" if number else ""
+        raise InputError(
+            f"{path}{after}: not a whole gzip file ({e}); compress it again, or leave .gz out of "
+            "its name if it is not compressed."
+        ) from None
+    if number == 0:
+        raise InputError(f"{path} is empty; it needs at least one line of data.")
+
+
+def _check_first_line(path, text):
+    """Where a file is not of UTF-8 and lines, its first line shows it."""
+    if "\0" in text:
+        raise InputError(f"{path}, line 1: there are NUL bytes; save the file as UTF-8.")
+    if "\r" in text:
+        raise InputError(f"{path}: lines end in CR alone; save the file with LF or CRLF.")

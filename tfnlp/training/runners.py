@@ -1,0 +1,133 @@
+"""A fine-tuned model at work, for each task: texts in, answers out, by Keras.
+
+`distill.runtime` has the same for exported files, with the same methods.
+"""
+
+import dataclasses
+
+from scipy.special import softmax
+
+from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
+from tfnlp.errors import InputError
+from tfnlp.models import check_vocabulary
+from tfnlp.text import Encodings, LengthBatches, load_tokenizer
+from tfnlp.text.runners import Answerer, Chooser, Classifier, Scorer, Tagger
+from tfnlp.training.predict import predictor
+
+# Longer inputs are read in windows, or cut, where the folder says no length.
+LONGEST = 512
+
+
+class ModelRunner:
+    """A model, and its tokenizer; the other half of the classes below.
+
+    Args:
+        model: from `tfnlp.checkpoints.load_model`, with the head of the class.
+        tokenizer: the model's.
+        labels: of a classifier or tagger, in order of their ids; LABEL_0, LABEL_1, ... where
+            None.
+        settings: how the model was trained to read texts, a task's `settings`; or None.
+        max_length: the most tokens of an input; as many as `settings` say, else as the model
+            has positions (512 at most), where None.
+        batch_size: inputs in a batch; those of like length are run together.
+    """
+
+    def __init__(
+        self, model, tokenizer, labels=None, settings=None, max_length=None, batch_size=32
+    ):
+        check_vocabulary(tokenizer, model)
+        self.tokenizer = tokenizer
+        self.labels = labels
+        if labels is None and self.kind in ("classifier", "tagger"):
+            self.labels = [f"LABEL_{i}" for i in range(model.output["logits"].shape[-1])]
+        self.settings = settings or {}
+        positions = model.text_config.max_length or LONGEST
+        self.max_length = max_length or self.settings.get("max_length", min(positions, LONGEST))
+        self.batch_size = batch_size
+        spans = ("start_logits", "end_logits")
+        self._predict = predictor(model, spans if self.kind == "answerer" else ("logits",))
+
+    def outputs_of(self, encodings):
+        """The outputs for each encoding, {name: array}, as those of an exported file."""
+        rows = Encodings.of(encodings)
+        if not len(rows):
+            return []
+        if self.kind == "chooser":  # each ending by itself, so that there may be any number
+            rows = dataclasses.replace(rows, choices=1)
+        pad = self.tokenizer.pad_token_id
+        found = self._predict(LengthBatches(rows, self.batch_size, pad_token_id=pad))
+        if self.kind in ("classifier", "tagger"):
+            found = {"probability": [softmax(logits, -1) for logits in found["logits"]]}
+        elif self.kind != "answerer":
+            found = {"score": found["logits"]}
+        return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+class ModelClassifier(Classifier, ModelRunner):
+    """Classes of texts; arguments as `ModelRunner` takes them."""
+
+
+class ModelTagger(Tagger, ModelRunner):
+    """Tags of words, and entities; arguments as `ModelRunner` takes them."""
+
+
+class ModelAnswerer(Answerer, ModelRunner):
+    """Answers in texts; arguments as `ModelRunner` takes them."""
+
+
+class ModelScorer(Scorer, ModelRunner):
+    """Numbers of texts; arguments as `ModelRunner` takes them."""
+
+
+class ModelChooser(Chooser, ModelRunner):
+    """The best of several endings; arguments as `ModelRunner` takes them."""
+
+
+CLASSES = {
+    "classifier": ModelClassifier,
+    "tagger": ModelTagger,
+    "answerer": ModelAnswerer,
+    "scorer": ModelScorer,
+    "chooser": ModelChooser,
+}
+
+
+def load_runner(folder, batch_size=32):
+    """The model of a folder, ready for texts.
+
+    Args:
+        folder: of a fine-tuned model, such as the `best` of a run.
+        batch_size: inputs in a batch.
+
+    Returns:
+        One of `CLASSES`, by the folder's `kind`: it has `classify`, `tag` and `entities`,
+        `answer`, `score` or `choose`.
+
+    Raises:
+        InputError: as `load_model`, and for a model whose head is none of these.
+    """
+    kind = read_kind(folder)
+    return CLASSES[kind](
+        load_model(folder, read_head(folder)),
+        load_tokenizer(folder),
+        read_labels(folder),
+        read_task_settings(folder),
+        batch_size=batch_size,
+    )
+
+
+def read_kind(folder):
+    """What the model of a folder does: one of `CLASSES`.
+
+    Raises:
+        InputError: if its head is none of these.
+    """
+    head, labels = read_head(folder), read_labels(folder)
+    if head == "classifier" and labels is not None and len(labels) == 1:
+        return "scorer"
+    if head not in CLASSES:
+        raise InputError(
+            f"{folder} holds a model with the head {head!r}, which gives no answers to texts; "
+            f"fine-tune it first, to one of {', '.join(CLASSES)}."
+        )
+    return head
