@@ -601,7 +601,7 @@ def data_for(task_name, ends=("film",)):
         questions = [("a ?" if p else "is ?") for p in picks]
         ids = [str(i) for i in range(48)]
         return Answering(), Questions(ids, questions, contexts, answers)
-    endings = [["fine", "dull"] for _ in picks]
+    endings = [["dull", "fine"] if p else ["fine", "dull"] for p in picks]
     return Choosing(), Choices(texts, endings, picks.tolist())
 
 

@@ -20,7 +20,7 @@ TEXTS = ["a fine film", "정말 지루하다 !", "the plot is not dull , a fine 
 
 def test_the_lines_of_the_readme(tiny_config, tokenizer, tmp_path, monkeypatch):
     section = README.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
-    whole, by_hand = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    whole, _, by_hand = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     model = build_model(tiny_config, "classifier", 3)
     save_model(model, tmp_path / "runs/teacher/best", tokenizer=tokenizer)
     monkeypatch.chdir(tmp_path)

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from tfnlp.errors import InputError
 from tfnlp.tasks.answering import f1
 from tfnlp.training import load_runner
 
+README = pathlib.Path(__file__).parents[3] / "README.md"
 SQUAD = {
     "data": [
         {
@@ -174,3 +177,21 @@ def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
     assert read_inputs("tagger", path, ["O", "B-x"]) == Inputs(["a", "b"])
     path.write_text("question\tcontext\nq ?\tthe film\n")
     assert read_inputs("answerer", path) == Inputs(["q ?"], ["the film"])
+
+
+def test_the_runners_of_the_readme(folders, tmp_path, monkeypatch, capsys):
+    section = README.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
+    (lines,) = [x for x in re.findall(r"```python\n(.*?)```", section, re.DOTALL) if "load_r" in x]
+    runs = {
+        "teacher": "classifier",
+        "entities": "tagger",
+        "answers": "answerer",
+        "numbers": "scorer",
+        "choices": "chooser",
+    }
+    for name, kind in runs.items():
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "best").symlink_to(folders[kind])
+    monkeypatch.chdir(tmp_path)
+    exec(re.sub(r"^(load_runner.*?)(  #.*)?$", r"print(\1)", lines, flags=re.M))
+    assert len(capsys.readouterr().out.splitlines()) == len(runs)
