@@ -307,7 +307,9 @@ def layer_map_flag():
 @group("Distillation")
 def define_distillation_flags():
     """Flags of a recipe that distils: the teacher, the student, and what it learns from."""
-    flags.DEFINE_string("teacher_dir", None, "Folder of the fine-tuned teacher.")
+    flags.DEFINE_string(
+        "teacher_dir", None, "Folder of the fine-tuned teacher, or its name on Hugging Face's Hub."
+    )
     flags.DEFINE_integer("num_layers", 3, "The student's encoder blocks.", 1)
     flags.DEFINE_integer("hidden_dim", None, "The student's width; the teacher's if not given.", 1)
     flags.DEFINE_integer(

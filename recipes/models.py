@@ -19,7 +19,10 @@ VOCABULARY_SIZE = 8000
 def define_model_flags():
     """Flags of the model to start from, of a recipe that fine-tunes any family."""
     flags.DEFINE_string(
-        "model_dir", None, "Hugging Face folder to start from; from scratch if not given."
+        "model_dir",
+        None,
+        "Folder of a model to start from, or its name on Hugging Face's Hub; from scratch if not "
+        "given.",
     )
     flags.DEFINE_integer(
         "block_size",
