@@ -3,6 +3,7 @@
 import dataclasses
 import pathlib
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -119,6 +120,7 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
     folder = pathlib.Path(folder)
     made_from = {
         "teacher": model_fingerprint(teacher),
+        "precision": keras.config.dtype_policy().name,
         "inputs": batches.inputs_fingerprint(),
         "reads": [list(r) for r in reads],
     }

@@ -125,6 +125,13 @@ def test_a_classifier_comes_with_its_head(name, tmp_path):
     inputs["segment_ids"] *= "segment_ids" in {x.name for x in theirs.inputs}
     expected = theirs({x.name: inputs[x.name] for x in theirs.inputs})
     near(load_model(tmp_path, "classifier")(inputs)["logits"], expected, 1e-5)
+    # Other heads start from the same encoder.
+    states = theirs.backbone({x.name: inputs[x.name] for x in theirs.inputs})
+    states = states["sequence_output"] if isinstance(states, dict) else states
+    found = load_model(tmp_path, "tagger", 5)(inputs)
+    assert found["logits"].shape[-1] == 5
+    real = inputs["padding_mask"][..., None]
+    near(found["sequence_output"] * real, states * real, 1e-5)
 
 
 def test_gpt2_comes_with_its_tied_output(tmp_path):

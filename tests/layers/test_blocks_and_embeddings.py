@@ -119,6 +119,9 @@ def test_encoder_block_attends_to_other_values():
     np.testing.assert_allclose(
         found, h + block.feed_forward(block.feed_forward_norm(h)), atol=1e-5
     )
+    block = EncoderBlock(2, 16)
+    found = block(x, value=value)
+    np.testing.assert_array_equal(block(x, attention_arguments={"value": value}), found)
 
 
 def test_a_given_attention_is_loaded_under_the_name_of_its_block(tmp_path):

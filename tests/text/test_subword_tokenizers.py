@@ -16,6 +16,7 @@ from tfnlp.text import (
     train_unigram,
 )
 from tfnlp.text.load import fit_of_tokenizer
+from tfnlp.text.tags import first_tokens
 
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 
@@ -177,6 +178,9 @@ def test_words_and_windows(family):
     assert {w.example for w in windows} == {0, 1} and len(windows) > 2
     seen = [w for window in windows if window.example == 0 for w in window.words]
     assert {w for w in seen if w is not None} == set(range(len(words)))
+    # Each word has a first token, by which it is tagged.
+    (whole,) = tokenizer.encode_words([words], 64)
+    assert [word for word, _ in first_tokens(whole)] == list(range(len(words)))
     # A word is cut into the same pieces wherever it stands.
     again = tokenizer.encode_words([["quick", "quick"]], 64)[0]
     ids = np.array(again.token_ids)

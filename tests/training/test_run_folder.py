@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from tests.training.test_best_epoch import tiny_model
 from tests.training.test_fit import make_batches
@@ -70,6 +71,18 @@ def test_a_finished_run_goes_on_with_more_epochs(copy, tmp_path, caplog):
         RunFolder(broken, {"epochs": 9, "seed": 0})
     with pytest.raises(InputError, match=r"`seed` is 0, here 1; .* or `overwrite` to delete it"):
         RunFolder(copy, {"epochs": 4, "seed": 1})
+
+
+def test_a_run_that_stopped_early_is_not_gone_on_with(copy):
+    path = copy / "state.safetensors"
+    with safetensors.safe_open(str(path), framework="numpy") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        metadata = file.metadata()
+    metadata["progress"] = metadata["progress"].replace('"stopped": false', '"stopped": true')
+    assert '"stopped": true' in metadata["progress"]
+    safetensors.numpy.save_file(tensors, path, metadata)
+    with pytest.raises(InputError, match="there `epochs` is 2, here 4"):
+        RunFolder(copy, {"epochs": 4, "seed": 0})
 
 
 def test_a_run_is_overwritten_once_the_new_one_starts(copy, finished):

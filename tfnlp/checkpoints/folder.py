@@ -67,7 +67,7 @@ OTHER_HEADS = (
     *("predictions.", "sop_classifier.", "generator_predictions.", "generator_lm_head."),
     *("discriminator_predictions.", "sequence_summary.", "logits_proj.", "lm_predictions."),
     *("mask_predictions.", "multiple_choice_head.", "start_logits.", "end_logits."),
-    *("answer_class.", "crit."),
+    *("answer_class.", "crit.", "task:"),
 )
 # Buffers of old versions.
 BUFFERS = (".position_ids", ".attn.bias", ".attn.masked_bias", "pos_emb.inv_freq")

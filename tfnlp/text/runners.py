@@ -17,7 +17,7 @@ import numpy as np
 from tfnlp.errors import InputError
 from tfnlp.text.answers import best_answers
 from tfnlp.text.character_tags import best_characters
-from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows
+from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows, outside
 from tfnlp.text.texts import as_sentences, as_texts, check_whole
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.text.words import WordSplitter
@@ -141,7 +141,7 @@ class Tagger:
         words = [[text[a:b] for a, b in row] for text, row in zip(texts, spans, strict=True)]
         windows = self.tokenizer.encode_words(words, self.max_length, self.max_length // 4)
         outputs = [row["probability"] for row in self.outputs_of(windows)]
-        nothing = np.eye(len(self.labels))[0]  # where a word has no token: the first tag
+        nothing = np.eye(len(self.labels))[outside(self.labels)]  # where a word has no token
         found = []
         for text, places, rows in zip(
             texts, spans, best_rows(words, windows, outputs), strict=True

@@ -98,15 +98,22 @@ def best_tags(sentences, windows, logits, names):
         sentences: lists of words.
         windows: from `Tokenizer.encode_words`.
         logits: for each window (L, tags).
-        names: of the tags, in order of their ids; the first where a word has no token.
+        names: of the tags, in order of their ids; "O", or else the first, where a word has no
+            token.
 
     Returns:
         A list of lists of names.
     """
+    none = names[outside(names)]
     return [
-        [names[0] if row is None else names[int(row.argmax())] for row in rows]
+        [none if row is None else names[int(row.argmax())] for row in rows]
         for rows in best_rows(sentences, windows, logits)
     ]
+
+
+def outside(names):
+    """The id of the tag of what is in no entity: "O", or the first where there is none."""
+    return names.index("O") if "O" in names else 0
 
 
 def best_rows(sentences, windows, logits):

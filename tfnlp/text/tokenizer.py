@@ -261,9 +261,9 @@ class Tokenizer:
         if not isinstance(self._engine.pre_tokenizer, pre_tokenizers.ByteLevel):
             return self._engine
         # Each word gets the space before it that it has in running text.
-        engine = tokenizers.Tokenizer.from_str(self._engine.to_str())
-        engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-        return engine
+        return tokenizers.Tokenizer.from_str(
+            json.dumps(_with_prefix_space(json.loads(self._engine.to_str())))
+        )
 
     def _room(self, max_length, pair):
         """The tokens of text that `max_length` leaves beside the special ones."""
@@ -320,3 +320,14 @@ def _pieces(inputs):
             piece, size = [], 0
     if piece:
         yield piece
+
+
+def _with_prefix_space(part):
+    """An engine's settings where all that adds, or trims, a space before a text does so."""
+    if isinstance(part, list):
+        return [_with_prefix_space(x) for x in part]
+    if not isinstance(part, dict):
+        return part
+    # The vocabulary may hold any word.
+    found = {k: v if k == "model" else _with_prefix_space(v) for k, v in part.items()}
+    return found | ({"add_prefix_space": True} if "add_prefix_space" in part else {})

@@ -110,7 +110,8 @@ class RunFolder:
             return False
         try:
             with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
-                return json.loads(file.metadata()["progress"])["epoch"] == stored
+                progress = json.loads(file.metadata()["progress"])
+            return progress["epoch"] == stored and not progress["stopped"]
         except (safetensors.SafetensorError, KeyError, TypeError, OSError):
             return False
 

@@ -1,5 +1,7 @@
 """One transformer encoder block."""
 
+import functools
+
 import keras
 
 from tfnlp.layers.blocks.base import BaseBlock
@@ -172,15 +174,16 @@ class EncoderBlock(BaseBlock):
     ):
         check_states(inputs=inputs.shape, value=getattr(value, "shape", None))
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
-        arguments = {"mask": inputs_mask if mask is None else mask, "value_mask": value_mask}
-        arguments |= (attention_arguments or {}) | {"value": value}
-        states = ("value", *getattr(self.attention, "STATES", ()))
-        # What not every attention takes is passed on only where it is given.
+        own = {"mask": inputs_mask if mask is None else mask, "value_mask": value_mask}
+        if value is not None:
+            own["value"] = self._before("attention", value)
+        states = getattr(self.attention, "STATES", ())
         arguments = {
-            name: self._before("attention", x) if name in states else x
-            for name, x in arguments.items()
-            if x is not None
+            name: self._before("attention", x) if name in states and x is not None else x
+            for name, x in (attention_arguments or {}).items()
         }
+        # What not every attention takes is passed on only where it is given.
+        arguments |= {name: x for name, x in own.items() if x is not None}
         if use_causal_mask:
             arguments["use_causal_mask"] = True
         attended = self.attention(
@@ -198,7 +201,8 @@ class EncoderBlock(BaseBlock):
     def _rest(self, inputs, attended, training):
         """What comes out of the block where its attention gives `attended`."""
         x = self._after("attention", inputs, attended, training)
-        return self._residual("feed_forward", self.feed_forward, x, training)
+        feed_forward = functools.partial(self.feed_forward, training=training)
+        return self._residual("feed_forward", feed_forward, x, training)
 
     def compute_output_spec(
         self,
