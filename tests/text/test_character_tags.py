@@ -68,6 +68,8 @@ def window_of(offsets, example=0):
         (" 역 ", [(1, 2)], "B-LC", "O B-LC O"),
         # Of several tokens of one character the first one counts; what has none is outside.
         ("역앞\x00", [(0, 1), (0, 1), (1, 2), (1, 2)], "B-LC O I-LC B-PS", "B-LC I-LC O"),
+        # Of a "▁" and the piece after it, which begin together, the piece says how far it goes.
+        ("서울에", [(0, 1), (0, 2), (2, 3)], "B-LC B-LC O", "B-LC I-LC O"),
         ("", [], "", ""),
     ],
 )

@@ -54,13 +54,19 @@ def best_characters(texts, windows, logits, names):
     for window, rows in zip(windows, logits, strict=True):
         tokens = list(token_characters(window, texts[window.example]))
         best = found[window.example]
-        covered = 0
+        covered, kept = 0, None
         for k, (place, start, end) in enumerate(tokens):
             margin = min(k, len(tokens) - 1 - k)
-            # The later tokens of one character (jamo, bytes) have no say in its tag.
-            if start >= covered and margin > best.get(start, (-1,))[0]:
-                row = rows[place]
+            # The later tokens of one character (jamo, bytes) have no say in its tag; where they
+            # reach beyond it, as a piece after a "▁" of its own does, so does the tag.
+            if start < covered:
+                if kept is not None and end > best[kept][1]:
+                    best[kept] = best[kept][0], end, *best[kept][2:]
+            elif margin > best.get(start, (-1,))[0]:
+                row, kept = rows[place], start
                 best[start] = margin, end, names[int(row.argmax())], float(row.max())
+            else:
+                kept = None  # another window has the say
             covered = max(covered, end)
     return [_spread(len(text), best) for text, best in zip(texts, found, strict=True)]
 
