@@ -99,6 +99,39 @@ def define_data_flags():
     flags.mark_flags_as_required(["train", "dev"])
 
 
+@group("Task")
+def define_answerer_flags():
+    """Flags of how questions and texts are read, in training and distilling alike."""
+    flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
+    flags.DEFINE_integer(
+        "max_question_length", 64, "Longest question in tokens; the rest is cut, as BERT does.", 1
+    )
+    flags.DEFINE_bool(
+        "null_answers",
+        False,
+        "Whether a text may not answer a question (SQuAD 2.0); else refused.",
+    )
+
+
+@group("Task")
+def define_tagger_flags():
+    """Flags of how tagged files are read, likewise."""
+    flags.DEFINE_string(
+        "comment_prefix",
+        None,
+        "Lines that begin with it are left out; CoNLL's and KLUE's comments if not given.",
+    )
+    flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
+
+
+@group("Task")
+def define_chooser_flags():
+    """Flags of where a chooser's texts are, likewise."""
+    flags.DEFINE_string("prompt_column", "prompt", "Column of the beginning.")
+    flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
+    flags.DEFINE_string("label_column", "label", "Column of the right ending's number.")
+
+
 @group("Score")
 def define_classification_flags():
     """Flags of what a classifier is scored by."""

@@ -15,13 +15,7 @@ from absl import flags
 from recipes import common
 
 FLAGS = flags.FLAGS
-flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
-flags.DEFINE_integer(
-    "max_question_length", 64, "Longest question in tokens; the rest is cut, as BERT does.", 1
-)
-flags.DEFINE_bool(
-    "null_answers", False, "Whether a text may not answer a question (SQuAD 2.0); else refused."
-)
+common.define_answerer_flags()
 common.define_distillation_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=6, learning_rate=1e-4)

@@ -14,12 +14,7 @@ from absl import flags
 from recipes import common
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string(
-    "comment_prefix",
-    None,
-    "Lines that begin with it are left out; CoNLL's and KLUE's comments if not given.",
-)
-flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
+common.define_tagger_flags()
 common.define_distillation_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=6, learning_rate=1e-4)

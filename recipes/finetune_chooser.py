@@ -12,9 +12,7 @@ from absl import flags
 from recipes import common, models
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("prompt_column", "prompt", "Column of the beginning.")
-flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
-flags.DEFINE_string("label_column", "label", "Column of the right ending's number.")
+common.define_chooser_flags()
 models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)

@@ -22,12 +22,7 @@ flags.DEFINE_list(
     "labels", None, "Tags in order of their ids; those in --train, which are of BIO, if not given."
 )
 flags.DEFINE_enum("unit", "word", ["word", "character"], "What has a tag each.")
-flags.DEFINE_string(
-    "comment_prefix",
-    None,
-    "Lines that begin with it are left out; CoNLL's and KLUE's comments if not given.",
-)
-flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
+common.define_tagger_flags()
 models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
