@@ -206,6 +206,7 @@ def define_training_flags(epochs, learning_rate):
         ["float32", "mixed_bfloat16", "mixed_float16"],
         "Keras dtype policy of the training.",
     )
+    compression.define_training_flags()
     flags.mark_flag_as_required("output_dir")
 
 
@@ -300,6 +301,7 @@ def finetune(task, make_model, train, dev, test=None):
             FLAGS.max_length,
             test,
             regularizer,
+            compression.compressor(),
         )
 
 
@@ -405,7 +407,8 @@ def distill(task, train, dev, test=None):
         check_fit(teacher, tokenizer)
         teacher, tokenizer = compression.with_fewer_tokens(teacher, tokenizer, train)
         sizes = (FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
-        student = make_student(teacher, *sizes, layer_map, FLAGS.initialize)
+        source = compression.with_fewer_parts(teacher, task, tokenizer, train)
+        student = make_student(source, *sizes, layer_map, FLAGS.initialize)
         losses = make_losses(
             layer_map,
             teacher.text_config.hidden_dim,
@@ -430,6 +433,7 @@ def distill(task, train, dev, test=None):
             losses,
             FLAGS.hard_label_weight,
             FLAGS.cache_dir,
+            compression.compressor(),
         )
 
 

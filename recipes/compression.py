@@ -17,6 +17,74 @@ def define_distillation_flags():
         "The teacher is pruned to them too, so that its tokens are the student's.",
         1,
     )
+    flags.DEFINE_integer(
+        "keep_heads",
+        None,
+        "Attention heads to keep in each layer, the most important to the teacher's loss on "
+        "--train; all if not given.",
+        1,
+    )
+    flags.DEFINE_integer(
+        "keep_units",
+        None,
+        "Inner units of the feed-forward networks to keep in each layer, likewise.",
+        1,
+    )
+
+
+@group("Compression")
+def define_training_flags():
+    """Flags of the form that weights are held to as they train."""
+    flags.DEFINE_float(
+        "sparsity", None, "Share of zeros in the blocks' kernels at the end; none if not given.", 0
+    )
+    flags.DEFINE_string(
+        "sparsity_pattern",
+        "magnitude",
+        "Which weights go: magnitude; 2:4 (2 of each 4 inputs); or blocks of inputs by outputs, "
+        "such as 4x1.",
+    )
+    flags.DEFINE_integer("sparsity_begin_step", 0, "Step after which weights begin to go.", 0)
+    flags.DEFINE_integer(
+        "sparsity_end_step", None, "Step at which the last go; half of all if not given.", 1
+    )
+    flags.DEFINE_integer(
+        "clusters",
+        None,
+        "Different values in each of the blocks' kernels, for a file that compresses well; any "
+        "if not given.",
+        2,
+    )
+
+
+def compressor():
+    """What makes the compressor of a model and its number of steps; None without such flags."""
+    from distill.compression.clustering import ClusteringConfig
+    from distill.compression.pruning import PruningConfig
+    from tfnlp.errors import InputError
+
+    if FLAGS.sparsity is not None and FLAGS.clusters is not None:
+        raise InputError("Give --sparsity or --clusters, not both at once.")
+    if FLAGS.clusters is not None:
+        return ClusteringConfig(FLAGS.clusters).clusterer
+    if FLAGS.sparsity is None:
+        return None
+    return PruningConfig(
+        FLAGS.sparsity,
+        FLAGS.sparsity_pattern,
+        FLAGS.sparsity_begin_step,
+        FLAGS.sparsity_end_step,
+    ).pruner
+
+
+def with_fewer_parts(teacher, task, tokenizer, train):
+    """A teacher with the --keep_heads and --keep_units most important to it, to start from."""
+    if FLAGS.keep_heads is None and FLAGS.keep_units is None:
+        return teacher
+    from distill.compression.structured import measure_importance, prune_structure
+
+    importance = measure_importance(teacher, task, tokenizer, train, FLAGS.max_length)
+    return prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
 
 
 def with_fewer_tokens(teacher, tokenizer, train):

@@ -6,7 +6,13 @@ from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import check_saves, load_model
 from tfnlp.errors import InputError
 from tfnlp.models import check_lengths, check_vocabulary
-from tfnlp.training.finetune import check_varied, encode_splits, fit_best, score_splits
+from tfnlp.training.finetune import (
+    check_varied,
+    compression_figures,
+    encode_splits,
+    fit_best,
+    score_splits,
+)
 from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 from tfnlp.training.report import write_report
 
@@ -25,6 +31,7 @@ def distill(
     losses=None,
     hard_label_weight=0.5,
     cache_dir=None,
+    compress=None,
 ):
     """Trains a student for a task from its labels and its teacher, and reports both.
 
@@ -46,6 +53,7 @@ def distill(
         hard_label_weight: of the task's own loss.
         cache_dir: folder to compute the teacher's outputs into once; where None it runs on each
             batch.
+        compress: as `tfnlp.training.finetune` takes it, of the student.
 
     Returns:
         A dict of the figures of the student, and with `teacher_` before their names of the
@@ -72,6 +80,8 @@ def distill(
         reads = [read for _, loss in losses for read in loss.reads()]
         outputs = compute_teacher_outputs(teacher, batches["train"], reads, cache_dir)
         batches["train"].targets = outputs
+    if compress is not None:
+        distiller.compressor = compress(student, config.epochs * len(batches["train"]))
     optimizer = config.optimizer(distiller, len(batches["train"]))
     distiller.compile(optimizer, jit_compile=False)
     made_from = {
@@ -93,6 +103,7 @@ def distill(
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = score_splits(best, task, splits, batches)
+    figures |= compression_figures(distiller, best, run)
     of_teacher = score_splits(teacher, task, splits, batches)
     figures |= {f"teacher_{key}": value for key, value in of_teacher.items()}
     score = f"dev_{task.monitor}"

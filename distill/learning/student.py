@@ -13,16 +13,20 @@ def student_config(teacher_config, num_layers, hidden_dim=None, num_heads=None):
     the new width is a multiple of it.
     """
     hidden_dim = hidden_dim or teacher_config.hidden_dim
-    if num_heads is None:
-        head_dim = teacher_config.hidden_dim // teacher_config.num_heads
-        same = hidden_dim % head_dim == 0
-        num_heads = hidden_dim // head_dim if same else teacher_config.num_heads
+    head_dim = None
+    if num_heads is None and hidden_dim == teacher_config.hidden_dim:
+        # Pruned heads are fewer than the width has room for.
+        num_heads, head_dim = teacher_config.num_heads, teacher_config.head_dim
+    elif num_heads is None:
+        own = teacher_config.head_dim or teacher_config.hidden_dim // teacher_config.num_heads
+        num_heads = teacher_config.num_heads if hidden_dim % own else hidden_dim // own
     ratio = teacher_config.intermediate_dim / teacher_config.hidden_dim
     return dataclasses.replace(
         teacher_config,
         num_layers=num_layers,
         hidden_dim=hidden_dim,
         num_heads=num_heads,
+        head_dim=head_dim,
         intermediate_dim=round(ratio * hidden_dim),
     )
 
