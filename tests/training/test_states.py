@@ -11,7 +11,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from distill.learning.distiller import Distiller
-from distill.learning.losses import make_losses
+from distill.learning.methods import logits
 from tests.training.test_best_epoch import tiny_model
 from tests.training.test_fit import make_batches
 from tfnlp.errors import InputError
@@ -35,9 +35,9 @@ def compiled_models(config):
     tuner = FineTuner(model, task, AdversarialRegularizer(model, task.outputs, 1.0))
     tuner.compile(CONFIG.optimizer(model, 7), jit_compile=False)
     yield tuner
-    parts = make_losses([0, 1], 32, 32, hidden_state_weight=0.1)
     student = build_model(config, "classifier", 2, hidden_states=True)
-    distiller = Distiller(student, task, parts, student)
+    terms = logits(student, student, task, hidden_state_weight=0.1)
+    distiller = Distiller(student, task, terms, student)
     distiller.compile(CONFIG.optimizer(distiller, 7), jit_compile=False)
     yield distiller
     keras.config.set_dtype_policy("mixed_float16")
