@@ -10,6 +10,7 @@ import sys
 
 from absl import app, flags, logging
 
+from recipes import compression
 from recipes.command_line import fail, group, parse, recipe_flags
 from recipes.memory import keep_freed_memory
 from tfnlp.errors import InputError
@@ -379,6 +380,7 @@ def define_distillation_flags():
     flags.DEFINE_string(
         "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
     )
+    compression.define_distillation_flags()
     flags.mark_flag_as_required("teacher_dir")
 
 
@@ -420,6 +422,7 @@ def distill(task, train, dev, test=None):
         teacher = load_teacher(FLAGS.teacher_dir, task, **outputs)
         tokenizer = load_tokenizer(FLAGS.teacher_dir)
         check_fit(teacher, tokenizer)
+        teacher, tokenizer = compression.with_fewer_tokens(teacher, tokenizer, train)
         sizes = (FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
         student = make_student(teacher, *sizes, layer_map, FLAGS.initialize)
         weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
@@ -447,3 +450,14 @@ def distill(task, train, dev, test=None):
             FLAGS.hard_label_weight,
             FLAGS.cache_dir,
         )
+
+
+def read_texts(paths):
+    """The texts of files by --text_column and --pair_column, those of pairs too."""
+    from tfnlp.text import read_examples
+
+    texts = []
+    for path in paths:
+        examples = read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
+        texts += examples.texts + (examples.pairs or [])
+    return texts
