@@ -173,7 +173,7 @@ def check_sweep(sweep):
 def recipes():
     """The names of the recipes that a sweep can run."""
     folder = pathlib.Path(__file__).parent
-    found = (p.stem for p in folder.glob("*.py") if "common.run(main" in p.read_text("utf-8"))
+    found = (p.stem for p in folder.glob("*.py") if "\ndef main():\n" in p.read_text("utf-8"))
     return sorted({*found} - {"demo", "sweep"})
 
 
