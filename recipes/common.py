@@ -112,6 +112,7 @@ def define_answerer_flags():
         False,
         "Whether a text may not answer a question (SQuAD 2.0); else refused.",
     )
+    flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
 
 
 @group("Task")
