@@ -28,7 +28,12 @@ flags.DEFINE_enum(
     "Whose special tokens; bert, roberta or albert, as the kind is, if not given.",
 )
 flags.DEFINE_integer("vocabulary_size", 8000, "The most tokens to learn.", 10)
-flags.DEFINE_bool("lowercase", True, "Whether WordPiece and unigram lowercase.")
+flags.DEFINE_bool(
+    "lowercase",
+    None,
+    "Whether WordPiece and unigram lowercase; if not given WordPiece and ALBERT's unigram do, "
+    "XLNet's and DeBERTa's do not.",
+)
 flags.mark_flags_as_required(["input", "output_dir"])
 
 

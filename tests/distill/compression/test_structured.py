@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from distill.compression.layer_dropping import drop_layers, kept_layers
+from distill.compression.layer_dropping import drop_layers
 from distill.compression.structured import measure_importance, prune_structure
+from distill.learning.layer_map import resolve_layer_map
 from distill.learning.student import make_student, student_config
 from tfnlp.checkpoints import load_model, read_config, save_model
 from tfnlp.errors import InputError
@@ -138,22 +139,23 @@ def test_what_cannot_be_pruned_is_said():
 
 
 def test_layers_that_stay():
-    assert kept_layers(6, 4) == [0, 1, 2, 3]
-    assert kept_layers(12, 8, "alternate") == [0, 1, 2, 3, 5, 7, 9, 11]
-    assert kept_layers(12, 6, "alternate") == kept_layers(12, 6, "even") == [1, 3, 5, 7, 9, 11]
-    assert kept_layers(6, 6, "alternate") == [0, 1, 2, 3, 4, 5]
-    with pytest.raises(InputError, match="keep=5 of 12 layers are fewer than half"):
-        kept_layers(12, 5, "alternate")
-    with pytest.raises(InputError, match="way='bottom' is unknown"):
-        kept_layers(12, 5, "bottom")
+    def kept(layer_map, there, count):
+        return resolve_layer_map(layer_map, there, count)
+
+    assert kept("first", 6, 4) == [0, 1, 2, 3]
+    assert kept("alternate", 12, 8) == [0, 1, 2, 3, 5, 7, 9, 11]
+    assert kept("alternate", 12, 6) == kept("uniform", 12, 6) == [1, 3, 5, 7, 9, 11]
+    assert kept("alternate", 6, 6) == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(InputError, match="num_layers=5 of 12 are fewer than half"):
+        kept("alternate", 12, 5)
     with pytest.raises(InputError, match="num_layers=7 must lie between 1 and"):
-        kept_layers(6, 7)
+        kept("first", 6, 7)
 
 
 def test_dropped_layers_leave_the_others_as_they_were(random_inputs):
     model = make_model(BertConfig, num_layers=3)
     inputs = random_inputs(2, 7, 23)
-    smaller = drop_layers(model, [0, 2])
+    smaller = drop_layers(model, 2, [0, 2])
     layer = model.get_layer("encoder_1").count_params()
     assert model.count_params() - smaller.count_params() == layer
     for ours, theirs in (("encoder_0", "encoder_0"), ("encoder_1", "encoder_2")):
@@ -162,8 +164,7 @@ def test_dropped_layers_leave_the_others_as_they_were(random_inputs):
             np.testing.assert_array_equal(a, b)
     assert smaller(inputs)["logits"].shape == (2, 2)
     with pytest.raises(InputError, match="names a layer twice"):
-        drop_layers(model, [1, 1])
+        drop_layers(model, 2, [1, 1])
     with pytest.raises(InputError, match="names layer 3, but"):
-        drop_layers(model, [0, 3])
-    with pytest.raises(InputError, match="must name at least one"):
-        drop_layers(model, [])
+        drop_layers(model, 2, [0, 3])
+    assert drop_layers(model, 1).get_layer("encoder_0").count_params() == layer
