@@ -284,6 +284,7 @@ def finetune(task, make_model, train, dev, test=None):
 
     from tfnlp.training import finetune, make_strategy, set_precision
 
+    compress = compression.compressor()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
@@ -302,7 +303,7 @@ def finetune(task, make_model, train, dev, test=None):
             FLAGS.max_length,
             test,
             regularizer,
-            compression.compressor(),
+            compress,
         )
 
 
@@ -414,6 +415,7 @@ def distill(task, train, dev, test=None):
     from tfnlp.text import load_tokenizer
     from tfnlp.training import make_strategy, set_precision
 
+    compress = compression.compressor()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
@@ -453,7 +455,7 @@ def distill(task, train, dev, test=None):
             terms,
             FLAGS.hard_label_weight,
             FLAGS.cache_dir,
-            compression.compressor(),
+            compress,
         )
 
 

@@ -3,6 +3,7 @@
 from absl import flags, logging
 
 from recipes.command_line import group
+from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
 
@@ -61,7 +62,6 @@ def compressor():
     """What makes the compressor of a model and its number of steps; None without such flags."""
     from distill.compression.clustering import ClusteringConfig
     from distill.compression.pruning import PruningConfig
-    from tfnlp.errors import InputError
 
     if FLAGS.sparsity is not None and FLAGS.clusters is not None:
         raise InputError("Give --sparsity or --clusters, not both at once.")
@@ -83,6 +83,12 @@ def with_fewer_parts(teacher, task, tokenizer, train):
         return teacher
     from distill.compression.structured import measure_importance, prune_structure
 
+    for name in ("hidden_dim", "num_heads"):
+        if FLAGS[name].value not in (None, getattr(teacher.text_config, name)):
+            raise InputError(
+                f"{name}={FLAGS[name].value} starts a student without its teacher's heads and "
+                "units, of which `keep_heads` and `keep_units` choose; leave one out."
+            )
     importance = measure_importance(teacher, task, tokenizer, train, FLAGS.max_length)
     return prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
 

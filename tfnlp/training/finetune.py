@@ -151,6 +151,9 @@ def fit_best(
         dev_loss: whether what `trained.evaluate` gives on dev is logged too.
     """
     predict = predictor(model, task.outputs)
+    compressor = getattr(trained, "compressor", None)
+    if compressor is not None:
+        made_from = made_from | {"the compression": content_fingerprint(compressor.config)}
 
     def save_best():
         settings = {"max_length": max_length} | (task.settings or {})

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import types
 
 import keras
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
+from distill.compression.clustering import ClusteringConfig
 from distill.compression.pruning import Pruner, PruningConfig, block_kernels, sparsity
 from distill.compression.structured import prune_structure
 from distill.compression.vocabulary import prune_vocabulary
@@ -138,6 +140,15 @@ def test_compressed_models_are_the_same_in_their_file(tiny_config, tokenizer, tm
     answers = TextClassifier(path).classify(texts)
     found = [[answer.probabilities[label] for label in ("bad", "good")] for answer in answers]
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_several_replicas_are_refused(one_layer, monkeypatch):
+    model = build_model(one_layer)
+    several = types.SimpleNamespace(num_replicas_in_sync=2)
+    monkeypatch.setattr(tf.distribute, "get_strategy", lambda: several)
+    for make in (PruningConfig(0.5).pruner, ClusteringConfig(4).clusterer):
+        with pytest.raises(InputError, match="the strategy has 2 replicas; use strategy='one_d"):
+            make(model, 10)
 
 
 def test_schedules_that_do_not_fit_are_refused(one_layer):
