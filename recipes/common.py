@@ -207,7 +207,6 @@ def define_training_flags(epochs, learning_rate):
         ["float32", "mixed_bfloat16", "mixed_float16"],
         "Keras dtype policy of the training.",
     )
-    compression.define_training_flags()
     flags.mark_flag_as_required("output_dir")
 
 
@@ -385,6 +384,7 @@ def define_distillation_flags():
         "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
     )
     compression.define_distillation_flags()
+    compression.define_training_flags()
     flags.mark_flag_as_required("teacher_dir")
 
 
