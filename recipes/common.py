@@ -10,6 +10,7 @@ import sys
 
 from absl import app, flags, logging
 
+from recipes import compression
 from recipes.command_line import fail, group, parse, recipe_flags
 from recipes.memory import keep_freed_memory
 from tfnlp.errors import InputError
@@ -111,6 +112,7 @@ def define_answerer_flags():
         False,
         "Whether a text may not answer a question (SQuAD 2.0); else refused.",
     )
+    flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
 
 
 @group("Task")
@@ -409,6 +411,7 @@ def define_distillation_flags():
     flags.DEFINE_string(
         "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
     )
+    compression.define_distillation_flags()
     flags.mark_flag_as_required("teacher_dir")
 
 
@@ -440,12 +443,14 @@ def distill(task, train, dev, test=None):
         # Outputs that no term reads cost nothing: TensorFlow leaves them out of its graphs.
         outputs = ("hidden_states", "attention_scores", "attention_projections")
         teacher = load_teacher(FLAGS.teacher_dir, task, **dict.fromkeys(outputs, True))
-        tokenizer = teacher_tokenizer = load_tokenizer(FLAGS.teacher_dir)
+        tokenizer = load_tokenizer(FLAGS.teacher_dir)
         check_fit(teacher, tokenizer)
+        teacher, tokenizer = compression.with_fewer_tokens(teacher, tokenizer, train)
         tokenizers = {}
         if FLAGS.tokenizer_dir:
-            tokenizer = load_tokenizer(FLAGS.tokenizer_dir)
-            tokenizers = {"tokenizer": tokenizer, "teacher_tokenizer": teacher_tokenizer}
+            own = load_tokenizer(FLAGS.tokenizer_dir)
+            tokenizers = {"tokenizer": own, "teacher_tokenizer": tokenizer}
+            tokenizer = own
         # Those of --size where one is given.
         own_layers = FLAGS.size and FLAGS["num_layers"].using_default_value
         student = make_student(
@@ -461,8 +466,8 @@ def distill(task, train, dev, test=None):
         )
         check_fit(student, tokenizer)
         weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
-        own = {name: FLAGS[name].value for name in METHOD_ARGUMENTS} | weights
-        terms = make_terms(FLAGS.method, teacher, student, task, layer_map, **own)
+        arguments = {name: FLAGS[name].value for name in METHOD_ARGUMENTS} | weights
+        terms = make_terms(FLAGS.method, teacher, student, task, layer_map, **arguments)
         intermediate_epochs = FLAGS.intermediate_epochs
         if intermediate_epochs is None:
             intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
@@ -483,3 +488,14 @@ def distill(task, train, dev, test=None):
             intermediate_epochs,
             tokenizers.get("teacher_tokenizer"),
         )
+
+
+def read_texts(paths):
+    """The texts of files by --text_column and --pair_column, those of pairs too."""
+    from tfnlp.text import read_examples
+
+    texts = []
+    for path in paths:
+        examples = read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
+        texts += examples.texts + (examples.pairs or [])
+    return texts
