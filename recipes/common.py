@@ -10,6 +10,7 @@ import sys
 
 from absl import app, flags, logging
 
+from recipes import compression
 from recipes.command_line import fail, group, parse, recipe_flags
 from recipes.memory import keep_freed_memory
 from tfnlp.errors import InputError
@@ -327,15 +328,21 @@ def check_fit(model, tokenizer):
 
 
 def layer_map_flag():
-    """The --layer_map as a list of integers, or None."""
-    if FLAGS.layer_map is None:
-        return None
-    try:
-        return [int(layer) for layer in FLAGS.layer_map]
-    except ValueError:
-        raise InputError(
-            f"--layer_map={','.join(FLAGS.layer_map)} must be whole numbers, such as 1,3,5."
-        ) from None
+    """The --layer_map: a name, or a list of integers."""
+    if not all(layer.strip().isdecimal() for layer in FLAGS.layer_map):
+        return ",".join(FLAGS.layer_map)
+    return [int(layer) for layer in FLAGS.layer_map]
+
+
+# Known without Keras, so that --help is quick: `distill.learning.METHODS`.
+METHOD_NAMES = ("logits", "distilbert", "tinybert")
+METHOD_WEIGHTS = {
+    "soft_label": "the soft labels",
+    "embedding": "the embeddings",
+    "hidden_state": "hidden states",
+    "attention": "attention scores",
+    "cosine": "the cosines of the last hidden states",
+}
 
 
 @group("Distillation")
@@ -349,21 +356,32 @@ def define_distillation_flags():
     flags.DEFINE_integer(
         "num_heads", None, "The student's heads; as its width asks if not given.", 1
     )
+    flags.DEFINE_enum(
+        "method",
+        "logits",
+        list(METHOD_NAMES),
+        "What the student learns from: soft labels alone (logits), or what the paper of that name "
+        "adds to them.",
+    )
     flags.DEFINE_list(
         "layer_map",
-        None,
-        "For each student layer the teacher's it learns from, counted from 0; spread evenly if "
-        "not given.",
+        "uniform",
+        "The teacher's layers that the student's start and learn from: uniform, last, or one for "
+        "each, counted from 0.",
     )
     flags.DEFINE_bool("initialize", True, "Start from the teacher's weights where widths agree.")
-    flags.DEFINE_float("temperature", 2.0, "Temperature of the soft labels.", 1e-3)
+    flags.DEFINE_float(
+        "temperature", None, "Temperature of the soft labels; the method's if not given.", 1e-3
+    )
     flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
-    flags.DEFINE_float("soft_label_weight", 0.5, "Weight of the loss on the soft labels.", 0)
-    flags.DEFINE_float("hidden_state_weight", 0.0, "Weight of the loss on hidden states.", 0)
-    flags.DEFINE_float("attention_weight", 0.0, "Weight of the loss on attention scores.", 0)
+    for name, what in METHOD_WEIGHTS.items():
+        flags.DEFINE_float(
+            f"{name}_weight", None, f"Weight of the loss on {what}; the method's if not given.", 0
+        )
     flags.DEFINE_string(
         "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
     )
+    compression.define_distillation_flags()
     flags.mark_flag_as_required("teacher_dir")
 
 
@@ -383,7 +401,13 @@ def distill(task, train, dev, test=None):
     """
     import keras
 
-    from distill.learning import distill, even_layer_map, load_teacher, make_losses, make_student
+    from distill.learning import (
+        distill,
+        load_teacher,
+        make_student,
+        make_terms,
+        resolve_layer_map,
+    )
     from tfnlp.checkpoints import read_config
     from tfnlp.text import load_tokenizer
     from tfnlp.training import make_strategy, set_precision
@@ -392,27 +416,25 @@ def distill(task, train, dev, test=None):
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     layers = read_config(FLAGS.teacher_dir).num_layers
-    layer_map = layer_map_flag() or even_layer_map(layers, FLAGS.num_layers)
+    layer_map = resolve_layer_map(layer_map_flag(), layers, FLAGS.num_layers)
     with make_strategy(FLAGS.strategy).scope():
-        teacher = load_teacher(
-            FLAGS.teacher_dir,
-            task,
-            hidden_states=FLAGS.hidden_state_weight > 0,
-            attention_scores=FLAGS.attention_weight > 0,
-        )
+        # Outputs that no term reads cost nothing: TensorFlow leaves them out of its graphs.
+        outputs = {"hidden_states": True, "attention_scores": True}
+        teacher = load_teacher(FLAGS.teacher_dir, task, **outputs)
         tokenizer = load_tokenizer(FLAGS.teacher_dir)
         check_fit(teacher, tokenizer)
+        teacher, tokenizer = compression.with_fewer_tokens(teacher, tokenizer, train)
         sizes = (FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
         student = make_student(teacher, *sizes, layer_map, FLAGS.initialize)
-        losses = make_losses(
+        weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
+        terms = make_terms(
+            FLAGS.method,
+            teacher,
+            student,
+            task,
             layer_map,
-            teacher.text_config.hidden_dim,
-            student.text_config.hidden_dim,
             temperature=FLAGS.temperature,
-            soft_label_weight=FLAGS.soft_label_weight,
-            hidden_state_weight=FLAGS.hidden_state_weight,
-            attention_weight=FLAGS.attention_weight,
-            task=task,
+            **weights,
         )
         return distill(
             task,
@@ -425,7 +447,18 @@ def distill(task, train, dev, test=None):
             run,
             FLAGS.max_length,
             test,
-            losses,
+            terms,
             FLAGS.hard_label_weight,
             FLAGS.cache_dir,
         )
+
+
+def read_texts(paths):
+    """The texts of files by --text_column and --pair_column, those of pairs too."""
+    from tfnlp.text import read_examples
+
+    texts = []
+    for path in paths:
+        examples = read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
+        texts += examples.texts + (examples.pairs or [])
+    return texts

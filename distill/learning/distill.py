@@ -1,7 +1,8 @@
 """Distilling a teacher into a student for a task, from examples to a finished run."""
 
 from distill.learning.distiller import Distiller
-from distill.learning.losses import SoftLabelLoss
+from distill.learning.losses import check_terms
+from distill.learning.methods import soft_label_terms
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import check_saves, load_model
 from tfnlp.errors import InputError
@@ -22,7 +23,7 @@ def distill(
     run,
     max_length,
     test=None,
-    losses=None,
+    terms=None,
     hard_label_weight=0.5,
     cache_dir=None,
 ):
@@ -35,14 +36,14 @@ def distill(
         task: see `tfnlp.tasks`.
         teacher: fine-tuned for the task, from `load_teacher`.
         student: with the task's head, such as from `make_student`; made, as the teacher and the
-            losses, in the scope of the strategy to train under.
+            terms, in the scope of the strategy to train under.
         tokenizer: of both.
         train, dev, test: examples of the task; the best epoch is the one with the most of
             `task.monitor` on `dev`; `test` may be None.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         max_length: the longest input in tokens.
-        losses: (weight, loss) pairs, see `make_losses`; soft labels where None.
+        terms: a list of `Term`, such as a function of `METHODS` gives it; soft labels where None.
         hard_label_weight: of the task's own loss.
         cache_dir: folder to compute the teacher's outputs into once; where None it runs on each
             batch.
@@ -54,22 +55,23 @@ def distill(
     Raises:
         InputError: before any work, for a teacher, a student or a tokenizer that do not fit.
     """
-    if losses is None:
-        losses = [(0.5, SoftLabelLoss(task=task))]
+    if terms is None:
+        terms = soft_label_terms(task, weight=0.5)
     for model in (teacher, student):
         check_vocabulary(tokenizer, model)
-    _check_models(task, teacher, student, losses)
+    _check_models(task, teacher, student)
+    check_terms(terms, teacher, student)
     if hard_label_weight:
         check_varied(task, train)
     check_saves(student)
     live = teacher if cache_dir is None else None
-    distiller = Distiller(student, task, losses, live, hard_label_weight)
+    distiller = Distiller(student, task, terms, live, hard_label_weight)
     splits = {"train": train, "dev": dev, "test": test}
     batches = encode_splits(task, tokenizer, splits, config, max_length)
     for model in (teacher, student):
         check_lengths(batches["train"], model)
     if cache_dir is not None:
-        reads = [read for _, loss in losses for read in loss.reads()]
+        reads = [term.teacher for term in terms]
         outputs = compute_teacher_outputs(teacher, batches["train"], reads, cache_dir)
         batches["train"].targets = outputs
     optimizer = config.optimizer(distiller, len(batches["train"]))
@@ -102,8 +104,8 @@ def distill(
     return figures
 
 
-def _check_models(task, teacher, student, losses):
-    """Raises an InputError unless both models have the task's head and what the losses read."""
+def _check_models(task, teacher, student):
+    """Raises an InputError unless both models have the task's head and classes."""
     for name, model in (("teacher", teacher), ("student", student)):
         if model.head != task.head:
             raise InputError(
@@ -116,13 +118,3 @@ def _check_models(task, teacher, student, losses):
                 f"The {name} has {classes} classes, but the task {task.num_classes}; give a model "
                 "of as many."
             )
-        for _, loss in losses:
-            for term in getattr(loss, "terms", []):
-                output, index = getattr(term, name)
-                given = model.output.get(output)
-                if given is None or (index is not None and index >= len(given)):
-                    number = "" if index is None else f" {index}"
-                    raise InputError(
-                        f"The losses read {output}{number}, which the {name} does not give; build "
-                        f"it with {output}=True, and the losses by a map of its layers."
-                    )

@@ -20,7 +20,7 @@ CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 2)
 
 from distill.learning.distiller import Distiller  # noqa: E402
-from distill.learning.losses import make_losses  # noqa: E402
+from distill.learning.methods import logits  # noqa: E402
 from tfnlp import tasks  # noqa: E402
 from tfnlp.text import LengthBatches  # noqa: E402
 from tfnlp.text.tokenizer import Encoding  # noqa: E402
@@ -120,8 +120,10 @@ def states_model(task, width, num_heads):
 
 def distiller(name):
     task = TASKS[name]
-    losses = make_losses([0], 12, 8, hidden_state_weight=0.3, attention_weight=0.1, task=task)
-    return Distiller(states_model(task, 8, 1), task, losses, states_model(task, 12, 2))
+    weights = {"hidden_state_weight": 0.3, "attention_weight": 0.1}
+    student, teacher = states_model(task, 8, 1), states_model(task, 12, 2)
+    terms = logits(teacher, student, task, [0], **weights)
+    return Distiller(student, task, terms, teacher)
 
 
 def train(strategy, name, make):

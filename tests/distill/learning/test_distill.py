@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distill.learning import distill, load_teacher, make_losses, make_student, read_teacher_labels
+from distill.learning import (
+    METHODS,
+    attention_score_terms,
+    distill,
+    hidden_state_terms,
+    load_teacher,
+    make_student,
+    read_teacher_labels,
+)
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
@@ -60,14 +68,14 @@ def test_a_killed_distillation_ends_with_the_same_weights(
         monkeypatch.setattr(LengthBatches, "batch", batch)
         keras.utils.set_random_seed(0)
         student = make_student(teacher, 1, hidden_dim=16)
-        losses = make_losses([1], 32, 16, hidden_state_weight=0.3, task=TASK)
+        terms = METHODS["logits"](teacher, student, TASK, [1], hidden_state_weight=0.3)
         folder = RunFolder(folder, {})
         cache = tmp_path / "cache"
         figures = distill(
-            *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV, losses),
+            *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV, terms),
             cache_dir=cache,
         )
-        return figures, [*student.weights, losses[1][1].projection.kernel], folder
+        return figures, [*student.weights, terms[-1].projection.kernel], folder
 
     figures, whole, folder = run(tmp_path / "whole")
     # Of 3 batches an epoch the second of the second epoch is the last; the cache is read.
@@ -171,9 +179,9 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
 ):
     student = make_student(teacher, 1)
     classifier = build_model(small_config, "classifier", 3)
-    states = make_losses([1], 32, 32, hidden_state_weight=1.0, attention_weight=1.0)
+    states = hidden_state_terms([1])
     two = build_model(small_config, "tagger", 2)
-    for models, losses, message in [
+    for models, terms, message in [
         (
             (classifier, student),
             None,
@@ -185,19 +193,23 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
             "The student has the head None, but the t",
         ),
         ((teacher, two), None, "The student has 2 classes, but the task 3; give"),
-        ((teacher, student), states, "read attention_scores 1, which the teacher does not give"),
         (
             (teacher, student),
-            make_losses([2], 32, 32, hidden_state_weight=1.0),
-            "read hidden_states 3, which the teacher does not give; build it with hidden_states",
+            attention_score_terms([1]),
+            "read attention_scores 1, which the teacher does not give",
+        ),
+        (
+            (teacher, student),
+            hidden_state_terms([2]),
+            "read hidden_states 3, which the teacher does not give; its hidden_states are num",
         ),
         (
             (teacher, build_model(small_config, "tagger", 3)),
-            states[:2],
-            "read hidden_states 0, which the student does not give",
+            states,
+            "read hidden_states 0, which the student does not give; build it with hidden_states=T",
         ),
     ]:
         run = RunFolder(tmp_path / "run", {})
         with pytest.raises(InputError, match=message):
-            distill(TASK, *models, tokenizer, TRAIN, DEV, CONFIG, run, 16, losses=losses)
+            distill(TASK, *models, tokenizer, TRAIN, DEV, CONFIG, run, 16, terms=terms)
     assert not (tmp_path / "run").exists()

@@ -1,0 +1,225 @@
+"""Methods of distillation by name: functions that give lists of `Term`s for a pair of models.
+
+A method takes the teacher and the student, built with the outputs that it compares, and the
+`task` whose outputs the soft labels are; without one there are none. `layer_map` says for each
+student layer which of the teacher's it learns from, see `distill.learning.layer_map`.
+"""
+
+import inspect
+
+import keras
+
+from distill.learning.errors import (
+    class_error,
+    cosine_error,
+    position_error,
+    score_error,
+    squared_error,
+)
+from distill.learning.layer_map import resolve_layer_map
+from distill.learning.losses import Term, read_tensor, share
+from tfnlp.errors import InputError
+from tfnlp.training.predict import TOKEN_OUTPUTS
+
+
+def logits(
+    teacher,
+    student,
+    task=None,
+    layer_map="uniform",
+    temperature=2.0,
+    soft_label_weight=0.5,
+    hidden_state_weight=0.0,
+    attention_weight=0.0,
+):
+    """Soft labels (Hinton et al. 2015); hidden states and attention scores beside them on request.
+
+    The embeddings' outputs count as one hidden state more, and all go through one projection.
+    """
+    terms = _soft_labels(task, temperature, soft_label_weight)
+    if hidden_state_weight:
+        layers = resolve_layer_map(layer_map, *_layers(teacher, student))
+        terms += hidden_state_terms(
+            layers, make_projection(teacher, student), weight=hidden_state_weight
+        )
+    if attention_weight:
+        layers = resolve_layer_map(layer_map, *_layers(teacher, student))
+        terms += attention_score_terms(layers, weight=attention_weight)
+    return terms
+
+
+def distilbert(
+    teacher, student, task=None, temperature=2.0, soft_label_weight=5.0, cosine_weight=1.0
+):
+    """DistilBERT (Sanh et al. 2019, section 3): soft labels, and cosines of the last states.
+
+    The third loss of the paper, masked tokens, is the task's own, of a weight of 2 there. The
+    paper's second distillation, in fine-tuning, is `logits`.
+    """
+    terms = _soft_labels(task, temperature, soft_label_weight)
+    if cosine_weight:
+        tensor = ("hidden_states", -1)
+        projection = make_projection(teacher, student)
+        terms.append(Term(tensor, tensor, cosine_error, cosine_weight, None, projection, "cosine"))
+    return terms
+
+
+def tinybert(
+    teacher,
+    student,
+    task=None,
+    layer_map="uniform",
+    temperature=1.0,
+    soft_label_weight=1.0,
+    embedding_weight=1.0,
+    hidden_state_weight=1.0,
+    attention_weight=1.0,
+):
+    """TinyBERT (Jiao et al. 2020, eq. 6 to 11): embeddings, states and scores, and soft labels.
+
+    The weights are of each layer, which the paper sums over. In its task stage the soft labels
+    come after all others, see `distill.learning.distill`.
+    """
+    terms = _soft_labels(task, temperature, soft_label_weight)
+    layers = resolve_layer_map(layer_map, *_layers(teacher, student))
+    if embedding_weight:
+        tensor = ("hidden_states", 0)
+        projection = make_projection(teacher, student, "embedding_projection", 0)
+        terms.append(
+            Term(tensor, tensor, squared_error, embedding_weight, None, projection, "embedding")
+        )
+    if hidden_state_weight:
+        terms += hidden_state_terms(
+            layers,
+            make_projection(teacher, student),
+            embeddings=False,
+            weight=share(hidden_state_weight, 1 / len(layers)),
+        )
+    if attention_weight:
+        weight = share(attention_weight, 1 / len(layers))
+        terms += attention_score_terms(layers, weight=weight)
+    return terms
+
+
+METHODS = {"logits": logits, "distilbert": distilbert, "tinybert": tinybert}
+
+
+def make_terms(method, teacher, student, task=None, layer_map="uniform", **arguments):
+    """The terms of a method by its name.
+
+    Args:
+        method: one of `METHODS`.
+        teacher, student, task: as it takes them.
+        layer_map: likewise; without effect on a method that does not go by layers.
+        arguments: its own; those that are None are left to it.
+
+    Raises:
+        InputError: for an unknown method, an argument that it does not take, and as it does.
+    """
+    if method not in METHODS:
+        raise InputError(f"method={method} is unknown; use one of {', '.join(METHODS)}.")
+    function = METHODS[method]
+    given = {name: value for name, value in arguments.items() if value is not None}
+    taken = list(inspect.signature(function).parameters)
+    for name, value in given.items():
+        if name not in taken:
+            own = [other for other in taken if other in arguments]
+            raise InputError(
+                f"{name}={value} has no effect with method={method}, which takes "
+                f"{', '.join(own)}; leave it out."
+            )
+    if "layer_map" in taken:
+        given["layer_map"] = layer_map
+    return function(teacher, student, task, **given)
+
+
+def soft_label_terms(task=None, temperature=2.0, weight=1.0):
+    """What the teacher answers, as a task's outputs say it.
+
+    A divergence of classes (of texts, of each labelled token, of the texts to choose from) or of
+    positions, each softened by the temperature; of a number the squared error, which has none.
+
+    Args:
+        task: see `tfnlp.tasks`; None for classes.
+        temperature: T, above 0, or a schedule.
+        weight: of all together, or a schedule.
+    """
+    outputs = ("logits",) if task is None else task.outputs
+
+    def term(output):
+        error, softened = class_error, temperature
+        if task is not None and task.num_classes == 1:
+            error, softened = squared_error, None
+        elif output in TOKEN_OUTPUTS:
+            error = position_error
+        own = share(weight, len(outputs))
+        return Term(output, output, error, own, softened, name="soft_label", at_labels=True)
+
+    return [term(output) for output in outputs]
+
+
+def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):
+    """Squared errors of hidden states by layer map, each pair counting the same.
+
+    Jiao et al. 2020, 'TinyBERT', eq. 8 and 9: MSE(H^S W, H^T).
+
+    Args:
+        layer_map: for each student layer the teacher's, both counted from 0.
+        projection: W, of the student's states to the teacher's width; None for none.
+        embeddings: whether the embeddings' outputs are compared too.
+        weight: of all together, or a schedule.
+    """
+    # Output 0 is the embeddings', so a layer's output is one further.
+    pairs = [(0, 0)] * embeddings + [(t + 1, s + 1) for s, t in enumerate(layer_map)]
+    own, output = share(weight, len(pairs)), "hidden_states"
+    return [
+        Term((output, t), (output, s), squared_error, own, None, projection, "hidden_state")
+        for t, s in pairs
+    ]
+
+
+def attention_score_terms(layer_map, weight=1.0):
+    """Squared errors of attention scores before the softmax by layer map, likewise.
+
+    Jiao et al. 2020, 'TinyBERT', eq. 7; pairs with padding are left out.
+    """
+    own, output = share(weight, len(layer_map)), "attention_scores"
+    return [
+        Term((output, t), (output, s), score_error, own, name="attention_score")
+        for s, t in enumerate(layer_map)
+    ]
+
+
+def make_projection(teacher, student, name="hidden_state_projection", index=-1):
+    """A learned projection, without bias, of the student's hidden states to the teacher's width.
+
+    Args:
+        teacher, student: models that give hidden states.
+        name: of the layer.
+        index: of the hidden states whose widths count.
+
+    Returns:
+        A dense layer; None where the widths are equal.
+    """
+    models, tensor = {"teacher": teacher, "student": student}, ("hidden_states", index)
+    width, own = (read_tensor(model, tensor, side).shape[-1] for side, model in models.items())
+    if width == own:
+        return None
+    projection = keras.layers.Dense(width, use_bias=False, name=name)
+    projection.build((None, None, own))
+    return projection
+
+
+def _soft_labels(task, temperature, weight):
+    return soft_label_terms(task, temperature, weight) if task and weight else []
+
+
+def _layers(*models):
+    """The layers of each model, from its config or else its outputs."""
+    counts = []
+    for model, side in zip(models, ("teacher", "student"), strict=True):
+        config = getattr(model, "text_config", None)
+        if config is None:
+            read_tensor(model, ("attention_scores", 0), side)
+        counts.append(config.num_layers if config else len(model.output["attention_scores"]))
+    return counts
