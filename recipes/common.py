@@ -337,12 +337,14 @@ def layer_map_flag():
 
 
 # Known without Keras, so that --help is quick: `distill.learning.METHODS`.
-METHOD_NAMES = ("logits", "distilbert", "tinybert")
+METHOD_NAMES = ("logits", "distilbert", "tinybert", "minilm", "minilm_v2", "pkd")
+METHOD_ARGUMENTS = ("temperature", "relation_heads", "teacher_layer")
 METHOD_WEIGHTS = {
     "soft_label": "the soft labels",
     "embedding": "the embeddings",
     "hidden_state": "hidden states",
     "attention": "attention scores",
+    "relation": "relations of queries, keys and values",
     "cosine": "the cosines of the last hidden states",
 }
 
@@ -353,10 +355,22 @@ def define_distillation_flags():
     flags.DEFINE_string(
         "teacher_dir", None, "Folder of the fine-tuned teacher, or its name on Hugging Face's Hub."
     )
+    flags.DEFINE_string(
+        "family", None, "The student's family, such as distilbert; the teacher's if not given."
+    )
+    flags.DEFINE_string(
+        "size", None, "The student's size by name, such as tinybert_4l_312; the next replace it."
+    )
     flags.DEFINE_integer("num_layers", 3, "The student's encoder blocks.", 1)
     flags.DEFINE_integer("hidden_dim", None, "The student's width; the teacher's if not given.", 1)
     flags.DEFINE_integer(
         "num_heads", None, "The student's heads; as its width asks if not given.", 1
+    )
+    flags.DEFINE_string(
+        "tokenizer_dir",
+        None,
+        "Folder of the student's tokenizer, such as of fewer tokens, from train_tokenizer; the "
+        "teacher's if not given.",
     )
     flags.DEFINE_enum(
         "method",
@@ -380,6 +394,22 @@ def define_distillation_flags():
         flags.DEFINE_float(
             f"{name}_weight", None, f"Weight of the loss on {what}; the method's if not given.", 0
         )
+    flags.DEFINE_integer(
+        "relation_heads", None, "Heads that minilm_v2 splits into; the teacher's if not given.", 1
+    )
+    flags.DEFINE_integer(
+        "teacher_layer",
+        None,
+        "Teacher's layer for minilm and minilm_v2, counted from 0, or below 0 from the end; the "
+        "last if not given.",
+    )
+    flags.DEFINE_integer(
+        "intermediate_epochs",
+        None,
+        "Epochs on embeddings, states and attention alone before the --epochs without them; 10 "
+        "with --method=tinybert and else 0 if not given.",
+        0,
+    )
     flags.DEFINE_string(
         "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
     )
@@ -404,14 +434,7 @@ def distill(task, train, dev, test=None):
     """
     import keras
 
-    from distill.learning import (
-        distill,
-        load_teacher,
-        make_student,
-        make_terms,
-        resolve_layer_map,
-    )
-    from tfnlp.checkpoints import read_config
+    from distill.learning import distill, load_teacher, make_student, make_terms
     from tfnlp.text import load_tokenizer
     from tfnlp.training import make_strategy, set_precision
 
@@ -419,28 +442,40 @@ def distill(task, train, dev, test=None):
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
-    layers = read_config(FLAGS.teacher_dir).num_layers
-    layer_map = resolve_layer_map(layer_map_flag(), layers, FLAGS.num_layers)
+    layer_map = layer_map_flag()
     with make_strategy(FLAGS.strategy).scope():
         # Outputs that no term reads cost nothing: TensorFlow leaves them out of its graphs.
-        outputs = {"hidden_states": True, "attention_scores": True}
-        teacher = load_teacher(FLAGS.teacher_dir, task, **outputs)
+        outputs = ("hidden_states", "attention_scores", "attention_projections")
+        teacher = load_teacher(FLAGS.teacher_dir, task, **dict.fromkeys(outputs, True))
         tokenizer = load_tokenizer(FLAGS.teacher_dir)
         check_fit(teacher, tokenizer)
         teacher, tokenizer = compression.with_fewer_tokens(teacher, tokenizer, train)
-        sizes = (FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
         source = compression.with_fewer_parts(teacher, task, tokenizer, train)
-        student = make_student(source, *sizes, layer_map, FLAGS.initialize)
-        weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
-        terms = make_terms(
-            FLAGS.method,
-            teacher,
-            student,
-            task,
+        tokenizers = {}
+        if FLAGS.tokenizer_dir:
+            own = load_tokenizer(FLAGS.tokenizer_dir)
+            tokenizers = {"tokenizer": own, "teacher_tokenizer": tokenizer}
+            tokenizer = own
+        # Those of --size where one is given.
+        own_layers = FLAGS.size and FLAGS["num_layers"].using_default_value
+        student = make_student(
+            source,
+            None if own_layers else FLAGS.num_layers,
+            FLAGS.hidden_dim,
+            FLAGS.num_heads,
             layer_map,
-            temperature=FLAGS.temperature,
-            **weights,
+            FLAGS.initialize,
+            FLAGS.family,
+            FLAGS.size,
+            **tokenizers,
         )
+        check_fit(student, tokenizer)
+        weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
+        arguments = {name: FLAGS[name].value for name in METHOD_ARGUMENTS} | weights
+        terms = make_terms(FLAGS.method, teacher, student, task, layer_map, **arguments)
+        intermediate_epochs = FLAGS.intermediate_epochs
+        if intermediate_epochs is None:
+            intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
         return distill(
             task,
             teacher,
@@ -455,6 +490,8 @@ def distill(task, train, dev, test=None):
             terms,
             FLAGS.hard_label_weight,
             FLAGS.cache_dir,
+            intermediate_epochs,
+            tokenizers.get("teacher_tokenizer"),
             compress,
         )
 

@@ -83,8 +83,8 @@ def with_fewer_parts(teacher, task, tokenizer, train):
         return teacher
     from distill.compression.structured import measure_importance, prune_structure
 
-    for name in ("hidden_dim", "num_heads"):
-        if FLAGS[name].value not in (None, getattr(teacher.text_config, name)):
+    for name in ("family", "size", "hidden_dim", "num_heads"):
+        if FLAGS[name].value not in (None, getattr(teacher.text_config, name, None)):
             raise InputError(
                 f"{name}={FLAGS[name].value} starts a student without its teacher's heads and "
                 "units, of which `keep_heads` and `keep_units` choose; leave one out."
@@ -97,6 +97,11 @@ def with_fewer_tokens(teacher, tokenizer, train):
     """A teacher and its tokenizer, pruned to the --keep_tokens most frequent tokens of `train`."""
     if FLAGS.keep_tokens is None:
         return teacher, tokenizer
+    if FLAGS.tokenizer_dir:
+        raise InputError(
+            f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
+            f"those of tokenizer_dir={FLAGS.tokenizer_dir}; leave one out."
+        )
     from distill.compression.vocabulary import compare_tokenizers, prune_vocabulary, texts_of
 
     texts = texts_of(train)
