@@ -209,9 +209,9 @@ def define_training_flags(epochs, learning_rate):
 
 
 # Flags that change where or how often a run is saved, but not what it ends with.
-_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "cache_dir"}
+_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test"}
 # Flags of files, beside those of folders, whose names end in _dir.
-_FILES = {"train", "dev", "vocabulary_text"}
+_FILES = {"train", "dev", "texts", "vocabulary_text"}
 
 
 def decisive_flags():
@@ -221,6 +221,10 @@ def decisive_flags():
 
 
 def _whole_path(name, value):
+    if name == "cache_dir":  # whether there is one, as states are rounded on disk; not where
+        return value and "given"
+    if isinstance(value, list):
+        return [_whole_path(name, one) for one in value]
     is_path = name in _FILES or name.endswith("_dir")
     return os.path.abspath(value) if is_path and value and os.path.exists(value) else value
 
@@ -344,19 +348,22 @@ METHOD_WEIGHTS = {
 
 
 @group("Distillation")
-def define_distillation_flags():
+def define_student_flags(num_layers, method):
     """Flags of a recipe that distils: the teacher, the student, and what it learns from."""
     flags.DEFINE_string(
-        "teacher_dir", None, "Folder of the fine-tuned teacher, or its name on Hugging Face's Hub."
+        "teacher_dir",
+        None,
+        "Folder of the teacher, or its name on Hugging Face's Hub; of a task's teachers several, "
+        "with commas between.",
     )
-    flags.DEFINE_integer("num_layers", 3, "The student's encoder blocks.", 1)
+    flags.DEFINE_integer("num_layers", num_layers, "The student's encoder blocks.", 1)
     flags.DEFINE_integer("hidden_dim", None, "The student's width; the teacher's if not given.", 1)
     flags.DEFINE_integer(
         "num_heads", None, "The student's heads; as its width asks if not given.", 1
     )
     flags.DEFINE_enum(
         "method",
-        "logits",
+        method,
         list(METHOD_NAMES),
         "What the student learns from: soft labels alone (logits), or what the paper of that name "
         "adds to them.",
@@ -371,22 +378,40 @@ def define_distillation_flags():
     flags.DEFINE_float(
         "temperature", None, "Temperature of the soft labels; the method's if not given.", 1e-3
     )
-    flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
     for name, what in METHOD_WEIGHTS.items():
         flags.DEFINE_float(
             f"{name}_weight", None, f"Weight of the loss on {what}; the method's if not given.", 0
         )
+    flags.mark_flag_as_required("teacher_dir")
+
+
+@group("Distillation")
+def define_distillation_flags():
+    """Flags of a recipe that distils a task."""
+    define_student_flags(num_layers=3, method="logits")
+    flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
     flags.DEFINE_string(
         "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
     )
-    flags.mark_flag_as_required("teacher_dir")
+    flags.DEFINE_enum(
+        "teacher_precision",
+        None,
+        ["float32", "bfloat16", "float16"],
+        "Dtype policy of the teacher alone; --precision if not given.",
+    )
+
+
+def method_arguments():
+    """The flags of the method's own arguments, by name."""
+    weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
+    return {"temperature": FLAGS.temperature} | weights
 
 
 def teacher_labels(head):
     """The class names of the model of --teacher_dir, which must have a head; None if unnamed."""
     from distill.learning import read_teacher_labels
 
-    return read_teacher_labels(FLAGS.teacher_dir, head)
+    return read_teacher_labels(FLAGS.teacher_dir.split(",")[0], head)
 
 
 def distill(task, train, dev, test=None):
@@ -408,33 +433,30 @@ def distill(task, train, dev, test=None):
     from tfnlp.checkpoints import read_config
     from tfnlp.text import load_tokenizer
     from tfnlp.training import make_strategy, set_precision
+    from tfnlp.training.precision import check_precision
 
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
-    layers = read_config(FLAGS.teacher_dir).num_layers
+    if FLAGS.teacher_precision:
+        check_precision(FLAGS.teacher_precision, "teacher_precision")
+    folders = FLAGS.teacher_dir.split(",")
+    layers = read_config(folders[0]).num_layers
     layer_map = resolve_layer_map(layer_map_flag(), layers, FLAGS.num_layers)
     with make_strategy(FLAGS.strategy).scope():
         # Outputs that no term reads cost nothing: TensorFlow leaves them out of its graphs.
         outputs = {"hidden_states": True, "attention_scores": True}
-        teacher = load_teacher(FLAGS.teacher_dir, task, **outputs)
-        tokenizer = load_tokenizer(FLAGS.teacher_dir)
-        check_fit(teacher, tokenizer)
+        outputs["dtype"] = FLAGS.teacher_precision
+        teachers = [load_teacher(folder, task, **outputs) for folder in folders]
+        teacher, tokenizer = teachers[0], load_tokenizer(folders[0])
+        for one in teachers:
+            check_fit(one, tokenizer)
         sizes = (FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
         student = make_student(teacher, *sizes, layer_map, FLAGS.initialize)
-        weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
-        terms = make_terms(
-            FLAGS.method,
-            teacher,
-            student,
-            task,
-            layer_map,
-            temperature=FLAGS.temperature,
-            **weights,
-        )
+        terms = make_terms(FLAGS.method, teacher, student, task, layer_map, **method_arguments())
         return distill(
             task,
-            teacher,
+            teachers,
             student,
             tokenizer,
             train,

@@ -3,7 +3,8 @@
 from distill.learning.distiller import Distiller
 from distill.learning.losses import check_terms
 from distill.learning.methods import soft_label_terms
-from distill.learning.teacher_outputs import compute_teacher_outputs
+from distill.learning.teacher import SeveralTeachers, join_teachers
+from distill.learning.teacher_outputs import check_of_texts, compute_teacher_outputs
 from tfnlp.checkpoints import check_saves, load_model
 from tfnlp.errors import InputError
 from tfnlp.models import check_lengths, check_vocabulary
@@ -26,6 +27,7 @@ def distill(
     terms=None,
     hard_label_weight=0.5,
     cache_dir=None,
+    teacher_tokenizer=None,
 ):
     """Trains a student for a task from its labels and its teacher, and reports both.
 
@@ -34,10 +36,11 @@ def distill(
 
     Args:
         task: see `tfnlp.tasks`.
-        teacher: fine-tuned for the task, from `load_teacher`.
+        teacher: fine-tuned for the task, from `load_teacher`; or a list of several, whose
+            answers count alike.
         student: with the task's head, such as from `make_student`; made, as the teacher and the
             terms, in the scope of the strategy to train under.
-        tokenizer: of both.
+        tokenizer: of both; or of the student, where there is a `teacher_tokenizer`.
         train, dev, test: examples of the task; the best epoch is the one with the most of
             `task.monitor` on `dev`; `test` may be None.
         config: a `TrainingConfig`.
@@ -47,6 +50,8 @@ def distill(
         hard_label_weight: of the task's own loss.
         cache_dir: folder to compute the teacher's outputs into once; where None it runs on each
             batch.
+        teacher_tokenizer: of the teacher, where its tokens are others than the student's: it then
+            runs once, and its answers on whole texts are learned.
 
     Returns:
         A dict of the figures of the student, and with `teacher_` before their names of the
@@ -57,22 +62,29 @@ def distill(
     """
     if terms is None:
         terms = soft_label_terms(task, weight=0.5)
-    for model in (teacher, student):
-        check_vocabulary(tokenizer, model)
-    _check_models(task, teacher, student)
+    teachers = list(teacher) if isinstance(teacher, list | tuple) else [teacher]
+    check_vocabulary(tokenizer, student)
+    for model in teachers:
+        check_vocabulary(teacher_tokenizer or tokenizer, model)
+        _check_models(task, model, student)
+    teacher = join_teachers(teachers, task, terms)
     check_terms(terms, teacher, student)
     if hard_label_weight:
         check_varied(task, train)
     check_saves(student)
-    live = teacher if cache_dir is None else None
+    live = teacher if cache_dir is None and teacher_tokenizer is None else None
     distiller = Distiller(student, task, terms, live, hard_label_weight)
     splits = {"train": train, "dev": dev, "test": test}
     batches = encode_splits(task, tokenizer, splits, config, max_length)
-    for model in (teacher, student):
-        check_lengths(batches["train"], model)
-    if cache_dir is not None:
+    of_teacher = batches
+    if teacher_tokenizer is not None:
+        check_of_texts(terms, teachers[0])
+        of_teacher = encode_splits(task, teacher_tokenizer, splits, config, max_length)
+    check_lengths(batches["train"], student)
+    check_lengths(of_teacher["train"], teacher)
+    if live is None:
         reads = [term.teacher for term in terms]
-        outputs = compute_teacher_outputs(teacher, batches["train"], reads, cache_dir)
+        outputs = compute_teacher_outputs(teacher, of_teacher["train"], reads, cache_dir)
         batches["train"].targets = outputs
     optimizer = config.optimizer(distiller, len(batches["train"]))
     distiller.compile(optimizer, jit_compile=False)
@@ -80,6 +92,8 @@ def distill(
         "teacher_dir": model_fingerprint(teacher),
         "model": content_fingerprint(student.text_config),
     }
+    if cache_dir is not None:
+        made_from["cache_dir"] = "on disk"  # where states are rounded to float16
     fit_best(
         distiller,
         student,
@@ -95,11 +109,12 @@ def distill(
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = score_splits(best, task, splits, batches)
-    of_teacher = score_splits(teacher, task, splits, batches)
-    figures |= {f"teacher_{key}": value for key, value in of_teacher.items()}
+    answering = SeveralTeachers(teachers, task, pooled=True) if teachers[1:] else teacher
+    answers = score_splits(answering, task, splits, of_teacher)
+    figures |= {f"teacher_{key}": value for key, value in answers.items()}
     score = f"dev_{task.monitor}"
-    if of_teacher[score] > 0:
-        figures["kept"] = figures[score] / of_teacher[score]
+    if answers[score] > 0:
+        figures["kept"] = figures[score] / answers[score]
     write_report(run, figures, task.label_names, task.monitor)
     return figures
 

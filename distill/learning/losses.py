@@ -123,9 +123,11 @@ class Term:
         teacher = pick_output(teacher_outputs, *self.teacher)
         student = pick_output(student_outputs, *self.student)
         errors = self.errors(teacher, student, padding_mask, step)
-        weights = _error_weights(errors, padding_mask, sample_weight)
         if self.at_labels and labels is not None and len(errors.shape) == 2:
-            weights = (*weights, ops.not_equal(labels, IGNORED))
+            # Padding has no label. Logits may be of some positions, not of all tokens.
+            weights = (sample_weight, ops.not_equal(labels, IGNORED))
+        else:
+            weights = _error_weights(errors, padding_mask, sample_weight)
         return weighted_mean(errors, *weights)
 
 
