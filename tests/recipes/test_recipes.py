@@ -69,6 +69,8 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     flags += ["--hidden_dim=16", "--hidden_state_weight=0.1", "--attention_weight=0.01"]
     flags += [f"--cache_dir={tmp_path / 'cache'}"]
     run("distill_classifier", *flags, f"--output_dir={student}")
+    done = run("distill_classifier", *flags[:-1], f"--output_dir={student}", status=2)
+    assert "there --cache_dir is 'given', here None" in done.stderr
     figures = json.loads((student / "figures.json").read_text())
     assert figures["parameters"] < figures["teacher_parameters"]
     assert figures["kept"] == figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
@@ -94,6 +96,36 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     figures = json.loads((tmp_path / "benchmark" / "benchmark.json").read_text())
     assert set(figures["latency_ms"]) == {"1", "2"}
     assert set(figures["latency_ms"]["1"]) == {"16", "32", "64", "128"}
+
+
+def test_a_student_learns_from_texts_and_is_fine_tuned(corpus, teacher, run, tmp_path):
+    train, general = corpus[0].removeprefix("--train="), tmp_path / "general"
+    flags = [f"--teacher_dir={teacher[0] / 'best'}", "--num_layers=1", "--hidden_dim=24"]
+    flags += ["--num_heads=3", "--max_length=32", f"--texts={train}"]
+    run("distill_general", *flags, "--whole_words", f"--output_dir={general}")
+    figures = json.loads((general / "figures.json").read_text())
+    assert figures["texts"] == 320 and figures["parameters"] < figures["teacher_parameters"]
+    losses = {key for key in figures if key.endswith("loss")}
+    assert losses == {"loss", "embedding_loss", "hidden_state_loss", "attention_score_loss"}
+    assert f"| texts | ['{train}'] |" in (general / "README.md").read_text()
+    done = run("distill_general", *flags, "--whole_words", f"--output_dir={general}")
+    assert "is complete" in done.stderr
+
+    fine = tmp_path / "fine"
+    given = [f"--model_dir={general / 'best'}", *corpus, "--epochs=1", "--max_length=32"]
+    run("finetune_classifier", *given, f"--output_dir={fine}")
+    assert json.loads((fine / "figures.json").read_text())["parameters"] > 0
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    for wrong, message in [
+        (["--method=distilbert"], "holds no masked language model, so that"),
+        ([f"--texts={train},{empty}"], f"{empty} is empty; it needs at least one line"),
+        (["--teacher_dir=a,b"], "a,b"),
+    ]:
+        done = run("distill_general", *flags, *wrong, f"--output_dir={tmp_path / 'a'}", status=2)
+        (line,) = [x for x in done.stderr.splitlines() if x and "example" not in x]
+        assert line.startswith("Error: ") and message in line
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
