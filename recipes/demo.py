@@ -13,13 +13,12 @@ it and start it again: it goes on.
 
 import json
 import pathlib
-import signal
-import subprocess
 import sys
 
 from absl import flags
 
 from recipes import common
+from recipes.processes import recipe_command, run_command
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", "demo", "Folder for sentences, runs and files.")
@@ -113,26 +112,11 @@ def run_road(folder, run):
 def run_recipe(title, name, *flags_given):
     """Runs a recipe in a process of its own, after its title and its command line."""
     print(f"\n{title}.\n$ python -m recipes.{name} {_quoted(flags_given)}", flush=True)
-    status = run_command([sys.executable, "-m", f"recipes.{name}", *flags_given])
+    status = run_command(recipe_command(name, flags_given))
     if status == 130:
         sys.exit(status)
     if status:
         sys.exit(f"The demo stopped: recipes.{name} failed; its message is above.")
-
-
-def run_command(command):
-    """The exit status of a command; one that is asked to stop gets the time to save.
-
-    Ctrl-C reaches the command too; SIGTERM, which `kill` sends, is passed on.
-    """
-    process = subprocess.Popen(command)
-    previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    try:
-        return process.wait()
-    except KeyboardInterrupt:
-        return process.wait()
-    finally:
-        signal.signal(signal.SIGTERM, previous)
 
 
 def print_table(rows):

@@ -5,8 +5,9 @@
     python -m recipes.finetune_classifier --model_dir=runs/general/best ...
 
 A masked language model, such as BERT, teaches by every method; an encoder without that head, such
-as MiniLM, by those that compare states and attention. OUTPUT_DIR/best is a Hugging Face folder,
-from which every fine-tuning starts.
+as MiniLM, by those that compare states and attention. Of a text that is longer than --max_length
+the rest is a further text. OUTPUT_DIR/best is a Hugging Face folder, from which every fine-tuning
+starts.
 """
 
 from absl import flags, logging
@@ -64,9 +65,7 @@ def main():
         load_general_teacher,
         make_student,
         make_terms,
-        resolve_layer_map,
     )
-    from tfnlp.checkpoints import read_config
     from tfnlp.objectives import MaskedLM, Masking, encode_texts, read_texts
     from tfnlp.text import load_tokenizer
     from tfnlp.training import make_strategy, set_precision
@@ -83,24 +82,23 @@ def main():
     masked_share = FLAGS.masked_share
     if masked_share is None:
         masked_share = 0.15 if predicts else 0.0
-    layers = read_config(FLAGS.teacher_dir).num_layers
-    layer_map = resolve_layer_map(common.layer_map_flag(), layers, FLAGS.num_layers)
     with make_strategy(FLAGS.strategy).scope():
-        outputs = {"hidden_states": True, "attention_scores": True}
+        outputs = ("hidden_states", "attention_scores", "attention_projections")
+        outputs = dict.fromkeys(outputs, True)
         teacher = load_general_teacher(FLAGS.teacher_dir, predicts, **outputs)
         tokenizer = load_tokenizer(FLAGS.teacher_dir)
         common.check_fit(teacher, tokenizer)
         masking = None
         if masked_share:
             masking = Masking.of(tokenizer, masked_share, FLAGS.whole_words)
-        sizes = (FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
-        student = make_student(teacher, *sizes, layer_map, FLAGS.initialize)
+        student = make_student(teacher, **common.student_arguments())
+        common.check_fit(student, tokenizer)
         terms = make_terms(
             FLAGS.method,
             teacher,
             student,
             MaskedLM() if soft_labels else None,
-            layer_map,
+            common.layer_map_flag(),
             **common.method_arguments(),
         )
         texts = read_texts(FLAGS.texts, FLAGS.text_column)

@@ -2,7 +2,14 @@
 
 from distill.learning.distill import distill
 from distill.learning.distiller import Distiller
-from distill.learning.errors import cosine_error, score_error, squared_error
+from distill.learning.errors import (
+    attention_error,
+    cosine_error,
+    relation_error,
+    score_error,
+    squared_error,
+    text_state_error,
+)
 from distill.learning.general import distill_general, load_general_teacher
 from distill.learning.layer_map import check_layer_map, even_layer_map, resolve_layer_map
 from distill.learning.losses import Term, TermsLoss
@@ -22,6 +29,7 @@ __all__ = [
     "Distiller",
     "Term",
     "TermsLoss",
+    "attention_error",
     "attention_score_terms",
     "check_layer_map",
     "cosine_error",
@@ -35,8 +43,10 @@ __all__ = [
     "make_student",
     "make_terms",
     "read_teacher_labels",
+    "relation_error",
     "resolve_layer_map",
     "score_error",
     "soft_label_terms",
     "squared_error",
+    "text_state_error",
 ]

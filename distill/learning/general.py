@@ -4,6 +4,8 @@ Sanh et al. 2019, 'DistilBERT', section 3, and Jiao et al. 2020, 'TinyBERT', sec
 is learned after it, from the student's folder.
 """
 
+import warnings
+
 import keras
 from absl import logging
 
@@ -92,11 +94,10 @@ def distill_general(
     for model in (teacher, student):
         check_lengths(batches, model)
     logging.info(
-        "%d texts of %d tokens in %d batches; %d were cut.",
+        "%d texts of %d tokens in %d batches.",
         len(encodings),
         len(encodings.token_ids),
         len(batches),
-        encodings.cut.sum(),
     )
     if predicts:
         task, taught, teaching = MaskedLM(), *map(predict_at_positions, (student, teacher))
@@ -107,18 +108,21 @@ def distill_general(
         task, teaching = None, teacher
     distiller = Distiller(taught, task, terms, teaching, masked_lm_weight)
     distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
-    fit(
-        distiller,
-        batches,
-        config,
-        run,
-        lambda: save_model(student, run.best, tokenizer=tokenizer),
-        made_from={
-            "teacher_dir": model_fingerprint(teacher),
-            "model": content_fingerprint(student.text_config),
-            **(made_from or {}),
-        },
-    )
+    with warnings.catch_warnings():
+        # Methods of attention alone leave what the last block makes of it as it was drawn.
+        warnings.filterwarnings("ignore", "Gradients do not exist for variables")
+        fit(
+            distiller,
+            batches,
+            config,
+            run,
+            lambda: save_model(student, run.best, tokenizer=tokenizer),
+            made_from={
+                "teacher_dir": model_fingerprint(teacher),
+                "model": content_fingerprint(student.text_config),
+                **(made_from or {}),
+            },
+        )
     last = run.metrics()[-1]
     figures = {
         "parameters": student.count_params(),

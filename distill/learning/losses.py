@@ -122,13 +122,14 @@ class Term:
         """
         teacher = pick_output(teacher_outputs, *self.teacher)
         student = pick_output(student_outputs, *self.student)
-        errors = self.errors(teacher, student, padding_mask, step)
+        found = self.errors(teacher, student, padding_mask, step)
+        errors, *own = found if isinstance(found, tuple) else (found,)
         if self.at_labels and labels is not None and len(errors.shape) == 2:
             # Padding has no label. Logits may be of some positions, not of all tokens.
             weights = (sample_weight, ops.not_equal(labels, IGNORED))
         else:
             weights = _error_weights(errors, padding_mask, sample_weight)
-        return weighted_mean(errors, *weights)
+        return weighted_mean(errors, *weights, *own)
 
 
 def at_step(value, step):

@@ -39,13 +39,21 @@ def _check_head(folder, head):
         )
 
 
-def load_teacher(folder, task, hidden_states=False, attention_scores=False, dtype=None):
+def load_teacher(
+    folder,
+    task,
+    hidden_states=False,
+    attention_scores=False,
+    attention_projections=False,
+    dtype=None,
+):
     """Loads a model that was fine-tuned for a task.
 
     Args:
         folder: of the model, such as the `best` of a run.
         task: see `tfnlp.tasks`.
-        hidden_states, attention_scores: whether the student learns from them too.
+        hidden_states, attention_scores, attention_projections: whether the student learns from
+            them too.
         dtype: a Keras dtype policy of its own, such as "bfloat16", which takes half the memory;
             the global one where None. Losses read its outputs as float32.
 
@@ -57,8 +65,14 @@ def load_teacher(folder, task, hidden_states=False, attention_scores=False, dtyp
             task.
     """
     _check_head(folder, task.head)
-    outputs = {"hidden_states": hidden_states, "attention_scores": attention_scores}
-    teacher = load_model(folder, task.head, **outputs, dtype=dtype)
+    teacher = load_model(
+        folder,
+        task.head,
+        hidden_states=hidden_states,
+        attention_scores=attention_scores,
+        attention_projections=attention_projections,
+        dtype=dtype,
+    )
     if task.num_classes is None:
         return teacher
     classes = teacher.output["logits"].shape[-1]

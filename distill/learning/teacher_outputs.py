@@ -17,7 +17,7 @@ from tfnlp.models import check_lengths
 from tfnlp.progress import progress_bar
 from tfnlp.text import Encodings
 from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
-from tfnlp.training.predict import TOKEN_OUTPUTS
+from tfnlp.training.predict import TOKEN_OUTPUTS, input_signature
 
 INDEX = "cache.json"
 # A shard is computed in memory and written whole; a killed run loses one at most.
@@ -43,11 +43,10 @@ class TeacherOutputs:
 
     Args:
         lengths: (texts,), the tokens of each text.
-        kinds: for each key of `output_key` "text", "token" or "pair".
+        kinds: for each key of `output_key` "text", "token", "head" (tokens by head) or "pair".
         widths: for each key the shape of one entry, a tuple.
         firsts: (shards + 1,), the first example of each shard, and the end.
-        shards: for each shard a dict of flat arrays, or maps of files: of texts (examples, ...),
-            of tokens (tokens, ...), of pairs of tokens (sum of squared lengths, N).
+        shards: for each shard a dict of flat arrays, or maps of files, one text after the other.
         choices: texts of an example, to choose from.
     """
 
@@ -63,55 +62,71 @@ class TeacherOutputs:
         self.starts = {
             "text": np.arange(len(self.lengths) // self.choices + 1),
             "token": np.concatenate([[0], np.cumsum(self.lengths)]),
+            "head": np.concatenate([[0], np.cumsum(self.lengths)]),
             "pair": np.concatenate([[0], np.cumsum(squares)]),
         }
 
     def signature(self):
         """The `tf.TensorSpec` of each key in a batch."""
-        specs = {}
-        for key, width in self.widths.items():
-            shapes = {
-                "text": (None, *width),
-                "token": (None, None, *width),
-                "pair": (None, *width, None, None),
-            }
-            specs[key] = tf.TensorSpec(shapes[self.kinds[key]], "float32")
-        return specs
+        return {
+            key: tf.TensorSpec((None, *_shape(self.kinds[key], None, width)), "float32")
+            for key, width in self.widths.items()
+        }
 
     def batch(self, indices, length):
         """The outputs of some examples, padded with zeros to `length`.
 
         Returns:
-            A dict of float32 arrays: of texts (B, ...), of tokens (B, length, ...), of pairs
-            (B, N, length, length); with choices the latter two are of B * choices texts.
+            A dict of float32 arrays: of texts (B, ...), of tokens (B, length, ...), by head
+            (B, N, length, H), of pairs (B, N, length, length); with choices all but the first are
+            of B * choices texts.
         """
-        texts = text_numbers(np.asarray(indices), self.choices)
-        lengths, batch = self.lengths[texts], {}
+        batch = {}
         for key, width in self.widths.items():
             kind = self.kinds[key]
-            rows = [self._read(key, kind, i) for i in (indices if kind == "text" else texts)]
-            if kind == "text":
-                batch[key] = np.concatenate(rows).astype("float32")
-                continue
-            shape = (length, *width) if kind == "token" else (*width, length, length)
-            batch[key] = np.zeros((len(rows), *shape), "float32")
-            for padded, row, n in zip(batch[key], rows, lengths, strict=True):
-                if kind == "token":
-                    padded[:n] = row
-                else:
-                    padded[:, :n, :n] = row.reshape(n, n, -1).transpose(2, 0, 1)
+            rows = self.rows(kind, np.asarray(indices))
+            batch[key] = np.zeros((len(rows), *_shape(kind, length, width)), "float32")
+            for padded, i in zip(batch[key], rows, strict=True):
+                n = self.lengths[i]
+                flat = self._read(key, kind, i)
+                padded[_real(kind, n)] = flat.reshape(_shape(kind, n, width))
         return batch
 
-    def place(self, kind, i, shard):
-        """Where the entries of example `i` (or text `i`, by its kind) stand in their shard."""
+    def rows(self, kind, examples):
+        """The rows of some examples in a batch: themselves, or by another kind their texts."""
+        if kind == "text":
+            return examples
+        return (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
+
+    def place(self, key, i, shard):
+        """Where example `i`, or by its kind text `i`, stands in a flat array of its shard."""
+        kind, size = self.kinds[key], math.prod(self.widths[key])
         starts = self.starts[kind]
         first = starts[self.firsts[shard] * (1 if kind == "text" else self.choices)]
-        return slice(int(starts[i] - first), int(starts[i + 1] - first))
+        return slice(int(starts[i] - first) * size, int(starts[i + 1] - first) * size)
 
     def _read(self, key, kind, i):
         example = i if kind == "text" else i // self.choices
         shard = np.searchsorted(self.firsts, example, side="right") - 1
-        return self.shards[shard][key][self.place(kind, i, shard)]
+        return self.shards[shard][key][self.place(key, i, shard)]
+
+
+def _shape(kind, length, width):
+    """The shape of a text's output of some kind, `width` being what is not lengths."""
+    shapes = {
+        "text": width,
+        "token": (length, *width),
+        "head": (*width[:1], length, *width[1:]),
+        "pair": (*width, length, length),
+    }
+    return shapes[kind]
+
+
+def _real(kind, length):
+    """Where the real tokens stand in a text's padded output."""
+    real = slice(length)
+    places = {"text": (), "token": real, "head": (slice(None), real), "pair": (..., real, real)}
+    return places[kind]
 
 
 @dataclasses.dataclass
@@ -133,11 +148,6 @@ class StackedOutputs:
     def batch(self, indices, length):
         found = [part.batch(indices, length) for part in self.parts]
         return {key: np.stack([part[key] for part in found], axis=1) for key in found[0]}
-
-
-def text_numbers(examples, choices):
-    """The numbers of the texts of some examples, each of which has `choices`."""
-    return (examples[:, None] * choices + np.arange(choices)).ravel()
 
 
 def compute_teacher_outputs(teacher, batches, reads, folder=None):
@@ -210,21 +220,6 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
     return outputs
 
 
-def check_of_texts(terms, teacher):
-    """Raises an InputError where a term compares tokens: two vocabularies share texts alone.
-
-    Args:
-        terms: a list of `Term`.
-        teacher: the model whose tensors they read.
-    """
-    for term in terms:
-        if _kind(term.teacher[0], pick_output(teacher.output, *term.teacher)) != "text":
-            raise InputError(
-                f"The term {term.name!r} compares tokens, but the student's are others than the "
-                "teacher's; leave it out, or give the student the teacher's tokenizer."
-            )
-
-
 def _stored_index(folder, made_from, kinds):
     """What a folder says of its cache; None where it has none."""
     if not (folder / INDEX).exists():
@@ -262,9 +257,11 @@ def _mapped(path, index):
 
 
 def _kind(output, tensor):
-    """Whether an output is of each text, each token or each pair of tokens."""
+    """Whether an output is of each text, each token, by head too, or each pair of tokens."""
     if output == "attention_scores":
         return "pair"
+    if output in ("queries", "keys", "values"):
+        return "head"
     return "token" if output in TOKEN_OUTPUTS or len(tensor.shape) == 3 else "text"
 
 
@@ -274,9 +271,8 @@ def _stored_dtype(key):
 
 def _forward(teacher, reads):
     """A function from inputs to a dict of what is read, in float32."""
-    signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in teacher.input.items()}
 
-    @tf.function(input_signature=[signature])
+    @tf.function(input_signature=[input_signature(teacher)])
     def forward(inputs):
         found = teacher(inputs, training=False)
         return {output_key(*read): tf.cast(pick_output(found, *read), "float32") for read in reads}
@@ -287,9 +283,11 @@ def _forward(teacher, reads):
 def _widths(forward, batches, kinds):
     """The shape of one entry of each output, by running the teacher on one example."""
     found = forward(batches.batch(np.array([0]))[0])
-    # Of pairs (texts, N, L, L), of tokens (texts, L, ...), of texts (examples, ...).
+    # Of pairs (texts, N, L, L), by head (texts, N, L, H), of tokens (texts, L, ...), of texts
+    # (examples, ...).
+    axes = {"text": [1], "token": [2, 3], "head": [1, 3], "pair": [1]}
     return {
-        key: tuple(found[key].shape[2:] if kind == "token" else found[key].shape[1:2])
+        key: tuple(found[key].shape[axis] for axis in axes[kind] if axis < len(found[key].shape))
         for key, kind in kinds.items()
     }
 
@@ -322,23 +320,17 @@ def _compute(outputs, shard, forward, batches, dtype, bar):
     first, end = outputs.firsts[shard : shard + 2]
     arrays = {}
     for key, kind in outputs.kinds.items():
-        last = end - 1 if kind == "text" else end * outputs.choices - 1
-        count = outputs.place(kind, last, shard).stop
-        arrays[key] = np.empty((count, *outputs.widths[key]), dtype(key))
+        last = outputs.rows(kind, np.array([end - 1]))[-1]
+        arrays[key] = np.empty(outputs.place(key, last, shard).stop, dtype(key))
     order = first + np.argsort(batches.lengths[first:end], kind="stable")
     for start in range(0, len(order), batches.batch_size):
         indices = order[start : start + batches.batch_size]
-        texts = text_numbers(indices, outputs.choices)
         for key, tensor in forward(batches.batch(indices)[0]).items():
             kind = outputs.kinds[key]
-            for row, i in zip(tensor.numpy(), indices if kind == "text" else texts, strict=True):
-                n = outputs.lengths[i]
-                if kind == "token":
-                    row = row[:n]
-                elif kind == "pair":
-                    row = row[:, :n, :n].transpose(1, 2, 0).reshape(n * n, -1)
+            for row, i in zip(tensor.numpy(), outputs.rows(kind, indices), strict=True):
                 with np.errstate(over="ignore"):
-                    arrays[key][outputs.place(kind, i, shard)] = row
+                    real = row[_real(kind, outputs.lengths[i])]
+                    arrays[key][outputs.place(key, i, shard)] = real.ravel()
         bar.update(len(indices))
     for key, array in arrays.items():
         if array.dtype == "float16" and not np.isfinite(array).all():

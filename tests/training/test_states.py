@@ -216,6 +216,8 @@ def test_fingerprints_of_examples_and_models(tiny_config):
     found = [content_fingerprint(value) for value in values]
     assert len(set(found)) == len(values)
     assert all(re.fullmatch("[0-9a-f]{64}", f) for f in found)
+    arrays = [np.array([1, 2]), np.array([1, 3]), np.float32(1), np.float32(2)]
+    assert len({content_fingerprint([array]) for array in arrays}) == len(arrays)
     assert content_fingerprint(object()) == content_fingerprint(object())
     assert content_fingerprint(dataclasses.replace(tiny_config)) == found[7]
     model = two_layers("ab")

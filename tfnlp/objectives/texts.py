@@ -49,7 +49,7 @@ def encode_texts(texts, tokenizer, max_length):
     Args:
         texts: an iterable of strings, such as `read_texts` gives.
         tokenizer: see `tfnlp.text`.
-        max_length: the longest text in tokens; the rest is cut.
+        max_length: the most tokens of a text; the rest of a longer one is a further text.
 
     Returns:
         `Encodings`, and the SHA-256 of the texts.
@@ -57,7 +57,7 @@ def encode_texts(texts, tokenizer, max_length):
     texts, digest, parts = iter(texts), hashlib.sha256(), []
     with progress_bar(desc="tokenizing", unit="text", delay=5) as bar:
         while piece := list(itertools.islice(texts, PIECE)):
-            parts.append(tokenizer.encode(piece, max_length=max_length))
+            parts.append(tokenizer.encode_text_windows(piece, max_length))
             for text in piece:
                 digest.update(f"{text}\n".encode(errors="surrogatepass"))
             bar.update(len(piece))

@@ -119,7 +119,7 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
     terms = make_terms("logits", by_layer, by_layer, task, hidden_state_weight=1.0)
     for given, options, message in [
         ([by_layer] * 2, {"terms": terms}, "reads hidden_states, but of several teachers only th"),
-        (by_layer, {"terms": terms, **cache}, "The term 'hidden_state' compares tokens, but the"),
+        (by_layer, {"terms": terms, **cache}, "'hidden_state' compares hidden_states, which are"),
         (teachers, {}, "The vocabulary has 21 tokens, but the model's table 28; give"),
         ([], {}, "There is no teacher; give one"),
         (

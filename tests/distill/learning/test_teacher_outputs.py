@@ -13,7 +13,9 @@ from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 
-READS = [("logits", None), ("hidden_states", 2), ("hidden_states", 0), ("attention_scores", 1)]
+READS = [("logits", None), ("hidden_states", -1), ("hidden_states", 0), ("attention_scores", 1)]
+READS += [("values", 1)]
+OUTPUTS = ("hidden_states", "attention_scores", "attention_projections")
 
 
 def make_batches(lengths=(3, 7, 5, 2, 6, 4, 7), seed=0):
@@ -26,7 +28,7 @@ def make_batches(lengths=(3, 7, 5, 2, 6, 4, 7), seed=0):
 def teacher(tiny_config):
     keras.utils.set_random_seed(1)
     config = dataclasses.replace(tiny_config, num_layers=2)
-    return build_model(config, "classifier", 2, hidden_states=True, attention_scores=True)
+    return build_model(config, "classifier", 2, **dict.fromkeys(OUTPUTS, True))
 
 
 @pytest.fixture
@@ -72,16 +74,17 @@ def test_shards_hold_what_the_teacher_gives_and_a_killed_cache_goes_on(
     # A run that reads less finds it in the same cache.
     fewer = compute_teacher_outputs(teacher, batches, READS[:2], tmp_path)
     assert computed == []
-    assert fewer.signature().keys() == {"logits", "hidden_states/2"}
+    assert fewer.signature().keys() == {"logits", "hidden_states/-1"}
     indices = np.array([6, 0, 3, 4])  # of several shards, in another order
     inputs = batches.batch(indices)[0]
     of_teacher, mask = teacher(inputs), inputs["padding_mask"]
     expected = {
         "logits": of_teacher["logits"].numpy(),
-        "hidden_states/2": of_teacher["hidden_states"][2] * mask[..., None],
+        "hidden_states/-1": of_teacher["hidden_states"][-1] * mask[..., None],
         "hidden_states/0": of_teacher["hidden_states"][0] * mask[..., None],
         "attention_scores/1": of_teacher["attention_scores"][1]
         * (mask[:, None, :, None] * mask[:, None, None, :]),
+        "values/1": of_teacher["values"][1] * mask[:, None, :, None],
     }
     found, specs = outputs.batch(indices, 7), outputs.signature()
     assert found.keys() == expected.keys() == specs.keys()
