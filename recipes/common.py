@@ -336,15 +336,15 @@ def layer_map_flag():
 
 # Known without Keras, so that --help is quick: `distill.learning.METHODS`.
 METHOD_NAMES = ("logits", "distilbert", "tinybert", "minilm", "minilm_v2", "pkd")
-METHOD_ARGUMENTS = ("temperature", "relation_heads", "teacher_layer")
-METHOD_WEIGHTS = {
-    "soft_label": "the soft labels",
-    "embedding": "the embeddings",
-    "hidden_state": "hidden states",
-    "attention": "attention scores",
-    "relation": "relations of queries, keys and values",
-    "cosine": "the cosines of the last hidden states",
-}
+# The flags that are arguments of a method, each of some.
+METHOD_ARGUMENTS = (
+    *("temperature", "soft_label_weight", "embedding_weight", "hidden_state_weight"),
+    *("attention_weight", "relation_weight", "cosine_weight", "relation_heads", "teacher_layer"),
+)
+
+
+def _weight_of(what):
+    return f"Weight of the loss on {what}; the method's if not given."
 
 
 @group("Distillation")
@@ -388,10 +388,12 @@ def define_distillation_flags():
         "temperature", None, "Temperature of the soft labels; the method's if not given.", 1e-3
     )
     flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
-    for name, what in METHOD_WEIGHTS.items():
-        flags.DEFINE_float(
-            f"{name}_weight", None, f"Weight of the loss on {what}; the method's if not given.", 0
-        )
+    flags.DEFINE_float("soft_label_weight", None, _weight_of("the soft labels"), 0)
+    flags.DEFINE_float("embedding_weight", None, _weight_of("the embeddings"), 0)
+    flags.DEFINE_float("hidden_state_weight", None, _weight_of("hidden states"), 0)
+    flags.DEFINE_float("attention_weight", None, _weight_of("attention"), 0)
+    flags.DEFINE_float("relation_weight", None, _weight_of("queries, keys and values"), 0)
+    flags.DEFINE_float("cosine_weight", None, _weight_of("the cosines of the last states"), 0)
     flags.DEFINE_integer(
         "relation_heads", None, "Heads that minilm_v2 splits into; the teacher's if not given.", 1
     )
@@ -465,8 +467,7 @@ def distill(task, train, dev, test=None):
             **tokenizers,
         )
         check_fit(student, tokenizer)
-        weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
-        arguments = {name: FLAGS[name].value for name in METHOD_ARGUMENTS} | weights
+        arguments = {name: FLAGS[name].value for name in METHOD_ARGUMENTS}
         terms = make_terms(FLAGS.method, teacher, student, task, layer_map, **arguments)
         intermediate_epochs = FLAGS.intermediate_epochs
         if intermediate_epochs is None:
