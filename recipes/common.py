@@ -340,10 +340,15 @@ def layer_map_flag():
 
 # Known without Keras, so that --help is quick: `distill.learning.METHODS`.
 METHOD_NAMES = ("logits", "distilbert", "tinybert", "minilm", "minilm_v2", "pkd")
+# The flags that are arguments of a method, each of some.
 METHOD_ARGUMENTS = (
     *("temperature", "soft_label_weight", "embedding_weight", "hidden_state_weight"),
     *("attention_weight", "relation_weight", "cosine_weight", "relation_heads", "teacher_layer"),
 )
+
+
+def _weight_of(what):
+    return f"Weight of the loss on {what}; the method's if not given."
 
 
 @group("Distillation")
@@ -386,11 +391,9 @@ def define_student_flags(num_layers, method):
     flags.DEFINE_float("soft_label_weight", None, _weight_of("the soft labels"), 0)
     flags.DEFINE_float("embedding_weight", None, _weight_of("the embeddings"), 0)
     flags.DEFINE_float("hidden_state_weight", None, _weight_of("hidden states"), 0)
-    flags.DEFINE_float("attention_weight", None, _weight_of("attention scores"), 0)
-    relations = "relations of queries, keys and values"
-    flags.DEFINE_float("relation_weight", None, _weight_of(relations), 0)
-    cosines = "the cosines of the last hidden states"
-    flags.DEFINE_float("cosine_weight", None, _weight_of(cosines), 0)
+    flags.DEFINE_float("attention_weight", None, _weight_of("attention"), 0)
+    flags.DEFINE_float("relation_weight", None, _weight_of("queries, keys and values"), 0)
+    flags.DEFINE_float("cosine_weight", None, _weight_of("the cosines of the last states"), 0)
     flags.DEFINE_integer(
         "relation_heads", None, "Heads that minilm_v2 splits into; the teacher's if not given.", 1
     )
@@ -401,10 +404,6 @@ def define_student_flags(num_layers, method):
         "last if not given.",
     )
     flags.mark_flag_as_required("teacher_dir")
-
-
-def _weight_of(what):
-    return f"Weight of the loss on {what}; the method's if not given."
 
 
 @group("Distillation")

@@ -133,7 +133,7 @@ class Term:
 
 
 def at_step(value, step):
-    """A number, or what a schedule says at a step.
+    """A number, or what a schedule says at a step, which it is told as a float.
 
     Raises:
         ValueError: for a schedule without a step.
@@ -142,14 +142,14 @@ def at_step(value, step):
         return value
     if step is None:
         raise ValueError("a weight or a temperature follows a schedule, which needs the step.")
-    return ops.cast(value(step), "float32")
+    return ops.cast(value(ops.cast(step, "float32")), "float32")
 
 
-def share(weight, count):
-    """Of a weight, be it a schedule, the `count`-th part."""
+def times(weight, factor):
+    """A weight, be it a schedule, multiplied by a number."""
     if callable(weight):
-        return lambda step: weight(step) / count
-    return weight / count
+        return lambda step: weight(step) * factor
+    return weight * factor
 
 
 def _error_weights(errors, padding_mask, sample_weight):
