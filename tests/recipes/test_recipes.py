@@ -289,7 +289,7 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         path, out = tmp_path / name, tmp_path / recipe
         path.write_text(text)
         flags = [f"--model_dir={teacher[0] / 'best'}", f"--train={path}", f"--dev={path}"]
-        flags += ["--epochs=20", "--learning_rate=5e-3", "--max_length=48"]
+        flags += ["--epochs=5", "--batch_size=2", "--learning_rate=5e-3", "--max_length=48"]
         flags += [f"--stride={stride}"]
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
         run(recipe, *flags, *adversarial, f"--output_dir={out}")
