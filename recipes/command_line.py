@@ -133,7 +133,7 @@ def _what_is_wrong(error):
     """What absl says of a bad command line, in a sentence."""
     message = " ".join(str(error).split())
     if isinstance(error, flags.UnrecognizedFlagError):
-        return _unknown(error.flagname)
+        return unknown_flag(error.flagname)
     if found := re.match(r"Missing value for flag -*(\w+)", message):
         return f"--{found[1]} needs a value, as in --{found[1]}=VALUE."
     if found := re.match(r"-*(\w+)=.* does not take an argument", message):
@@ -146,7 +146,7 @@ def _what_is_wrong(error):
     return message.removeprefix("ERROR:: ")
 
 
-def _unknown(name):
+def unknown_flag(name):
     """What to say of a flag that there is not: those that it may be short or misspelt for."""
     names, spelt = list(recipe_flags()), name.replace("-", "_")
     begin = [n for n in names if n.startswith(spelt)]

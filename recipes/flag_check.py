@@ -1,0 +1,43 @@
+"""Says what a recipe makes of command lines, without running it.
+
+    python -m recipes.flag_check RECIPE
+
+reads a JSON list of mappings of flags, and prints the names of the recipe's flags, and for each
+mapping an error or null. See `recipes.sweep_file`.
+"""
+
+import contextlib
+import importlib
+import io
+import json
+import sys
+
+from absl import flags
+
+from recipes.command_line import parse, recipe_flags, unknown_flag
+
+FLAGS = flags.FLAGS
+
+
+def what_is_wrong(given):
+    """The sentence with which a recipe refuses flags, a dict of texts; None where it does not."""
+    for name in given:
+        if name not in recipe_flags():
+            return unknown_flag(name)
+    # As if no command line had been read before.
+    FLAGS.unparse_flags()
+    for flag in recipe_flags().values():
+        flag.unparse()
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            parse([sys.argv[0], *(f"--{name}={value}" for name, value in given.items())])
+    except SystemExit:
+        return said.getvalue().strip().removeprefix("Error: ")
+    return None
+
+
+if __name__ == "__main__":
+    importlib.import_module(f"recipes.{sys.argv[1]}")
+    errors = [what_is_wrong(given) for given in json.load(sys.stdin)]
+    print(json.dumps({"flags": sorted(recipe_flags()), "errors": errors}))

@@ -1,0 +1,193 @@
+"""A sweep's runs: each step a process of its own, done once."""
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+from absl import logging
+
+from recipes.processes import recipe_command, run_command
+from tfnlp.errors import InputError
+from tfnlp.files import read_json, write_json
+
+# What a step's folder may hold of figures: of a training, of predictions, of a benchmark.
+FIGURES = ("figures.json", "summary.json", "benchmark.json")
+
+
+def run_sweep(sweep, folder):
+    """Runs what is not finished yet; a run that fails is left, and the others go on.
+
+    Args:
+        sweep: a checked `recipes.sweep_file.Sweep`.
+        folder: to write the runs below.
+
+    Returns:
+        The names of the runs that failed.
+
+    Raises:
+        InputError: before anything runs, if the folder holds runs with other flags, or another
+            sweep is at work in it.
+        SystemExit: with status 130 if it was stopped.
+    """
+    runs, folder = sweep.runs(folder), pathlib.Path(folder)
+    for run in runs:
+        _check_same(sweep, run)
+    with _alone(folder) as lock:
+        left = [run for run in runs if not _finished(run)]
+        if len(left) < len(runs):
+            logging.info("%d of %d runs are finished already.", len(runs) - len(left), len(runs))
+        failed = []
+        for done, run in enumerate(left):
+            number = len(runs) - len(left) + done + 1
+            logging.info("[%d/%d] %s ...", number, len(runs), run.name)
+            start = time.monotonic()
+            error = _run(run, lock)
+            took = shown_time(time.monotonic() - start)
+            if error:
+                failed.append(run.name)
+                logging.warning("%s failed after %s: %s", run.name, took, error)
+                continue
+            ahead = [r for r in left[done + 1 :] if not _finished(r)]
+            logging.info("%s took %s%s.", run.name, took, _time_left(runs, ahead))
+    return failed
+
+
+def read_figures(run):
+    """The figures of a run's finished steps, {name: number}; of two of a name the later."""
+    found = {}
+    for step in run.steps:
+        if not _step_finished(run, step):
+            continue
+        place = run.folder / step.name
+        for name in FIGURES:
+            if (place / name).exists():
+                found |= _numbers(read_json(place / name))
+        files = list(place.glob("*.tflite"))
+        if files:
+            found["file_mb"] = files[0].stat().st_size / 1e6
+    return found
+
+
+def shown_time(seconds):
+    """Seconds as `45 s`, `12 min` or `3 h 20 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _numbers(values, prefix=""):
+    """The numbers in a dict of dicts, under names with dots."""
+    found = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found |= _numbers(value, f"{prefix}{name}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+def _run(run, lock):
+    """Runs the steps of a run that are not finished; what was wrong, or None."""
+    for step in run.steps:
+        if _step_finished(run, step):
+            continue
+        record = {"recipe": step.recipe, "flags": step.flags}
+        write_json(_record_path(run, step), record)
+        flags = [f"--{name}={value}" for name, value in step.flags.items()]
+        log, start = run.folder / f"{step.name}.log", time.monotonic()
+        with open(log, "ab") as file:
+            # The lock goes with the process: where the sweep is killed, its step still holds it.
+            status = run_command(
+                recipe_command(step.recipe, flags),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                pass_fds=[lock],
+            )
+        if status == 130:
+            print("Stopped; the same command goes on from what is saved.", file=sys.stderr)
+            sys.exit(130)
+        if status:
+            return f"{step.name}: {_last_line(log, status)} ({log})"
+        write_json(_record_path(run, step), record | {"seconds": time.monotonic() - start})
+    return None
+
+
+def _last_line(log, status):
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    lines = [line.strip() for line in lines if line.strip()]
+    if not lines or status < 0:
+        return f"it ended by signal {-status}" if status < 0 else f"it ended with {status}"
+    return lines[-1].removeprefix("Error: ")
+
+
+def _record_path(run, step):
+    return run.folder / f"{step.name}.json"
+
+
+def _record(run, step):
+    path = _record_path(run, step)
+    return read_json(path) if path.exists() else {}
+
+
+def _step_finished(run, step):
+    return "seconds" in _record(run, step)
+
+
+def _finished(run):
+    return all(_step_finished(run, step) for step in run.steps)
+
+
+def _check_same(sweep, run):
+    """Raises an InputError if a step was done with other flags."""
+    for step in run.steps:
+        record = _record(run, step)
+        if "seconds" not in record:
+            continue  # a recipe that resumes compares its flags itself
+        there = {"recipe": record["recipe"]} | record["flags"]
+        here = {"recipe": step.recipe} | step.flags
+        for name in sorted(there.keys() | here):
+            if there.get(name) != here.get(name):
+                raise InputError(
+                    f"{sweep.path}, variant {run.variant!r}: {run.folder} holds {step.name} with "
+                    f"{name}={there.get(name)!r}, here it is {here.get(name)!r}; give the variant "
+                    "another name, or delete that folder."
+                )
+
+
+def _time_left(runs, ahead):
+    """What the runs that are left will take, as what is finished lets expect."""
+    if not ahead:
+        return ""
+    seconds = {}
+    for run in runs:
+        if _finished(run):
+            took = sum(_record(run, step)["seconds"] for step in run.steps)
+            seconds.setdefault(run.variant, []).append(took)
+    usual = statistics.fmean(s for found in seconds.values() for s in found)
+    left = sum(statistics.fmean(seconds.get(run.variant, [usual])) for run in ahead)
+    return f", about {shown_time(left)} left"
+
+
+@contextlib.contextmanager
+def _alone(folder):
+    """Gives an open file that one sweep, and its steps, hold at a time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{folder} is in use by another sweep, or by a step that one left running; wait "
+                "until it ends."
+            ) from None
+        yield lock
+    finally:
+        os.close(lock)

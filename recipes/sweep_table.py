@@ -1,0 +1,126 @@
+"""A sweep's table: what each variant adds, over seeds."""
+
+import pathlib
+
+from recipes.sweep_runs import read_figures
+from tfnlp.errors import InputError
+from tfnlp.files import write_text
+from tfnlp.plots import plot_variants
+from tfnlp.variants import summarise_variants
+
+# What is shown, where it is there, if nobody says: scores by these beginnings, and sizes.
+SCORES = ("dev_", "test_")
+OTHERS = ("kept", "accuracy", "parameters", "file_mb")
+
+
+def read_runs(sweep, folder):
+    """The figures of all runs, {variant: {seed: {name: number}}}; of the unfinished what is there.
+
+    Args:
+        sweep: a `recipes.sweep_file.Sweep`.
+        folder: of the sweep.
+    """
+    found = {name: {} for name in sweep.variants}
+    for run in sweep.runs(folder):
+        figures = read_figures(run)
+        if figures:
+            found[run.variant][run.seed] = figures
+    return found
+
+
+def choose_metrics(sweep, runs):
+    """The names of the figures to show: those that the sweep names, or the first score of each
+    split, what is kept, and the sizes.
+
+    Raises:
+        InputError: if the sweep names a figure that no run has.
+    """
+    names = list(dict.fromkeys(n for seeds in runs.values() for f in seeds.values() for n in f))
+    if not names:
+        return []
+    for name in sweep.metrics or []:
+        if name not in names:
+            raise InputError(
+                f"{sweep.path}: no run has the figure {name!r} of `metrics`; there are "
+                f"{', '.join(names)}."
+            )
+    if sweep.metrics:
+        return sweep.metrics
+    scores = [next((n for n in names if n.startswith(begin)), None) for begin in SCORES]
+    return [n for n in [*scores, *OTHERS] if n in names]
+
+
+def write_table(sweep, folder):
+    """Prints the table of what is finished, and writes table.tsv, runs.tsv and variants.png.
+
+    Args:
+        sweep: a `recipes.sweep_file.Sweep`.
+        folder: of the sweep.
+    """
+    folder = pathlib.Path(folder)
+    runs = read_runs(sweep, folder)
+    metrics = choose_metrics(sweep, runs)
+    if not metrics:
+        print("No run is finished yet.")
+        return
+    summary = summarise_variants(runs, sweep.base, metrics)
+    _print_table(sweep, runs, summary, metrics)
+    write_text(folder / "table.tsv", _tsv(_summary_rows(runs, summary, metrics)))
+    write_text(folder / "runs.tsv", _tsv(_run_rows(runs)))
+    plot_variants(runs, summary, sweep.base, folder / "variants.png")
+
+
+def _print_table(sweep, runs, summary, metrics):
+    rows = [["variant", "runs", *metrics]]
+    for name, figures in summary.items():
+        cells = [_cell(figures[metric]) for metric in metrics]
+        rows.append([f"{name} (base)" if name == sweep.base else name, str(len(runs[name]))])
+        rows[-1] += cells
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+    print("Means over seeds ± standard error; in brackets the difference to the base, by seed.")
+
+
+def _cell(figure):
+    if figure.estimate is None:
+        return "-"
+    text = _shown(figure.estimate, "")
+    return text if figure.difference is None else f"{text} ({_shown(figure.difference, '+')})"
+
+
+def _shown(estimate, sign):
+    if estimate.mean == round(estimate.mean) and abs(estimate.mean) >= 1000:
+        digits = ",.0f"
+    else:
+        digits = ".2f" if abs(estimate.mean) >= 10 else ".4f"
+    text = format(estimate.mean, f"{sign}{digits}")
+    # What does not vary has no error worth a place, such as a size.
+    return f"{text} ± {estimate.error:{digits}}" if estimate.error else text
+
+
+def _summary_rows(runs, summary, metrics):
+    kinds = ("", "_error", "_difference", "_difference_error")
+    yield ["variant", "runs", *(f"{metric}{kind}" for metric in metrics for kind in kinds)]
+    for name, figures in summary.items():
+        row = [name, str(len(runs[name]))]
+        for metric in metrics:
+            for estimate in (figures[metric].estimate, figures[metric].difference):
+                row += [_number(estimate and estimate.mean), _number(estimate and estimate.error)]
+        yield row
+
+
+def _run_rows(runs):
+    names = list(dict.fromkeys(n for seeds in runs.values() for f in seeds.values() for n in f))
+    yield ["variant", "seed", *names]
+    for variant, seeds in runs.items():
+        for seed, figures in seeds.items():
+            yield [variant, str(seed), *(_number(figures.get(name)) for name in names)]
+
+
+def _number(value):
+    return "" if value is None else f"{value:.10g}"
+
+
+def _tsv(rows):
+    return "".join("\t".join(row) + "\n" for row in rows)

@@ -1,0 +1,258 @@
+"""Sweeps: a file of variants is checked, run once, resumed and tabulated."""
+
+import fcntl
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from recipes import sweep_file, sweep_runs
+from recipes.sweep_file import check_sweep, read_sweep
+from recipes.sweep_runs import run_sweep
+from recipes.sweep_table import write_table
+from tfnlp.errors import InputError
+from tfnlp.plots.variants import draw_variants
+from tfnlp.variants import summarise_variants
+
+# What runs in place of a recipe: a score of its flags, and a line for each call.
+STAND_IN = """
+import json, pathlib, sys
+name, log, *words = sys.argv[1:]
+flags = dict(word.removeprefix("--").split("=", 1) for word in words)
+folder = pathlib.Path(flags["output_dir"])
+with open(log, "a") as file:
+    file.write(f"{name} {folder}\\n")
+folder.mkdir(parents=True, exist_ok=True)
+if name == "export_tflite":
+    (folder / "model.tflite").write_bytes(b"x" * 1000)
+    assert pathlib.Path(flags["model_dir"]).is_dir(), flags
+    sys.exit()
+if flags["epochs"] == "9":
+    sys.exit("Error: nine epochs are too many.")
+if flags["epochs"] == "5" and not (folder / "begun").exists():
+    (folder / "begun").touch()
+    sys.exit(130)
+score = 0.5 + 0.1 * int(flags["epochs"]) + 0.05 * int(flags["seed"]) * int(flags["num_layers"])
+(folder / "best").mkdir(exist_ok=True)
+(folder / "figures.json").write_text(json.dumps({"parameters": 5000, "dev_accuracy": score}))
+"""
+
+
+@pytest.fixture
+def calls(tmp_path, monkeypatch):
+    """Recipes are stand-ins; gives the calls so far, (recipe, folder below the sweep's) each."""
+    log = tmp_path / "calls"
+    log.touch()
+
+    def command(name, flags):
+        return [sys.executable, "-c", STAND_IN, name, str(log), *flags]
+
+    monkeypatch.setattr(sweep_runs, "recipe_command", command)
+    return lambda: [
+        (name, path.removeprefix(f"{tmp_path / 'out'}/"))
+        for name, path in (line.split(" ") for line in log.read_text().splitlines())
+    ]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a sweep's file over a train and a dev file, and gives its path."""
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.tsv").write_text("sentence\tlabel\na\t0\n")
+
+    def write(text, name="sweep.yaml"):
+        path = tmp_path / name
+        path.write_text(text.replace("TMP", str(tmp_path)), encoding="utf-8")
+        return path
+
+    return write
+
+
+FLAGS = "{train: TMP/train.tsv, dev: TMP/dev.tsv, num_layers: 1, epochs: 1}"
+TWO_STEPS = f"""
+steps:
+  - recipe: finetune_classifier
+    flags: {FLAGS}
+  - {{recipe: export_tflite, flags: {{model_dir: "{{run}}/finetune_classifier/best"}}}}
+seeds: [0, 1]
+variants:
+  base:
+  deep:
+    num_layers: 3
+    label_column: "{{sweep}}/{{variant}} {{seed}} {{other}}"
+    seed: "{{seed}}"
+    export_tflite: {{quantization: float16}}
+"""
+
+
+@pytest.mark.quick
+def test_a_sweep_runs_each_step_once_and_says_what_each_variant_adds(
+    calls, write, tmp_path, capsys
+):
+    out = tmp_path / "out"
+    sweep = check_sweep(read_sweep(write(TWO_STEPS)))
+    run = sweep.runs(out)[1]
+    assert (run.variant, run.seed) == ("deep", 0)
+    assert run.steps[0].flags["num_layers"] == "3" and run.steps[0].flags["seed"] == "0"
+    assert run.steps[0].flags["label_column"] == f"{out}/deep 0 {{other}}"
+    assert run.steps[1].flags == {
+        "model_dir": f"{out}/deep/seed_0/finetune_classifier/best",
+        "quantization": "float16",
+        "output_dir": f"{out}/deep/seed_0/export_tflite",
+    }
+    assert run_sweep(sweep, out) == []
+    folders = [f"{v}/seed_{s}" for s in (0, 1) for v in ("base", "deep")]
+    expected = [
+        (step, f"{folder}/{step}")
+        for folder in folders
+        for step in ("finetune_classifier", "export_tflite")
+    ]
+    assert calls() == expected
+    write_table(sweep, out)
+    # base: 0.6 and 0.65; deep: 0.6 and 0.75; by seed they differ by 0 and 0.1.
+    header, base, deep = (row.split("\t") for row in (out / "table.tsv").read_text().splitlines())
+    found = dict(zip(header, deep, strict=True))
+    assert (found["variant"], found["runs"], found["parameters"]) == ("deep", "2", "5000")
+    numbers = ("", "_error", "_difference", "_difference_error")
+    for name, value in zip(numbers, (0.675, 0.075, 0.05, 0.05), strict=True):
+        assert float(found[f"dev_accuracy{name}"]) == pytest.approx(value)
+    assert dict(zip(header, base, strict=True))["dev_accuracy_difference"] == ""
+    assert float(found["file_mb"]) == 0.001
+    assert "0.6750 ± 0.0750 (+0.0500 ± 0.0500)  5,000" in capsys.readouterr().out
+    assert len((out / "runs.tsv").read_text().splitlines()) == 5
+    assert (out / "variants.png").stat().st_size > 1000
+
+    # More variants and seeds: what is there stays.
+    more = TWO_STEPS.replace("[0, 1]", "[0, 1, 2]") + "  long: {epochs: 2}\n"
+    sweep = check_sweep(read_sweep(write(more)))
+    assert run_sweep(sweep, out) == []
+    assert len(calls()) == 2 * 9 and calls()[:8] == expected
+    assert run_sweep(sweep, out) == [] and len(calls()) == 2 * 9
+
+    # The same variant with other flags is not taken for what was run.
+    other = check_sweep(read_sweep(write(TWO_STEPS.replace("num_layers: 3", "num_layers: 2"))))
+    with pytest.raises(InputError, match=r"'deep': .*num_layers='3', here it is '2'; give the va"):
+        run_sweep(other, out)
+
+
+def test_a_stopped_sweep_goes_on_and_a_failed_run_stops_no_other(calls, write, tmp_path, caplog):
+    out = tmp_path / "out"
+    text = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
+    text += "variants: {a: , bad: {epochs: 9}, stopped: {epochs: 5}, b: }\n"
+    sweep = check_sweep(read_sweep(write(text)))
+    with pytest.raises(SystemExit) as stopped:
+        run_sweep(sweep, out)
+    assert stopped.value.code == 130
+    step = "seed_0/finetune_classifier"
+    assert [path for _, path in calls()] == [f"{v}/{step}" for v in ("a", "bad", "stopped")]
+    assert run_sweep(sweep, out) == ["bad, seed 0"]
+    assert [path for _, path in calls()[3:]] == [f"{v}/{step}" for v in ("bad", "stopped", "b")]
+    assert "bad, seed 0 failed after 0 s: finetune_classifier: nine epochs are too" in caplog.text
+    with open(out / ".lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="is in use by another sweep"):
+            run_sweep(sweep, out)
+
+
+def test_yaml_and_json_say_the_same_and_values_stay_as_they_are_written(write):
+    yaml = """
+common: &no_key
+"""
+    with pytest.raises(InputError, match="there is no `common`"):
+        read_sweep(write(yaml))
+    yaml = f"""
+recipe: finetune_classifier
+flags: {FLAGS}
+variants:
+  a: &a {{labels: [no, on], learning_rate: 1e-4, dropout: null}}
+  b: {{<<: *a, learning_rate: 1e-3}}
+base: b
+metrics: dev_accuracy, parameters
+"""
+    found = read_sweep(write(yaml))
+    assert found.variants["b"][0].flags["learning_rate"] == "1e-3"
+    assert found.variants["a"][0].flags["labels"] == "no,on"
+    assert "dropout" not in found.variants["a"][0].flags
+    assert (found.base, found.metrics, found.seeds) == ("b", ["dev_accuracy", "parameters"], [0])
+    flags = {"train": "TMP/train.tsv", "dev": "TMP/dev.tsv", "num_layers": 1, "epochs": 1}
+    own = {"labels": ["no", "on"], "learning_rate": 1e-4, "dropout": None}
+    content = {
+        "recipe": "finetune_classifier",
+        "flags": flags,
+        "variants": {"a": own, "b": own | {"learning_rate": "1e-3"}},
+        "base": "b",
+        "metrics": ["dev_accuracy", "parameters"],
+    }
+    same = read_sweep(write(json.dumps(content).replace("0.0001", "1e-4"), "sweep.json"))
+    assert (same.variants, same.base, same.metrics) == (found.variants, found.base, found.metrics)
+
+
+HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HEAD + "variants: {a: {epoch: 3}}", "variant 'a', finetune_classifier: There is no flag "
+         "--epoch; did you mean --epochs?"),
+        (HEAD + "variants: {a: , b: {epochs: x}}", "variant 'b', .* --epochs=x must be a whole"),
+        (HEAD + "variants: {a: {train: none.tsv}}", "variant 'a', .* --train=none.tsv is no file"),
+        (HEAD + "variants: {a: {model_dir: a/b/c}}", "--model_dir=a/b/c is no folder; check"),
+        (HEAD + "variants: {a: {output_dir: x}}", "--output_dir is the sweep's own; leave it"),
+        (HEAD + "variants:\n  a:\n  b:\n  a:\n", "yaml, line 6: 'a' is there twice; give each"),
+        (HEAD + "variants: [a, b]", "has no table of `variants`"),
+        (HEAD + "variants: {a: 3}", "variant 'a' must be a mapping of flags, not '3'"),
+        (HEAD + "variants: {a/b: }", "the variant 'a/b' names a folder"),
+        (HEAD + "variants: {a: }\nbase: c", "base='c' is none of the variants"),
+        (HEAD + "variants: {a: }\nseeds: [0, 0]", "one of the `seeds` is there twice"),
+        (HEAD + "variants: {a: }\nseeds: [x]", "`seeds` must be a list of whole numbers"),
+        (HEAD + "variants: {a: {b: {c: 1}}}", "'b' has flags under it, but is no step"),
+        (HEAD + "variants: {a: }\nsteps: []", "leave `recipe` and `flags` out beside them"),
+        ("recipe: finetune\nvariants: {a: }", "there is no recipe 'finetune'"),
+        ("recipe: export_tflite\nvariants: {a: }", "variant 'a', .* --model_dir must be given;"),
+        ("recipe: export_tflite\nflags: {model_dir: TMP}\nvariants: {a: }\nseeds: [0, 1]",
+         "has 2 seeds, but none of its recipes has a seed"),
+        ("variants: {a: }", "variant 'a' has no `steps`, and the file no `recipe`"),
+        ("a: [1\nb: 2", r"yaml, line 2: not valid YAML \(expected"),
+        ("- a", "must be a mapping with `recipe`, `flags` and `variants`"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_one_sentence_before_anything_runs(text, said, write):
+    path = write(text)
+    with pytest.raises(InputError, match=said) as error:
+        check_sweep(read_sweep(path))
+    assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
+
+
+def test_the_recipe_says_so_with_status_2(write, tmp_path):
+    path = write('{"variants": {"a": {}, "a": {}}}', "sweep.json")
+    done = subprocess.run(
+        [sys.executable, "-m", "recipes.sweep", f"--sweep={path}", f"--output_dir={tmp_path}/o"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=sweep_file.__file__.rpartition("/recipes/")[0],
+    )
+    said = f"Error: {path} has 'a' twice in one mapping; give each name once.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+    assert not (tmp_path / "o").exists()
+
+
+def test_figures_of_variants_are_paired_by_seed():
+    runs = {
+        "base": {0: {"x": 1.0}, 1: {"x": 2.0}, 2: {"x": 6.0}},
+        "more": {0: {"x": 1.5}, 1: {"x": 3.5}, 3: {"x": 100.0}},
+        "none": {0: {"y": 1.0}},
+    }
+    found = summarise_variants(runs, "base", ["x"])
+    base = found["base"]["x"]
+    assert (base.estimate.mean, base.estimate.count, base.difference) == (3.0, 3, None)
+    assert base.estimate.error == pytest.approx(math.sqrt((4 + 1 + 9) / 2 / 3))
+    more = found["more"]["x"]
+    assert (more.difference.mean, more.difference.error, more.difference.count) == (1.0, 0.5, 2)
+    assert found["none"]["x"].estimate is None and found["none"]["x"].difference is None
+    (axes,) = draw_variants(runs, found, "base").axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["base", "more", "none"]
+    assert list(axes.lines[0].get_xdata()) == [1.0, 2.0, 6.0]
