@@ -10,9 +10,9 @@ from ai_edge_litert.interpreter import Interpreter
 from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.device.tflite import export_tflite
-from distill.runtime import QuestionAnswerer, TextClassifier, TokenTagger
+from distill.runtime import QuestionAnswerer, TextClassifier
 from tfnlp.errors import InputError
-from tfnlp.models import DebertaV2Config, XLNetConfig, build_model
+from tfnlp.models import XLNetConfig, build_model
 from tfnlp.text import Encoding
 
 LABELS = ["bad", "good"]
@@ -121,62 +121,38 @@ def test_fixed_lengths_alone(files, model, tokenizer):
     np.testing.assert_allclose(classifier.run(long), rows[-1], atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("head", "runner"), [("tagger", TokenTagger), ("answerer", QuestionAnswerer)]
-)
-def test_outputs_of_tokens_leave_padding_out(head, runner, tiny_config, tokenizer, tmp_path):
-    config = dataclasses.replace(tiny_config, num_layers=1)
-    model = build_model(config, head, 3 if head == "tagger" else None)
-    labels = ["O", "B-x", "I-x"] if head == "tagger" else None
-    path = tmp_path / "m.tflite"
-    export_tflite(
-        model, path, tokenizer, labels, "float32", 16, fixed_lengths=[16], fixed_only=True
+def test_positions_of_fixed_lengths_are_constants_and_padding_is_left_out(tokenizer, tmp_path):
+    config = XLNetConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=32,
+        intermediate_dim=48,
+        initializer_range=0.2,
     )
-    (encoding,) = tokenizer.encode(TEXTS[:1])
-    ids = np.array([encoding.token_ids])
-    expected = model({"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)})
-    found = runner(path).outputs(encoding)
-    if head == "tagger":
-        logits = np.exp(np.array(expected["logits"])[0])
-        expected = {"probability": logits / logits.sum(-1, keepdims=True)}
-    else:
-        expected = {name: np.array(expected[name])[0] for name in found}
-    for name, values in expected.items():
-        assert len(found[name]) == ids.shape[1] == 4
-        np.testing.assert_allclose(found[name], values, atol=1e-5)
-
-
-@pytest.mark.parametrize("family", ["xlnet", "deberta_v2"])
-def test_fixed_lengths_have_their_position_products_as_constants(family, tokenizer, tmp_path):
-    sizes = {
-        "vocabulary_size": tokenizer.vocabulary_size,
-        "num_layers": 1,
-        "num_heads": 2,
-        "hidden_dim": 32,
-        "intermediate_dim": 48,
-        "initializer_range": 0.2,
-    }
-    config = XLNetConfig(**sizes) if family == "xlnet" else DebertaV2Config(max_length=40, **sizes)
-    model = build_model(config, "classifier", 2)
-    path = tmp_path / "m.tflite"
-    export_tflite(model, path, tokenizer, LABELS, "float32", 24, fixed_lengths=[16])
+    model, path = build_model(config, "answerer"), tmp_path / "m.tflite"
+    options = {"quantization": "float32", "max_length": 24, "fixed_lengths": [16]}
+    export_tflite(model, path, tokenizer, **options)
     tree = tree_of(path)
     graphs = graphs_of(tree)
-    fixed = graphs["run_16"]
-    known = {*fixed.inputs}  # what depends on the text
-    for operator in fixed.operators:
+    known = {*graphs["run_16"].inputs}  # what depends on the text
+    for operator in graphs["run_16"].operators:
         assert known & {*operator.inputs}, "an operation on constants alone"
         known |= {*operator.outputs}
-    kinds = schema.BuiltinOperator
-    assert operators(tree, fixed)[kinds.SIN] == 0
     before, after = (products(tree, graphs[key]) for key in ("run", "run_16"))
-    # XLNet's sinusoids are projected in each block, in two halves; DeBERTa's table is constant.
-    assert before - after == (2 if family == "xlnet" else 0)
-    classifier = TextClassifier(path)
+    assert before - after == 2  # the block's projections of sinusoids, in two halves
+    answerer = QuestionAnswerer(path)
     encodings = tokenizer.encode(TEXTS[:3])
-    fixed = [classifier.run(encoding) for encoding in encodings]
-    classifier._runners.pop(16)
-    np.testing.assert_allclose(fixed, [classifier.run(e) for e in encodings], atol=1e-5)
+    fixed = [answerer.outputs(encoding) for encoding in encodings]
+    answerer._runners.pop(16)
+    for encoding, found in zip(encodings, fixed, strict=True):
+        ids = np.array([encoding.token_ids])
+        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
+        expected = model(inputs)
+        for name, values in answerer.outputs(encoding).items():
+            assert len(found[name]) == len(values) == ids.shape[1]
+            np.testing.assert_allclose(found[name], values, atol=1e-5)
+            np.testing.assert_allclose(values, np.array(expected[name])[0], atol=1e-4)
 
 
 def test_the_graph_of_any_length_has_no_arithmetic_on_shapes(files):
