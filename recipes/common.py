@@ -10,6 +10,7 @@ import sys
 
 from absl import app, flags, logging
 
+from recipes import compression
 from recipes.command_line import fail, group, parse, recipe_flags
 from recipes.memory import keep_freed_memory
 from tfnlp.errors import InputError
@@ -111,6 +112,7 @@ def define_answerer_flags():
         False,
         "Whether a text may not answer a question (SQuAD 2.0); else refused.",
     )
+    flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
 
 
 @group("Task")
@@ -326,15 +328,23 @@ def check_fit(model, tokenizer):
 
 
 def layer_map_flag():
-    """The --layer_map as a list of integers, or None."""
-    if FLAGS.layer_map is None:
-        return None
-    try:
-        return [int(layer) for layer in FLAGS.layer_map]
-    except ValueError:
-        raise InputError(
-            f"--layer_map={','.join(FLAGS.layer_map)} must be whole numbers, such as 1,3,5."
-        ) from None
+    """The --layer_map: a name, or a list of integers."""
+    if not all(layer.strip().isdecimal() for layer in FLAGS.layer_map):
+        return ",".join(FLAGS.layer_map)
+    return [int(layer) for layer in FLAGS.layer_map]
+
+
+# Known without Keras, so that --help is quick: `distill.learning.METHODS`.
+METHOD_NAMES = ("logits", "distilbert", "tinybert", "minilm", "minilm_v2", "pkd")
+METHOD_ARGUMENTS = ("temperature", "relation_heads", "teacher_layer")
+METHOD_WEIGHTS = {
+    "soft_label": "the soft labels",
+    "embedding": "the embeddings",
+    "hidden_state": "hidden states",
+    "attention": "attention scores",
+    "relation": "relations of queries, keys and values",
+    "cosine": "the cosines of the last hidden states",
+}
 
 
 @group("Distillation")
@@ -343,26 +353,65 @@ def define_distillation_flags():
     flags.DEFINE_string(
         "teacher_dir", None, "Folder of the fine-tuned teacher, or its name on Hugging Face's Hub."
     )
+    flags.DEFINE_string(
+        "family", None, "The student's family, such as distilbert; the teacher's if not given."
+    )
+    flags.DEFINE_string(
+        "size", None, "The student's size by name, such as tinybert_4l_312; the next replace it."
+    )
     flags.DEFINE_integer("num_layers", 3, "The student's encoder blocks.", 1)
     flags.DEFINE_integer("hidden_dim", None, "The student's width; the teacher's if not given.", 1)
     flags.DEFINE_integer(
         "num_heads", None, "The student's heads; as its width asks if not given.", 1
     )
+    flags.DEFINE_string(
+        "tokenizer_dir",
+        None,
+        "Folder of the student's tokenizer, such as of fewer tokens, from train_tokenizer; the "
+        "teacher's if not given.",
+    )
+    flags.DEFINE_enum(
+        "method",
+        "logits",
+        list(METHOD_NAMES),
+        "What the student learns from: soft labels alone (logits), or what the paper of that name "
+        "adds to them.",
+    )
     flags.DEFINE_list(
         "layer_map",
-        None,
-        "For each student layer the teacher's it learns from, counted from 0; spread evenly if "
-        "not given.",
+        "uniform",
+        "The teacher's layers that the student's start and learn from: uniform, last, or one for "
+        "each, counted from 0.",
     )
     flags.DEFINE_bool("initialize", True, "Start from the teacher's weights where widths agree.")
-    flags.DEFINE_float("temperature", 2.0, "Temperature of the soft labels.", 1e-3)
+    flags.DEFINE_float(
+        "temperature", None, "Temperature of the soft labels; the method's if not given.", 1e-3
+    )
     flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
-    flags.DEFINE_float("soft_label_weight", 0.5, "Weight of the loss on the soft labels.", 0)
-    flags.DEFINE_float("hidden_state_weight", 0.0, "Weight of the loss on hidden states.", 0)
-    flags.DEFINE_float("attention_weight", 0.0, "Weight of the loss on attention scores.", 0)
+    for name, what in METHOD_WEIGHTS.items():
+        flags.DEFINE_float(
+            f"{name}_weight", None, f"Weight of the loss on {what}; the method's if not given.", 0
+        )
+    flags.DEFINE_integer(
+        "relation_heads", None, "Heads that minilm_v2 splits into; the teacher's if not given.", 1
+    )
+    flags.DEFINE_integer(
+        "teacher_layer",
+        None,
+        "Teacher's layer for minilm and minilm_v2, counted from 0, or below 0 from the end; the "
+        "last if not given.",
+    )
+    flags.DEFINE_integer(
+        "intermediate_epochs",
+        None,
+        "Epochs on embeddings, states and attention alone before the --epochs without them; 10 "
+        "with --method=tinybert and else 0 if not given.",
+        0,
+    )
     flags.DEFINE_string(
         "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
     )
+    compression.define_distillation_flags()
     flags.mark_flag_as_required("teacher_dir")
 
 
@@ -382,37 +431,46 @@ def distill(task, train, dev, test=None):
     """
     import keras
 
-    from distill.learning import distill, even_layer_map, load_teacher, make_losses, make_student
-    from tfnlp.checkpoints import read_config
+    from distill.learning import distill, load_teacher, make_student, make_terms
     from tfnlp.text import load_tokenizer
     from tfnlp.training import make_strategy, set_precision
 
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
-    layers = read_config(FLAGS.teacher_dir).num_layers
-    layer_map = layer_map_flag() or even_layer_map(layers, FLAGS.num_layers)
+    layer_map = layer_map_flag()
     with make_strategy(FLAGS.strategy).scope():
-        teacher = load_teacher(
-            FLAGS.teacher_dir,
-            task,
-            hidden_states=FLAGS.hidden_state_weight > 0,
-            attention_scores=FLAGS.attention_weight > 0,
-        )
+        # Outputs that no term reads cost nothing: TensorFlow leaves them out of its graphs.
+        outputs = ("hidden_states", "attention_scores", "attention_projections")
+        teacher = load_teacher(FLAGS.teacher_dir, task, **dict.fromkeys(outputs, True))
         tokenizer = load_tokenizer(FLAGS.teacher_dir)
         check_fit(teacher, tokenizer)
-        sizes = (FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
-        student = make_student(teacher, *sizes, layer_map, FLAGS.initialize)
-        losses = make_losses(
+        teacher, tokenizer = compression.with_fewer_tokens(teacher, tokenizer, train)
+        tokenizers = {}
+        if FLAGS.tokenizer_dir:
+            own = load_tokenizer(FLAGS.tokenizer_dir)
+            tokenizers = {"tokenizer": own, "teacher_tokenizer": tokenizer}
+            tokenizer = own
+        # Those of --size where one is given.
+        own_layers = FLAGS.size and FLAGS["num_layers"].using_default_value
+        student = make_student(
+            teacher,
+            None if own_layers else FLAGS.num_layers,
+            FLAGS.hidden_dim,
+            FLAGS.num_heads,
             layer_map,
-            teacher.text_config.hidden_dim,
-            student.text_config.hidden_dim,
-            temperature=FLAGS.temperature,
-            soft_label_weight=FLAGS.soft_label_weight,
-            hidden_state_weight=FLAGS.hidden_state_weight,
-            attention_weight=FLAGS.attention_weight,
-            task=task,
+            FLAGS.initialize,
+            FLAGS.family,
+            FLAGS.size,
+            **tokenizers,
         )
+        check_fit(student, tokenizer)
+        weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
+        arguments = {name: FLAGS[name].value for name in METHOD_ARGUMENTS} | weights
+        terms = make_terms(FLAGS.method, teacher, student, task, layer_map, **arguments)
+        intermediate_epochs = FLAGS.intermediate_epochs
+        if intermediate_epochs is None:
+            intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
         return distill(
             task,
             teacher,
@@ -424,7 +482,20 @@ def distill(task, train, dev, test=None):
             run,
             FLAGS.max_length,
             test,
-            losses,
+            terms,
             FLAGS.hard_label_weight,
             FLAGS.cache_dir,
+            intermediate_epochs,
+            tokenizers.get("teacher_tokenizer"),
         )
+
+
+def read_texts(paths):
+    """The texts of files by --text_column and --pair_column, those of pairs too."""
+    from tfnlp.text import read_examples
+
+    texts = []
+    for path in paths:
+        examples = read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
+        texts += examples.texts + (examples.pairs or [])
+    return texts

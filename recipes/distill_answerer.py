@@ -4,10 +4,12 @@
         --train=xquad_en/train.json --dev=xquad_en/dev.json --max_length=256 --num_layers=3 \\
         --output_dir=runs/student
 
-The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
-the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
-the answers and the teacher's probabilities of their places, and on request from its hidden states
-and attention scores. OUTPUT_DIR/best is a Hugging Face folder.
+The student has fewer layers, and a smaller width where --hidden_dim says so, or is of another
+--family or --size. It starts from the teacher's embeddings and the layers of --layer_map where the
+widths agree, and learns from the answers and the teacher's probabilities of their places, and by
+--method what papers add, such as its hidden states and attention scores. OUTPUT_DIR/best is a
+Hugging Face folder; the best answers to each question of --dev go to OUTPUT_DIR/n_best.json, with
+their places in the text.
 """
 
 from absl import flags
@@ -23,11 +25,13 @@ common.define_training_flags(epochs=6, learning_rate=1e-4)
 
 def main():
     from tfnlp.tasks import Answering, read_questions
+    from tfnlp.tasks.answering import write_n_best
 
     train, dev = (read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev))
     test = read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
     task = Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     common.distill(task, train, dev, test)
+    write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 
 
 if __name__ == "__main__":

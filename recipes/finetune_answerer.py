@@ -14,7 +14,6 @@ from recipes import common, models
 
 FLAGS = flags.FLAGS
 common.define_answerer_flags()
-flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
 models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)

@@ -59,8 +59,9 @@ def define_scratch_flags():
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
-        "Folder of a tokenizer, as train_tokenizer writes it; one of the family's kind is "
-        "learned from the training texts if not given.",
+        "Folder of a tokenizer, as train_tokenizer writes it; if not given, one of the family's "
+        "kind is learned from the training texts, which lowercases where released models do "
+        "(BERT, ALBERT; not XLNet, DeBERTa v3).",
     )
     flags.DEFINE_integer(
         "vocabulary_size", None, f"The most tokens to learn; {VOCABULARY_SIZE} if not given.", 10

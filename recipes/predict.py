@@ -10,8 +10,8 @@
 
 What the model does is read from it: classes and numbers of texts or pairs, entities (or tags),
 answers, choices. --input is a file as the task's training has it, or of texts alone (a .txt
-has one on each line); where it says what is right the scores are printed too.
-Predictions are printed, or written to OUTPUT_DIR/predictions.tsv; entities and answers, with
+has one on each line, or a tagger's columns); where it says what is right the scores are printed
+too. Predictions are printed, or written to OUTPUT_DIR/predictions.tsv; entities and answers, with
 their places in the text, to predictions.jsonl.
 """
 
@@ -35,6 +35,12 @@ flags.DEFINE_string("prompt_column", "prompt", "Column of a chooser's beginning.
 flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
 flags.DEFINE_string(
     "label_column", None, "Column of what is right; `label` (or `score`) if there; empty for none."
+)
+flags.DEFINE_bool(
+    "tagged",
+    None,
+    "Whether each line of a tagger's --input has a word and its tag, and not a text; found out if "
+    "not given.",
 )
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch, of a folder's model.", 1)
@@ -83,6 +89,7 @@ def main():
             FLAGS.question_column,
             FLAGS.prompt_column,
             FLAGS.choice_columns,
+            FLAGS.tagged,
         )
         inputs = read_inputs(kind, FLAGS.input, labels, columns, settings)
     else:

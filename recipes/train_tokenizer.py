@@ -28,7 +28,12 @@ flags.DEFINE_enum(
     "Whose special tokens; bert, roberta or albert, as the kind is, if not given.",
 )
 flags.DEFINE_integer("vocabulary_size", 8000, "The most tokens to learn.", 10)
-flags.DEFINE_bool("lowercase", True, "Whether WordPiece and unigram lowercase.")
+flags.DEFINE_bool(
+    "lowercase",
+    None,
+    "Whether WordPiece and unigram lowercase; if not given WordPiece and ALBERT's unigram do, "
+    "XLNet's and DeBERTa's do not.",
+)
 flags.mark_flags_as_required(["input", "output_dir"])
 
 
@@ -41,9 +46,9 @@ def main():
     check_writable(pathlib.Path(FLAGS.output_dir) / "tokenizer.json")
     if FLAGS.kind != "wordpiece":  # which goes with models of any family
         check_families(FLAGS.output_dir, read_family(FLAGS.output_dir), family)
-    texts = {"input": read_texts(FLAGS.input)}
+    texts = {"input": common.read_texts(FLAGS.input)}
     if FLAGS.dev:
-        texts["dev"] = read_texts(FLAGS.dev)
+        texts["dev"] = common.read_texts(FLAGS.dev)
     tokenizer, _ = train_tokenizer(
         texts["input"], FLAGS.kind, FLAGS.vocabulary_size, family, FLAGS.lowercase
     )
@@ -54,17 +59,6 @@ def main():
         logging.info(
             "--%s: %.2f tokens a word, %.3f %% of them unknown.", name, tokens, 100 * unknown
         )
-
-
-def read_texts(paths):
-    """The texts of files, those of pairs too."""
-    from tfnlp.text import read_examples
-
-    texts = []
-    for path in paths:
-        examples = read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
-        texts += examples.texts + (examples.pairs or [])
-    return texts
 
 
 if __name__ == "__main__":

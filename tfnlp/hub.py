@@ -73,18 +73,48 @@ def fetch_weights(source, folder, names):
         InputError: if one is not there, or could not be fetched.
     """
     hub = _library(source)
-    name = NAME.fullmatch(source)["name"]
     for file in names:
         if (folder / file).exists():
             continue
         try:
-            hub.hf_hub_download(name, file, revision=folder.name, tqdm_class=_DownloadBar)
+            _download(hub, source, folder, file)
         except hub.errors.EntryNotFoundError as e:
             if isinstance(e, hub.errors.LocalEntryNotFoundError):
                 raise _explained(e, hub, source, file) from e
+            name = NAME.fullmatch(source)["name"]
             raise _no_weights(hub, source, name, folder.name, file) from e
         except Exception as e:  # HTTP, Xet and disk: they have no class in common
             raise _explained(e, hub, source, file) from e
+
+
+def fetch_whole(source, folder, whole, names):
+    """Fetches the one file that holds what shards hold too, where the model on the Hub has it.
+
+    It then goes before the shards, as in `transformers`, and as in a folder that has both.
+
+    Args:
+        source, folder: as `fetch_weights` takes them.
+        whole: the name of that file.
+        names: those of the files that are to be fetched else; where all are there, nothing is
+            asked for.
+
+    Raises:
+        InputError: if it is there, and could not be fetched.
+    """
+    if all((folder / file).exists() for file in names):
+        return
+    hub = _library(source)
+    try:
+        _download(hub, source, folder, whole)
+    except hub.errors.EntryNotFoundError:
+        pass  # nor is it told that nobody answers: the shards, which come next, say so
+    except Exception as e:  # as above
+        raise _explained(e, hub, source, whole) from e
+
+
+def _download(hub, source, folder, file):
+    name = NAME.fullmatch(source)["name"]
+    hub.hf_hub_download(name, file, revision=folder.name, tqdm_class=_DownloadBar)
 
 
 def refused_pickle(path):

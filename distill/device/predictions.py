@@ -36,7 +36,10 @@ class Inputs:
 
 @dataclasses.dataclass
 class Columns:
-    """The columns of a file of inputs; where None, the ones that the task's recipe expects."""
+    """The columns of a file of inputs; where None, the ones that the task's recipe expects.
+
+    `tagged` is whether a tagger's file has a word and its tag on each line, and not a text.
+    """
 
     text: str | None = None
     pair: str | None = None
@@ -44,6 +47,7 @@ class Columns:
     question: str = "question"
     prompt: str = "prompt"
     choices: list | None = None
+    tagged: bool | None = None
 
 
 def given_inputs(kind, text, pair=(), question=(), ending=()):
@@ -64,7 +68,10 @@ def given_inputs(kind, text, pair=(), question=(), ending=()):
     for name, given in (("pair", pair), ("question", question), ("ending", ending)):
         if given and takes.get(kind) != name:
             others = f"`text` and `{takes[kind]}`" if kind in takes else "`text`"
-            raise InputError(f"A model of the kind {kind} takes {others}, and no `{name}`.")
+            hint = ""
+            if (kind, name) == ("scorer", "ending"):
+                hint = "; a chooser's file of an older version, which calls it so, export anew"
+            raise InputError(f"A model of the kind {kind} takes {others}, and no `{name}`{hint}.")
     if kind == "answerer":
         if not question or len(text) not in (1, len(question)):
             raise InputError(
@@ -93,7 +100,8 @@ def read_inputs(kind, path, labels=None, columns=None, settings=None):
         kind: of the runner.
         path: of the file: for a classifier, scorer or chooser TSV, CSV or JSON Lines; for a
             tagger CoNLL columns, or a table with a column of texts; for an answerer SQuAD's
-            JSON, or a table with questions and texts; a .txt has a text on each line.
+            JSON, or a table with questions and texts; a .txt has a text on each line, or may
+            have a tagger's columns.
         labels: of the model.
         columns: `Columns`. What is right is read where the file has it; a column that is
             named must be there, and hold what the model knows.
@@ -137,11 +145,15 @@ def _read_scored(path, labels, columns):
 
 
 def _read_tagged(path, labels, columns, unit):
-    text = columns.text or "sentence"
-    if columns.text or _suffix(path) == ".txt" or text in _header(path):
-        return Inputs(read_examples(path, text, label_column=None).texts)
-    from tfnlp.tasks import read_tagged
+    from tfnlp.tasks.tagged_files import holds_tags, read_tagged
 
+    text, tagged = columns.text or "sentence", columns.tagged
+    if tagged is None and not columns.text and _suffix(path) == ".txt":
+        tagged = holds_tags(path, labels)
+    elif tagged is None:
+        tagged = not columns.text and text not in _header(path)
+    if not tagged:
+        return Inputs(read_examples(path, text, label_column=None).texts)
     found = read_tagged(path, labels, unit)
     return Inputs(found.sentences, None, found.tags)
 

@@ -2,18 +2,48 @@
 
 from distill.learning.distill import distill
 from distill.learning.distiller import Distiller
-from distill.learning.layer_map import check_layer_map, even_layer_map
-from distill.learning.losses import make_losses
+from distill.learning.errors import (
+    attention_error,
+    cosine_error,
+    relation_error,
+    score_error,
+    squared_error,
+    text_state_error,
+)
+from distill.learning.layer_map import check_layer_map, even_layer_map, resolve_layer_map
+from distill.learning.losses import Term, TermsLoss
+from distill.learning.methods import (
+    METHODS,
+    attention_score_terms,
+    hidden_state_terms,
+    make_projection,
+    make_terms,
+    soft_label_terms,
+)
 from distill.learning.student import make_student
 from distill.learning.teacher import load_teacher, read_teacher_labels
 
 __all__ = [
+    "METHODS",
     "Distiller",
+    "Term",
+    "TermsLoss",
+    "attention_error",
+    "attention_score_terms",
     "check_layer_map",
+    "cosine_error",
     "distill",
     "even_layer_map",
+    "hidden_state_terms",
     "load_teacher",
-    "make_losses",
+    "make_projection",
     "make_student",
+    "make_terms",
     "read_teacher_labels",
+    "relation_error",
+    "resolve_layer_map",
+    "score_error",
+    "soft_label_terms",
+    "squared_error",
+    "text_state_error",
 ]

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from distill.learning.losses import pick_output
+from distill.learning.losses import at_step, check_terms, pick_output
 from distill.learning.teacher_outputs import output_key
 from tfnlp.errors import InputError
 from tfnlp.losses import whole
@@ -11,20 +11,20 @@ from tfnlp.training.strategy import UnequalShares
 
 
 class Distiller(UnequalShares, keras.Model):
-    """A student with its task's loss and any number of distillation losses.
+    """A student with its task's loss and the terms by which it learns from its teacher.
 
-    The loss is `hard_label_weight * task.loss(labels, outputs) + sum of weight * distillation
-    loss` in training; each is also shown by itself, without its weight: `hard_label_loss`,
-    `soft_label_loss` and so on by class. Evaluation gives `hard_label_loss` alone. `predict`
-    gives the task's outputs: a tensor where it has one, else a dict. The student stays an
-    ordinary model: save it, not the distiller.
+    The loss is `hard_label_weight * task.loss(labels, outputs) + sum of weight * loss of each
+    term` in training; each is also shown without its weight: `hard_label_loss`, and
+    `soft_label_loss` and so on by the names of the terms. Evaluation gives `hard_label_loss`
+    alone. `predict` gives the task's outputs: a tensor where it has one, else a dict. The student
+    stays an ordinary model: save it, not the distiller.
 
     Args:
-        student: a `keras.Model` with the outputs that the task and the losses read.
+        student: a `keras.Model` with the outputs that the task and the terms read.
         task: see `tfnlp.tasks`; its loss is that of the hard labels.
-        losses: (weight, `keras.distillation.DistillationLoss`) pairs, see
-            `distill.learning.losses`.
-        teacher: a `keras.Model` with the outputs that the losses compare, run once on each
+        terms: a list of `distill.learning.Term`, such as a function of
+            `distill.learning.METHODS` gives it. Their schedules go by the optimizer's steps.
+        teacher: a `keras.Model` with the outputs that the terms compare, run once on each
             batch; None if the batches bring the outputs (`distill.learning.teacher_outputs`).
         hard_label_weight: of the task's loss.
 
@@ -33,30 +33,30 @@ class Distiller(UnequalShares, keras.Model):
     loss.
 
     Raises:
-        InputError: where no loss is left.
-        ValueError: at the first batch, for a model without the outputs.
+        InputError: where no loss is left, and for terms that the models do not go with.
+        ValueError: at the first batch, for a model without the task's outputs.
     """
 
-    def __init__(self, student, task, losses, teacher=None, hard_label_weight=0.5, **kwargs):
+    def __init__(self, student, task, terms, teacher=None, hard_label_weight=0.5, **kwargs):
         super().__init__(**kwargs)
-        if not losses and not hard_label_weight:
+        if not terms and not hard_label_weight:
             raise InputError(
-                f"losses={losses!r} and hard_label_weight={hard_label_weight} leave nothing to "
-                "learn; give a loss or a weight above 0."
+                f"terms={terms!r} and hard_label_weight={hard_label_weight} leave nothing to "
+                "learn; give a term or a weight above 0."
             )
+        check_terms(terms, teacher, student)
         self.student = student
         self.task = task
-        self.weighted_losses = losses
+        self.terms = terms
         self.hard_label_weight = hard_label_weight
-        # Layers that the losses learn, tracked as the distiller's own.
-        projections = [getattr(loss, "projection", None) for _, loss in losses]
-        self.projections = [p for p in projections if p is not None]
+        # Layers that the terms learn, each once, tracked as the distiller's own.
+        projections = {id(term.projection): term.projection for term in terms if term.projection}
+        self.projections = list(projections.values())
         # In a closure the teacher is not tracked: neither trained nor saved.
         self.run_teacher = teacher and (lambda inputs: teacher(inputs, training=False))
         self.hard_label_tracker = keras.metrics.Mean(name="hard_label_loss")
-        self.trackers = [
-            keras.metrics.Mean(name=_snake_case(type(loss).__name__)) for _, loss in losses
-        ]
+        names = dict.fromkeys(term.name for term in terms)
+        self.trackers = {name: keras.metrics.Mean(name=f"{name}_loss") for name in names}
         self.built = True
 
     def call(self, inputs, training=None):
@@ -83,18 +83,13 @@ class Distiller(UnequalShares, keras.Model):
         if not training:
             return loss
         teacher_outputs = self._cached(y) if isinstance(y, dict) else self.run_teacher(x)
-        for (weight, distillation_loss), tracker in zip(
-            self.weighted_losses, self.trackers, strict=True
-        ):
-            part = distillation_loss.compute_loss(
-                teacher_outputs,
-                y_pred,
-                padding_mask=_padding_mask(x),
-                sample_weight=sample_weight,
-                labels=labels,
+        step = ops.convert_to_tensor(self.optimizer.iterations) if self.compiled else 0
+        for term in self.terms:
+            part = term.loss(
+                teacher_outputs, y_pred, _padding_mask(x), sample_weight, labels, step
             )
-            tracker.update_state(whole(part), sample_weight=count)
-            loss = loss + weight * part
+            self.trackers[term.name].update_state(whole(part), sample_weight=count)
+            loss = loss + at_step(term.weight, step) * part
         return loss
 
     def _task_outputs(self, outputs):
@@ -103,13 +98,13 @@ class Distiller(UnequalShares, keras.Model):
     def _cached(self, y):
         """A batch's cached outputs in the form that a teacher gives them."""
         outputs = {}
-        for _, distillation_loss in self.weighted_losses:
-            for output, index in distillation_loss.reads():
-                value = y[output_key(output, index)]
-                if index is None:
-                    outputs[output] = value
-                else:
-                    outputs.setdefault(output, {})[index] = value
+        for term in self.terms:
+            output, index = term.teacher
+            value = y[output_key(output, index)]
+            if index is None:
+                outputs[output] = value
+            else:
+                outputs.setdefault(output, {})[index] = value
         return outputs
 
 
@@ -117,7 +112,3 @@ def _padding_mask(inputs):
     """(B, L) float32, or (B, choices, L); None where the inputs have none."""
     mask = inputs.get("padding_mask") if isinstance(inputs, dict) else None
     return mask if mask is None else ops.cast(mask, "float32")
-
-
-def _snake_case(name):
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")

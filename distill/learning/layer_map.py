@@ -26,6 +26,37 @@ def even_layer_map(teacher_layers, num_layers):
     return [(i + 1) * teacher_layers // num_layers - 1 for i in range(num_layers)]
 
 
+def last_layer_map(teacher_layers, num_layers):
+    """The teacher's last layers; arguments, and what is raised, as of `even_layer_map`."""
+    even_layer_map(teacher_layers, num_layers)
+    return list(range(teacher_layers - num_layers, teacher_layers))
+
+
+# Layer maps that have a name.
+LAYER_MAPS = {"uniform": even_layer_map, "last": last_layer_map}
+
+
+def resolve_layer_map(layer_map, teacher_layers, student_layers):
+    """A layer map as a list, from its name or the list itself.
+
+    Args:
+        layer_map: one of `LAYER_MAPS`, or for each student layer the teacher's, counted from 0.
+        teacher_layers, student_layers: the layers of both.
+
+    Raises:
+        InputError: for an unknown name, and for a map that does not fit the layers.
+    """
+    if not isinstance(layer_map, str):
+        check_layer_map(layer_map, teacher_layers, student_layers)
+        return list(layer_map)
+    if layer_map not in LAYER_MAPS:
+        raise InputError(
+            f"layer_map={layer_map} is unknown; use {' or '.join(LAYER_MAPS)}, or number a "
+            "layer of the teacher for each of the student's, such as 1,3,5."
+        )
+    return LAYER_MAPS[layer_map](teacher_layers, student_layers)
+
+
 def check_layer_map(layer_map, teacher_layers, student_layers):
     """Raises an InputError unless the map names one teacher layer for each student layer."""
     if len(layer_map) != student_layers:

@@ -1,20 +1,25 @@
-"""Distillation losses on the dict outputs of `tfnlp.models`.
-
-What a student learns is a list of `Term`s: a tensor of the teacher, one of the student, and how
-far they are apart. A function gives the terms of each method; a loss is their sum, in the form
-of `keras.distillation`, and a mean as in `tfnlp.losses`.
-"""
+"""What a student learns: a list of `Term`s, and the loss that is their sum."""
 
 import dataclasses
 import functools
 from collections.abc import Callable
 
 import keras
+import tensorflow as tf
 from keras import ops
 
-from tfnlp.losses import check_classes, entry_weights, weighted_mean
+from tfnlp.errors import InputError
+from tfnlp.losses import entry_weights, weighted_mean
 from tfnlp.text.batches import IGNORED
-from tfnlp.training.predict import TOKEN_OUTPUTS
+
+# Outputs that `build_model` gives on request, and the argument that asks for them.
+ASKED_FOR = {
+    "hidden_states": "hidden_states",
+    "attention_scores": "attention_scores",
+    "queries": "attention_projections",
+    "keys": "attention_projections",
+    "values": "attention_projections",
+}
 
 
 def pick_output(outputs, output, index=None):
@@ -42,37 +47,107 @@ def pick_output(outputs, output, index=None):
 class Term:
     """A tensor of the student that learns from one of the teacher.
 
+    Its loss is the mean error over texts, real tokens or pairs of real tokens, as in
+    `tfnlp.losses`.
+
     Args:
-        teacher: (output, index or None) of the teacher's tensor.
-        student: likewise of the student's.
-        error: a function of both, in float32, and of the padding mask; gives the error of each
-            text (B,), token (B, L) or pair of tokens (B, L, L).
-        weight: of the term.
-        projection: a layer that the student's tensor goes through first; None for none.
+        teacher: the teacher's tensor: the name of an output, such as "pooled_output", or
+            (output, index) where it is a list, such as ("hidden_states", 3).
+        student: likewise the student's.
+        error: of both, such as those of `distill.learning.errors`.
+        weight: of the term, a number or a schedule: a function of the step, such as a
+            `keras.optimizers.schedules.LearningRateSchedule`.
+        temperature: what the error takes as `temperature`, a number above 0 or a schedule; None
+            for an error that takes none.
+        projection: a layer that the student's tensor goes through first, which is learned; terms
+            may share one; None for none.
+        name: by which its loss is shown, "hidden_state" as `hidden_state_loss`; terms of one name
+            as their mean. That of the student's tensor where None.
         at_labels: whether tokens count only where they have a label.
+
+    Raises:
+        ValueError: for a temperature that is not above 0.
     """
 
-    teacher: tuple
-    student: tuple
+    teacher: tuple | str
+    student: tuple | str
     error: Callable
-    weight: float = 1.0
+    weight: float | Callable = 1.0
+    temperature: float | Callable | None = None
     projection: keras.layers.Layer | None = None
+    name: str | None = None
     at_labels: bool = False
 
-    def loss(
-        self, teacher_outputs, student_outputs, padding_mask=None, sample_weight=None, labels=None
-    ):
-        """The weighted mean error, a scalar; arguments as `TermsLoss` takes them."""
-        teacher = pick_output(teacher_outputs, *self.teacher)
-        student = pick_output(student_outputs, *self.student)
+    def __post_init__(self):
+        for side in ("teacher", "student"):
+            tensor = getattr(self, side)
+            tensor = (tensor, None) if isinstance(tensor, str) else tuple(tensor)
+            object.__setattr__(self, side, tensor)
+        if self.name is None:
+            object.__setattr__(self, "name", _tensor_name(self.student, "_"))
+        if isinstance(self.temperature, int | float) and self.temperature <= 0:
+            raise ValueError(f"temperature={self.temperature} must be above 0.")
+
+    def errors(self, teacher, student, padding_mask=None, step=None):
+        """The errors of both tensors, the student's not yet projected, float32."""
         if self.projection is not None:
             student = self.projection(student)
         teacher, student = ops.cast(teacher, "float32"), ops.cast(student, "float32")
-        errors = self.error(teacher, student, padding_mask)
+        options = {}
+        if self.temperature is not None:
+            options["temperature"] = at_step(self.temperature, step)
+        return self.error(teacher, student, padding_mask, **options)
+
+    def loss(
+        self,
+        teacher_outputs,
+        student_outputs,
+        padding_mask=None,
+        sample_weight=None,
+        labels=None,
+        step=None,
+    ):
+        """The mean error without the term's weight, a scalar.
+
+        Args:
+            teacher_outputs, student_outputs: what both models give.
+            padding_mask: (B, L), 1 at real tokens, or (B, choices, L); all ones where None.
+            sample_weight: (B,), of the examples.
+            labels: of each token (B, L), -100 where it has none; others have no effect.
+            step: of the training, for schedules.
+
+        Raises:
+            ValueError: for models without the tensors, tensors that the error does not fit, and
+                a schedule without a step.
+        """
+        teacher = pick_output(teacher_outputs, *self.teacher)
+        student = pick_output(student_outputs, *self.student)
+        found = self.errors(teacher, student, padding_mask, step)
+        errors, *own = found if isinstance(found, tuple) else (found,)
         weights = _error_weights(errors, padding_mask, sample_weight)
         if self.at_labels and labels is not None and len(errors.shape) == 2:
             weights = (*weights, ops.not_equal(labels, IGNORED))
-        return self.weight * weighted_mean(errors, *weights)
+        return weighted_mean(errors, *weights, *own)
+
+
+def at_step(value, step):
+    """A number, or what a schedule says at a step.
+
+    Raises:
+        ValueError: for a schedule without a step.
+    """
+    if not callable(value):
+        return value
+    if step is None:
+        raise ValueError("a weight or a temperature follows a schedule, which needs the step.")
+    return ops.cast(value(step), "float32")
+
+
+def share(weight, count):
+    """Of a weight, be it a schedule, the `count`-th part."""
+    if callable(weight):
+        return lambda step: weight(step) / count
+    return weight / count
 
 
 def _error_weights(errors, padding_mask, sample_weight):
@@ -88,116 +163,20 @@ def _error_weights(errors, padding_mask, sample_weight):
     return (weight[:, :, None] * ops.cast(real, "float32")[:, None, :],)
 
 
-def class_error(teacher, student, padding_mask, temperature):
-    """The divergence of softened probabilities of classes, T^2 KL(teacher || student).
-
-    Args:
-        teacher, student: logits (..., C).
-
-    Returns:
-        (...).
-    """
-    check_classes(student)
-    return _divergence(teacher / temperature, student / temperature, temperature)
-
-
-def position_error(teacher, student, padding_mask, temperature):
-    """The divergence of softened probabilities of a text's positions, padding left out.
-
-    Args:
-        teacher, student: logits (B, L).
-
-    Returns:
-        (B,).
-    """
-    softened = []
-    for logits in (teacher, student):
-        logits = logits / temperature
-        if padding_mask is not None:
-            logits = ops.where(ops.cast(padding_mask, "bool"), logits, -1e9)
-        softened.append(logits)
-    return _divergence(*softened, temperature)
-
-
-def _divergence(teacher, student, temperature):
-    log_p = ops.log_softmax(teacher)
-    divergence = ops.sum(ops.exp(log_p) * (log_p - ops.log_softmax(student)), axis=-1)
-    return temperature**2 * divergence
-
-
-def squared_error(teacher, student, padding_mask):
-    """The mean squared difference of vectors (..., D), as (...)."""
-    return ops.mean(ops.square(teacher - student), axis=-1)
-
-
-def score_error(teacher, student, padding_mask):
-    """The mean squared difference of attention scores (B, N, L, L) over the heads, as (B, L, L).
-
-    Where the numbers of heads differ, the scores are averaged over the heads first.
-    """
-    if teacher.shape[1] != student.shape[1]:
-        teacher = ops.mean(teacher, axis=1, keepdims=True)
-        student = ops.mean(student, axis=1, keepdims=True)
-    return ops.mean(ops.square(teacher - student), axis=1)
-
-
-def soft_label_terms(task=None, temperature=2.0):
-    """What the teacher answers, as a task's outputs say it.
-
-    A divergence of classes (of texts, of each labelled token, of the texts to choose from) or of
-    positions, each softened by the temperature; of a number the squared error, which has none.
-
-    Args:
-        task: see `tfnlp.tasks`; None for classes.
-        temperature: T, above 0.
-    """
-    if temperature <= 0:
-        raise ValueError(f"temperature={temperature} must be above 0.")
-    outputs = ("logits",) if task is None else task.outputs
-
-    def error(output):
-        if task is not None and task.num_classes == 1:
-            return squared_error
-        error = position_error if output in TOKEN_OUTPUTS else class_error
-        return functools.partial(error, temperature=temperature)
-
-    weight = 1 / len(outputs)
-    return [Term((o, None), (o, None), error(o), weight, at_labels=True) for o in outputs]
-
-
-def hidden_state_terms(layer_map, projection=None, embeddings=True):
-    """Hidden states by layer map, each pair counting the same.
-
-    Args:
-        layer_map: for each student layer the teacher's, both counted from 0.
-        projection: of the student's states to the teacher's width; None for none.
-        embeddings: whether the embeddings' outputs are compared too.
-    """
-    # Output 0 is the embeddings', so a layer's output is one further.
-    pairs = [(0, 0)] * embeddings + [(t + 1, s + 1) for s, t in enumerate(layer_map)]
-    name, weight = "hidden_states", 1 / len(pairs)
-    return [Term((name, t), (name, s), squared_error, weight, projection) for t, s in pairs]
-
-
-def attention_score_terms(layer_map):
-    """Attention scores by layer map, as `hidden_state_terms`."""
-    name, weight = "attention_scores", 1 / len(layer_map)
-    return [Term((name, t), (name, s), score_error, weight) for s, t in enumerate(layer_map)]
+def _tensor_name(tensor, between=" "):
+    return between.join(str(part) for part in tensor if part is not None)
 
 
 class TermsLoss(keras.distillation.DistillationLoss):
-    """The sum of terms, as one loss for `keras.distillation` and for `Distiller`.
+    """The weighted sum of terms as one loss of `keras.distillation`.
 
     Args:
-        terms: a list of `Term`.
+        terms: a list of `Term`, without schedules where Keras' own `Distiller` sums them, which
+            does not tell the step.
     """
 
     def __init__(self, terms):
         self.terms = terms
-
-    def reads(self):
-        """Teacher outputs that the loss reads: a list of (output, index or None)."""
-        return [term.teacher for term in self.terms]
 
     def compute_loss(
         self,
@@ -206,101 +185,62 @@ class TermsLoss(keras.distillation.DistillationLoss):
         padding_mask=None,
         sample_weight=None,
         labels=None,
+        step=None,
         **kwargs,
     ):
-        """The loss of a batch, a scalar.
-
-        Args:
-            teacher_outputs, student_outputs: what both models give.
-            padding_mask: (B, L), 1 at real tokens, or (B, choices, L); all ones where None.
-            sample_weight: (B,), of the examples.
-            labels: of each token (B, L), -100 where it has none; others have no effect.
-        """
-        arguments = (teacher_outputs, student_outputs, padding_mask, sample_weight, labels)
-        return sum(term.loss(*arguments) for term in self.terms)
+        """The loss of a batch, a scalar; arguments as `Term.loss` takes them."""
+        batch = teacher_outputs, student_outputs, padding_mask, sample_weight, labels, step
+        return sum(at_step(term.weight, step) * term.loss(*batch) for term in self.terms)
 
 
-class SoftLabelLoss(TermsLoss):
-    """Divergence of the softened class probabilities, T^2 KL(teacher || student).
-
-    Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network', section 2: logits are
-    divided by the temperature T, and the loss multiplied by its square, so that its gradient
-    keeps its size. Of each example; of each token that has a label where the logits are
-    (B, L, C); for other tasks see `soft_label_terms`.
+def check_terms(terms, teacher, student):
+    """Raises an InputError for a term that the models do not go with, in one sentence.
 
     Args:
-        temperature: T, above 0.
-        task: see `tfnlp.tasks`; None for classes.
+        terms: a list of `Term`.
+        teacher, student: the models; where the teacher is None its tensors are not looked at.
     """
+    for term in terms:
+        models = {"teacher": teacher, "student": student}
+        read = [
+            read_tensor(model, getattr(term, side), side)
+            for side, model in models.items()
+            if model is not None
+        ]
+        if teacher is None:
+            continue
+        specs = [tf.TensorSpec(x.shape, x.dtype) for x in read]
+        compare = functools.partial(term.errors, step=0)
+        try:
+            tf.function(compare, autograph=False).get_concrete_function(*specs)
+        except Exception as e:  # whatever an error of the user's own raises
+            reason = str(e).strip().partition("\n")[0].rstrip(".")
+            raise InputError(
+                f"The term {term.name!r} cannot compare {_tensor_name(term.teacher)} of the "
+                f"teacher with {_tensor_name(term.student)} of the student: {reason}."
+            ) from e
 
-    def __init__(self, temperature=2.0, task=None):
-        super().__init__(soft_label_terms(task, temperature))
-        self.temperature = temperature
 
+def read_tensor(model, tensor, side):
+    """The symbolic tensor of a model that a term names, (output, index or None).
 
-class HiddenStateLoss(TermsLoss):
-    """Mean squared difference of hidden states at real tokens, by layer map.
-
-    Jiao et al. 2020, 'TinyBERT', eq. 8 and 9: MSE(H^S W_h, H^T), with a learned W_h where
-    the widths differ; also on the embeddings.
-
-    Args:
-        layer_map: for each student layer the teacher's, both counted from 0.
-        teacher_dim: the teacher's width.
-        student_dim: the student's width; where it differs, one projection without bias is
-            learned, shared by all layers as in the paper.
-        embeddings: whether the embeddings' outputs are compared too.
+    Raises:
+        InputError: for a model, the "teacher" or the "student" as `side` says, without it.
     """
-
-    def __init__(self, layer_map, teacher_dim, student_dim, embeddings=True):
-        self.projection = None
-        if teacher_dim != student_dim:
-            self.projection = keras.layers.Dense(
-                teacher_dim, use_bias=False, name="hidden_state_projection"
-            )
-            self.projection.build((None, None, student_dim))
-        super().__init__(hidden_state_terms(layer_map, self.projection, embeddings))
-
-
-class AttentionScoreLoss(TermsLoss):
-    """Mean squared difference of attention scores before the softmax, by layer map.
-
-    Jiao et al. 2020, 'TinyBERT', eq. 7; pairs with padding are left out. Where the numbers
-    of heads differ, the scores are averaged over the heads first.
-
-    Args:
-        layer_map: for each student layer the teacher's, both counted from 0.
-    """
-
-    def __init__(self, layer_map):
-        super().__init__(attention_score_terms(layer_map))
-
-
-def make_losses(
-    layer_map,
-    teacher_dim,
-    student_dim,
-    temperature=2.0,
-    soft_label_weight=0.5,
-    hidden_state_weight=0.0,
-    attention_weight=0.0,
-    task=None,
-):
-    """The (weight, loss) pairs whose weight is not 0, for `Distiller`.
-
-    Args:
-        layer_map: for each student layer the teacher's, both counted from 0.
-        teacher_dim, student_dim: the widths of both.
-        temperature: of the soft labels.
-        soft_label_weight, hidden_state_weight, attention_weight: of the losses.
-        task: whose outputs the soft labels are; None for classes.
-    """
-    pairs = []
-    if soft_label_weight:
-        pairs.append((soft_label_weight, SoftLabelLoss(temperature, task)))
-    if hidden_state_weight:
-        loss = HiddenStateLoss(layer_map, teacher_dim, student_dim)
-        pairs.append((hidden_state_weight, loss))
-    if attention_weight:
-        pairs.append((attention_weight, AttentionScoreLoss(layer_map)))
-    return pairs
+    (output, index), found = tensor, model.output
+    if not isinstance(found, dict):
+        return found
+    outputs, found = found, found.get(output)
+    if isinstance(found, list | tuple) and index is not None:
+        if -len(found) <= index < len(found):
+            return found[index]
+    elif found is not None and index is None and not isinstance(found, list | tuple):
+        return found
+    advice = f"its outputs are {', '.join(outputs)}"
+    if found is None and output in ASKED_FOR:
+        advice = f"build it with {ASKED_FOR[output]}=True"
+    elif isinstance(found, list | tuple):
+        advice = f"its {output} are numbered 0 to {len(found) - 1}"
+    raise InputError(
+        f"The terms read {_tensor_name(tensor)}, which the {side} does not give; {advice}."
+    )

@@ -34,13 +34,16 @@ def _check_head(folder, head):
         )
 
 
-def load_teacher(folder, task, hidden_states=False, attention_scores=False):
+def load_teacher(
+    folder, task, hidden_states=False, attention_scores=False, attention_projections=False
+):
     """Loads a model that was fine-tuned for a task.
 
     Args:
         folder: of the model, such as the `best` of a run.
         task: see `tfnlp.tasks`.
-        hidden_states, attention_scores: whether the student learns from them too.
+        hidden_states, attention_scores, attention_projections: whether the student learns from
+            them too.
 
     Returns:
         A `TextModel`.
@@ -51,7 +54,11 @@ def load_teacher(folder, task, hidden_states=False, attention_scores=False):
     """
     _check_head(folder, task.head)
     teacher = load_model(
-        folder, task.head, hidden_states=hidden_states, attention_scores=attention_scores
+        folder,
+        task.head,
+        hidden_states=hidden_states,
+        attention_scores=attention_scores,
+        attention_projections=attention_projections,
     )
     if task.num_classes is None:
         return teacher

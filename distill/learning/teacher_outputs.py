@@ -14,7 +14,7 @@ from tfnlp.models import check_lengths
 from tfnlp.progress import progress_bar
 from tfnlp.text import Encodings
 from tfnlp.training.fingerprint import model_fingerprint
-from tfnlp.training.predict import TOKEN_OUTPUTS
+from tfnlp.training.predict import TOKEN_OUTPUTS, input_signature
 
 
 def output_key(output, index):
@@ -179,9 +179,8 @@ def _array(key, shape):
 
 def _compute(outputs, teacher, batches, reads, allocate):
     """Fills the values of `outputs`, in arrays that `allocate(key, shape)` gives."""
-    signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in teacher.input.items()}
 
-    @tf.function(input_signature=[signature])
+    @tf.function(input_signature=[input_signature(teacher)])
     def forward(inputs):
         found = teacher(inputs, training=False)
         return {output_key(*read): pick_output(found, *read) for read in reads}

@@ -83,7 +83,7 @@ def test_only_what_is_read_is_fetched_and_once(server, folder, files):
     assert not server.asked
 
 
-def test_shards_are_those_of_the_index(server, folder, files):
+def test_shards_are_those_of_the_index(server, folder, files, tmp_path):
     tensors = safetensors.numpy.load_file(folder / "model.safetensors")
     names = sorted(tensors)
     parts = dict(zip(SHARDS, (names[::2], names[1::2]), strict=True))
@@ -95,6 +95,21 @@ def test_shards_are_those_of_the_index(server, folder, files):
     assert_same_weights(load_model(NAME), load_model(folder))
     asked = [name for name in server.files_asked() if name.endswith(".safetensors")]
     assert sorted(asked) == [*SHARDS]
+    server.asked.clear()
+    load_model(NAME)
+    assert not server.asked
+    # The one file goes before shards that hold other tensors, as it does in a folder.
+    both = server.models[NAME] | {"model.safetensors": files["model.safetensors"]}
+    both |= dict.fromkeys(SHARDS, safetensors.numpy.save({"x": np.zeros(1)}))
+    server.models["someone/both"] = both
+    assert_same_weights(load_model("someone/both"), load_model(folder))
+    asked = [name for name in server.files_asked() if name.endswith(".safetensors")]
+    assert asked == ["model.safetensors"]
+    copy = tmp_path / "both"
+    copy.mkdir()
+    for name, content in both.items():
+        (copy / name).write_bytes(content)
+    assert_same_weights(load_model(copy), load_model(folder))
     del server.models[NAME][SHARDS[1]]
     hub._COMMITS.clear()
     server.commits["main"] = "c" * 40

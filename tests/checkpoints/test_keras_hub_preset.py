@@ -286,6 +286,49 @@ def test_sentencepiece_assets(stem, tmp_path):
     assert tokenizer.token_id("[MASK]") == make(proto=model.getvalue()).mask_token_id
 
 
+SETTINGS = {
+    "split": False,
+    "special_tokens_in_strings": True,
+    "suffix_indicator": "@@",
+    "oov_token": "<unk>",
+    "add_eos": True,
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_settings_that_give_other_ids_are_refused_by_name(setting, tmp_path):
+    vocabulary = train_wordpiece(LINES * 3, 200).vocabulary
+    keras_hub.models.BertTokenizer(vocabulary=vocabulary).save_to_preset(tmp_path)
+    load_tokenizer(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    change_json(path, lambda fields: fields["config"].update({setting: SETTINGS[setting]}))
+    message = f"tokenizer.json: {setting}={SETTINGS[setting]!r} is not supported, only "
+    with pytest.raises(InputError, match=message):
+        load_tokenizer(tmp_path)
+
+
+def test_a_preset_pads_with_what_its_tokenizer_pads_with(tmp_path):
+    theirs = backbone("bert")
+    theirs.save_to_preset(tmp_path)
+    assert read_config(tmp_path).pad_token_id == 0  # without a tokenizer
+    vocabulary = ["a", "b", "[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
+    keras_hub.models.BertTokenizer(vocabulary=vocabulary).save_to_preset(tmp_path)
+    assert load_tokenizer(tmp_path).pad_token_id == 5
+    ours = load_model(tmp_path)
+    assert ours.text_config.pad_token_id == read_config(tmp_path).pad_token_id == 5
+    check_states(ours, theirs, pooled=True)
+    # RoBERTa's positions are counted from it.
+    theirs = backbone("roberta")
+    theirs.save_to_preset(tmp_path)
+    names = ["ab", "<s>", "</s>", "<pad>", "<mask>", "a", "b"]
+    vocabulary = {token: i for i, token in enumerate(names)}
+    make = keras_hub.models.RobertaTokenizer
+    make(vocabulary=vocabulary, merges=["a b"]).save_to_preset(tmp_path)
+    ours = load_model(tmp_path)
+    assert ours.text_config.pad_token_id == 3 == load_tokenizer(tmp_path).pad_token_id
+    check_states(ours, theirs, pooled=False)
+
+
 def test_a_tokenizer_of_another_class_is_named(tmp_path):
     (tmp_path / "assets" / "tokenizer").mkdir(parents=True)
     fields = {"class_name": "GemmaTokenizer", "config": {}}

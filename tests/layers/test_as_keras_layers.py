@@ -125,6 +125,21 @@ def test_options_reach_every_weight_and_shapes_are_the_real_ones(name):
     np.testing.assert_allclose(sum(layer.losses), due, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_no_two_weights_are_drawn_alike(name):
+    make, inputs = CASES[name]
+    parameters = inspect.signature(type(make()).__init__).parameters
+    names = {key for key in parameters if key.endswith("_initializer")}
+    names |= {key for key in getattr(make(), "OPTIONS", ()) if key.endswith("_initializer")}
+    # An instance gives the same values each time that it is called.
+    layer = make(**{key: keras.initializers.RandomNormal() for key in names})
+    layer(*inputs)
+    drawn = [w.numpy() for w in layer.weights if np.std(w)]
+    for i, a in enumerate(drawn):
+        for b in drawn[:i]:
+            assert a.shape != b.shape or np.abs(a - b).max() > 1e-4
+
+
 def test_constraints_hold_and_losses_count_in_training():
     inputs = keras.Input((None, 8))
     block = layers.EncoderBlock(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tfnlp import layers
+from tfnlp.layers.core.masks import combine_masks
 
 IDS = np.array([[3, 4, 5, 0, 0], [6, 7, 8, 9, 0]])
 MEMORY = np.random.default_rng(1).normal(size=(1, 3, 8)).astype("float32")
@@ -75,6 +76,17 @@ def test_pooled_states_do_not_know_of_padding(name):
         real = embed(ids[None, ids > 0])
         expected = np.asarray(call(layer, real)).mean(1)
         np.testing.assert_allclose(row, expected[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [2, 3])
+def test_masks_by_head_and_by_position_meet_on_their_axes(batch):
+    rng = np.random.default_rng(batch)
+    by_head = rng.random((batch, 2, 3, 4)) < 0.7
+    queries, keys = rng.random((batch, 3)) < 0.7, rng.random((batch, 4)) < 0.7
+    shapes = (batch, 3, 8), (batch, 4, 8)
+    found = combine_masks(*shapes, by_head, queries, keys, num_heads=2)
+    expected = by_head & queries[:, None, :, None] & keys[:, None, None, :]
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_mask_of_other_values_may_be_given():

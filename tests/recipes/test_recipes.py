@@ -183,6 +183,10 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     distil = [
         (["--num_layers=9"], "--num_layers=9 must lie between 1 and the teacher's 2"),
         (["--num_layers=1", "--layer_map=5", "--noinitialize"], "names layer 5"),
+        (
+            ["--num_layers=1", "--method=pkd", "--cosine_weight=1"],
+            "--cosine_weight=1.0 has no effect with --method=pkd, which takes",
+        ),
         (["--num_layers=1", "--labels=up,down"], "--labels=up,down are not the model's ("),
         (
             ["--num_layers=1", "--hidden_dim=15", "--num_heads=2"],
@@ -243,14 +247,28 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
     questions = [{"id": str(i)} | answers for i in range(8)]
     squad = {"data": [{"paragraphs": [{"context": "the fine film", "qas": questions}]}]}
     files = {
-        "finetune_tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n\n" * 8),
-        "finetune_answerer": ("a.json", json.dumps(squad)),
+        "finetune_tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n\n" * 8, 5),
+        "finetune_answerer": ("a.json", json.dumps(squad), 16),
     }
-    for recipe, (name, text) in files.items():
+    first = "--intermediate_epochs=1"
+    methods = {
+        "finetune_tagger": (
+            ["--method=tinybert", first, "--family=distilbert"],
+            "distilbert",
+            ("intermediate/metrics.jsonl", "embedding"),
+        ),
+        "finetune_answerer": (
+            ["--method=minilm_v2", "--relation_heads=2", "--size=bert_tiny"],
+            "bert",
+            ("metrics.jsonl", "key_relation"),
+        ),
+    }
+    for recipe, (name, text, stride) in files.items():
         path, out = tmp_path / name, tmp_path / recipe
         path.write_text(text)
         flags = [f"--model_dir={teacher[0] / 'best'}", f"--train={path}", f"--dev={path}"]
-        flags += ["--epochs=20", "--learning_rate=5e-3", "--max_length=48"]
+        flags += ["--epochs=5", "--batch_size=2", "--learning_rate=5e-3", "--max_length=48"]
+        flags += [f"--stride={stride}"]
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
         run(recipe, *flags, *adversarial, f"--output_dir={out}")
         assert (out / "README.md").exists() and (out / "curves.png").exists()
@@ -270,7 +288,11 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         student = out / "student"
         flags = [f"--teacher_dir={out / 'best'}", f"--train={path}", f"--dev={path}"]
         flags += ["--num_layers=1", "--epochs=1", "--max_length=48", f"--output_dir={student}"]
-        run(recipe.replace("finetune", "distill"), *flags)
+        own, family, shown = methods[recipe]
+        run(recipe.replace("finetune", "distill"), *flags, *own)
+        assert json.loads((student / "best/config.json").read_text())["model_type"] == family
+        (metrics,) = (student / shown[0]).read_text().splitlines()
+        assert f"{shown[1]}_loss" in json.loads(metrics)
         figures = [json.loads((f / "figures.json").read_text()) for f in (out, student)]
         assert figures[1]["teacher_dev_f1"] == figures[0]["dev_f1"] == 1
         assert figures[1]["kept"] == figures[1]["dev_f1"]
@@ -279,14 +301,22 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
     tagger = TokenTagger(tmp_path / "finetune_tagger" / "model.tflite")
     assert tagger.tag(["the fine film"]) == [[("the", "O"), ("fine", "B-x"), ("film", "I-x")]]
     answerer = QuestionAnswerer(tmp_path / "finetune_answerer" / "model.tflite")
-    settings = {"max_length": 48, "max_question_length": 64, "null_answers": False}
+    read = {"max_length": 48, "stride": 16}
+    settings = read | {"max_question_length": 64, "null_answers": False}
     assert answerer.settings == settings and answerer.max_length == 48
     words = {"prefixes": [], "suffixes": [], "whole": []}
-    assert tagger.settings == {"max_length": 48, "unit": "word", "words": words}
+    assert tagger.settings == {"max_length": 48, "stride": 5, "unit": "word", "words": words}
     found = answerer.answer("what film ?", "the fine film")[0]
     assert (found.text, found.start, found.end) == ("fine", 4, 8)
-    n_best = json.loads((tmp_path / "finetune_answerer" / "n_best.json").read_text())
-    assert list(n_best) == [str(i) for i in range(8)]
+    folder = tmp_path / "finetune_answerer"
+    n_best, of_student = (
+        json.loads((run_folder / "n_best.json").read_text())
+        for run_folder in (folder, folder / "student")
+    )
+    assert list(n_best) == list(of_student) == [str(i) for i in range(8)]
+    right = [answers[0]["text"] == "fine" for answers in of_student.values()]
+    figures = json.loads((folder / "student" / "figures.json").read_text())
+    assert np.mean(right) == figures["dev_exact_match"]
     for best, *others in n_best.values():
         assert best["text"] == "fine" and (best["start"], best["end"]) == (4, 8)
         assert best["score"] == pytest.approx(found.score, abs=0.2)

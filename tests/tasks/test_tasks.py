@@ -394,7 +394,7 @@ def test_first_tokens_carry_the_tags(tokenizer):
 def test_characters_are_tagged_through_their_tokens(tokenizer):
     """Scored as KLUE does: without white space, by the strict rules of IOB2, kind by kind."""
     task = Tagging(["O", "B-PS", "I-PS", "B-TI", "I-TI"], unit="character")
-    assert (task.monitor, task.settings) == ("macro_f1", {"unit": "character"})
+    assert (task.monitor, task.settings) == ("macro_f1", {"unit": "character", "stride": 32})
     text, tags = "정말  영화 film !", ["O"] * 13
     tags[:2], tags[4:6], tags[7:11] = ["B-PS", "I-PS"], ["B-TI", "I-TI"], ["B-PS", *["I-PS"] * 3]
     examples = TaggedSentences([text], [tags])
@@ -523,6 +523,11 @@ def test_answers_come_back_from_their_tokens(family, data_dir, minilm):
         for column, name in enumerate(("start_logits", "end_logits"))
     }
     assert task.score(examples, windows, outputs)["exact_match"] > 0.97
+    for context, answers in zip(
+        examples.contexts, task.n_best(examples, windows, outputs), strict=True
+    ):
+        for answer in answers:
+            assert answer.text == context[answer.start : answer.end] == answer.text.strip() != ""
 
 
 def test_null_answers_and_n_best(tokenizer):

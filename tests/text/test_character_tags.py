@@ -7,7 +7,7 @@ import pytest
 
 from tfnlp.errors import InputError
 from tfnlp.text import WordPieceTokenizer, train_byte_level_bpe, train_unigram
-from tfnlp.text.character_tags import best_character_tags, token_characters
+from tfnlp.text.character_tags import best_character_tags, best_characters, token_characters
 from tfnlp.text.encoding import Encoding
 
 NAMES = ["O", "B-PS", "I-PS", "B-LC", "I-LC"]
@@ -86,6 +86,18 @@ def test_a_character_in_two_windows_has_the_tag_of_the_inner_one():
     rows = [[1, 0, 0, 0, 3], [3, 0, 1, 0]]  # wrong at the last of one, at the first of the other
     found = best_character_tags(["가나다라마바"], windows, [np.eye(5)[row] for row in rows], NAMES)
     assert found == [["B-PS", "O", "O", "O", "B-PS", "O"]]
+
+
+def test_a_long_text_takes_no_longer_by_the_character():
+    """As many tokens as a book has: with a copy of the rest at each it took a minute."""
+    count = 100_000
+    window = window_of([(2 * i, 2 * i + 1) for i in range(count)])
+    logits = np.zeros((count, len(NAMES)), "float32")
+    logits[::2, 1] = 1 + np.arange(count // 2)
+    ((*characters,),) = best_characters(["가 " * count], [window], [logits], NAMES)
+    assert [tag for tag, _ in characters] == ["B-PS", "O", "O", "O"] * (count // 2)
+    assert [logit for _, logit in characters[::4]] == (1.0 + np.arange(count // 2)).tolist()
+    assert characters[1][1] == 1.0 and characters[-1][1] == 0.0
 
 
 @pytest.mark.parametrize("name", ["wordpiece", "jamo", "bpe", "unigram"])

@@ -94,6 +94,26 @@ def test_lines_end_at_line_feeds_alone(tmp_path):
     assert read_examples(path).texts == ["a\u2028b\x85c\x0cd"]
 
 
+def test_an_empty_line_of_one_column_is_an_empty_text(tmp_path):
+    for name in ("x.tsv", "x.csv"):
+        path = tmp_path / name
+        path.write_text("\nsentence\na film\n\nno\n\n")
+        rows = [("line 3", "a film"), ("line 4", ""), ("line 5", "no"), ("line 6", "")]
+        found = [(place, row["sentence"]) for place, row in read_columns(path, ["sentence"])]
+        assert found == rows
+        assert read_header(path) == ["sentence"]
+        path.write_text("sentence\tlabel\n\na\t1\n\n".replace("\t", "," if "c" in name else "\t"))
+        assert list(read_columns(path, ["label"])) == [("line 3", {"label": "1"})]
+
+
+def test_quotes_of_csv_may_follow_a_space(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('label, sentence\n1, "a ""fine"", film"\n0,  "two\n lines"\n1, plain \n')
+    examples = read_examples(path)
+    assert examples.texts == ['a "fine", film', "two\n lines", "plain "]
+    assert examples.labels == [1, 0, 1]
+
+
 def test_header(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('\n{"b": 1}\n{"a": 1, "b": 2}\n')

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from seqeval.metrics.sequence_labeling import get_entities
 
-from tfnlp.text.answers import best_answers
+from tfnlp.text.answers import answer_places, best_answers, window_answers
 from tfnlp.text.tags import TaggedText
 from tfnlp.text.tokenizer import Encoding
 
@@ -59,3 +59,25 @@ def test_probabilities_of_answers_are_a_softmax_over_all_windows():
                 assert answer.probability == pytest.approx(np.exp(answer.score) / total)
     (found,) = best_answers([], [], [], ["a b"])
     assert (found[0].text, found[0].probability) == ("", 1.0)
+
+
+def test_an_answer_has_no_white_space_around_it():
+    """Of DeBERTa and byte-level BPE, whose tokens begin with the space before them."""
+    context = "in  New York \n."
+    # "in", two spaces, " New" with one of its own, " York", " \n", "."
+    offsets = [(0, 0), (0, 2), (2, 3), (3, 7), (7, 12), (12, 14), (14, 15)]
+    window = Encoding(list(range(7)), [0] * 7, False, offsets, [None, *[1] * 6], None, 0)
+    logits = np.array([9.0, 0, 5, 4, 3, 5, 0])  # the highest ones at tokens of white space
+    found = {(a.start, a.end): a for a in window_answers(window, logits, logits, context)}
+    assert len(found) == 10  # the spans of the four tokens with letters
+    for (start, end), answer in found.items():
+        assert answer.text == context[start:end] == answer.text.strip() != ""
+    assert found[4, 12].score == 7.0 and found[4, 12].text == "New York"
+    # Two such tokens alone are no answer at all.
+    blank = Encoding(
+        [0, 1, 2], [0] * 3, False, offsets[:1] + [offsets[2], offsets[5]], [None, 1, 1]
+    )
+    assert window_answers(blank, logits, logits, context) == []
+    # Nor is it learned: the answer of the file may have some around it.
+    for answer in ((4, "New York"), (2, "  New York \n"), (3, " New York ")):
+        assert answer_places(window, [answer]) == (3, 4)

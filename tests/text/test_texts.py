@@ -29,6 +29,7 @@ TEXTS = [
     "",
 ] * 5
 FAMILIES = ("bert", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2")
+UNIGRAMS = {"bert": "wordpiece", "albert": "unigram", "xlnet": "unigram"}
 KINDS = {"bert": "wordpiece"} | dict.fromkeys(("gpt2", "roberta", "deberta"), "bpe")
 
 
@@ -39,6 +40,16 @@ def tokenizers():
         family: train_tokenizer(TEXTS, KINDS.get(family, "unigram"), 330, family)[0]
         for family in FAMILIES
     }
+
+
+def test_families_lowercase_as_their_released_models(tokenizers):
+    found = {f: t.lowercase for f, t in tokenizers.items() if KINDS.get(f) != "bpe"}
+    assert found == {"bert": True, "albert": True, "xlnet": False, "deberta-v2": False}
+    cased = [f for f in found if tokenizers[f].tokens("The") != tokenizers[f].tokens("the")]
+    assert cased == ["xlnet", "deberta-v2"]
+    for lowercase in (True, False):
+        given = [train_tokenizer(TEXTS, k, 330, f, lowercase)[0] for f, k in UNIGRAMS.items()]
+        assert [t.lowercase for t in given] == [lowercase] * 3
 
 
 # Strange texts

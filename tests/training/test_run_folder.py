@@ -132,12 +132,32 @@ def test_paths_of_one_file_are_one_run(tmp_path, monkeypatch):
     for other in ("other", "missing", None):
         with pytest.raises(InputError, match="there `model_dir` is 'm', here"):
             RunFolder("run", {"model_dir": other})
-    # A project that was moved: what the file held is in the state.
-    write_json("run/flags.json", {"model_dir": "/moved/away/m"})
-    RunFolder("run", {"model_dir": str(tmp_path / "m")})
     write_json("run/flags.json", {"model_dir": "hub/name"})
     with pytest.raises(InputError, match="there `model_dir` is 'hub/name', here 'm'"):
         RunFolder("run", {"model_dir": "m"})
+
+
+def test_a_run_keeps_the_name_of_what_it_was_made_from(copy, tmp_path, caplog):
+    old, new = {"epochs": 2, "seed": 0, "model_dir": "/moved/away/m"}, tmp_path / "m"
+    write_json(copy / "flags.json", old)
+    given = old | {"model_dir": str(new)}
+    with pytest.raises(InputError, match="there `model_dir` is '/moved/away/m', here"):
+        RunFolder(copy, given)
+    new.mkdir()
+    run = RunFolder(copy, given)
+    said = f"`model_dir` of the run in {copy} was /moved/away/m, which is gone; {new} takes its"
+    assert said in caplog.text
+    run.start()
+    write_report(run, {})
+    assert "\n| model_dir | /moved/away/m |\n" in (copy / "README.md").read_text()
+    RunFolder(copy, given)  # once more
+    # What it was made from is looked at under the name that is given now.
+    run._check_made_from({"model_dir": 1}, {"model_dir": 1})
+    with pytest.raises(InputError, match=rf"other content of model_dir \({new}\)"):
+        run._check_made_from({"model_dir": 1}, {"model_dir": 2})
+    # Before its first state it is made from what is given now.
+    (copy / "state.safetensors").unlink()
+    assert RunFolder(copy, given).flags == given
 
 
 def test_the_card_tells_the_model_that_was_trained(tmp_path):

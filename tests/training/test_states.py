@@ -11,7 +11,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from distill.learning.distiller import Distiller
-from distill.learning.losses import make_losses
+from distill.learning.methods import logits
 from tests.training.test_best_epoch import tiny_model
 from tests.training.test_fit import make_batches
 from tfnlp.errors import InputError
@@ -35,9 +35,9 @@ def compiled_models(config):
     tuner = FineTuner(model, task, AdversarialRegularizer(model, task.outputs, 1.0))
     tuner.compile(CONFIG.optimizer(model, 7), jit_compile=False)
     yield tuner
-    parts = make_losses([0, 1], 32, 32, hidden_state_weight=0.1)
     student = build_model(config, "classifier", 2, hidden_states=True)
-    distiller = Distiller(student, task, parts, student)
+    terms = logits(student, student, task, hidden_state_weight=0.1)
+    distiller = Distiller(student, task, terms, student)
     distiller.compile(CONFIG.optimizer(distiller, 7), jit_compile=False)
     yield distiller
     keras.config.set_dtype_policy("mixed_float16")
@@ -216,6 +216,8 @@ def test_fingerprints_of_examples_and_models(tiny_config):
     found = [content_fingerprint(value) for value in values]
     assert len(set(found)) == len(values)
     assert all(re.fullmatch("[0-9a-f]{64}", f) for f in found)
+    arrays = [np.array([1, 2]), np.array([1, 3]), np.float32(1), np.float32(2)]
+    assert len({content_fingerprint([array]) for array in arrays}) == len(arrays)
     assert content_fingerprint(object()) == content_fingerprint(object())
     assert content_fingerprint(dataclasses.replace(tiny_config)) == found[7]
     model = two_layers("ab")

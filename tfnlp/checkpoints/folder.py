@@ -20,6 +20,7 @@ from tfnlp.checkpoints import (
 from tfnlp.checkpoints.family import read_fields, write_fields
 from tfnlp.checkpoints.keras_hub_preset import (
     PRESET_INDEX,
+    PRESET_WEIGHTS,
     PresetReader,
     preset_files,
     read_preset,
@@ -35,11 +36,11 @@ from tfnlp.checkpoints.tensors import (
 )
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
-from tfnlp.hub import fetch_weights, find_folder, is_hub_name
+from tfnlp.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
 from tfnlp.layers.core.truncated_normal import no_fresh_weights
 from tfnlp.models import build_model, config_of
 from tfnlp.progress import progress_bar
-from tfnlp.text.keras_hub_preset import is_preset_file
+from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset_file
 from tfnlp.text.tokenizer_files import check_family
 
 FAMILIES = (
@@ -77,9 +78,21 @@ LARGE = 500_000_000
 FETCHED = ("config.json", INDEX, "task.json", PRESET_INDEX)
 
 
+# And of a preset of keras-hub, whose tokenizer says what pads.
+FETCHED_OF_PRESET = (*FETCHED, "tokenizer.json", *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
+
+
 def family_of(config):
     """The `Family` of a config."""
     return next(family for family in FAMILIES if family.config is type(config))
+
+
+def _find(source):
+    """The folder of a checkpoint, of which all but the weights is there."""
+    folder = find_folder(source, FETCHED)
+    if is_hub_name(source) and is_preset_file(folder / "config.json"):
+        folder = find_folder(source, FETCHED_OF_PRESET)
+    return folder
 
 
 def read_config(folder):
@@ -91,7 +104,7 @@ def read_config(folder):
     Raises:
         InputError: if config.json is missing, broken, or of a family that tfnlp lacks.
     """
-    return _read_config(find_folder(folder, FETCHED))[1]
+    return _read_config(_find(folder))[1]
 
 
 def read_labels(folder):
@@ -100,7 +113,7 @@ def read_labels(folder):
     Args:
         folder: as `load_model` takes it.
     """
-    id2label = read_json(find_folder(folder, FETCHED) / "config.json").get("id2label")
+    id2label = read_json(_find(folder) / "config.json").get("id2label")
     if not id2label:
         return None
     return [id2label[key] for key in sorted(id2label, key=int)]
@@ -115,7 +128,7 @@ def read_task_settings(folder):
     Returns:
         A dict, such as {"unit": "character"} of a tagger; empty where it says nothing.
     """
-    stored = read_json(find_folder(folder, FETCHED) / "config.json").get("task_specific_params")
+    stored = read_json(_find(folder) / "config.json").get("task_specific_params")
     settings = stored.get(read_head(folder)) if isinstance(stored, dict) else None
     return settings if isinstance(settings, dict) else {}
 
@@ -129,7 +142,7 @@ def read_head(folder):
     Raises:
         InputError: if config.json names a model of `transformers` that tfnlp lacks.
     """
-    folder = find_folder(folder, FETCHED)
+    folder = _find(folder)
     family, _ = _read_config(folder)
     heads = {name: head for head, name in family.architectures.items()}
     stored = _stored_architecture(folder) or family.architectures[None]
@@ -149,6 +162,7 @@ def load_model(
     memory=False,
     dtype=None,
     block_size=None,
+    attention_projections=False,
 ):
     """Builds the model of a checkpoint and loads its weights.
 
@@ -164,6 +178,7 @@ def load_model(
         memory: also take a memory and give the next, of a Transformer-XL or an XLNet.
         dtype: a Keras dtype policy; the global one where None.
         block_size: tokens that attention looks at together, as `build_model` takes it.
+        attention_projections: also output every layer's queries, keys and values.
 
     Returns:
         A `TextModel`, see `tfnlp.models.build_model`. Its tokenizer is
@@ -198,6 +213,7 @@ def load_model(
             memory,
             dtype=dtype,
             block_size=block_size,
+            attention_projections=attention_projections,
         )
     if stored and stored != num_classes:
         # Another task's head: start a fresh one, as a new task needs.
@@ -221,13 +237,15 @@ def _kind(folder, family):
 
 def _open(source):
     """A checkpoint's folder here, its `Family`, its config, and the reader of its tensors."""
-    folder = find_folder(source, FETCHED)
+    folder = _find(source)
     # Before the weights, which may be large, are fetched.
     family, config = _read_config(folder)
     preset = is_preset_file(folder / "config.json")
     if is_hub_name(source):
-        names = preset_files(folder) if preset else weight_names(folder)
-        fetch_weights(source, folder, names)
+        files_of, whole = (preset_files, PRESET_WEIGHTS) if preset else (weight_names, WEIGHTS)
+        if whole not in files_of(folder):
+            fetch_whole(source, folder, whole, files_of(folder))
+        fetch_weights(source, folder, files_of(folder))
         logging.info("%s is at commit %s.", source, folder.name)
     if preset:
         return folder, family, config, PresetReader(folder, read_preset(folder)[0], config)

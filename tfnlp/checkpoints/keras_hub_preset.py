@@ -24,8 +24,9 @@ from tfnlp.checkpoints import (
 from tfnlp.checkpoints.family import Family, Weight, because, read_fields
 from tfnlp.errors import InputError
 from tfnlp.files import read_json
+from tfnlp.text.keras_hub_preset import read_pad_token_id
 
-WEIGHTS = "model.weights.h5"
+PRESET_WEIGHTS = "model.weights.h5"
 PRESET_INDEX = "model.weights.json"
 TASK_WEIGHTS = "task.weights.h5"
 # What stands before the names of a task's own weights here.
@@ -85,7 +86,14 @@ def read_preset(folder):
             "as it was before `quantize`."
         )
     preset = PRESETS[name]
-    return preset, *read_fields(preset.family, fields, path)
+    config, unknown = read_fields(preset.family, fields, path)
+    # No field of a backbone, but what the folder's tokenizer does.
+    pad = read_pad_token_id(path.parent)
+    return (
+        preset,
+        config if pad is None else dataclasses.replace(config, pad_token_id=pad),
+        unknown,
+    )
 
 
 def read_task(folder):
@@ -108,7 +116,7 @@ class PresetReader:
 
     def __init__(self, folder, preset, config):
         folder = pathlib.Path(folder)
-        self.description = str(folder / WEIGHTS)
+        self.description = str(folder / PRESET_WEIGHTS)
         self._paths = {"": [folder / name for name in preset_weight_names(folder)]}
         if read_task(folder) == preset.family.architectures["classifier"]:
             self._paths[TASK] = [folder / TASK_WEIGHTS]
@@ -158,14 +166,14 @@ class PresetReader:
 
 
 def preset_weight_names(folder):
-    """The names of a preset's files of weights: those that its index names, if it has one."""
-    if (folder / WEIGHTS).exists() or not (folder / PRESET_INDEX).exists():
-        return [WEIGHTS]
+    """The names of a preset's files of weights: of its one file, else those its index names."""
+    if (folder / PRESET_WEIGHTS).exists() or not (folder / PRESET_INDEX).exists():
+        return [PRESET_WEIGHTS]
     weight_map = read_json(folder / PRESET_INDEX).get("weight_map") or {}
     names = set()
     for files in weight_map.values():
         names.update(files if isinstance(files, list) else [files])
-    return sorted(names) or [WEIGHTS]
+    return sorted(names) or [PRESET_WEIGHTS]
 
 
 def preset_files(folder):

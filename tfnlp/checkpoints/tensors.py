@@ -119,7 +119,10 @@ def untouched(shape, dtype):
 
 
 def weight_names(folder):
-    """The names of a folder's safetensors files: those that its index names, if it has one."""
+    """The names of a folder's safetensors files: the one file, else those that its index names.
+
+    The one file goes before shards beside it, as in `transformers`.
+    """
     if (folder / WEIGHTS).exists() or not (folder / INDEX).exists():
         return [WEIGHTS]
     weight_map = read_json(folder / INDEX).get("weight_map")

@@ -64,7 +64,8 @@ def read_questions(path, null_answers=True):
         found.ids.append(i)
         found.questions.append(_field(path, name, qa, "question", str).strip())
         found.contexts.append(context)
-        found.answers.append([a for a in (_answer(path, i, context, a) for a in answers) if a[1]])
+        answers = [_answer(path, i, context, a) for a in answers]
+        found.answers.append([a for a in answers if a[1].strip()])
     if not found.questions:
         raise InputError(f"{path} holds no questions.")
     if not null_answers:
@@ -141,6 +142,7 @@ class Answering:
         self.null_answers = null_answers
         self.max_question_length = max_question_length
         self.settings = {
+            "stride": stride,
             "null_answers": null_answers,
             "max_question_length": max_question_length,
         }

@@ -88,6 +88,35 @@ def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
     return TaggedSentences(sentences, tags)
 
 
+def holds_tags(path, tag_names):
+    """Whether a file has a tag at the end of each line, as `read_tagged` reads it, or is of texts.
+
+    Args:
+        path: the file.
+        tag_names: the tags there may be.
+
+    Raises:
+        InputError: as `read_lines`; or if it may be either: some lines end in a tag, or all have
+            as many columns, with tabs in them or in groups between empty lines.
+    """
+    lines = list(read_lines(path))
+    # What `read_tagged` may leave out says nothing of the others.
+    known = [line for _, line in lines if line.strip() and not line.startswith(("#", "-DOC"))]
+    columns = [_columns(line) for line in known]
+    tagged = [len(found) > 1 and found[-1] in tag_names for found, _ in columns]
+    if all(tagged):
+        return bool(tagged)
+    in_groups = any(not line.strip() for _, line in lines[:-1])
+    alike = len({layout for _, layout in columns}) == 1
+    if any(tagged) or (alike and (in_groups or "\t" in known[0])):
+        shown = known[tagged.index(True) if any(tagged) else 0]
+        raise InputError(
+            f"{path} may have a word and its tag on each line, as {shown!r} looks, or a text; say "
+            "which, by tagged=True or tagged=False."
+        )
+    return False
+
+
 def check_unit(unit):
     """Raises an InputError unless this is one of `UNITS`."""
     if unit not in UNITS:

@@ -57,7 +57,7 @@ class Tagging:
         check_unit(unit)
         self.label_names = list(label_names)
         self.unit = unit
-        self.settings = {"unit": unit}
+        self.settings = {"unit": unit, "stride": stride}
         if splitter is not None:
             self.settings["words"] = splitter.settings()
         self.of_entities = all(_ENTITY_TAG.fullmatch(tag) for tag in self.label_names)

@@ -83,15 +83,24 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
 
 
 def window_answers(window, start, end, context, count=CANDIDATES):
-    """The answers that a window's logits (L,) point at, the most likely ones, unordered."""
-    places = np.flatnonzero([source == 1 for source in window.sources])
+    """The answers that a window's logits (L,) point at, the most likely ones, unordered.
+
+    White space around an answer is not of it, though some tokenizers say that a token begins with
+    the space before it; tokens of nothing else neither start nor end one.
+    """
+    spans = {
+        place: without_spaces(context, *window.offsets[place])
+        for place, source in enumerate(window.sources)
+        if source == 1
+    }
+    places = np.array([place for place, (a, b) in spans.items() if a < b], int)
     firsts = places[np.argsort(-start[places])[:count]]
     lasts = places[np.argsort(-end[places])[:count]]
     return [
         Answer(
-            context[window.offsets[a][0] : window.offsets[b][1]],
-            window.offsets[a][0],
-            window.offsets[b][1],
+            context[spans[a][0] : spans[b][1]],
+            spans[a][0],
+            spans[b][1],
             float(start[a] + end[b]),
             window.cut,
         )
@@ -101,12 +110,20 @@ def window_answers(window, start, end, context, count=CANDIDATES):
     ]
 
 
+def without_spaces(text, start, end):
+    """The span (start, end) of a text without the white space at its ends; empty if all is."""
+    inside = text[start:end]
+    start += len(inside) - len(inside.lstrip())
+    return start, start + len(inside.strip())
+
+
 def answer_places(window, answers):
     """The first and last token of a question's first answer in a window.
 
     Args:
         window: from `Tokenizer.encode_windows`.
         answers: (first character, text) of each right answer; empty where there is none.
+            White space around an answer is not of it.
 
     Returns:
         Two places; twice that of no answer where the window does not hold the whole answer.
@@ -115,7 +132,7 @@ def answer_places(window, answers):
     if not answers:
         return null, null
     start, text = answers[0]
-    end = start + len(text)
+    start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
     inside = [
         place
         for place, (source, (a, b)) in enumerate(zip(window.sources, window.offsets, strict=True))

@@ -74,9 +74,11 @@ def best_characters(texts, windows, logits, names):
 def _spread(length, tokens):
     """The tag and logit of so many characters; `tokens` are {first: (margin, end, tag, logit)}."""
     tags, logits = [None] * length, [1.0] * length
-    for start, (_, end, tag, logit) in sorted(tokens.items()):
+    found = sorted(tokens.items())
+    following = [*(start for start, _ in found[1:]), length]
+    for (start, (_, end, tag, logit)), stop in zip(found, following, strict=False):
         tags[start] = tag
-        logits[start:] = [logit] * (length - start)
+        logits[start:stop] = [logit] * (stop - start)
         inside = tag if tag == "O" else f"I{tag[1:]}"
         tags[start + 1 : end] = [inside] * (end - start - 1)
     known = [i for i, tag in enumerate(tags) if tag is not None]

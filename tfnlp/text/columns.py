@@ -39,8 +39,7 @@ def read_header(path):
     path = pathlib.Path(path)
     if format_of(path) in (".json", ".jsonl"):
         return list(dict.fromkeys(name for _, value in _objects(path) for name in value))
-    _, header = next(_records(path), (1, []))
-    return header
+    return _header(_records(path))
 
 
 def format_of(path):
@@ -70,9 +69,13 @@ def _objects(path):
 
 def _table_rows(path, columns):
     records = _records(path)
-    _, header = next(records, (1, []))
+    header = _header(records)
     places = {column: _place(path, header, column) for column in columns}
     for number, record in records:
+        if not record and len(header) == 1:
+            record = [""]  # an empty text; where there are more columns an empty line is none
+        if not record:
+            continue
         if len(record) != len(header):
             raise InputError(
                 f"{path}, line {number}: {len(record)} columns, but the header has "
@@ -81,15 +84,21 @@ def _table_rows(path, columns):
         yield f"line {number}", {column: record[place] for column, place in places.items()}
 
 
+def _header(records):
+    """The first of the records that is not empty."""
+    return next((record for _, record in records if record), [])
+
+
 def _records(path):
-    """Yields (line number, list of values) of a TSV or CSV file, the header first."""
+    """Yields (line number, list of values) of a TSV or CSV file; none of an empty line."""
     suffix = format_of(path)
     if suffix == ".txt":
         raise InputError(f"{path} has no columns; give a .tsv, .csv, .json or .jsonl file.")
     if suffix == ".csv":
         yield from _csv_records(path, read_lines(path))
     else:
-        yield from ((number, line.split("\t")) for number, line in read_lines(path) if line)
+        for number, line in read_lines(path):
+            yield number, line.split("\t") if line else []
 
 
 def _csv_records(path, lines):
@@ -101,7 +110,8 @@ def _csv_records(path, lines):
 
     csv.field_size_limit(_LONGEST_FIELD)
     # Strict, so that a stray quote is an error rather than a text that swallows the file.
-    reader = csv.reader(texts(), strict=True)
+    # Quotes count after a space too, as people write "a, b" by hand.
+    reader = csv.reader(texts(), strict=True, skipinitialspace=True)
     while True:
         try:
             record = next(reader)
@@ -109,8 +119,7 @@ def _csv_records(path, lines):
             return
         except csv.Error as e:
             raise InputError(f"{path}, line {last[0]}: not valid CSV ({e}).") from None
-        if record:
-            yield last[0], record
+        yield last[0], record
 
 
 def _place(path, header, column):

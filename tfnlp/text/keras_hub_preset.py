@@ -7,6 +7,7 @@ assets/tokenizer/.
 from tfnlp.errors import InputError
 from tfnlp.files import read_json
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, read_merges
+from tfnlp.text.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.tokenizer_files import FILES
 from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece
 from tfnlp.text.wordpiece import WordPieceTokenizer, read_vocabulary
@@ -16,6 +17,15 @@ ASSET_NAMES = ("vocabulary.txt", "vocabulary.json", "merges.txt", "vocabulary.sp
 WORDPIECE = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
 BPE = {"RobertaTokenizer": "roberta", "GPT2Tokenizer": "gpt2"}
 UNIGRAM = {"AlbertTokenizer": "albert", "DebertaV3Tokenizer": "deberta-v2"}
+# Settings that would give other ids, and the one value of each that is supported.
+FIXED = {
+    "split": True,
+    "special_tokens_in_strings": False,
+    "suffix_indicator": "##",
+    "oov_token": "[UNK]",
+    "add_bos": False,
+    "add_eos": False,
+}
 
 
 def is_preset_file(path):
@@ -38,10 +48,13 @@ def is_preset(folder):
 def read_preset_tokenizer(folder):
     """The tokenizer of a preset folder.
 
-    Texts are normalised as keras-hub does, by its settings and not by what released models have.
+    What is lowercased, and what of accents, is by the preset's settings; but texts are lowercased
+    as BERT does, character by character, where keras-hub folds their cases by NFKC ("ㅋㅋ" becomes
+    initial consonants, "ß" "ss"), so that ids of such texts differ.
 
     Raises:
-        InputError: if there is none, it is broken, or of a class that tfnlp lacks.
+        InputError: if there is none, it is broken, of a class that tfnlp lacks, or has a setting
+            that is not supported.
     """
     path = folder / "tokenizer.json"
     if not path.exists():
@@ -51,6 +64,12 @@ def read_preset_tokenizer(folder):
         )
     fields = read_json(path)
     name, settings = fields.get("class_name"), fields.get("config") or {}
+    for setting, value in FIXED.items():
+        if settings.get(setting, value) != value:
+            raise InputError(
+                f"{path}: {setting}={settings[setting]!r} is not supported, only {value!r}; make "
+                "the tokenizer without it, and save it again."
+            )
     try:
         return _make(name, settings, folder / ASSETS)
     except KeyError:
@@ -60,6 +79,26 @@ def read_preset_tokenizer(folder):
         ) from None
     except FileNotFoundError as e:
         raise InputError(f"{e.filename} is missing; copy the preset again.") from None
+
+
+def read_pad_token_id(folder):
+    """The id that a preset's tokenizer pads with; None where there is none that tfnlp reads."""
+    path, assets = folder / "tokenizer.json", folder / ASSETS
+    if not is_preset_file(path):
+        return None
+    name = read_json(path)["class_name"]
+    try:
+        if name in WORDPIECE:
+            return read_vocabulary(assets / "vocabulary.txt").index("[PAD]")
+        if name in BPE:
+            vocabulary = read_json(assets / "vocabulary.json")
+            return vocabulary[SPECIAL_TOKENS[BPE[name]].tokens["pad_token"]]
+        if name in UNIGRAM:
+            pieces = [piece for piece, _ in read_sentencepiece(assets / "vocabulary.spm")[0]]
+            return pieces.index(SPECIAL_TOKENS[UNIGRAM[name]].tokens["pad_token"])
+    except (InputError, FileNotFoundError, KeyError, ValueError):
+        pass  # `read_preset_tokenizer` says what is wrong
+    return None
 
 
 def _make(name, settings, assets):

@@ -69,7 +69,7 @@ def kind_for(family):
     return next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
 
 
-def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
+def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
     """Learns a tokenizer from texts.
 
     Args:
@@ -77,7 +77,8 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
         kind: "wordpiece", "bpe" or "unigram".
         vocabulary_size: the most tokens to learn.
         family: whose special tokens; "bert", "roberta" or "albert" by kind where None.
-        lowercase: whether WordPiece and unigram lowercase.
+        lowercase: whether WordPiece and unigram lowercase; as the family's released models where
+            None: WordPiece and ALBERT do, XLNet and DeBERTa v2 and v3 do not.
 
     Returns:
         The tokenizer, and the family.
@@ -87,7 +88,7 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=True):
     """
     family = family_of_kind(kind, family)
     if kind == "wordpiece":
-        return train_wordpiece(texts, vocabulary_size, lowercase), family
+        return train_wordpiece(texts, vocabulary_size, lowercase is not False), family
     if kind == "bpe":
         return train_byte_level_bpe(texts, vocabulary_size, family), family
     return train_unigram(texts, vocabulary_size, family, lowercase), family

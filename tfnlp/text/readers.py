@@ -48,7 +48,8 @@ def read_examples(
 
     The format follows the name: `.tsv` (tab-separated, no quoting), `.csv` (quoted as
     spreadsheets do), `.jsonl` (an object a line), `.json` (a list of objects, or an object with
-    that list as its `data`), each with `.gz` or without. TSV and CSV begin with a header line.
+    that list as its `data`), each with `.gz` or without. TSV and CSV begin with a header line; an
+    empty line is an empty text where there is but one column, else left out.
     Of JSON a column may be a path into an object within one, such as "labels.real-label". In a
     `.txt` file every line is a text, without label.
 

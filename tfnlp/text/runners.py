@@ -90,7 +90,8 @@ class Tagger:
 
     A text that is not split into words is split as the training data was, where `settings` has
     that as `words`, else at white space. Where `settings` have character for a `unit`, each
-    character of the text stands for a word, and is tagged as the text's tokens are.
+    character of the text stands for a word, and is tagged as the text's tokens are. Windows share
+    the `stride` of `settings`, or a quarter of their tokens.
     """
 
     kind = "tagger"
@@ -139,7 +140,7 @@ class Tagger:
         if self.by_character:
             return self._read_characters(texts)
         words = [[text[a:b] for a, b in row] for text, row in zip(texts, spans, strict=True)]
-        windows = self.tokenizer.encode_words(words, self.max_length, self.max_length // 4)
+        windows = self.tokenizer.encode_words(words, self.max_length, self._stride)
         outputs = [row["probability"] for row in self.outputs_of(windows)]
         nothing = np.eye(len(self.labels))[outside(self.labels)]  # where a word has no token
         found = []
@@ -152,7 +153,7 @@ class Tagger:
         return found
 
     def _read_characters(self, texts):
-        windows = self.tokenizer.encode_text_windows(texts, self.max_length, self.max_length // 4)
+        windows = self.tokenizer.encode_text_windows(texts, self.max_length, self._stride)
         outputs = [row["probability"] for row in self.outputs_of(windows)]
         found = []
         for text, characters in zip(
@@ -166,6 +167,12 @@ class Tagger:
     def by_character(self):
         """Whether each character has a tag, and not each word."""
         return self.settings.get("unit") == "character"
+
+    @property
+    def _stride(self):
+        # As `tfnlp.tasks.Tagging` has it in training.
+        quarter = self.max_length // 4
+        return min(self.settings.get("stride", quarter), quarter)
 
     @property
     def of_entities(self):
@@ -195,7 +202,8 @@ class Tagger:
 class Answerer:
     """Answers in texts: outputs `start_logits` and `end_logits`, (L,).
 
-    Questions are cut to the `max_question_length` of `settings`, where it has one.
+    Questions are cut to the `max_question_length` of `settings`, and windows share its `stride`,
+    where it has them.
     """
 
     kind = "answerer"
@@ -239,7 +247,7 @@ class Answerer:
             questions,
             contexts,
             self.max_length,
-            self.max_length // 4,
+            self.settings.get("stride", self.max_length // 4),
             self.settings.get("max_question_length", MAX_QUESTION_LENGTH),
         )
         outputs = self.outputs_of(windows)

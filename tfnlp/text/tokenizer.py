@@ -71,6 +71,10 @@ class Tokenizer:
         """The id of a token, or None."""
         return self._engine.token_to_id(token)
 
+    def token(self, token_id):
+        """The token of an id, or None."""
+        return self._engine.id_to_token(token_id)
+
     def __call__(self, texts, pairs=None, max_length=None):
         """A model's inputs for one batch of texts, or of pairs of texts.
 

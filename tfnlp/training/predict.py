@@ -70,6 +70,14 @@ def predict_batches(model, batches, outputs=("logits",)):
     return predictor(model, outputs)(batches)
 
 
+def input_signature(model):
+    """The `tf.TensorSpec` of each input of a model, of any batch and length.
+
+    By it a graph is traced once for all batches.
+    """
+    return {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
+
+
 def predictor(model, outputs=("logits",)):
     """A function that runs a model over batches; its graph is traced but once.
 
@@ -83,9 +91,7 @@ def predictor(model, outputs=("logits",)):
         length.
     """
 
-    signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
-
-    @tf.function(input_signature=[signature])
+    @tf.function(input_signature=[input_signature(model)])
     def forward(inputs):
         found = model(inputs, training=False)
         return {key: tf.cast(found[key], "float32") for key in outputs}

@@ -25,6 +25,10 @@ WRITTEN = {
 }
 
 
+# The folder within a run's that the first of two phases has, with the files of a run.
+INTERMEDIATE = "intermediate"
+
+
 class RunFolder:
     """Flags, metrics, events, weights and model card of one run.
 
@@ -36,12 +40,14 @@ class RunFolder:
     | `best/` | the Hugging Face folder of the best epoch |
     | `state.safetensors` | the last state of the training, to resume from |
     | `README.md` | the model card |
+    | `intermediate/` | the same of the first of two phases |
 
     Args:
         path: the folder; created by `start`.
-        flags: a dict of the flags that decide the result. Two paths of one file are the same,
-            and `epochs` may be more once the run is finished: it then goes on from its state,
-            by the learning rates that the new number of epochs has from there.
+        flags: a dict of the flags that decide the result. Two paths of one file are the same;
+            where one is gone, another is taken for it, and told, but what the state was made
+            from keeps its name. `epochs` may be more once the run is finished: it then goes on
+            from its state, by the learning rates that the new number of epochs has from there.
         overwrite: whether `start` deletes the run that the folder holds.
 
     Raises:
@@ -55,10 +61,13 @@ class RunFolder:
         self.state_path = self.path / "state.safetensors"
         # As JSON gives them back: lists for tuples, strings for keys.
         self.flags = json.loads(json_text(flags))
+        self._given = self.flags  # as `flags`, whatever the run's own say of moved files
         self.overwritten = []  # the files to delete before the run starts
         stored_path = self.path / "flags.json"
         if not stored_path.exists():
-            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            # Folders alone are what a kill while a run is overwritten may leave.
+            held = [path for path in self.path.rglob("*") if not path.is_dir()]
+            if self.path.exists() and (not self.path.is_dir() or held):
                 raise InputError(
                     f"{self.path} exists and is not a run's folder; give another folder."
                 )
@@ -82,9 +91,11 @@ class RunFolder:
         """Raises an InputError unless the run of the stored flags is this one."""
         earlier = stored.pop("earlier_epochs", [])
         here = self.flags
-        differing = sorted(
+        differing = {
             key for key in stored.keys() | here if not _same(stored.get(key), here.get(key))
-        )
+        }
+        moved = {key for key in differing if _moved(stored.get(key), here.get(key))}
+        differing = sorted(differing - moved)
         if differing == ["epochs"] and self._finished(stored.get("epochs"), here.get("epochs")):
             earlier = [*earlier, stored["epochs"]]
             logging.info(
@@ -101,8 +112,18 @@ class RunFolder:
                 f"{here.get(key)!r}; give another folder, the same settings to resume it, or "
                 "`overwrite` to delete it."
             )
+        for key in sorted(moved):
+            logging.warning(
+                "`%s` of the run in %s was %s, which is gone; %s takes its place.",
+                key,
+                self.path,
+                stored[key],
+                here[key],
+            )
+        if self.state_path.exists():  # it was made from what had that name
+            self.flags = here | {key: stored[key] for key in moved}
         if earlier:
-            self.flags = here | {"earlier_epochs": earlier}
+            self.flags = self.flags | {"earlier_epochs": earlier}
 
     def _finished(self, stored, epochs):
         """Whether the state is that of `stored` epochs, and `epochs` are more."""
@@ -114,6 +135,10 @@ class RunFolder:
             return progress["epoch"] == stored and not progress["stopped"]
         except (safetensors.SafetensorError, KeyError, TypeError, OSError):
             return False
+
+    def intermediate(self):
+        """The `RunFolder` of the first of two phases, within this one, whose flags are of both."""
+        return RunFolder(self.path / INTERMEDIATE, {}, overwrite=bool(self.overwritten))
 
     def start(self):
         """Writes the flags; until then nothing is written, so that bad input leaves no run.
@@ -198,7 +223,7 @@ class RunFolder:
     def _check_made_from(self, stored, made_from):
         for what in [*made_from, *(stored.keys() - made_from)]:
             if stored.get(what) != made_from.get(what):
-                path = self.flags.get(what)
+                path = self._given.get(what)
                 raise InputError(
                     f"{self.path} was trained on other content of {what}"
                     f"{f' ({path})' if path else ''} than is there now: put back what it held "
@@ -221,6 +246,8 @@ class RunFolder:
 
 def _written_by_runs(path):
     """Whether a file's path within the folder is one that runs write, whole or not yet."""
+    if path.parts[0] == INTERMEDIATE and len(path.parts) > 1:
+        path = path.relative_to(INTERMEDIATE)
     name = path.name
     if name.startswith("."):  # of `files.replaced_when_whole`, left by a kill
         name = name[1:].rpartition(".")[0]
@@ -228,17 +255,23 @@ def _written_by_runs(path):
 
 
 def _same(stored, here):
-    """Whether two flags are alike: equal, or paths of one file.
-
-    Where a run's file was moved away, its fingerprint in the state tells whether the one that
-    is given now has the same content.
-    """
+    """Whether two flags are alike: equal, or paths of one file."""
     if stored == here or not (isinstance(stored, str) and isinstance(here, str)):
         return stored == here
-    there, now = pathlib.Path(stored), pathlib.Path(here)
-    if not now.exists():
+    now = pathlib.Path(here)
+    return now.exists() and pathlib.Path(stored).resolve() == now.resolve()
+
+
+def _moved(stored, here):
+    """Whether the file or folder of a flag is gone, and another is given in its place.
+
+    Of files, and of a teacher, fingerprints in the state tell whether it has the same content; of
+    the model to start from, which trained on since, the state has all weights.
+    """
+    if not (isinstance(stored, str) and isinstance(here, str)):
         return False
-    return there.resolve() == now.resolve() or (there.is_absolute() and not there.exists())
+    there = pathlib.Path(stored)
+    return there.is_absolute() and not there.exists() and pathlib.Path(here).exists()
 
 
 def _described(tensor):

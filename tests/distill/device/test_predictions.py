@@ -152,6 +152,10 @@ def test_texts_given_one_by_one():
     for arguments, said in (
         (("tagger", ["a"], ["b"]), "of the kind tagger takes `text`, and no `pair`"),
         (("scorer", ["a"], (), ["q"]), "takes `text` and `pair`, and no `question`"),
+        (
+            ("scorer", ["a"], (), (), ["x"]),
+            "no `ending`; a chooser's file of an older version,",
+        ),
         (("answerer", ["a"]), "given are 0 questions and 1 texts"),
         (("chooser", ["a"], (), (), ["x"]), "1 texts and 1 endings"),
         (("classifier", ["a"], ["b", "c"]), "1 texts and 2 pairs"),
@@ -177,6 +181,47 @@ def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
     assert read_inputs("tagger", path, ["O", "B-x"]) == Inputs(["a", "b"])
     path.write_text("question\tcontext\nq ?\tthe film\n")
     assert read_inputs("answerer", path) == Inputs(["q ?"], ["the film"])
+
+
+TAGS = ["O", "B-x", "I-x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "tagged"),
+    [
+        ("the\tO\nfilm\tB-x\n\nthe plot\tO\n", True),
+        ("-DOCSTART- -X- O\n\n# id = 1\nthe DT O\nfilm NN B-x\n", True),
+        ("the film\n", False),
+        ("the film\nis not dull\n\n정말\n", False),
+        ("#the O\n", False),
+        ("a film\nby him\n", False),
+        # Of these nobody can tell: a part of the tags, or all of them, may be another model's.
+        ("the O\nfilm B-y\n", None),
+        ("the DT\nfilm NN\n\nit PRP\n", None),
+        ("the\tDT\n", None),
+        ("the\nfilm\n\nis\n", None),
+        ("a fine film\nhis blood group is O\n", None),
+    ],
+)
+def test_a_taggers_text_file_may_hold_tags(text, tagged, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(text, encoding="utf-8")
+    texts = Inputs(text.split("\n")[:-1])
+    if tagged is None:
+        said = r"a\.txt may have a word and its tag on each line, as '.*' looks, .* tagged=True or"
+        with pytest.raises(InputError, match=said):
+            read_inputs("tagger", path, TAGS)
+    else:
+        found = read_inputs("tagger", path, TAGS)
+        assert found == (
+            read_inputs("tagger", path, TAGS, Columns(tagged=True)) if tagged else texts
+        )
+        assert (found.right is not None) == tagged
+    assert read_inputs("tagger", path, TAGS, Columns(tagged=False)) == texts
+    assert read_inputs("tagger", path, TAGS, Columns(text="sentence")) == texts
+    if tagged is None:
+        with pytest.raises(InputError, match=r"line \d: .*tag"):
+            read_inputs("tagger", path, TAGS, Columns(tagged=True))
 
 
 def test_the_runners_of_the_readme(folders, tmp_path, monkeypatch, capsys):

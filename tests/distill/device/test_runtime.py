@@ -24,6 +24,7 @@ from distill.runtime import (
 from tfnlp.errors import InputError
 from tfnlp.text.answers import best_answers
 from tfnlp.text.character_tags import best_character_tags
+from tfnlp.text.tags import best_rows
 
 ROOT = pathlib.Path(__file__).parents[3]
 TEXTS = ["a fine film", "", "   ", "정말 지루하다", "the film is not dull , " * 5]
@@ -196,6 +197,29 @@ def test_an_answerer_follows_its_training(files):
     assert "" not in [one.text for one in found]
     answerer.settings = {}  # as of files from before: questions of 64 tokens, all answered
     assert answerer.answer(question, context, count=1000) == found
+    context = f"{context} , " * 4
+    answers = []
+    for stride, settings in ((6, {}), (2, {"stride": 2})):
+        windows = answerer.tokenizer.encode_windows([question], [context], 24, stride)
+        outputs = [answerer.outputs(window) for window in windows]
+        logits = ([row[name] for row in outputs] for name in ("start_logits", "end_logits"))
+        answerer.settings = settings
+        answers.append(answerer.answer(question, context, count=1000))
+        assert answers[-1] == best_answers(windows, *logits, [context], count=1000)[0]
+    assert answers[0] != answers[1]
+
+
+def test_a_tagger_reads_windows_as_in_training(files):
+    tagger, found = TokenTagger(files["tagger"]), []
+    words = ["the", "film", "is", "not", "dull"] * 9
+    for stride, settings in ((6, {}), (6, {"stride": 9}), (1, {"stride": 1})):
+        windows = tagger.tokenizer.encode_words([words], 24, stride)
+        rows = best_rows([words], windows, [tagger.outputs(w)["probability"] for w in windows])[0]
+        tagger.settings = settings
+        (tagged,) = tagger.read([words])
+        assert tagged.scores == [float(row.max()) for row in rows]
+        found.append(tagged.scores)
+    assert found[0] == found[1] != found[2]
 
 
 def rewritten(path, to, **changes):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distill.learning.distiller import Distiller
-from distill.learning.losses import make_losses
+from distill.learning.methods import logits
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.models import build_model
 from tfnlp.tasks import Answering, Choosing, Classification, Regression, Tagging
@@ -116,7 +116,7 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
         build_model(c, task.head, task.num_classes, hidden_states=True, attention_scores=True)
         for c in (config, small)
     )
-    losses = make_losses([1], 32, 16, TEMPERATURE, **WEIGHTS, task=task)
+    terms = logits(teacher, student, task, [1], TEMPERATURE, **WEIGHTS)
     batches = make_batches(name, config.vocabulary_size)
     indices = batches.order()[0]
     x, labels = batches.batch(indices)
@@ -132,14 +132,14 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
     masks = x["padding_mask"].reshape(-1, x["padding_mask"].shape[-1])
     texts = np.repeat(weights, len(masks) // 5)
     lengths = batches.lengths[indices]
-    kernel = losses[1][1].projection.kernel.numpy()
+    kernel = terms[-2].projection.kernel.numpy()
     parts = [
         *hard_and_soft(name, labels, of_teacher, of_student, lengths, weights),
         *states_and_scores(of_teacher, of_student, kernel, masks, texts),
     ]
     expected = np.dot([0.7, *WEIGHTS.values()], parts)
 
-    live = Distiller(student, task, losses, teacher, hard_label_weight=0.7)
+    live = Distiller(student, task, terms, teacher, hard_label_weight=0.7)
     found = live.compute_loss(x, labels, live(x), weights)
     assert float(found) == pytest.approx(expected, rel=1e-4)
     shown = live.get_metrics_result()
@@ -149,9 +149,9 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
 
     # Hidden states and scores are kept in half precision on disk.
     folder, within = (None, 1e-4) if name == "classification" else (tmp_path, 1e-3)
-    reads = [read for _, loss in losses for read in loss.reads()]
+    reads = [term.teacher for term in terms]
     batches.targets = compute_teacher_outputs(teacher, batches, reads, folder)
-    cached = Distiller(student, task, losses, hard_label_weight=0.7)
+    cached = Distiller(student, task, terms, hard_label_weight=0.7)
     x, y = next(iter(batches.dataset()))
     found = cached.compute_loss(x, y, cached(x), weights)
     assert float(found) == pytest.approx(expected, rel=within)

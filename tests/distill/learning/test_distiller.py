@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from distill.learning.distiller import Distiller
-from distill.learning.losses import make_losses
+from distill.learning.methods import logits, soft_label_terms
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
@@ -37,8 +37,9 @@ def pair(tiny_config):
     return teacher, build_model(small, "classifier", 2, **outputs)
 
 
-def losses():
-    return make_losses([0, 2], 32, 16, 2.0, 0.5, hidden_state_weight=0.3, attention_weight=0.1)
+def terms(teacher, student):
+    weights = {"hidden_state_weight": 0.3, "attention_weight": 0.1}
+    return logits(teacher, student, TASK, [0, 2], 2.0, 0.5, **weights)
 
 
 def test_a_cache_is_used_again_and_one_of_another_teacher_refused(pair, tiny_config, tmp_path):
@@ -61,7 +62,7 @@ def test_a_cache_is_used_again_and_one_of_another_teacher_refused(pair, tiny_con
 
 def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):
     teacher, student = pair
-    distiller = Distiller(student, TASK, losses(), teacher)
+    distiller = Distiller(student, TASK, terms(teacher, student), teacher)
     trainable = {v.path for v in distiller.trainable_variables}
     assert "hidden_state_projection/kernel" in trainable
     assert len(trainable) == len(student.trainable_variables) + 1
@@ -78,20 +79,21 @@ def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):
 def test_losses_that_are_shown_are_means_of_examples(pair, tiny_config):
     teacher, student = pair
     batches = make_batches(tiny_config.vocabulary_size)
-    distiller, (_, soft) = Distiller(student, TASK, losses(), teacher), losses()[0]
+    learned = terms(teacher, student)
+    distiller, soft = Distiller(student, TASK, learned, teacher), learned[0]
     parts = []
     for rows in (np.arange(6), np.array([6])):
         x, labels = batches.batch(rows)
         distiller.compute_loss(x, labels, student(x), training=True)
-        parts.append(float(soft.compute_loss(teacher(x), student(x))))
+        parts.append(float(soft.loss(teacher(x), student(x))))
     expected = (6 * parts[0] + parts[1]) / 7
     assert abs(parts[0] - parts[1]) > 1e-2 * expected
-    assert float(distiller.trackers[0].result()) == pytest.approx(expected, rel=1e-5)
+    assert float(distiller.trackers["soft_label"].result()) == pytest.approx(expected, rel=1e-5)
 
 
 def test_evaluation_and_prediction_are_the_students_own(pair, tiny_config):
     teacher, student = pair
-    distiller = Distiller(student, TASK, losses(), teacher, hard_label_weight=0.25)
+    distiller = Distiller(student, TASK, terms(teacher, student), teacher, hard_label_weight=0.25)
     distiller.compile("adam", jit_compile=False)
     batches = make_batches(tiny_config.vocabulary_size)
     found = distiller.evaluate(batches.dataset(), verbose=0, return_dict=True)
@@ -111,7 +113,7 @@ def test_examples_count_by_their_weights(pair, tiny_config):
     labels[4] = -100
     kept = weights > 0
     inputs = {key: value[kept] for key, value in x.items()}
-    distiller = Distiller(student, TASK, losses(), teacher)
+    distiller = Distiller(student, TASK, terms(teacher, student), teacher)
 
     def loss(x, y, sample_weight=None):
         y_pred = distiller(x)
@@ -142,8 +144,8 @@ def test_models_of_one_tensor_are_distilled():
     x, labels = rng.normal(size=(5, 4)).astype("float32"), rng.integers(0, 3, 5)
     inputs = keras.Input((4,))
     teacher, student = (keras.Model(inputs, keras.layers.Dense(3)(inputs)) for _ in range(2))
-    parts = make_losses([0], 8, 8, temperature=1.0)
-    distiller = Distiller(student, Classification(["a", "b", "c"]), parts, teacher)
+    task = Classification(["a", "b", "c"])
+    distiller = Distiller(student, task, logits(teacher, student, task, temperature=1.0), teacher)
     distiller.compile("adam", jit_compile=False)
     log_p, log_q = (tf.nn.log_softmax(m(x)).numpy() for m in (teacher, student))
     soft = np.sum(np.exp(log_p) * (log_p - log_q), -1).mean()
@@ -159,7 +161,9 @@ def test_what_would_train_at_a_loss_of_0_is_refused(tiny_config, random_inputs):
         Distiller(build_model(small, "classifier", 2), TASK, [], hard_label_weight=0.0)
     inputs = random_inputs(2, 5, tiny_config.vocabulary_size)
     one = build_model(small, "classifier", 1)
-    distiller = Distiller(one, TASK, make_losses([0], 32, 32), one)
+    with pytest.raises(InputError, match=r"'soft_label' cannot .* logits of shape .* one class"):
+        Distiller(one, TASK, soft_label_terms(TASK), one)
+    distiller = Distiller(one, TASK, [], one)
     for labels in ([0, 0], [0.5, 2.0]):
         with pytest.raises(ValueError, match=r"logits of shape \(2, 1\) have one class"):
             distiller.compute_loss(inputs, np.array(labels), distiller(inputs))

@@ -2,8 +2,19 @@ import keras
 import numpy as np
 import pytest
 
-from distill.learning.layer_map import check_layer_map, even_layer_map
-from distill.learning.losses import AttentionScoreLoss, HiddenStateLoss, SoftLabelLoss
+from distill.learning.layer_map import (
+    check_layer_map,
+    even_layer_map,
+    last_layer_map,
+    resolve_layer_map,
+)
+from distill.learning.losses import TermsLoss
+from distill.learning.methods import (
+    attention_score_terms,
+    hidden_state_terms,
+    make_projection,
+    soft_label_terms,
+)
 
 
 def softmax(x):
@@ -11,14 +22,18 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
+def soft_labels(temperature):
+    return TermsLoss(soft_label_terms(temperature=temperature))
+
+
 def test_soft_labels_are_the_scaled_divergence():
     rng = np.random.default_rng(0)
     teacher, student = rng.normal(size=(2, 5, 3))
     p, q = softmax(teacher / 3), softmax(student / 3)
     expected = 9 * np.mean(np.sum(p * np.log(p / q), -1))
-    found = SoftLabelLoss(3.0).compute_loss({"logits": teacher}, {"logits": student})
+    found = soft_labels(3.0).compute_loss({"logits": teacher}, {"logits": student})
     assert float(found) == pytest.approx(expected, rel=1e-5)
-    assert float(SoftLabelLoss(3.0).compute_loss({"logits": p}, {"logits": p})) == 0
+    assert float(soft_labels(3.0).compute_loss({"logits": p}, {"logits": p})) == 0
 
 
 def test_soft_labels_of_tokens_leave_padding_out():
@@ -28,14 +43,14 @@ def test_soft_labels_of_tokens_leave_padding_out():
     p, q = softmax(teacher), softmax(student)
     divergence = np.sum(p * np.log(p / q), -1)
     arguments = {"logits": teacher}, {"logits": student}
-    found = SoftLabelLoss(1.0).compute_loss(*arguments, padding_mask=mask)
+    found = soft_labels(1.0).compute_loss(*arguments, padding_mask=mask)
     assert float(found) == pytest.approx(divergence[mask > 0].mean(), rel=1e-5)
     weights = np.array([1, 5])
-    found = SoftLabelLoss(1.0).compute_loss(*arguments, padding_mask=mask, sample_weight=weights)
+    found = soft_labels(1.0).compute_loss(*arguments, padding_mask=mask, sample_weight=weights)
     expected = np.average(divergence, weights=mask * weights[:, None])
     assert float(found) == pytest.approx(expected, rel=1e-5)
     with pytest.raises(ValueError, match="one class"):
-        SoftLabelLoss(1.0).compute_loss({"logits": teacher[..., :1]}, {"logits": student[..., :1]})
+        soft_labels(1.0).compute_loss({"logits": teacher[..., :1]}, {"logits": student[..., :1]})
 
 
 def test_losses_work_in_the_distiller_of_keras():
@@ -49,7 +64,7 @@ def test_losses_work_in_the_distiller_of_keras():
         return keras.Model(inputs, outputs)
 
     teacher, student = model(), model()
-    losses = [SoftLabelLoss(1.0), HiddenStateLoss([], 4, 4)]
+    losses = [soft_labels(1.0), TermsLoss(hidden_state_terms([]))]
     distiller = keras.distillation.Distiller(
         teacher, student, losses, distillation_loss_weights=[2.0, 3.0], student_loss_weight=0.0
     )
@@ -65,10 +80,10 @@ def test_losses_work_in_the_distiller_of_keras():
 
 
 def test_soft_labels_take_strong_logits_and_refuse_no_temperature():
-    loss = SoftLabelLoss(1.0).compute_loss({"logits": [[1e4, -1e4]]}, {"logits": [[-1e4, 1e4]]})
+    loss = soft_labels(1.0).compute_loss({"logits": [[1e4, -1e4]]}, {"logits": [[-1e4, 1e4]]})
     assert np.isfinite(loss)
     with pytest.raises(ValueError, match="temperature=0"):
-        SoftLabelLoss(0)
+        soft_labels(0)
 
 
 def test_hidden_states_are_compared_by_map_at_real_tokens():
@@ -76,25 +91,35 @@ def test_hidden_states_are_compared_by_map_at_real_tokens():
     teacher = [rng.normal(size=(2, 4, 6)).astype("float32") for _ in range(5)]
     student = [rng.normal(size=(2, 4, 6)).astype("float32") for _ in range(3)]
     mask = np.array([[1, 1, 1, 0], [1, 0, 0, 0]], "float32")
-    loss = HiddenStateLoss([1, 3], 6, 6)
+    terms = hidden_state_terms([1, 3])
     real = mask.astype(bool)
     pairs = [(0, 0), (2, 1), (4, 2)]
     expected = np.mean([np.mean((teacher[t][real] - student[s][real]) ** 2) for t, s in pairs])
-    found = loss.compute_loss(
+    found = TermsLoss(terms).compute_loss(
         {"hidden_states": teacher}, {"hidden_states": student}, padding_mask=mask
     )
     assert float(found) == pytest.approx(expected, rel=1e-5)
-    assert loss.projection is None
-    assert loss.reads() == [("hidden_states", 0), ("hidden_states", 2), ("hidden_states", 4)]
+    reads = [("hidden_states", 0), ("hidden_states", 2), ("hidden_states", 4)]
+    assert [term.teacher for term in terms] == reads
+
+
+def states_model(widths):
+    """A model of plain hidden states."""
+    inputs = keras.Input((None, 1))
+    states = [keras.layers.Dense(width)(inputs) for width in widths]
+    return keras.Model(inputs, {"hidden_states": states})
 
 
 def test_hidden_states_of_a_narrower_student_are_projected():
     rng = np.random.default_rng(0)
     teacher = [rng.normal(size=(1, 3, 6)).astype("float32") for _ in range(2)]
     student = [rng.normal(size=(1, 3, 4)).astype("float32") for _ in range(2)]
-    loss = HiddenStateLoss([0], 6, 4, embeddings=False)
-    kernel = loss.projection.kernel.numpy()
+    models = [states_model([6, 6]), states_model([4, 4])]
+    projection = make_projection(*models)
+    kernel = projection.kernel.numpy()
     assert kernel.shape == (4, 6)
+    assert make_projection(*models[:1] * 2) is None
+    loss = TermsLoss(hidden_state_terms([0], projection, embeddings=False))
     found = loss.compute_loss(
         {"hidden_states": teacher}, {"hidden_states": student}, padding_mask=np.ones((1, 3))
     )
@@ -108,7 +133,7 @@ def test_attention_scores_are_compared_between_real_tokens(student_heads):
     rng = np.random.default_rng(0)
     teacher = rng.normal(size=(1, 2, 3, 3)).astype("float32")
     student = rng.normal(size=(1, student_heads, 3, 3)).astype("float32")
-    found = AttentionScoreLoss([1]).compute_loss(
+    found = TermsLoss(attention_score_terms([1])).compute_loss(
         {"attention_scores": [None, teacher]},
         {"attention_scores": [student]},
         padding_mask=np.array([[1.0, 1.0, 0.0]]),
@@ -123,6 +148,11 @@ def test_layer_maps():
     assert even_layer_map(12, 4) == [2, 5, 8, 11]
     assert even_layer_map(6, 3) == [1, 3, 5]
     assert even_layer_map(6, 4) == [0, 2, 3, 5]
+    assert resolve_layer_map("uniform", 12, 4) == [2, 5, 8, 11]
+    assert resolve_layer_map("last", 12, 4) == [8, 9, 10, 11]
+    assert resolve_layer_map((0, 3), 6, 2) == [0, 3]
+    with pytest.raises(ValueError, match="num_layers=7"):
+        last_layer_map(6, 7)
     with pytest.raises(ValueError, match="num_layers=7"):
         even_layer_map(6, 7)
     with pytest.raises(ValueError, match="has 2 entries"):

@@ -1,0 +1,1 @@
+"""Smaller students: pruned, clustered, quantised."""

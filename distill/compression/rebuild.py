@@ -1,0 +1,39 @@
+"""A model built anew from another config, with the head and the outputs that it had."""
+
+import numpy as np
+
+from tfnlp.models import build_model
+
+
+def rebuild(model, config):
+    """A model of `config` with fresh weights; what else it is built by is as in `model`.
+
+    Args:
+        model: from `tfnlp.models.build_model`.
+        config: of the same family.
+
+    Returns:
+        A `TextModel`.
+    """
+    counted = model.head in ("classifier", "tagger")
+    return build_model(
+        config,
+        model.head,
+        model.output["logits"].shape[-1] if counted else None,
+        hidden_states="hidden_states" in model.output,
+        attention_scores="attention_scores" in model.output,
+        memory="memory" in model.output,
+        block_size=model.block_size,
+    )
+
+
+def copy_weights(source, target, cut=lambda path, value: value):
+    """Gives a rebuilt model the weights of the one it was made from.
+
+    Args:
+        source, target: models whose weights have the same paths.
+        cut: of a weight's path and its value in `source`, gives the value in `target`.
+    """
+    values = {weight.path: weight for weight in source.weights}
+    for weight in target.weights:
+        weight.assign(cut(weight.path, np.asarray(values[weight.path])))

@@ -1,0 +1,282 @@
+"""A vocabulary cut to what a corpus needs: fewer rows of tokens, with ids that follow."""
+
+import collections
+import dataclasses
+import itertools
+import json
+import string
+
+import numpy as np
+import tokenizers
+
+from distill.compression.rebuild import copy_weights, rebuild
+from tfnlp.errors import InputError
+from tfnlp.models import RobertaConfig, check_vocabulary, config_of
+from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
+from tfnlp.text.load import fit_of_tokenizer
+from tfnlp.text.texts import as_texts
+from tfnlp.text.wordpiece import MAX_CHARS_PER_WORD, SPECIAL_TOKENS
+
+# Characters of any text, which stay where the vocabulary has them.
+COMMON_CHARACTERS = string.ascii_letters + string.digits + string.punctuation
+
+
+def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
+    """Drops the tokens that a corpus does not need from a tokenizer and from its model.
+
+    What stays are special tokens, single characters (bytes, of byte-level BPE) and the tokens of
+    the corpus, in their order. Without `keep_tokens` no token of the corpus goes, and its texts
+    are the same tokens as before: the model's outputs on them stay as they are.
+
+    Args:
+        model: from `tfnlp.models.build_model` or `load_model`, with any head.
+        tokenizer: the model's.
+        texts: the corpus, a list of strings.
+        keep_tokens: how many tokens stay at most, the most frequent of the corpus; all that it
+            uses where None.
+
+    Returns:
+        The smaller model, and its tokenizer.
+
+    Raises:
+        InputError: for a corpus without texts, a `keep_tokens` below the tokens that must stay,
+            and a model whose tokens stand in clusters.
+    """
+    config = config_of(model)
+    if config.adaptive_softmax:
+        raise InputError(
+            f"The tokens of a {model.name} stand in clusters by frequency, which are not pruned; "
+            "give a model of another family."
+        )
+    check_vocabulary(tokenizer, model)
+    tokens = _tokens(tokenizer)
+    # The positions of a RoBERTa begin behind the id that pads, which therefore stays in place.
+    always = range(config.pad_token_id + 1) if isinstance(config, RobertaConfig) else ()
+    kept = tokens_to_keep(tokenizer, texts, keep_tokens, {*always, config.pad_token_id})
+    smaller = rebuild(
+        model,
+        dataclasses.replace(
+            config, vocabulary_size=len(kept), pad_token_id=kept.index(config.pad_token_id)
+        ),
+    )
+    shapes = {weight.path: weight.shape for weight in smaller.weights}
+
+    def cut(path, value):
+        for axis, size in enumerate(shapes[path]):
+            if size != value.shape[axis]:
+                return np.take(value, kept, axis)
+        return value
+
+    copy_weights(model, smaller, cut)
+    return smaller, _with_tokens(tokenizer, [tokens[i] for i in kept])
+
+
+def tokens_to_keep(tokenizer, texts, keep_tokens=None, always=()):
+    """The ids that stay when a vocabulary is pruned to a corpus.
+
+    Args:
+        tokenizer, texts, keep_tokens: as `prune_vocabulary` takes them.
+        always: further ids that stay.
+
+    Returns:
+        A sorted list of ids.
+
+    Raises:
+        InputError: as `prune_vocabulary` does.
+    """
+    texts = as_texts(texts)
+    if not texts:
+        raise InputError("The corpus has no texts; give some that are like those to come.")
+    tokens = _tokens(tokenizer)
+    ids = {token: i for i, token in enumerate(tokens)}
+    counts = np.bincount(tokenizer.encode(texts).token_ids, minlength=len(tokens))
+    made_from = _made_from(tokenizer, ids)
+    kept = {ids[token] for token in _special_tokens(tokenizer) if token in ids} | {*always}
+    kept |= {i for i in _needed_by_kind(tokenizer, ids) if i is not None}
+    if keep_tokens is not None and keep_tokens < len(kept):
+        raise InputError(
+            f"keep_tokens={keep_tokens} is below the {len(kept)} tokens that every text needs "
+            f"(special ones{' and bytes' if made_from else ''}); give more."
+        )
+    room = len(tokens) if keep_tokens is None else keep_tokens - len(kept)
+    # At most half of the room, so that words are left too.
+    characters = _character_ids(tokens, ids, counts)[: max(room // 2, 0)]
+    for i in _unknown_words_pieces(tokenizer, ids, texts):
+        counts[i] += 1
+    by_count = np.argsort(-counts, kind="stable")
+    for i in (*characters, *by_count[: np.count_nonzero(counts)].tolist()):
+        new = _closure(i, made_from) - kept
+        if keep_tokens is None or len(kept) + len(new) <= keep_tokens:
+            kept |= new
+    return sorted(kept)
+
+
+def compare_tokenizers(tokenizer, pruned, texts):
+    """What pruning changed in the tokens of texts.
+
+    Args:
+        tokenizer: before.
+        pruned: after.
+        texts: a list of strings.
+
+    Returns:
+        A dict: `tokens`, `tokens_a_word` and `unknown_share`, of each a pair of before and after,
+        and `changed_share`, the share of texts that are other tokens now, in a list of its own.
+    """
+    before, after = _tokens(tokenizer), _tokens(pruned)
+    new_ids = {token: i for i, token in enumerate(after)}
+    moved = np.array([new_ids.get(token, -1) for token in before], "int32")
+    pairs = zip(tokenizer.encode(texts), pruned.encode(texts), strict=True)
+    changed = sum(moved[old.token_ids].tolist() != new.token_ids for old, new in pairs)
+    fits = [fit_of_tokenizer(t, texts) for t in (tokenizer, pruned)]
+    return {
+        "tokens": (len(before), len(after)),
+        "tokens_a_word": tuple(tokens for tokens, _ in fits),
+        "unknown_share": tuple(unknown for _, unknown in fits),
+        "changed_share": (changed / len(texts),),
+    }
+
+
+def compare_models(model, smaller):
+    """The size of a model before and after: a dict of `parameters` and of `float32_bytes`."""
+    sizes = model.count_params(), smaller.count_params()
+    return {"parameters": sizes, "float32_bytes": tuple(4 * size for size in sizes)}
+
+
+def texts_of(examples):
+    """All texts of a task's examples, a list; the words of a sentence with spaces between."""
+    if hasattr(examples, "sentences"):
+        # Before a word stands a space, the first one's too: byte-level BPE reads it so.
+        return [
+            sentence if isinstance(sentence, str) else "".join(f" {word}" for word in sentence)
+            for sentence in examples.sentences
+        ]
+    if hasattr(examples, "endings"):
+        return [*examples.prompts, *itertools.chain.from_iterable(examples.endings)]
+    if hasattr(examples, "contexts"):
+        return [*examples.questions, *dict.fromkeys(examples.contexts)]
+    return [*examples.texts, *(examples.pairs or [])]
+
+
+def _content(tokenizer):
+    """What the engine of a tokenizer is made from."""
+    return json.loads(tokenizer.to_json())
+
+
+def _tokens(tokenizer):
+    """The tokens in order of their ids."""
+    content = _content(tokenizer)
+    vocabulary = content["model"]["vocab"]
+    if isinstance(vocabulary, list):
+        vocabulary = {piece: i for i, (piece, _) in enumerate(vocabulary)}
+    vocabulary |= {token["content"]: token["id"] for token in content["added_tokens"]}
+    return sorted(vocabulary, key=vocabulary.get)
+
+
+def _special_tokens(tokenizer):
+    if isinstance(tokenizer, WordPieceTokenizer):
+        return SPECIAL_TOKENS
+    return tokenizer.special_tokens.tokens.values()
+
+
+def _needed_by_kind(tokenizer, ids):
+    """The ids beside the special ones without which texts would be read otherwise."""
+    if isinstance(tokenizer, ByteLevelBpeTokenizer):
+        return [ids.get(byte) for byte in tokenizers.pre_tokenizers.ByteLevel.alphabet()]
+    if isinstance(tokenizer, UnigramTokenizer):
+        # What is unknown has a score that is counted from the lowest one.
+        pieces = _content(tokenizer)["model"]["vocab"]
+        return [min(range(len(pieces)), key=lambda i: pieces[i][1])]
+    return []
+
+
+def _character_ids(tokens, ids, counts):
+    """The ids of single characters: common ones, then those of the corpus by frequency."""
+    found = collections.Counter()
+    for i in np.flatnonzero(counts):
+        for character in tokens[i].removeprefix("##"):
+            found[character] += counts[i]
+    characters = dict.fromkeys([*COMMON_CHARACTERS, *(c for c, _ in found.most_common())])
+    spellings = (f"{start}{c}" for c in characters for start in ("", "##", "▁"))
+    return [ids[token] for token in spellings if token in ids]
+
+
+def _unknown_words_pieces(tokenizer, ids, texts):
+    """The ids of the pieces at which WordPiece gave up on words that are unknown to it.
+
+    Without them it would come to other, shorter pieces, and might not give up any more.
+    """
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        return set()
+    engine = tokenizers.Tokenizer.from_str(tokenizer.to_json())
+    unknown, words = tokenizer.unknown_token_id, set()
+    for text, encoding in zip(texts, tokenizer.encode(texts), strict=True):
+        if unknown in encoding.token_ids:
+            normal = engine.normalizer.normalize_str(text)
+            words.update(word for word, _ in engine.pre_tokenizer.pre_tokenize_str(normal))
+    found = set()
+    for word in words:
+        pieces = _greedy_pieces(word, ids)
+        if sum(map(len, pieces)) < len(word) <= MAX_CHARS_PER_WORD:
+            found |= {ids[p if i == 0 else f"##{p}"] for i, p in enumerate(pieces)}
+    return found
+
+
+def _greedy_pieces(word, ids):
+    """The longest pieces from the left, without their "##"; to the end, or to where none fits."""
+    pieces, start = [], 0
+    while start < len(word):
+        prefix = "##" if start else ""
+        ends = range(len(word), start, -1)
+        end = next((end for end in ends if prefix + word[start:end] in ids), None)
+        if end is None:
+            break
+        pieces.append(word[start:end])
+        start = end
+    return pieces
+
+
+def _made_from(tokenizer, ids):
+    """{id: the ids that it is merged from} of byte-level BPE; empty for other tokenizers."""
+    made = collections.defaultdict(set)
+    if isinstance(tokenizer, ByteLevelBpeTokenizer):
+        for left, right in _merges(tokenizer):
+            made[ids[left + right]] |= {ids[left], ids[right]}
+    return dict(made)
+
+
+def _merges(tokenizer):
+    merges = _content(tokenizer)["model"]["merges"]
+    return [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in merges]
+
+
+def _closure(i, made_from):
+    """An id and all that it is made from, by any merge."""
+    found, left = set(), [i]
+    while left:
+        i = left.pop()
+        if i not in found:
+            found.add(i)
+            left += made_from.get(i, ())
+    return found
+
+
+def _with_tokens(tokenizer, tokens):
+    """A tokenizer of some of another's tokens, in the order of their new ids."""
+    if isinstance(tokenizer, WordPieceTokenizer):
+        return WordPieceTokenizer(
+            tokens, tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk
+        )
+    if isinstance(tokenizer, UnigramTokenizer):
+        scores = dict(_content(tokenizer)["model"]["vocab"])
+        return UnigramTokenizer(
+            # [MASK] of some families was added later, and has no score.
+            [(token, scores[token]) for token in tokens if token in scores],
+            tokenizer.family,
+            tokenizer.lowercase,
+            tokenizer.keep_accents,
+            tokenizer.character_map,
+        )
+    ids = {token: i for i, token in enumerate(tokens)}
+    merges = [(a, b) for a, b in _merges(tokenizer) if {a, b, a + b} <= ids.keys()]
+    return ByteLevelBpeTokenizer(ids, merges, tokenizer.family, tokenizer.add_prefix_space)

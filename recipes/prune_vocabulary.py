@@ -1,0 +1,59 @@
+"""Drops the tokens that a corpus does not need from a model and its tokenizer.
+
+    python -m recipes.prune_vocabulary --model_dir=runs/student/best --text=train.tsv \\
+        --output_dir=runs/small
+
+keeps all tokens of the texts, so that the model says of them what it said before; with
+--keep_tokens=8000 the most frequent ones, among them single characters, so that other texts can
+be read too. OUTPUT_DIR is a Hugging Face folder, to be used as it is, fine-tuned further or
+exported; figures.json in it says what was saved. To distil into a smaller vocabulary in one call,
+give --keep_tokens to distill_classifier and its kin.
+"""
+
+import pathlib
+
+from absl import flags, logging
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
+flags.DEFINE_list("text", None, "Files of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
+flags.DEFINE_string("text_column", "sentence", "Column of the text.")
+flags.DEFINE_string("pair_column", None, "Column of the second text, if any.")
+flags.DEFINE_integer(
+    "keep_tokens", None, "The most tokens to keep; all that the texts use if not given.", 1
+)
+flags.DEFINE_string("output_dir", None, "Folder to write the smaller model into.")
+flags.mark_flags_as_required(["model_dir", "text", "output_dir"])
+
+
+def main():
+    from distill.compression.vocabulary import compare_models, compare_tokenizers, prune_vocabulary
+    from tfnlp.checkpoints import (
+        load_model,
+        read_head,
+        read_labels,
+        read_task_settings,
+        save_model,
+    )
+    from tfnlp.files import check_writable, write_json
+    from tfnlp.text import load_tokenizer
+
+    folder = pathlib.Path(FLAGS.output_dir)
+    check_writable(folder / "config.json")
+    texts = common.read_texts(FLAGS.text)
+    tokenizer = load_tokenizer(FLAGS.model_dir)
+    model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
+    smaller, pruned = prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens)
+    labels, settings = read_labels(FLAGS.model_dir), read_task_settings(FLAGS.model_dir)
+    save_model(smaller, folder, labels, pruned, settings)
+    figures = compare_tokenizers(tokenizer, pruned, texts) | compare_models(model, smaller)
+    write_json(folder / "figures.json", figures)
+    for name, values in figures.items():
+        shown = " to ".join(f"{value:,.6g}" for value in values)
+        logging.info("%s: %s.", name.replace("_", " ").capitalize(), shown)
+
+
+if __name__ == "__main__":
+    common.run(main)
