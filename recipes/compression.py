@@ -41,11 +41,13 @@ def define_training_flags():
     )
     flags.DEFINE_string(
         "sparsity_pattern",
-        "magnitude",
-        "Which weights go: magnitude; 2:4 (2 of each 4 inputs); or blocks of inputs by outputs, "
-        "such as 4x1.",
+        None,
+        "Which weights go: magnitude (if not given); 2:4 (2 of each 4 inputs); or blocks of inputs "
+        "by outputs, such as 4x1.",
     )
-    flags.DEFINE_integer("sparsity_begin_step", 0, "Step after which weights begin to go.", 0)
+    flags.DEFINE_integer(
+        "sparsity_begin_step", None, "Step after which weights begin to go; 0 if not given.", 0
+    )
     flags.DEFINE_integer(
         "sparsity_end_step", None, "Step at which the last go; half of all if not given.", 1
     )
@@ -68,11 +70,14 @@ def compressor():
     if FLAGS.clusters is not None:
         return ClusteringConfig(FLAGS.clusters).clusterer
     if FLAGS.sparsity is None:
+        for name in ("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step"):
+            if FLAGS[name].value is not None:
+                raise InputError(f"{name}={FLAGS[name].value} has no effect without --sparsity.")
         return None
     return PruningConfig(
         FLAGS.sparsity,
-        FLAGS.sparsity_pattern,
-        FLAGS.sparsity_begin_step,
+        FLAGS.sparsity_pattern or "magnitude",
+        FLAGS.sparsity_begin_step or 0,
         FLAGS.sparsity_end_step,
     ).pruner
 

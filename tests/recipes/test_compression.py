@@ -77,6 +77,8 @@ def test_a_student_of_fewer_tokens_heads_units_and_weights_in_one_call(teacher, 
     assert figures["sparsity"] == sparsity(best) == pytest.approx(0.5, abs=0.01)
     done = run("distill_classifier", *flags, "--sparsity=0.5", "--clusters=4", status=2)
     assert done.stderr == "Error: Give --sparsity or --clusters, not both at once.\n"
+    done = run("distill_classifier", *flags, "--sparsity_pattern=2:4", status=2)
+    assert done.stderr == "Error: --sparsity_pattern=2:4 has no effect without --sparsity.\n"
     done = run("distill_classifier", *flags, "--hidden_dim=8", "--overwrite", status=2)
     assert "Error: --hidden_dim=8 starts a student without its teacher's heads" in done.stderr
     assert (tmp_path / "best").exists()
