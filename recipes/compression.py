@@ -42,8 +42,8 @@ def define_training_flags():
     flags.DEFINE_string(
         "sparsity_pattern",
         None,
-        "Which weights go: magnitude (if not given); 2:4 (2 of each 4 inputs); or blocks of inputs "
-        "by outputs, such as 4x1.",
+        "Which weights go: magnitude (if not given); 2:4 (2 of each 4 inputs); or blocks of "
+        "inputs by outputs, such as 4x1.",
     )
     flags.DEFINE_integer(
         "sparsity_begin_step", None, "Step after which weights begin to go; 0 if not given.", 0
