@@ -527,7 +527,7 @@ def distill(task, train, dev, test=None):
     if FLAGS.teacher_precision:
         check_precision(FLAGS.teacher_precision, "teacher_precision")
     with make_strategy(FLAGS.strategy).scope():
-        # Outputs that no term reads cost nothing: TensorFlow leaves them out of its graphs.
+        # Outputs that no term reads cost nothing: they are computed anyway.
         outputs = dict.fromkeys(
             ("hidden_states", "attention_scores", "attention_projections"), True
         )
