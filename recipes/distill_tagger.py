@@ -27,7 +27,7 @@ def main():
     from tfnlp.text.words import WordSplitter
 
     labels = common.teacher_labels(Tagging.head)
-    unit = read_task_settings(FLAGS.teacher_dir).get("unit", "word")
+    unit = read_task_settings(common.teacher_dirs()[0]).get("unit", "word")
     options = labels, unit, FLAGS.comment_prefix
     train, dev = (read_tagged(path, *options) for path in (FLAGS.train, FLAGS.dev))
     test = read_tagged(FLAGS.test, *options) if FLAGS.test else None

@@ -10,6 +10,7 @@ from distill.learning.errors import (
     squared_error,
     text_state_error,
 )
+from distill.learning.general import distill_general, load_general_teacher
 from distill.learning.layer_map import check_layer_map, even_layer_map, resolve_layer_map
 from distill.learning.losses import Term, TermsLoss
 from distill.learning.methods import (
@@ -33,8 +34,10 @@ __all__ = [
     "check_layer_map",
     "cosine_error",
     "distill",
+    "distill_general",
     "even_layer_map",
     "hidden_state_terms",
+    "load_general_teacher",
     "load_teacher",
     "make_projection",
     "make_student",

@@ -7,6 +7,7 @@ from absl import logging
 from distill.learning.distiller import Distiller
 from distill.learning.losses import check_terms, read_tensor
 from distill.learning.methods import soft_label_terms
+from distill.learning.teacher import SeveralTeachers, join_teachers
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import check_saves, load_model
 from tfnlp.errors import InputError
@@ -43,7 +44,8 @@ def distill(
 
     Args:
         task: see `tfnlp.tasks`.
-        teacher: fine-tuned for the task, from `load_teacher`.
+        teacher: fine-tuned for the task, from `load_teacher`; or a list of several, whose
+            answers count alike.
         student: with the task's head, such as from `make_student`; made, as the teacher and the
             terms, in the scope of the strategy to train under.
         tokenizer: the student's.
@@ -73,12 +75,15 @@ def distill(
     """
     if terms is None:
         terms = soft_label_terms(task, weight=0.5)
+    teachers = list(teacher) if isinstance(teacher, list | tuple) else [teacher]
     check_vocabulary(tokenizer, student)
-    check_vocabulary(teacher_tokenizer or tokenizer, teacher)
-    _check_models(task, teacher, student)
+    for model in teachers:
+        check_vocabulary(teacher_tokenizer or tokenizer, model)
+        _check_models(task, model, student)
+    teacher = join_teachers(teachers, task, terms)
     check_terms(terms, teacher, student)
     if teacher_tokenizer is not None:
-        _check_of_texts(terms, teacher)
+        _check_of_texts(terms, teachers[0])
     if hard_label_weight:
         check_varied(task, train)
     check_saves(student)
@@ -108,6 +113,8 @@ def distill(
         "teacher_dir": model_fingerprint(teacher),
         "model": content_fingerprint(student.text_config),
     }
+    if cache_dir is not None:
+        made_from["cache_dir"] = "on disk"  # where states are rounded to float16
     if intermediate_epochs:
         epochs = {"epochs": intermediate_epochs, "patience": 0}
         first = dataclasses.replace(config, **epochs)
@@ -128,11 +135,12 @@ def distill(
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = score_splits(best, task, splits, batches)
-    of_teacher = score_splits(teacher, task, splits, read)
-    figures |= {f"teacher_{key}": value for key, value in of_teacher.items()}
+    answering = SeveralTeachers(teachers, task, pooled=True) if teachers[1:] else teacher
+    answers = score_splits(answering, task, splits, read)
+    figures |= {f"teacher_{key}": value for key, value in answers.items()}
     score = f"dev_{task.monitor}"
-    if of_teacher[score] > 0:
-        figures["kept"] = figures[score] / of_teacher[score]
+    if answers[score] > 0:
+        figures["kept"] = figures[score] / answers[score]
     write_report(run, figures, task.label_names, task.monitor)
     return figures
 

@@ -3,7 +3,8 @@
 Each takes both tensors, in float32, and the padding mask ((B, L), or (B, choices, L) beside
 tensors of B * choices texts; None for no padding), and gives the error of each text (B,), token
 (B, L) or pair of tokens (B, L, L), or a pair of these and what each counts. Those that soften
-logits take a `temperature` too.
+logits take a `temperature` too. Of several teachers, whose tensor has an axis more, (B, teachers,
+...), they take the mean of probabilities or numbers.
 """
 
 from keras import ops
@@ -44,13 +45,17 @@ def position_error(teacher, student, padding_mask, temperature):
     """
     if padding_mask is not None:
         real = ops.cast(padding_mask, "bool")
-        teacher, student = (ops.where(real, logits, HIDDEN) for logits in (teacher, student))
+        of_teachers = real[:, None] if len(teacher.shape) > len(student.shape) else real
+        teacher = ops.where(of_teachers, teacher, HIDDEN)
+        student = ops.where(real, student, HIDDEN)
     return _softened_divergence(teacher, student, temperature)
 
 
 def squared_error(teacher, student, padding_mask):
     """The mean squared difference of vectors (..., D), as (...)."""
     _check_width(teacher, student)
+    if len(teacher.shape) > len(student.shape):
+        teacher = ops.mean(teacher, axis=1)
     return ops.mean(ops.square(teacher - student), axis=-1)
 
 
@@ -179,6 +184,8 @@ def _softened_divergence(teacher, student, temperature):
 def _divergence(teacher, student):
     """KL(teacher || student) of the softmax of both over the last axis."""
     log_p = ops.log_softmax(teacher)
+    if len(teacher.shape) > len(student.shape):
+        log_p = ops.logsumexp(log_p, axis=1) - ops.log(float(teacher.shape[1]))
     return ops.sum(ops.exp(log_p) * (log_p - ops.log_softmax(student)), axis=-1)
 
 

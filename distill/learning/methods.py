@@ -21,7 +21,7 @@ from distill.learning.errors import (
     text_state_error,
 )
 from distill.learning.layer_map import resolve_layer_map
-from distill.learning.losses import Term, read_tensor, share
+from distill.learning.losses import Term, read_tensor, times
 from tfnlp.errors import InputError
 from tfnlp.training.predict import TOKEN_OUTPUTS
 
@@ -97,10 +97,10 @@ def tinybert(
             layers,
             make_projection(teacher, student),
             embeddings=False,
-            weight=share(hidden_state_weight, 1 / len(layers)),
+            weight=times(hidden_state_weight, len(layers)),
         )
     if attention_weight:
-        weight = share(attention_weight, 1 / len(layers))
+        weight = times(attention_weight, len(layers))
         terms += attention_score_terms(layers, weight, _is_causal(teacher, student))
     return terms
 
@@ -181,7 +181,7 @@ def pkd(
         tokens = tuple(config.pooling.token if config else "first" for config in configs)
         error = functools.partial(text_state_error, tokens=tokens)
         weight, projection = (
-            share(hidden_state_weight, len(layers)),
+            times(hidden_state_weight, 1 / len(layers)),
             make_projection(teacher, student),
         )
         output = "hidden_states"
@@ -250,7 +250,7 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
             error, softened = squared_error, None
         elif output in TOKEN_OUTPUTS:
             error = position_error
-        own = share(weight, len(outputs))
+        own = times(weight, 1 / len(outputs))
         return Term(output, output, error, own, softened, name="soft_label", at_labels=True)
 
     return [term(output) for output in outputs]
@@ -269,7 +269,7 @@ def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):
     """
     # Output 0 is the embeddings', so a layer's output is one further.
     pairs = [(0, 0)] * embeddings + [(t + 1, s + 1) for s, t in enumerate(layer_map)]
-    own, output = share(weight, len(pairs)), "hidden_states"
+    own, output = times(weight, 1 / len(pairs)), "hidden_states"
     return [
         Term((output, t), (output, s), squared_error, own, None, projection, "hidden_state")
         for t, s in pairs
@@ -282,7 +282,7 @@ def attention_score_terms(layer_map, weight=1.0, causal=False):
     Jiao et al. 2020, 'TinyBERT', eq. 7; pairs with padding are left out, and where `causal` is
     true those with a later token.
     """
-    own, output = share(weight, len(layer_map)), "attention_scores"
+    own, output = times(weight, 1 / len(layer_map)), "attention_scores"
     error = functools.partial(score_error, causal=causal)
     return [
         Term((output, t), (output, s), error, own, name="attention_score")

@@ -222,6 +222,11 @@ class RunFolder:
 
     def _check_made_from(self, stored, made_from):
         for what in [*made_from, *(stored.keys() - made_from)]:
+            if (what in stored) != (what in made_from):
+                raise InputError(
+                    f"{self.path} was trained with{'' if what in stored else 'out'} {what}; do so "
+                    "to go on, or start anew in another folder or by `overwrite`."
+                )
             if stored.get(what) != made_from.get(what):
                 path = self._given.get(what)
                 raise InputError(

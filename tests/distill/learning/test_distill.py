@@ -55,7 +55,7 @@ def test_a_killed_distillation_ends_with_the_same_weights(
 ):
     original = LengthBatches.batch
 
-    def run(folder, stop_after=None):
+    def run(folder, stop_after=None, cache=tmp_path / "cache"):
         seen = []
 
         def batch(self, indices):
@@ -70,7 +70,6 @@ def test_a_killed_distillation_ends_with_the_same_weights(
         student = make_student(teacher, 1, hidden_dim=16)
         terms = METHODS["logits"](teacher, student, TASK, [1], hidden_state_weight=0.3)
         folder = RunFolder(folder, {})
-        cache = tmp_path / "cache"
         figures = distill(
             *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV, terms),
             cache_dir=cache,
@@ -81,6 +80,9 @@ def test_a_killed_distillation_ends_with_the_same_weights(
     # Of 3 batches an epoch the second of the second epoch is the last; the cache is read.
     with pytest.raises((Killed, tf.errors.OpError)):
         run(tmp_path / "broken", stop_after=5)
+    # States are rounded in a cache: without it the run would end elsewhere.
+    with pytest.raises(InputError, match="broken was trained with cache_dir; do so to go on"):
+        run(tmp_path / "broken", cache=None)
     resumed_figures, resumed, broken = run(tmp_path / "broken")
     assert resumed_figures == figures
     for a, b in zip(whole, resumed, strict=True):
