@@ -3,18 +3,20 @@
 from keras import ops
 
 from tfnlp.layers.core.masks import MASKED
+from tfnlp.layers.core.shapes import reshape
 
 
 def split_heads(x, num_heads):
     """(B, L, N * H) to (B, N, L, H)."""
-    x = ops.reshape(x, (-1, ops.shape(x)[1], num_heads, x.shape[-1] // num_heads))
+    batch, length, width = ops.shape(x)
+    x = reshape(x, (batch, length, num_heads, width // num_heads))
     return ops.transpose(x, (0, 2, 1, 3))
 
 
 def join_heads(x):
     """(B, N, L, H) to (B, L, N * H)."""
-    _, heads, length, size = ops.shape(x)
-    return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (-1, length, heads * size))
+    batch, heads, length, size = ops.shape(x)
+    return reshape(ops.transpose(x, (0, 2, 1, 3)), (batch, length, heads * size))
 
 
 def split_table(x, num_heads):

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from tfnlp.layers.core.shapes import reshape
+
 
 @keras.saving.register_keras_serializable("tfnlp")
 class Dense(keras.layers.Dense):
@@ -20,11 +22,11 @@ class Dense(keras.layers.Dense):
     """
 
     def call(self, inputs, training=None):
-        if not training or len(inputs.shape) == 2:
+        if len(inputs.shape) == 2:
             return super().call(inputs, training=training)
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
         outputs = super().call(rows, training=training)
-        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
+        return reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
 
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras asks subclasses to opt in, as they may compute something else; this one does not.
