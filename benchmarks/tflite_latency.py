@@ -8,7 +8,6 @@ embeddings, attention, GELU and layer normalisation. What PyTorch exports is com
 computes first. Rounds alternate, figures are medians. Needs tfnlp[benchmarks].
 """
 
-import logging
 import pathlib
 import time
 
@@ -24,7 +23,6 @@ flags.DEFINE_integer("rounds", 5, "Rounds.", 1)
 flags.mark_flag_as_required("output_dir")
 
 LENGTHS = (16, 32, 64, 128)
-ONNX_INPUTS = ["input_ids", "attention_mask", "token_type_ids"]
 
 
 def main():
@@ -81,77 +79,19 @@ def tflite_runner(folder):
 
 def onnx_runners(folder):
     """For the .onnx as it is and fused: a function from ids (1, L) that runs it, and its path."""
-    import torch
     import transformers
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-    from onnxruntime.transformers import optimizer
 
-    logging.disable(logging.WARNING)  # both tools speak of every node
+    from distill.device.onnx import export_int8, onnx_session
+
     config = transformers.BertConfig(
         num_hidden_layers=4, hidden_size=312, intermediate_size=1200, num_attention_heads=12
     )
     model = transformers.BertForSequenceClassification(config).eval()
-    example = tuple(torch.ones((1, 8), dtype=torch.long) for _ in ONNX_INPUTS)
-
-    def export(path):
-        torch.onnx.export(
-            model,
-            example,
-            str(path),
-            input_names=ONNX_INPUTS,
-            output_names=["logits"],
-            dynamic_axes={name: {1: "length"} for name in ONNX_INPUTS},
-            dynamo=False,
-        )
-        return path
-
-    bare = export(folder / "student.onnx")
-    # What the optimizer knows as attention is the one written out.
-    model.set_attn_implementation("eager")
-    fused = folder / "student.fused.onnx"
-    optimized = optimizer.optimize_model(
-        str(export(folder / "student.eager.onnx")), "bert", num_heads=12, hidden_size=312
-    )
-    print(f"fused: { {k: v for k, v in optimized.get_fused_operator_statistics().items() if v} }")
-    optimized.save_model_to_file(str(fused))
     found = {}
-    for name, path in (("onnxruntime", bare), ("onnxruntime, fused", fused)):
-        compare(name, model, onnx_session(path))
-        quantized = path.with_suffix(".int8.onnx")
-        # Fused operations are not ONNX's own, so that it cannot tell what type they give.
-        options = {"DefaultTensorType": 1}  # onnx.TensorProto.FLOAT
-        quantize_dynamic(path, quantized, weight_type=QuantType.QInt8, extra_options=options)
-        run = onnx_session(quantized)
-        found[name] = (lambda ids, run=run: run(ids, np.ones_like(ids))), quantized
+    for name, path in export_int8(model, folder).items():
+        run = onnx_session(path)
+        found[name] = (lambda ids, run=run: run(ids, np.ones_like(ids))), path
     return found
-
-
-def onnx_session(path):
-    """A function from ids and mask (1, L) to the logits of an .onnx, on one thread."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
-    return lambda ids, mask: session.run(
-        None, dict(zip(ONNX_INPUTS, (ids, mask, 0 * ids), strict=True))
-    )[0]
-
-
-def compare(name, model, run):
-    """Prints by how much an .onnx differs from PyTorch; stops where it is much."""
-    import torch
-
-    difference = 0.0
-    for length in LENGTHS:
-        ids = np.random.default_rng(length).integers(1000, 30000, (1, length))
-        mask = (np.arange(length) < 0.7 * length).astype("int64")[None]
-        with torch.no_grad():
-            expected = model(torch.tensor(ids), torch.tensor(mask)).logits.numpy()
-        difference = max(difference, float(np.abs(run(ids, mask) - expected).max()))
-    print(f"{name}: float32 logits differ from PyTorch's by at most {difference:.1e}")
-    if difference > 1e-4:
-        raise AssertionError(f"{name} does not compute the same: {difference}")
 
 
 if __name__ == "__main__":

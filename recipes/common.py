@@ -211,9 +211,9 @@ def define_training_flags(epochs, learning_rate):
 
 
 # Flags that change where or how often a run is saved, but not what it ends with.
-_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "cache_dir"}
+_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test"}
 # Flags of files, beside those of folders, whose names end in _dir.
-_FILES = {"train", "dev", "vocabulary_text"}
+_FILES = {"train", "dev", "texts", "vocabulary_text"}
 
 
 def decisive_flags():
@@ -223,6 +223,10 @@ def decisive_flags():
 
 
 def _whole_path(name, value):
+    if name == "cache_dir":  # whether there is one, as states are rounded on disk; not where
+        return value and "given"
+    if isinstance(value, list):
+        return [_whole_path(name, one) for one in value]
     is_path = name in _FILES or name.endswith("_dir")
     return os.path.abspath(value) if is_path and value and os.path.exists(value) else value
 
@@ -335,30 +339,41 @@ def layer_map_flag():
 
 
 # Known without Keras, so that --help is quick: `distill.learning.METHODS`.
-METHOD_NAMES = ("logits", "distilbert", "tinybert")
-METHOD_WEIGHTS = {
-    "soft_label": "the soft labels",
-    "embedding": "the embeddings",
-    "hidden_state": "hidden states",
-    "attention": "attention scores",
-    "cosine": "the cosines of the last hidden states",
-}
+METHOD_NAMES = ("logits", "distilbert", "tinybert", "minilm", "minilm_v2", "pkd")
+# The flags that are arguments of a method, each of some.
+METHOD_ARGUMENTS = (
+    *("temperature", "soft_label_weight", "embedding_weight", "hidden_state_weight"),
+    *("attention_weight", "relation_weight", "cosine_weight", "relation_heads", "teacher_layer"),
+)
+
+
+def _weight_of(what):
+    return f"Weight of the loss on {what}; the method's if not given."
 
 
 @group("Distillation")
-def define_distillation_flags():
+def define_student_flags(num_layers, method):
     """Flags of a recipe that distils: the teacher, the student, and what it learns from."""
     flags.DEFINE_string(
-        "teacher_dir", None, "Folder of the fine-tuned teacher, or its name on Hugging Face's Hub."
+        "teacher_dir",
+        None,
+        "Folder of the teacher, or its name on Hugging Face's Hub; of a task's teachers several, "
+        "with commas between.",
     )
-    flags.DEFINE_integer("num_layers", 3, "The student's encoder blocks.", 1)
+    flags.DEFINE_string(
+        "family", None, "The student's family, such as distilbert; the teacher's if not given."
+    )
+    flags.DEFINE_string(
+        "size", None, "The student's size by name, such as tinybert_4l_312; the next replace it."
+    )
+    flags.DEFINE_integer("num_layers", num_layers, "The student's encoder blocks.", 1)
     flags.DEFINE_integer("hidden_dim", None, "The student's width; the teacher's if not given.", 1)
     flags.DEFINE_integer(
         "num_heads", None, "The student's heads; as its width asks if not given.", 1
     )
     flags.DEFINE_enum(
         "method",
-        "logits",
+        method,
         list(METHOD_NAMES),
         "What the student learns from: soft labels alone (logits), or what the paper of that name "
         "adds to them.",
@@ -373,23 +388,123 @@ def define_distillation_flags():
     flags.DEFINE_float(
         "temperature", None, "Temperature of the soft labels; the method's if not given.", 1e-3
     )
+    flags.DEFINE_float("soft_label_weight", None, _weight_of("the soft labels"), 0)
+    flags.DEFINE_float("embedding_weight", None, _weight_of("the embeddings"), 0)
+    flags.DEFINE_float("hidden_state_weight", None, _weight_of("hidden states"), 0)
+    flags.DEFINE_float("attention_weight", None, _weight_of("attention"), 0)
+    flags.DEFINE_float("relation_weight", None, _weight_of("queries, keys and values"), 0)
+    flags.DEFINE_float("cosine_weight", None, _weight_of("the cosines of the last states"), 0)
+    flags.DEFINE_integer(
+        "relation_heads", None, "Heads that minilm_v2 splits into; the teacher's if not given.", 1
+    )
+    flags.DEFINE_integer(
+        "teacher_layer",
+        None,
+        "Teacher's layer for minilm and minilm_v2, counted from 0, or below 0 from the end; the "
+        "last if not given.",
+    )
+    flags.mark_flag_as_required("teacher_dir")
+
+
+@group("Distillation")
+def define_distillation_flags():
+    """Flags of a recipe that distils a task."""
+    define_student_flags(num_layers=3, method="logits")
+    flags.DEFINE_string(
+        "student_dir",
+        None,
+        "Folder of the student to start from, such as the best of distill_general; one of the "
+        "sizes above if not given.",
+    )
+    flags.DEFINE_string(
+        "tokenizer_dir",
+        None,
+        "Folder of the student's tokenizer, such as of fewer tokens, from train_tokenizer; the "
+        "teacher's if not given.",
+    )
     flags.DEFINE_float("hard_label_weight", 0.5, "Weight of the loss on the labels.", 0)
-    for name, what in METHOD_WEIGHTS.items():
-        flags.DEFINE_float(
-            f"{name}_weight", None, f"Weight of the loss on {what}; the method's if not given.", 0
-        )
+    flags.DEFINE_integer(
+        "intermediate_epochs",
+        None,
+        "Epochs on embeddings, states and attention alone before the --epochs without them; 10 "
+        "with --method=tinybert and else 0 if not given.",
+        0,
+    )
     flags.DEFINE_string(
         "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
     )
+    flags.DEFINE_enum(
+        "teacher_precision",
+        None,
+        ["float32", "bfloat16", "float16"],
+        "Dtype policy of the teacher alone; --precision if not given.",
+    )
     compression.define_distillation_flags()
-    flags.mark_flag_as_required("teacher_dir")
+
+
+def student_arguments():
+    """What the flags say of the student, as `make_student` takes it."""
+    # Those of --size where one is given.
+    own_layers = FLAGS.size and FLAGS["num_layers"].using_default_value
+    return {
+        "num_layers": None if own_layers else FLAGS.num_layers,
+        "hidden_dim": FLAGS.hidden_dim,
+        "num_heads": FLAGS.num_heads,
+        "layer_map": layer_map_flag(),
+        "initialize": FLAGS.initialize,
+        "family": FLAGS.family,
+        "size": FLAGS.size,
+    }
+
+
+def start_student(teacher, task, tokenizer, outputs):
+    """The student that the flags ask for.
+
+    Args:
+        teacher: the model that it may start from.
+        task: see `tfnlp.tasks`.
+        tokenizer: the teacher's.
+        outputs: which a student of --student_dir is to give, as `load_model` takes them.
+
+    Returns:
+        The student, its tokenizer, and the teacher's where that is another one, else None.
+    """
+    from distill.learning import make_student
+    from tfnlp.checkpoints import load_model
+    from tfnlp.text import load_tokenizer
+
+    if FLAGS.student_dir:
+        for name in ("family", "size", "num_layers", "hidden_dim", "num_heads", "tokenizer_dir"):
+            if not FLAGS[name].using_default_value:
+                raise InputError(
+                    f"{name}={FLAGS[name].value} has no effect beside "
+                    f"student_dir={FLAGS.student_dir}, whose model has its own; leave one out."
+                )
+        student = load_model(FLAGS.student_dir, task.head, task.num_classes, **outputs)
+        own = load_tokenizer(FLAGS.student_dir)
+        return student, own, None if own.to_json() == tokenizer.to_json() else tokenizer
+    if not FLAGS.tokenizer_dir:
+        return make_student(teacher, **student_arguments()), tokenizer, None
+    own = load_tokenizer(FLAGS.tokenizer_dir)
+    tokenizers = {"tokenizer": own, "teacher_tokenizer": tokenizer}
+    return make_student(teacher, **student_arguments(), **tokenizers), own, tokenizer
+
+
+def method_arguments():
+    """The flags of the method's own arguments, by name."""
+    return {name: FLAGS[name].value for name in METHOD_ARGUMENTS}
+
+
+def teacher_dirs():
+    """The folders of --teacher_dir, of one teacher or several."""
+    return FLAGS.teacher_dir.split(",")
 
 
 def teacher_labels(head):
     """The class names of the model of --teacher_dir, which must have a head; None if unnamed."""
     from distill.learning import read_teacher_labels
 
-    return read_teacher_labels(FLAGS.teacher_dir, head)
+    return read_teacher_labels(teacher_dirs()[0], head)
 
 
 def distill(task, train, dev, test=None):
@@ -401,44 +516,38 @@ def distill(task, train, dev, test=None):
     """
     import keras
 
-    from distill.learning import (
-        distill,
-        load_teacher,
-        make_student,
-        make_terms,
-        resolve_layer_map,
-    )
-    from tfnlp.checkpoints import read_config
+    from distill.learning import distill, load_teacher, make_terms
     from tfnlp.text import load_tokenizer
     from tfnlp.training import make_strategy, set_precision
+    from tfnlp.training.precision import check_precision
 
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
-    layers = read_config(FLAGS.teacher_dir).num_layers
-    layer_map = resolve_layer_map(layer_map_flag(), layers, FLAGS.num_layers)
+    if FLAGS.teacher_precision:
+        check_precision(FLAGS.teacher_precision, "teacher_precision")
     with make_strategy(FLAGS.strategy).scope():
         # Outputs that no term reads cost nothing: TensorFlow leaves them out of its graphs.
-        outputs = {"hidden_states": True, "attention_scores": True}
-        teacher = load_teacher(FLAGS.teacher_dir, task, **outputs)
-        tokenizer = load_tokenizer(FLAGS.teacher_dir)
-        check_fit(teacher, tokenizer)
-        teacher, tokenizer = compression.with_fewer_tokens(teacher, tokenizer, train)
-        sizes = (FLAGS.num_layers, FLAGS.hidden_dim, FLAGS.num_heads)
-        student = make_student(teacher, *sizes, layer_map, FLAGS.initialize)
-        weights = {f"{name}_weight": FLAGS[f"{name}_weight"].value for name in METHOD_WEIGHTS}
-        terms = make_terms(
-            FLAGS.method,
-            teacher,
-            student,
-            task,
-            layer_map,
-            temperature=FLAGS.temperature,
-            **weights,
+        outputs = dict.fromkeys(
+            ("hidden_states", "attention_scores", "attention_projections"), True
         )
+        whole = load_tokenizer(teacher_dirs()[0])
+        teachers = []
+        for folder in teacher_dirs():
+            teachers.append(load_teacher(folder, task, **outputs, dtype=FLAGS.teacher_precision))
+            check_fit(teachers[-1], whole)
+            teachers[-1], tokenizer = compression.with_fewer_tokens(teachers[-1], whole, train)
+        student, tokenizer, other = start_student(teachers[0], task, tokenizer, outputs)
+        check_fit(student, tokenizer)
+        terms = make_terms(
+            FLAGS.method, teachers[0], student, task, layer_map_flag(), **method_arguments()
+        )
+        intermediate_epochs = FLAGS.intermediate_epochs
+        if intermediate_epochs is None:
+            intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
         return distill(
             task,
-            teacher,
+            teachers,
             student,
             tokenizer,
             train,
@@ -450,6 +559,8 @@ def distill(task, train, dev, test=None):
             terms,
             FLAGS.hard_label_weight,
             FLAGS.cache_dir,
+            intermediate_epochs,
+            other,
         )
 
 

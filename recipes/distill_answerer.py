@@ -4,11 +4,12 @@
         --train=xquad_en/train.json --dev=xquad_en/dev.json --max_length=256 --num_layers=3 \\
         --output_dir=runs/student
 
-The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
-the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
-the answers and the teacher's probabilities of their places, and on request from its hidden states
-and attention scores. OUTPUT_DIR/best is a Hugging Face folder; the best answers to each question
-of --dev go to OUTPUT_DIR/n_best.json, with their places in the text.
+The student has fewer layers, and a smaller width where --hidden_dim says so, or is of another
+--family or --size. It starts from the teacher's embeddings and the layers of --layer_map where the
+widths agree, and learns from the answers and the teacher's probabilities of their places, and by
+--method what papers add, such as its hidden states and attention scores. OUTPUT_DIR/best is a
+Hugging Face folder; the best answers to each question of --dev go to OUTPUT_DIR/n_best.json, with
+their places in the text.
 """
 
 from absl import flags

@@ -3,10 +3,10 @@
     python -m recipes.distill_classifier --teacher_dir=runs/teacher/best --train=train.tsv \\
         --dev=dev.tsv --num_layers=3 --output_dir=runs/student
 
-The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
-the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
-the labels and the teacher's soft labels, and on request from its hidden states and attention
-scores. OUTPUT_DIR/best is a Hugging Face folder.
+The student has fewer layers, and a smaller width where --hidden_dim says so, or is of another
+--family or --size. It starts from the teacher's embeddings and the layers of --layer_map where the
+widths agree, and learns from the labels and the teacher's soft labels, and by --method what papers
+add, such as its hidden states and attention scores. OUTPUT_DIR/best is a Hugging Face folder.
 """
 
 from absl import flags

@@ -3,10 +3,11 @@
     python -m recipes.distill_regression --teacher_dir=runs/likeness/best \\
         --train=korsts/train.tsv --dev=korsts/dev.tsv --num_layers=3 --output_dir=runs/student
 
-The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
-the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
-the labels and the teacher's numbers (of which --temperature says nothing), and on request from its
-hidden states and attention scores. OUTPUT_DIR/best is a Hugging Face folder.
+The student has fewer layers, and a smaller width where --hidden_dim says so, or is of another
+--family or --size. It starts from the teacher's embeddings and the layers of --layer_map where the
+widths agree, and learns from the labels and the teacher's numbers (of which --temperature says
+nothing), and by --method what papers add, such as its hidden states and attention scores.
+OUTPUT_DIR/best is a Hugging Face folder.
 """
 
 from absl import flags

@@ -3,10 +3,11 @@
     python -m recipes.distill_tagger --teacher_dir=runs/entities/best --train=wnut17/train.conll \\
         --dev=wnut17/dev.conll --num_layers=3 --output_dir=runs/student
 
-The student has fewer layers, and a smaller width where --hidden_dim says so. It starts from
-the teacher's embeddings and the layers of --layer_map where the widths agree, and learns from
-the labels and the teacher's soft labels, and on request from its hidden states and attention
-scores. It tags words or characters as its teacher does. OUTPUT_DIR/best is a Hugging Face folder.
+The student has fewer layers, and a smaller width where --hidden_dim says so, or is of another
+--family or --size. It starts from the teacher's embeddings and the layers of --layer_map where the
+widths agree, and learns from the labels and the teacher's soft labels, and by --method what papers
+add, such as its hidden states and attention scores. It tags words or characters as its teacher
+does. OUTPUT_DIR/best is a Hugging Face folder.
 """
 
 from absl import flags
@@ -26,7 +27,7 @@ def main():
     from tfnlp.text.words import WordSplitter
 
     labels = common.teacher_labels(Tagging.head)
-    unit = read_task_settings(FLAGS.teacher_dir).get("unit", "word")
+    unit = read_task_settings(common.teacher_dirs()[0]).get("unit", "word")
     options = labels, unit, FLAGS.comment_prefix
     train, dev = (read_tagged(path, *options) for path in (FLAGS.train, FLAGS.dev))
     test = read_tagged(FLAGS.test, *options) if FLAGS.test else None

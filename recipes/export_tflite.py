@@ -4,8 +4,12 @@
 
 writes OUTPUT_DIR/model.tflite: inputs ids, mask and segment_ids of any length, with the
 tokenizer, the labels and the settings inside. recipes.predict runs it, and distill.runtime: a
-classifier as TextClassifier (with WordPiece, MediaPipe does too), a tagger as TokenTagger, an
-answerer as QuestionAnswerer, a regression as SentenceScorer, a chooser as EndingChooser.
+classifier as TextClassifier (MediaPipe does too), a tagger as TokenTagger, an answerer as
+QuestionAnswerer, a regression as SentenceScorer, a chooser as EndingChooser.
+
+    python -m recipes.export_tflite --model_dir=MiniLM-L6 --pooling=mean --output_dir=runs/export
+
+writes one that gives sentence vectors, for TextEmbedder of distill.runtime and of MediaPipe.
 """
 
 import pathlib
@@ -13,6 +17,7 @@ import pathlib
 from absl import flags, logging
 
 from recipes import common
+from recipes.command_line import group
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
@@ -26,30 +31,76 @@ flags.DEFINE_enum(
 flags.DEFINE_integer(
     "max_length", None, "Longest input in tokens; the training's, or 128, if not given.", 3
 )
-flags.DEFINE_string("name", "text model", "Name of the model in the metadata.")
+flags.DEFINE_list(
+    "fixed_lengths",
+    [],
+    "Lengths with a signature of their own, such as 32,64,128, as GPU and NPU compilers need.",
+)
+flags.DEFINE_bool("fixed_only", False, "Leave out the signature that takes any length.")
+flags.DEFINE_enum(
+    "pooling",
+    None,
+    ["mean", "first"],
+    "Give texts as vectors: the mean of their tokens', or the first; else what the head gives.",
+)
+flags.DEFINE_bool(
+    "tokenizer_in_graph",
+    False,
+    "Take strings, not ids: of a classifier with WordPiece; needs TensorFlow Text's kernels.",
+)
+
+
+@group("Metadata")
+def define_metadata_flags():
+    flags.DEFINE_string("name", "text model", "Name of the model.")
+    flags.DEFINE_list("labels", None, "Names for the model's labels, in their order.")
+    flags.DEFINE_string("model_version", None, "Version of the model.")
+    flags.DEFINE_string("author", None, "Who made it.")
+    flags.DEFINE_string("license", None, "Under which it is given.")
+    flags.DEFINE_float(
+        "score_threshold", None, "MediaPipe leaves out classes less probable than this.", 0, 1
+    )
+
+
+define_metadata_flags()
 flags.mark_flags_as_required(["model_dir", "output_dir"])
 
 
 def main():
+    from distill.device.metadata import Credits
     from distill.device.tflite import export_tflite
     from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
+    from tfnlp.errors import InputError
     from tfnlp.files import check_writable
     from tfnlp.text import load_tokenizer
 
+    try:
+        fixed_lengths = [int(length) for length in FLAGS.fixed_lengths]
+    except ValueError:
+        raise InputError(
+            f"--fixed_lengths={','.join(FLAGS.fixed_lengths)} must be whole numbers, such as "
+            "32,64."
+        ) from None
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
     settings = read_task_settings(FLAGS.model_dir)
     tokenizer = load_tokenizer(FLAGS.model_dir)
-    model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
+    model = load_model(FLAGS.model_dir, None if FLAGS.pooling else read_head(FLAGS.model_dir))
     export_tflite(
         model,
         path,
         tokenizer,
-        read_labels(FLAGS.model_dir),
+        FLAGS.labels or read_labels(FLAGS.model_dir),
         FLAGS.quantization,
         FLAGS.max_length or settings.get("max_length", 128),
         FLAGS.name,
         settings,
+        fixed_lengths=fixed_lengths,
+        fixed_only=FLAGS.fixed_only,
+        pooling=FLAGS.pooling,
+        credits=Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
+        score_threshold=FLAGS.score_threshold,
+        tokenizer_in_graph=FLAGS.tokenizer_in_graph,
     )
     logging.info("Wrote %s, %.2f MB.", path, path.stat().st_size / 1e6)
 

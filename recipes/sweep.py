@@ -6,7 +6,7 @@ where losses.yaml (or .json) says
 
     recipe: distill_classifier
     flags: {teacher_dir: runs/teacher/best, train: train.tsv, dev: dev.tsv,
-            cache_dir: "{sweep}/cache"}
+            cache_dir: "{sweep}/{variant}/cache"}
     seeds: [0, 1, 2]
     variants:
       soft:   {}
@@ -25,10 +25,11 @@ other:
       int8:  {}
       float: {export_tflite: {quantization: float32}}
 
-In flags {run} is the run's folder, {sweep} that of the sweep, {seed} the seed; an empty value
-leaves a flag at its default. The table shows the mean of each figure over the seeds with its
-standard error, and the difference to the base (base: NAME, else the first variant), paired by
-seed; metrics: [...] names the figures. OUTPUT_DIR gets table.tsv, runs.tsv and variants.png.
+In flags {run} is the run's folder, {sweep} that of the sweep, {variant} the variant's name and
+{seed} the seed; an empty value leaves a flag at its default. The table shows the mean of each
+figure over the seeds with its standard error, and the difference to the base (base: NAME, else the
+first variant), paired by seed; metrics: [...] names the figures. OUTPUT_DIR gets table.tsv,
+runs.tsv and variants.png.
 """
 
 import sys

@@ -28,8 +28,8 @@ _NAME = re.compile(r"[\w+=-][\w.+=-]*")
 class Step:
     """A recipe of a run, and its flags as texts.
 
-    In a flag's text {run} stands for the run's folder, {sweep} for that of the whole sweep, and
-    {seed} for the run's seed.
+    In a flag's text {run} stands for the run's folder, {sweep} for that of the whole sweep,
+    {variant} for the variant's name and {seed} for the run's seed.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Sweep:
 
     def _run(self, name, steps, seed, folder):
         own = folder / name / f"seed_{seed}"
-        places = {"{run}": str(own), "{sweep}": str(folder), "{seed}": str(seed)}
+        places = {"run": own, "sweep": folder, "variant": name, "seed": seed}
 
         def whole(step):
             found = {key: _filled(value, places) for key, value in step.flags.items()}
@@ -148,7 +148,13 @@ def check_sweep(sweep):
             by_recipe.setdefault(step.recipe, []).append((name, step))
     with_seed = set()
     for recipe, uses in by_recipe.items():
-        lines = [step.flags | {"output_dir": "a"} for _, step in uses]
+        # With some folder and seed in place of those that each run has.
+        places = {"run": "run", "sweep": "sweep", "seed": sweep.seeds[0]}
+        lines = [
+            {k: _filled(v, places | {"variant": name}) for k, v in step.flags.items()}
+            | {"output_dir": "run"}
+            for name, step in uses
+        ]
         knows, errors = _ask(recipe, lines)
         with_seed |= {recipe} if "seed" in knows else set()
         for (name, step), error in zip(uses, errors, strict=True):
@@ -178,8 +184,9 @@ def recipes():
 
 
 def _filled(text, places):
+    # Not by `format`: other braces stay.
     for name, place in places.items():
-        text = text.replace(name, place)
+        text = text.replace(f"{{{name}}}", str(place))
     return text
 
 

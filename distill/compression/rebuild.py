@@ -22,6 +22,7 @@ def rebuild(model, config):
         model.output["logits"].shape[-1] if counted else None,
         hidden_states="hidden_states" in model.output,
         attention_scores="attention_scores" in model.output,
+        attention_projections="queries" in model.output,
         memory="memory" in model.output,
         block_size=model.block_size,
     )

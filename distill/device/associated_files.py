@@ -17,6 +17,7 @@ LABELS_FILE = "labels.txt"
 VOCABULARY_FILE = "vocab.txt"
 SETTINGS_FILE = "tokenizer_config.json"
 TOKENIZER_FILE = "tokenizer.json"
+SENTENCEPIECE_FILE = "spiece.model"  # bytes, for MediaPipe alone
 
 CHECKSUM = "model_sha256"  # among the settings; files of older versions have none
 PIECE = 1 << 20  # bytes that are read at a time, so that no model is in memory twice
@@ -28,7 +29,7 @@ def add_files(model, settings, files):
     Args:
         model: the bytes of the .tflite, with its metadata.
         settings: a dict, of the tokenizer and the model.
-        files: {name: text} of the others.
+        files: {name: text or bytes} of the others.
 
     Returns:
         The bytes of the new .tflite.
@@ -37,9 +38,9 @@ def add_files(model, settings, files):
     whole = io.BytesIO(model)
     # Stored, not deflated: the runtimes read the files where they lie.
     with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
-        for name, text in {SETTINGS_FILE: json.dumps(settings), **files}.items():
+        for name, content in {SETTINGS_FILE: json.dumps(settings), **files}.items():
             # A fixed date, so that the same model gives the same bytes.
-            archive.writestr(zipfile.ZipInfo(name), text)
+            archive.writestr(zipfile.ZipInfo(name), content)
     return whole.getvalue()
 
 
@@ -64,8 +65,10 @@ def read_files(path):
         )
     try:
         with zipfile.ZipFile(path) as archive:
-            files = {name: archive.read(name).decode("utf-8") for name in archive.namelist()}
+            files = {name: archive.read(name) for name in archive.namelist()}
             model_size = min(member.header_offset for member in archive.infolist())
+        files.pop(SENTENCEPIECE_FILE, None)
+        files = {name: content.decode("utf-8") for name, content in files.items()}
         settings = json.loads(files.pop(SETTINGS_FILE))
     except Exception:  # zipfile has an error of another type for each byte that may be wrong
         settings, files = {}, {}

@@ -9,22 +9,31 @@ import time
 
 import numpy as np
 
-from distill.runtime import TextClassifier
+from distill.runtime import TextClassifier, load_runner
 from tfnlp.errors import InputError
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 
 LENGTHS = (16, 32, 64, 128)
 THREADS = (1, 2)
+FIRST = 32  # tokens of the first call
 
 
 def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):
     """Size, latency and peak memory, measured in a process that only runs the file.
 
     Returns:
-        A dict of `size_mb`, `peak_memory_mb` (the whole process, Python included),
-        `memory_before_mb` (the same before the file is loaded) and `latency_ms`,
-        {threads: {length: median}}.
+        A dict of
+
+        - `size_mb`;
+        - `peak_memory_mb`, of the whole process, Python included, and `memory_before_mb`, the
+          same before the file is loaded;
+        - `create_ms`, of opening the file, its tokenizer included, and `first_call_ms`, of the
+          first text then, at 32 tokens;
+        - `latency_ms`, {threads: {length: median of a warm call}};
+        - `mixed_ms` and `equal_ms`, of a text where the lengths change from call to call, and
+          where texts of one length follow each other: means over the lengths, of medians, with
+          the first number of threads.
 
     Raises:
         InputError: if the file cannot be run.
@@ -38,22 +47,48 @@ def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def latencies(classifier, lengths, repeats):
+def latencies(runner, lengths, repeats):
     """Median milliseconds of one run at each length, {length: ms}."""
-    rng = np.random.default_rng(0)
     medians = {}
     for length in lengths:
-        ids = rng.integers(5, classifier.tokenizer.vocabulary_size, length)
-        encoding = Encoding(ids.tolist(), [0] * length, cut=False)
+        encoding = _encoding(runner, length)
         for _ in range(5):
-            classifier.run(encoding)
-        seconds = []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            classifier.run(encoding)
-            seconds.append(time.perf_counter() - start)
-        medians[length] = float(np.median(seconds)) * 1e3
+            runner.outputs(encoding)
+        medians[length] = float(np.median([_timed(runner, encoding) for _ in range(repeats)]))
     return medians
+
+
+def mixed_latencies(runner, lengths, repeats):
+    """Milliseconds of a text where lengths change at each call, and where they do not.
+
+    Returns:
+        Two means over the lengths, of medians.
+    """
+    encodings = [_encoding(runner, length) for length in lengths]
+    found = {False: [[] for _ in lengths], True: [[] for _ in lengths]}
+    turns = [place for _ in range(repeats) for place in range(len(lengths))]
+    for start in range(0, len(turns), 10 * len(lengths)):
+        part = turns[start : start + 10 * len(lengths)]
+        # By turns, so that what else the machine does falls on both.
+        for changing in (True, False):
+            for place in part if changing else sorted(part):
+                found[changing][place].append(_timed(runner, encodings[place]))
+    means = (np.mean([np.median(times) for times in found[key]]) for key in (True, False))
+    return tuple(map(float, means))
+
+
+def _encoding(runner, length):
+    """A text of random tokens."""
+    rng = np.random.default_rng(length)
+    ids = rng.integers(5, runner.tokenizer.vocabulary_size, length)
+    return Encoding(ids.tolist(), [0] * length, cut=False)
+
+
+def _timed(runner, encoding):
+    """Milliseconds of one run."""
+    start = time.perf_counter()
+    runner.outputs(encoding)
+    return (time.perf_counter() - start) * 1e3
 
 
 def agreement(path, model, texts):
@@ -74,21 +109,40 @@ def print_benchmark(figures):
     print(f"peak memory   {figures['peak_memory_mb']:8.1f} MB ({before:.1f} before loading)")
     if "agreement" in figures:
         print(f"agreement     {figures['agreement']:8.2%}")
+    print(f"to create     {figures['create_ms']:8.2f} ms")
+    print(f"first call    {figures['first_call_ms']:8.2f} ms at {FIRST} tokens")
     for threads, medians in figures["latency_ms"].items():
         for length, ms in medians.items():
             print(f"{threads} thread(s), {length:>3} tokens {ms:8.2f} ms")
+    mixed, equal = figures["mixed_ms"], figures["equal_ms"]
+    print(f"mixed lengths {mixed:8.2f} ms a text, {mixed / equal:.2f} of equal ones ({equal:.2f})")
+    for name, found in figures.get("onnx", {}).items():
+        print(f"{name}, int8: {found['size_mb']:.2f} MB")
+        for length, ms in found["latency_ms"].items():
+            share = figures["latency_ms"]["1"][str(length)] / ms
+            print(f"1 thread, {length:>3} tokens {ms:8.2f} ms; the file takes {share:.2f} of it")
 
 
 def _measure(path, repeats, lengths, threads):
     import psutil
 
     before = psutil.Process().memory_info().rss / 1e6
+    start = time.perf_counter()
+    runner = load_runner(path, threads[0])
+    created = time.perf_counter() - start
+    first = _timed(runner, _encoding(runner, FIRST))
+    latency = {threads[0]: latencies(runner, lengths, repeats)}
+    mixed, equal = mixed_latencies(runner, lengths, repeats)
+    for t in threads[1:]:
+        latency[t] = latencies(load_runner(path, t), lengths, repeats)
     figures = {
         "size_mb": os.path.getsize(path) / 1e6,
         "memory_before_mb": before,
-        "latency_ms": {
-            t: latencies(TextClassifier(path, num_threads=t), lengths, repeats) for t in threads
-        },
+        "create_ms": created * 1e3,
+        "first_call_ms": first,
+        "latency_ms": latency,
+        "mixed_ms": mixed,
+        "equal_ms": equal,
     }
     figures["peak_memory_mb"] = _peak_memory() / 1e6
     print(json.dumps(figures))

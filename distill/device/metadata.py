@@ -9,7 +9,7 @@ import dataclasses
 
 import flatbuffers
 
-from distill.device.associated_files import LABELS_FILE, VOCABULARY_FILE
+from distill.device.associated_files import LABELS_FILE, SENTENCEPIECE_FILE, VOCABULARY_FILE
 
 METADATA_NAME = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
@@ -19,7 +19,7 @@ MIN_PARSER_VERSION = "1.1.0"
 # enum AssociatedFileType
 UNKNOWN, TENSOR_AXIS_LABELS, VOCABULARY = 0, 2, 5
 # union ProcessUnitOptions
-BERT_TOKENIZER_OPTIONS = 4
+SCORE_THRESHOLDING_OPTIONS, BERT_TOKENIZER_OPTIONS, SENTENCEPIECE_TOKENIZER_OPTIONS = 3, 4, 5
 # union ContentProperties
 FEATURE_PROPERTIES = 1
 
@@ -37,7 +37,31 @@ class TensorDescription:
     description: str
 
 
-def text_model_metadata(name, description, inputs, outputs, files, labels):
+@dataclasses.dataclass(frozen=True)
+class Credits:
+    """Whose a model is, and which; a field is left out where None.
+
+    Args:
+        version: of the model, such as "1.2".
+        author: who made it.
+        license: under which it is given.
+    """
+
+    version: str | None = None
+    author: str | None = None
+    license: str | None = None
+
+
+def text_model_metadata(
+    name,
+    description,
+    inputs,
+    outputs,
+    files,
+    labels,
+    credits=None,
+    score_threshold=None,
+):
     """The metadata flatbuffer of a model that reads text.
 
     Args:
@@ -46,8 +70,11 @@ def text_model_metadata(name, description, inputs, outputs, files, labels):
         inputs: `TensorDescription`s in the order of the subgraph's inputs.
         outputs: `TensorDescription`s in the order of the subgraph's outputs.
         files: the names of the files that go with the model. A vocabulary among them is
-            named as that of BERT's tokenizer, which MediaPipe then uses.
+            named as that of BERT's tokenizer, and a SentencePiece model as that of its own,
+            which MediaPipe then uses.
         labels: whether the first output's last axis has the names in `LABELS_FILE`.
+        credits: `Credits`, or None.
+        score_threshold: of the first output: MediaPipe leaves out what is below; or None.
 
     Returns:
         bytes.
@@ -59,22 +86,33 @@ def text_model_metadata(name, description, inputs, outputs, files, labels):
         if labels and i == 0:
             what = "The class names, in order of the output."
             axis = [_file(b, LABELS_FILE, what, TENSOR_AXIS_LABELS)]
-        tensors.append(_tensor(b, output, axis))
+        units = []
+        if score_threshold is not None and i == 0:
+            options = _threshold(b, score_threshold)
+            units = [_process_unit(b, SCORE_THRESHOLDING_OPTIONS, options)]
+        tensors.append(_tensor(b, output, axis, units))
     slots = {2: _vector(b, [_tensor(b, i, []) for i in inputs]), 3: _vector(b, tensors)}
     if VOCABULARY_FILE in files:
         vocabulary = _file(b, VOCABULARY_FILE, "The WordPiece vocabulary, one a line.", VOCABULARY)
         options = _table(b, 1, {0: _vector(b, [vocabulary])})  # BertTokenizerOptions
         slots[5] = _vector(b, [_process_unit(b, BERT_TOKENIZER_OPTIONS, options)])
+    if SENTENCEPIECE_FILE in files:
+        pieces = _file(b, SENTENCEPIECE_FILE, "The SentencePiece model.", UNKNOWN)
+        options = _table(b, 2, {0: _vector(b, [pieces])})  # SentencePieceTokenizerOptions
+        slots[5] = _vector(b, [_process_unit(b, SENTENCEPIECE_TOKENIZER_OPTIONS, options)])
     others = [
         _file(b, name, "The settings of the tokenizer and the model.", UNKNOWN)
         for name in files
-        if name not in (VOCABULARY_FILE, LABELS_FILE)
+        if name not in (VOCABULARY_FILE, LABELS_FILE, SENTENCEPIECE_FILE)
     ]
     subgraph = _table(b, 7, slots)
+    given = dataclasses.astuple(credits or Credits())
+    of_whom = {slot: b.CreateString(x) for slot, x in zip((2, 4, 5), given, strict=True) if x}
     model = _table(
         b,
         8,
-        {
+        of_whom
+        | {
             0: b.CreateString(name),
             1: b.CreateString(description),
             3: _vector(b, [subgraph]),
@@ -112,19 +150,22 @@ def add_metadata(model, metadata):
 
 
 def tensor_names(model):
-    """The names of a .tflite model's inputs and of its outputs, in order."""
+    """The names of the inputs and of the outputs of a .tflite model's first graph, in order."""
     from tensorflow.lite.python import schema_py_generated as schema
 
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
-    signature, graph = tree.signatureDefs[0], tree.subgraphs[0]
+    (signature,) = [x for x in tree.signatureDefs if x.subgraphIndex == 0]
+    graph = tree.subgraphs[0]
     inputs = {i.tensorIndex: i.name.decode() for i in signature.inputs}
     outputs = {i.tensorIndex: i.name.decode() for i in signature.outputs}
     return [inputs[i] for i in graph.inputs], [outputs[i] for i in graph.outputs]
 
 
-def _tensor(b, tensor, files):
+def _tensor(b, tensor, files, process_units=()):
     content = _table(b, 3, {1: _table(b, 0, {})}, {0: FEATURE_PROPERTIES})
     slots = {0: b.CreateString(tensor.name), 1: b.CreateString(tensor.description), 3: content}
+    if process_units:
+        slots[4] = _vector(b, process_units)
     if files:
         slots[6] = _vector(b, files)
     return _table(b, 7, slots)
@@ -137,6 +178,13 @@ def _file(b, name, description, kind):
 
 def _process_unit(b, kind, options):
     return _table(b, 2, {1: options}, {0: kind})
+
+
+def _threshold(b, score):
+    """ScoreThresholdingOptions."""
+    b.StartObject(1)
+    b.PrependFloat32Slot(0, score, 0.0)
+    return b.EndObject()
 
 
 def _table(b, size, offsets, small=None):

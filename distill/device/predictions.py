@@ -64,6 +64,7 @@ def given_inputs(kind, text, pair=(), question=(), ending=()):
     Raises:
         InputError: if the kind takes others, or their numbers do not match.
     """
+    _check_kind(kind)
     takes = {"classifier": "pair", "scorer": "pair", "answerer": "question", "chooser": "ending"}
     for name, given in (("pair", pair), ("question", question), ("ending", ending)):
         if given and takes.get(kind) != name:
@@ -110,10 +111,19 @@ def read_inputs(kind, path, labels=None, columns=None, settings=None):
     Raises:
         InputError: as the task's reader.
     """
+    _check_kind(kind)
     path, columns = pathlib.Path(path), columns or Columns()
     if kind == "tagger":
         return _read_tagged(path, labels, columns, (settings or {}).get("unit", "word"))
     return READERS[kind](path, labels, columns)
+
+
+def _check_kind(kind):
+    if kind == "embedder":
+        raise InputError(
+            "An embedder gives vectors, not answers; use distill.runtime.TextEmbedder, or "
+            "recipes.extract_features of the model's folder."
+        )
 
 
 def _read_classified(path, labels, columns):

@@ -17,17 +17,21 @@ from distill.device.associated_files import (
 )
 from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
-from tfnlp.text.runners import Answerer, Chooser, Classifier, Scorer, Tagger
+from tfnlp.text.runners import Answerer, Chooser, Classifier, Embedder, Scorer, Tagger
 from tfnlp.text.texts import as_texts, check_whole
 from tfnlp.text.tokenizer import Encoding, Tokenizer
 from tfnlp.text.wordpiece import WordPieceTokenizer
 
+INPUTS = ("ids", "mask", "segment_ids")
 # From so many texts on, progress is shown.
 MANY = 1000
 
 
 class TextRunner:
     """A .tflite file that `distill.device.tflite` wrote, and its tokenizer.
+
+    A text is run by the smallest signature of a fixed length that holds it, else by the one of
+    any length.
 
     Threads may share one: their texts are run one after the other. For texts side by side
     give each thread a runner of its own, or the interpreter more threads.
@@ -60,11 +64,12 @@ class TextRunner:
         self.max_length = settings["model_max_length"]
         self.tokenizer = _tokenizer(path, settings, files)
         self.labels = files[LABELS_FILE].split("\n") if LABELS_FILE in files else None
+        self._by_token = kind in ("tagger", "answerer")
         # LiteRT's interpreter ends the process where two threads run it at once.
         self._lock = threading.Lock()
         try:
             self._interpreter = Interpreter(str(path), num_threads=num_threads)
-            self._runner = self._interpreter.get_signature_runner()
+            self._runners = _runners(self._interpreter)
         except (ValueError, RuntimeError) as e:
             raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None
         tried = self.outputs(Encoding([0], [0]))
@@ -82,22 +87,26 @@ class TextRunner:
         Raises:
             InputError: if LiteRT cannot run it.
         """
-        ids = np.array([encoding.token_ids], "int32")  # (1, L)
+        ids, segment_ids = encoding.token_ids, encoding.segment_ids
+        fitting = [n for n in self._runners if n is None or n >= len(ids)]
+        length = fitting[0] if fitting else max(self._runners)
+        if not fitting:
+            ids, segment_ids = ([*x[: length - 1], x[-1]] for x in (ids, segment_ids))
+        # Of an empty text, where the tokenizer frames none, there is padding alone.
+        size = length or max(len(ids), 1)
         inputs = {
-            "ids": ids,
-            "mask": np.ones_like(ids),
-            "segment_ids": np.array([encoding.segment_ids], "int32"),
+            name: np.array([[*x, *[0] * (size - len(x))]], "int32")  # (1, L)
+            for name, x in zip(INPUTS, (ids, [1] * len(ids), segment_ids), strict=True)
         }
-        if ids.size == 0:  # of an empty text, where the tokenizer frames none: padding
-            inputs = {name: np.zeros((1, 1), "int32") for name in inputs}
         try:
             with self._lock:
-                outputs = self._runner(**inputs)
+                outputs = self._runners[length](**inputs)
         except (ValueError, RuntimeError) as e:
             raise InputError(
                 f"{self.path} cannot be run by LiteRT ({e}); export it again."
             ) from None
-        return {name: value[0] for name, value in outputs.items()}
+        end = max(len(ids), 1) if self._by_token else None
+        return {name: value[0][:end] for name, value in outputs.items()}
 
     def _check_labels(self, classes):
         count = len(self.labels or [])
@@ -156,6 +165,10 @@ class EndingChooser(Chooser, TextRunner):
     also_runs = ("scorer",)
 
 
+class TextEmbedder(Embedder, TextRunner):
+    """Texts as vectors; arguments as `TextRunner` takes them."""
+
+
 # The class here that runs each kind of file.
 CLASSES = {
     "classifier": TextClassifier,
@@ -163,6 +176,7 @@ CLASSES = {
     "answerer": QuestionAnswerer,
     "scorer": SentenceScorer,
     "chooser": EndingChooser,
+    "embedder": TextEmbedder,
 }
 
 
@@ -191,6 +205,16 @@ def _kind(path, settings):
             f"{', '.join(CLASSES)}."
         )
     return kind
+
+
+def _runners(interpreter):
+    """{length: what runs texts of up to so many ids}, the shortest first, None (any) last."""
+    found = {}
+    for key in interpreter.get_signature_list():
+        runner = interpreter.get_signature_runner(key)
+        length = int(runner.get_input_details()["ids"]["shape_signature"][1])
+        found[None if length < 0 else length] = runner
+    return dict(sorted(found.items(), key=lambda item: item[0] or float("inf")))
 
 
 def _a(kind):

@@ -11,16 +11,31 @@ from keras import ops
 
 from distill.device.associated_files import (
     LABELS_FILE,
+    SENTENCEPIECE_FILE,
     SETTINGS_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     add_files,
+)
+from distill.device.mediapipe import (
+    ONE_SIGNATURE,
+    frames_as_mediapipe,
+    mediapipe_differences,
+    sentencepiece_model,
 )
 from distill.device.metadata import (
     TensorDescription,
     add_metadata,
     tensor_names,
     text_model_metadata,
+)
+from distill.device.signatures import DEFAULT, check_lengths, cut, signatures
+from distill.device.text_in_graph import (
+    KIND,
+    TEXT_INPUT,
+    check_text_input,
+    text_differences,
+    text_input,
 )
 from tfnlp.errors import InputError
 from tfnlp.files import replaced_when_whole
@@ -48,10 +63,15 @@ OUTPUTS = {
         "start_logits": "How likely an answer starts at each token.",
         "end_logits": "How likely an answer ends at each token.",
     },
+    "embedder": {"embedding": "The text as a vector of length 1."},
 }
 # The heads that have an export, and the kinds of files that name their classes.
 HEADS = ("classifier", "tagger", "answerer", "chooser")
 LABELLED = ("classifier", "tagger")
+# The kinds that MediaPipe has a task for.
+IN_MEDIAPIPE = ("classifier", "embedder")
+# How an embedder makes one vector of the tokens'.
+POOLINGS = ("mean", "first")
 
 
 def export_tflite(
@@ -63,6 +83,13 @@ def export_tflite(
     max_length=None,
     name="text model",
     task_settings=None,
+    *,
+    fixed_lengths=(),
+    fixed_only=False,
+    pooling=None,
+    credits=None,
+    score_threshold=None,
+    tokenizer_in_graph=False,
 ):
     """Writes a model as a .tflite file.
 
@@ -71,12 +98,18 @@ def export_tflite(
     - of a classifier `probability`, (1, C); of a regression, or a chooser of which each ending
       is run by itself, `score`, (1, 1);
     - of a tagger `probability`, (1, L, C);
-    - of an answerer `start_logits` and `end_logits`, (1, L).
+    - of an answerer `start_logits` and `end_logits`, (1, L);
+    - with `pooling`, `embedding`, (1, D): the text as a vector of length 1.
 
     It holds the tokenizer, the labels and the settings as TFLite metadata, so that
-    `distill.runtime` takes raw text, and MediaPipe's TextClassifier too where the model is a
-    classifier with WordPiece; and no operation outside TFLite's own. An input longer than
-    `max_length` is cut inside the model, its last id, [SEP], kept.
+    `distill.runtime` takes raw text, and MediaPipe's TextClassifier and TextEmbedder too where
+    the tokenizer is one that they know, see `mediapipe_differences`; and no operation outside
+    TFLite's own. An input longer than `max_length` is cut inside the model, the last id that is
+    no padding, [SEP], kept. There is one text in a call, whose signature is "run".
+
+    For each of `fixed_lengths` there is another signature over the same weights, "run_32" for
+    32, with inputs (1, 32), as the compilers for GPUs and NPUs want them. With `fixed_only` the
+    file has these alone, and the longest is "run". MediaPipe takes files with one signature.
 
     Args:
         model: from `tfnlp.models`, with the head "classifier", "tagger", "answerer" or
@@ -90,27 +123,41 @@ def export_tflite(
         name: of the model, in the metadata.
         task_settings: a dict of how the model was trained to read texts, which the runtime
             follows: what `tfnlp.checkpoints.read_task_settings` gives of its folder.
+        fixed_lengths: lengths to have a signature each, at most `max_length`.
+        fixed_only: whether to leave out the signature of any length; the longest fixed one is
+            then what is read at most.
+        pooling: "mean" of the tokens' states or the "first" one, for a file that gives texts as
+            vectors, whatever the head of the model; or None.
+        credits: `distill.device.metadata.Credits`, or None.
+        score_threshold: classes less probable are left out by MediaPipe; of a classifier.
+        tokenizer_in_graph: whether the file takes `text`, (1,) strings, in place of ids: of a
+            classifier with WordPiece, which then needs TensorFlow Text's kernels to run; see
+            `distill.device.text_in_graph`.
 
     Returns:
-        Sentences on what MediaPipe's tokenizer does otherwise than this one, see
-        `mediapipe_differences`; each is logged as a warning too.
+        Sentences on what MediaPipe's tokenizer, or that in the graph, does otherwise than this
+        one, see `mediapipe_differences`; each is logged as a warning too.
 
     Raises:
         InputError: for an unknown quantization, a model that has no export, a tokenizer or
-            labels that are not the model's, a `max_length` above the model's, or a file that
-            cannot be written.
+            labels that are not the model's, a `max_length` above the model's, fixed lengths
+            that do not fit, a threshold that is no probability, or a file that cannot be written.
     """
     if quantization not in QUANTIZATIONS:
         raise InputError(
             f"quantization={quantization!r} is unknown; use one of {', '.join(QUANTIZATIONS)}."
         )
-    kind = kind_of(model)
+    kind = kind_of(model, pooling)
     positions = model.text_config.max_length or 512
     max_length = positions if max_length is None else max_length
     if not 3 <= max_length <= positions:
         raise InputError(
             f"max_length={max_length} must lie between 3 and the model's {positions} positions."
         )
+    lengths = check_lengths(fixed_lengths, fixed_only, max_length)
+    if fixed_only:
+        max_length = max(lengths)
+    _check_threshold(score_threshold, kind)
     if not isinstance(tokenizer, Tokenizer):
         raise InputError(
             f"tokenizer={tokenizer!r} is no tokenizer; give the model's, which "
@@ -119,8 +166,12 @@ def export_tflite(
     check_vocabulary(tokenizer, model)
     labels = [str(label) for label in labels or []] if kind in LABELLED else []
     if kind in LABELLED:
-        _check_labels(labels, model.output["logits"].shape[-1])
-    content = _convert(model, kind, quantization, max_length)
+        check_labels(labels, model.output["logits"].shape[-1])
+    tokenize = None
+    if tokenizer_in_graph:
+        check_text_input(kind, tokenizer, fixed_lengths)
+        tokenize = text_input(tokenizer, max_length)
+    content = _convert(model, kind, quantization, max_length, lengths, pooling, tokenize)
     files = {}
     if labels:
         files[LABELS_FILE] = "\n".join(labels)
@@ -128,32 +179,42 @@ def export_tflite(
         files[VOCABULARY_FILE] = "\n".join(tokenizer.vocabulary)
     else:
         files[TOKENIZER_FILE] = tokenizer.to_json()
+        if kind in IN_MEDIAPIPE and frames_as_mediapipe(tokenizer):
+            files[SENTENCEPIECE_FILE] = sentencepiece_model(tokenizer)
     inputs, outputs = tensor_names(content)
     metadata = text_model_metadata(
         name,
         _description(kind, labels),
-        [TensorDescription(i, INPUTS[i]) for i in inputs],
+        [TensorDescription(i, (INPUTS | TEXT_INPUT)[i]) for i in inputs],
         [TensorDescription(i, OUTPUTS[kind][i]) for i in outputs],
         [SETTINGS_FILE, *files],
         bool(labels),
+        credits,
+        score_threshold,
     )
     settings = tokenizer.settings() | {"model_max_length": max_length, "kind": kind}
     if task_settings:
         settings["task"] = task_settings
+    if tokenizer_in_graph:
+        settings["kind"] = KIND
     content = add_files(add_metadata(content, metadata), settings, files)
     with replaced_when_whole(path) as temporary:
         pathlib.Path(temporary).write_bytes(content)
-    differences = mediapipe_differences(tokenizer) if kind == "classifier" else []
+    differences = mediapipe_differences(tokenizer) if kind in IN_MEDIAPIPE else []
+    if tokenizer_in_graph:
+        differences = text_differences(tokenizer)
+    elif kind in IN_MEDIAPIPE and len(lengths) > 1:
+        differences = [ONE_SIGNATURE, *differences]
     for sentence in differences:
         logging.warning("%s", sentence)
     return differences
 
 
-def kind_of(model):
+def kind_of(model, pooling=None):
     """What a model does on a phone: one of `OUTPUTS`.
 
     Raises:
-        InputError: for a model that has no export.
+        InputError: for a model that has no export, or an unknown pooling.
     """
     if getattr(model, "text_config", None) is None:
         raise InputError(
@@ -162,7 +223,15 @@ def kind_of(model):
             f"{type(model).__name__} has no text_config, so build one and set its weights, or "
             "convert yours by tf.lite.TFLiteConverter.from_keras_model."
         )
-    if model.head not in HEADS:
+    if pooling is not None:
+        if pooling not in POOLINGS:
+            raise InputError(f"pooling={pooling!r} is unknown; use one of {', '.join(POOLINGS)}.")
+        if model.head in ("chooser", "permutation_lm"):
+            raise InputError(
+                f"pooling={pooling!r} needs the states of one text, which the head "
+                f"{model.head!r} has not; load the model without a head."
+            )
+    elif model.head not in HEADS:
         raise InputError(
             f"A model with the head {model.head!r} has no export; use one with one of the heads "
             f"{', '.join(HEADS)}."
@@ -173,12 +242,15 @@ def kind_of(model):
             f"{model.name} has the inputs {', '.join(sorted(surplus))} too, which an exported "
             "file has not; build it without memory=True."
         )
+    if pooling is not None:
+        return "embedder"
     if model.head == "classifier" and model.output["logits"].shape[-1] == 1:
         return "scorer"
     return model.head
 
 
-def _check_labels(labels, classes):
+def check_labels(labels, classes):
+    """Raises an InputError unless there is a label for each class; warns of bare numbers."""
     if len(labels) != classes:
         raise InputError(
             f"There are {len(labels)} labels, but the model has {classes} classes; give "
@@ -189,6 +261,23 @@ def _check_labels(labels, classes):
             raise InputError(f"Label {label!r} holds a line break, which metadata cannot hold.")
         if labels.count(label) > 1:
             raise InputError(f"Label {label!r} is there twice; every class needs its own name.")
+    if labels and all(label.isdecimal() for label in labels):
+        logging.warning(
+            "The labels %s are bare numbers, which is what a phone will show; give `labels`, "
+            "their names in order of their ids.",
+            ", ".join(labels),
+        )
+
+
+def _check_threshold(score_threshold, kind):
+    if score_threshold is None:
+        return
+    if kind != "classifier":
+        raise InputError(
+            f"score_threshold={score_threshold} is of classes, which {kind} files do not give."
+        )
+    if not 0 <= score_threshold <= 1:
+        raise InputError(f"score_threshold={score_threshold} must lie between 0 and 1.")
 
 
 def _description(kind, labels):
@@ -198,64 +287,57 @@ def _description(kind, labels):
         "chooser": "Gives an ending of a text a number, the best the highest.",
         "tagger": f"Tags words as one of: {', '.join(labels)}.",
         "answerer": "Finds the answer to a question in a text.",
+        "embedder": "Gives a text as a vector; those of similar texts have a large product.",
     }
     return f"{what[kind]} Made with tfnlp."
 
 
-def mediapipe_differences(tokenizer):
-    """What MediaPipe's BERT tokenizer, and so a phone, does otherwise: a list of sentences.
+def _convert(model, kind, quantization, max_length, lengths, pooling=None, tokenize=None):
+    """The bytes of a .tflite with a signature for each length, None being any.
 
-    MediaPipe lowercases A-Z, splits at white space, punctuation and CJK ideographs, and
-    never strips accents (its `bert_tokenizer.cc` and `bert_preprocessor_calculator.cc`).
+    With `tokenize`, see `text_input`, it has one signature, of strings.
     """
-    if not isinstance(tokenizer, WordPieceTokenizer):
-        return [
-            "MediaPipe has no tokenizer of this kind, so it cannot run the file; use "
-            "distill.runtime, or a model with WordPiece."
-        ]
-    found = []
-    strips = tokenizer.strip_accents
-    if strips or (strips is None and tokenizer.lowercase):
-        found.append(
-            "The tokenizer strips accents and MediaPipe does not: texts with accents, and all "
-            "Korean texts, get other ids there; train Korean vocabularies with "
-            "strip_accents=False."
-        )
-    if not tokenizer.lowercase:
-        found.append(
-            "The tokenizer keeps capitals and MediaPipe lowercases A-Z: texts with capitals "
-            "get other ids there."
-        )
-    if not tokenizer.split_cjk:
-        found.append(
-            "The tokenizer does not split CJK ideographs and MediaPipe does: texts with them "
-            "get other ids there."
-        )
-    return found
-
-
-def _convert(model, kind, quantization, max_length):
     names = ("start_logits", "end_logits") if kind == "answerer" else ("logits",)
+    if kind == "embedder":
+        names = ("sequence_output",)
     forward = _forward_of_lookups if quantization == "int8" else _forward
     forward = forward(model, names, max_length)
 
     def run(ids, mask, segment_ids):
         inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
-        inputs = {key: _cut(x, max_length) for key, x in inputs.items()}
+        if ids.shape[1] is None:
+            inputs = cut(inputs, max_length)
         outputs = forward(inputs)
+        if kind == "embedder":
+            return {"embedding": _pool(outputs["sequence_output"], inputs, pooling)}
         if kind == "answerer":
             return outputs
         if kind in ("scorer", "chooser"):
             return {"score": outputs["logits"]}
         return {"probability": ops.softmax(outputs["logits"], axis=-1)}
 
-    signature = [tf.TensorSpec((1, None), "int32", name=i) for i in INPUTS]
+    signature = {
+        key: [tf.TensorSpec((1, length), "int32", name=i) for i in INPUTS]
+        for key, length in signatures(lengths).items()
+    }
+    function = run
+    if tokenize is not None:
+        signature = {DEFAULT: [tf.TensorSpec((1,), tf.string, name="text")]}
+
+        def function(text):
+            return run(*tokenize(text))
+
     with tempfile.TemporaryDirectory() as folder, _quiet():
         archive = keras.export.ExportArchive()
         archive.track(model)
-        archive.add_endpoint("run", run, input_signature=signature)
+        for key, specs in signature.items():
+            archive.add_endpoint(key, function, input_signature=specs)
         archive.write_out(folder, verbose=False)
-        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["run"])
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[*signature])
+        # Else the scales of norms go into the weights behind them, in signatures of fixed length
+        # alone, which would have weights of their own then, and rougher ones in 8 bits.
+        converter._experimental_disable_fuse_mul_and_fc = True
+        converter.allow_custom_ops = tokenize is not None
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         if quantization != "float32":
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -328,6 +410,16 @@ def _embedding_lookup(table, ids):
     return tf.gather(table, ids)
 
 
+def _pool(states, inputs, pooling):
+    """One vector of length 1, (1, D), of states (1, L, D); padding is left out."""
+    if pooling == "first":
+        x = states[:, 0]
+    else:
+        mask = tf.cast(inputs["padding_mask"], states.dtype)[..., None]
+        x = tf.reduce_sum(states * mask, axis=1) / tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)
+    return tf.math.l2_normalize(x, axis=-1)
+
+
 @contextlib.contextmanager
 def _quiet():
     """Without the notices of every variable and file that TensorFlow writes."""
@@ -337,8 +429,3 @@ def _quiet():
         yield
     finally:
         logging.set_verbosity(verbosity)
-
-
-def _cut(x, max_length):
-    """The first `max_length` columns of (1, L), the last of them L's own last: [SEP]."""
-    return tf.concat([x[:, :-1][:, : max_length - 1], x[:, -1:]], axis=1)

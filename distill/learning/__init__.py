@@ -2,7 +2,15 @@
 
 from distill.learning.distill import distill
 from distill.learning.distiller import Distiller
-from distill.learning.errors import cosine_error, score_error, squared_error
+from distill.learning.errors import (
+    attention_error,
+    cosine_error,
+    relation_error,
+    score_error,
+    squared_error,
+    text_state_error,
+)
+from distill.learning.general import distill_general, load_general_teacher
 from distill.learning.layer_map import check_layer_map, even_layer_map, resolve_layer_map
 from distill.learning.losses import Term, TermsLoss
 from distill.learning.methods import (
@@ -21,19 +29,24 @@ __all__ = [
     "Distiller",
     "Term",
     "TermsLoss",
+    "attention_error",
     "attention_score_terms",
     "check_layer_map",
     "cosine_error",
     "distill",
+    "distill_general",
     "even_layer_map",
     "hidden_state_terms",
+    "load_general_teacher",
     "load_teacher",
     "make_projection",
     "make_student",
     "make_terms",
     "read_teacher_labels",
+    "relation_error",
     "resolve_layer_map",
     "score_error",
     "soft_label_terms",
     "squared_error",
+    "text_state_error",
 ]

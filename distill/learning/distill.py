@@ -1,14 +1,22 @@
 """Distilling a teacher into a student for a task, from examples to a finished run."""
 
+import dataclasses
+
+from absl import logging
+
 from distill.learning.distiller import Distiller
-from distill.learning.losses import check_terms
+from distill.learning.losses import check_terms, read_tensor
 from distill.learning.methods import soft_label_terms
+from distill.learning.teacher import SeveralTeachers, join_teachers
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import check_saves, load_model
 from tfnlp.errors import InputError
 from tfnlp.models import check_lengths, check_vocabulary
+from tfnlp.plots import plot_curves
 from tfnlp.training.finetune import check_varied, encode_splits, fit_best, score_splits
 from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
+from tfnlp.training.fit import fit
+from tfnlp.training.predict import TOKEN_OUTPUTS
 from tfnlp.training.report import write_report
 
 
@@ -26,6 +34,8 @@ def distill(
     terms=None,
     hard_label_weight=0.5,
     cache_dir=None,
+    intermediate_epochs=0,
+    teacher_tokenizer=None,
 ):
     """Trains a student for a task from its labels and its teacher, and reports both.
 
@@ -34,10 +44,11 @@ def distill(
 
     Args:
         task: see `tfnlp.tasks`.
-        teacher: fine-tuned for the task, from `load_teacher`.
+        teacher: fine-tuned for the task, from `load_teacher`; or a list of several, whose
+            answers count alike.
         student: with the task's head, such as from `make_student`; made, as the teacher and the
             terms, in the scope of the strategy to train under.
-        tokenizer: of both.
+        tokenizer: the student's.
         train, dev, test: examples of the task; the best epoch is the one with the most of
             `task.monitor` on `dev`; `test` may be None.
         config: a `TrainingConfig`.
@@ -47,39 +58,68 @@ def distill(
         hard_label_weight: of the task's own loss.
         cache_dir: folder to compute the teacher's outputs into once; where None it runs on each
             batch.
+        intermediate_epochs: epochs of a phase before, on the terms that are not the task's outputs
+            (embeddings, states, attention), as TinyBERT has it; then those are not learned any
+            more. 0 for one phase of all terms.
+        teacher_tokenizer: the teacher's, where it is another one: only answers on whole texts can
+            be learned then, and they are computed once; the same where None.
 
     Returns:
         A dict of the figures of the student, and with `teacher_` before their names of the
         teacher; `kept` is the share of the teacher's `task.monitor` on dev.
 
     Raises:
-        InputError: before any work, for a teacher, a student or a tokenizer that do not fit.
+        InputError: before any work, for a teacher, a student or a tokenizer that do not fit, for
+            two phases of which one has nothing to learn, and for terms by token where the
+            tokenizers differ.
     """
     if terms is None:
         terms = soft_label_terms(task, weight=0.5)
-    for model in (teacher, student):
-        check_vocabulary(tokenizer, model)
-    _check_models(task, teacher, student)
+    teachers = list(teacher) if isinstance(teacher, list | tuple) else [teacher]
+    check_vocabulary(tokenizer, student)
+    for model in teachers:
+        check_vocabulary(teacher_tokenizer or tokenizer, model)
+        _check_models(task, model, student)
+    teacher = join_teachers(teachers, task, terms)
     check_terms(terms, teacher, student)
+    if teacher_tokenizer is not None:
+        _check_of_texts(terms, teachers[0])
     if hard_label_weight:
         check_varied(task, train)
     check_saves(student)
-    live = teacher if cache_dir is None else None
+    live = teacher if cache_dir is None and teacher_tokenizer is None else None
+    before = [term for term in terms if term.teacher[0] not in task.outputs]
+    if intermediate_epochs:
+        if not before:
+            raise InputError(
+                f"intermediate_epochs={intermediate_epochs} has no effect without terms of "
+                "embeddings, states or attention; give some, or leave it out."
+            )
+        intermediate = Distiller(student, task, before, live, hard_label_weight=0.0)
+        terms = [term for term in terms if term not in before]
     distiller = Distiller(student, task, terms, live, hard_label_weight)
     splits = {"train": train, "dev": dev, "test": test}
     batches = encode_splits(task, tokenizer, splits, config, max_length)
-    for model in (teacher, student):
-        check_lengths(batches["train"], model)
-    if cache_dir is not None:
-        reads = [term.teacher for term in terms]
-        outputs = compute_teacher_outputs(teacher, batches["train"], reads, cache_dir)
+    read = batches
+    if teacher_tokenizer is not None:
+        read = encode_splits(task, teacher_tokenizer, splits, config, max_length)
+    check_lengths(batches["train"], student)
+    check_lengths(read["train"], teacher)
+    if live is None:
+        reads = [term.teacher for term in [*before, *terms]]
+        outputs = compute_teacher_outputs(teacher, read["train"], reads, cache_dir)
         batches["train"].targets = outputs
-    optimizer = config.optimizer(distiller, len(batches["train"]))
-    distiller.compile(optimizer, jit_compile=False)
     made_from = {
         "teacher_dir": model_fingerprint(teacher),
         "model": content_fingerprint(student.text_config),
     }
+    if cache_dir is not None:
+        made_from["cache_dir"] = "on disk"  # where states are rounded to float16
+    if intermediate_epochs:
+        epochs = {"epochs": intermediate_epochs, "patience": 0}
+        first = dataclasses.replace(config, **epochs)
+        _fit_intermediate(intermediate, task, splits, batches["train"], first, run, made_from)
+    _compile(distiller, config, batches["train"])
     fit_best(
         distiller,
         student,
@@ -95,13 +135,44 @@ def distill(
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = score_splits(best, task, splits, batches)
-    of_teacher = score_splits(teacher, task, splits, batches)
-    figures |= {f"teacher_{key}": value for key, value in of_teacher.items()}
+    answering = SeveralTeachers(teachers, task, pooled=True) if teachers[1:] else teacher
+    answers = score_splits(answering, task, splits, read)
+    figures |= {f"teacher_{key}": value for key, value in answers.items()}
     score = f"dev_{task.monitor}"
-    if of_teacher[score] > 0:
-        figures["kept"] = figures[score] / of_teacher[score]
+    if answers[score] > 0:
+        figures["kept"] = figures[score] / answers[score]
     write_report(run, figures, task.label_names, task.monitor)
     return figures
+
+
+def _check_of_texts(terms, teacher):
+    """Raises an InputError for a term that compares tokens, which two tokenizers cut apart."""
+    for term in terms:
+        output, _ = term.teacher
+        if output in TOKEN_OUTPUTS or len(read_tensor(teacher, term.teacher, "teacher").shape) > 2:
+            raise InputError(
+                f"The term {term.name!r} compares {output}, which are of tokens, but teacher and "
+                "student have different tokenizers; leave it out and learn what the teacher says "
+                "of whole texts."
+            )
+
+
+def _compile(distiller, config, batches):
+    distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
+
+
+def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
+    """The first of two phases, in a folder of its own within the run's.
+
+    Once it is finished its state has the student's weights, with which the second phase begins.
+    """
+    folder = run.intermediate()
+    run.start()
+    logging.info("%d epochs on embeddings, states and attention come first.", config.epochs)
+    _compile(distiller, config, batches)
+    train = {"train": content_fingerprint([splits["train"], task.label_names])}
+    fit(distiller, batches, config, folder, lambda: None, made_from=train | made_from)
+    plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
 
 
 def _check_models(task, teacher, student):

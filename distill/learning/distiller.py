@@ -21,16 +21,16 @@ class Distiller(UnequalShares, keras.Model):
 
     Args:
         student: a `keras.Model` with the outputs that the task and the terms read.
-        task: see `tfnlp.tasks`; its loss is that of the hard labels.
+        task: see `tfnlp.tasks`; its loss is that of the hard labels. None without labels.
         terms: a list of `distill.learning.Term`, such as a function of
             `distill.learning.METHODS` gives it. Their schedules go by the optimizer's steps.
         teacher: a `keras.Model` with the outputs that the terms compare, run once on each
             batch; None if the batches bring the outputs (`distill.learning.teacher_outputs`).
         hard_label_weight: of the task's loss.
 
-    Batches are (inputs, labels) where there is a teacher, else (inputs, dict of `labels` and
-    the cached outputs); then `sample_weight` where examples are to count more or less, in every
-    loss.
+    Batches are (inputs, labels) where there is a teacher, or (inputs,) without a task, else
+    (inputs, dict of `labels` and the cached outputs); then `sample_weight` where examples are to
+    count more or less, in every loss.
 
     Raises:
         InputError: where no loss is left, and for terms that the models do not go with.
@@ -54,7 +54,9 @@ class Distiller(UnequalShares, keras.Model):
         self.projections = list(projections.values())
         # In a closure the teacher is not tracked: neither trained nor saved.
         self.run_teacher = teacher and (lambda inputs: teacher(inputs, training=False))
-        self.hard_label_tracker = keras.metrics.Mean(name="hard_label_loss")
+        if task is not None:
+            name = getattr(task, "loss_name", "hard_label_loss")
+            self.hard_label_tracker = keras.metrics.Mean(name=name)
         names = dict.fromkeys(term.name for term in terms)
         self.trackers = {name: keras.metrics.Mean(name=f"{name}_loss") for name in names}
         self.built = True
@@ -76,10 +78,11 @@ class Distiller(UnequalShares, keras.Model):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         labels = y["labels"] if isinstance(y, dict) else y
-        count = ops.shape(labels)[0]
-        part = self.task.loss(labels, self._task_outputs(y_pred), sample_weight)
-        self.hard_label_tracker.update_state(whole(part), sample_weight=count)
-        loss = self.hard_label_weight * part
+        count, loss = ops.shape(keras.tree.flatten(x)[0])[0], 0.0
+        if self.task is not None:
+            part = self.task.loss(labels, self._task_outputs(y_pred), sample_weight)
+            self.hard_label_tracker.update_state(whole(part), sample_weight=count)
+            loss = self.hard_label_weight * part
         if not training:
             return loss
         teacher_outputs = self._cached(y) if isinstance(y, dict) else self.run_teacher(x)

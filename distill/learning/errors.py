@@ -2,11 +2,15 @@
 
 Each takes both tensors, in float32, and the padding mask ((B, L), or (B, choices, L) beside
 tensors of B * choices texts; None for no padding), and gives the error of each text (B,), token
-(B, L) or pair of tokens (B, L, L). Those that soften logits take a `temperature` too.
+(B, L) or pair of tokens (B, L, L), or a pair of these and what each counts. Those that soften
+logits take a `temperature` too. Of several teachers, whose tensor has an axis more, (B, teachers,
+...), they take the mean of probabilities or numbers.
 """
 
 from keras import ops
 
+from tfnlp.layers import LastState
+from tfnlp.layers.attention.dot_product import join_heads, scaled, split_heads
 from tfnlp.losses import check_classes
 
 HIDDEN = -1e9
@@ -41,13 +45,17 @@ def position_error(teacher, student, padding_mask, temperature):
     """
     if padding_mask is not None:
         real = ops.cast(padding_mask, "bool")
-        teacher, student = (ops.where(real, logits, HIDDEN) for logits in (teacher, student))
+        of_teachers = real[:, None] if len(teacher.shape) > len(student.shape) else real
+        teacher = ops.where(of_teachers, teacher, HIDDEN)
+        student = ops.where(real, student, HIDDEN)
     return _softened_divergence(teacher, student, temperature)
 
 
 def squared_error(teacher, student, padding_mask):
     """The mean squared difference of vectors (..., D), as (...)."""
     _check_width(teacher, student)
+    if len(teacher.shape) > len(student.shape):
+        teacher = ops.mean(teacher, axis=1)
     return ops.mean(ops.square(teacher - student), axis=-1)
 
 
@@ -57,15 +65,111 @@ def cosine_error(teacher, student, padding_mask):
     return 1 - ops.sum(_normalized(teacher) * _normalized(student), axis=-1)
 
 
-def score_error(teacher, student, padding_mask):
+def score_error(teacher, student, padding_mask, causal=False):
     """The mean squared difference of attention scores (B, N, L, L) over the heads, as (B, L, L).
 
-    Where the numbers of heads differ, the scores are averaged over the heads first.
+    Where the numbers of heads differ, the scores are averaged over the heads first. Where `causal`
+    is true, later keys than the query count nothing.
     """
     if teacher.shape[1] != student.shape[1]:
         teacher = ops.mean(teacher, axis=1, keepdims=True)
         student = ops.mean(student, axis=1, keepdims=True)
-    return ops.mean(ops.square(teacher - student), axis=1)
+    errors = ops.mean(ops.square(teacher - student), axis=1)
+    if not causal:
+        return errors
+    return errors, ops.tril(ops.ones_like(errors))
+
+
+def attention_error(teacher, student, padding_mask, causal=False):
+    """The divergence of attention distributions, KL(teacher || student), a mean over the heads.
+
+    Wang et al. 2020, 'MiniLM', eq. 3.
+
+    Args:
+        teacher, student: scores (B, N, L, L) before the softmax, of equally many heads.
+        causal: whether queries see no later keys.
+
+    Returns:
+        (B, L), of each query; padding is no key.
+    """
+    heads = teacher.shape[1], student.shape[1]
+    if heads[0] != heads[1]:
+        raise ValueError(
+            f"the teacher has {heads[0]} heads and the student {heads[1]}; give the student as "
+            "many, or take minilm_v2, which splits both into `relation_heads`"
+        )
+    if padding_mask is not None or causal:
+        seen = _seen_keys(padding_mask, ops.shape(teacher)[-1], causal)
+        teacher, student = (ops.where(seen, scores, HIDDEN) for scores in (teacher, student))
+    return ops.mean(_divergence(teacher, student), axis=1)
+
+
+def relation_error(teacher, student, padding_mask, relation_heads=None, causal=False):
+    """As `attention_error`, of the relations of a tensor with itself, X X^T / sqrt(H).
+
+    Wang et al. 2020, 'MiniLM', eq. 4 and 5, of values; Wang et al. 2021, 'MiniLMv2', section 3, of
+    queries, keys or values, whose heads are joined and split anew.
+
+    Args:
+        teacher, student: queries, keys or values (B, N, L, H).
+        relation_heads: to split both into; as many as they have where None.
+        causal: whether queries see no later keys.
+
+    Returns:
+        (B, L).
+    """
+    relations = [_relations(x, relation_heads) for x in (teacher, student)]
+    return attention_error(*relations, padding_mask, causal)
+
+
+def _relations(x, heads):
+    """The scores (B, R, L, L) of (B, N, L, H) with itself, by its own heads or by R."""
+    if heads is not None and heads != x.shape[1]:
+        width = x.shape[1] * x.shape[-1]
+        if width % heads:
+            raise ValueError(
+                f"relation_heads={heads} does not divide a width of {width}; choose a number that "
+                "divides those of both"
+            )
+        x = split_heads(join_heads(x), heads)
+    return ops.matmul(scaled(x), ops.swapaxes(x, -1, -2))
+
+
+def _seen_keys(padding_mask, length, causal):
+    """True where a query may see a key, (B, 1, 1, L), (L, L) or (B, 1, L, L)."""
+    positions = ops.arange(length)
+    seen = positions[:, None] >= positions if causal else None  # (L, L)
+    if padding_mask is None:
+        return seen
+    real = ops.reshape(ops.cast(padding_mask, "bool"), (-1, 1, 1, length))
+    return real if seen is None else ops.logical_and(real, seen)
+
+
+def text_state_error(teacher, student, padding_mask, tokens=("first", "first")):
+    """The mean squared difference of the states of a text's token, each of length 1.
+
+    Sun et al. 2019, 'Patient Knowledge Distillation', eq. 7, as its code has it: a mean over the
+    width where the paper has a sum.
+
+    Args:
+        teacher, student: states (B, L, D).
+        tokens: whose state stands for the text, of the teacher and of the student: "first", or
+            "last" for the last real token's.
+
+    Returns:
+        (B,).
+    """
+    pairs = zip((teacher, student), tokens, strict=True)
+    states = [_normalized(_text_state(x, padding_mask, token)) for x, token in pairs]
+    return squared_error(*states, padding_mask)
+
+
+def _text_state(x, padding_mask, token):
+    if token == "first":
+        return x[:, 0]
+    if padding_mask is not None:
+        padding_mask = ops.reshape(padding_mask, (-1, ops.shape(x)[1]))
+    return LastState(dtype="float32")(x, padding_mask)
 
 
 def _normalized(x):
@@ -80,6 +184,8 @@ def _softened_divergence(teacher, student, temperature):
 def _divergence(teacher, student):
     """KL(teacher || student) of the softmax of both over the last axis."""
     log_p = ops.log_softmax(teacher)
+    if len(teacher.shape) > len(student.shape):
+        log_p = ops.logsumexp(log_p, axis=1) - ops.log(float(teacher.shape[1]))
     return ops.sum(ops.exp(log_p) * (log_p - ops.log_softmax(student)), axis=-1)
 
 

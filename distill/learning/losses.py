@@ -122,15 +122,18 @@ class Term:
         """
         teacher = pick_output(teacher_outputs, *self.teacher)
         student = pick_output(student_outputs, *self.student)
-        errors = self.errors(teacher, student, padding_mask, step)
-        weights = _error_weights(errors, padding_mask, sample_weight)
+        found = self.errors(teacher, student, padding_mask, step)
+        errors, *own = found if isinstance(found, tuple) else (found,)
         if self.at_labels and labels is not None and len(errors.shape) == 2:
-            weights = (*weights, ops.not_equal(labels, IGNORED))
-        return weighted_mean(errors, *weights)
+            # Padding has no label. Logits may be of some positions, not of all tokens.
+            weights = (sample_weight, ops.not_equal(labels, IGNORED))
+        else:
+            weights = _error_weights(errors, padding_mask, sample_weight)
+        return weighted_mean(errors, *weights, *own)
 
 
 def at_step(value, step):
-    """A number, or what a schedule says at a step.
+    """A number, or what a schedule says at a step, which it is told as a float.
 
     Raises:
         ValueError: for a schedule without a step.
@@ -139,14 +142,14 @@ def at_step(value, step):
         return value
     if step is None:
         raise ValueError("a weight or a temperature follows a schedule, which needs the step.")
-    return ops.cast(value(step), "float32")
+    return ops.cast(value(ops.cast(step, "float32")), "float32")
 
 
-def share(weight, count):
-    """Of a weight, be it a schedule, the `count`-th part."""
+def times(weight, factor):
+    """A weight, be it a schedule, multiplied by a number."""
     if callable(weight):
-        return lambda step: weight(step) / count
-    return weight / count
+        return lambda step: weight(step) * factor
+    return weight * factor
 
 
 def _error_weights(errors, padding_mask, sample_weight):

@@ -5,19 +5,23 @@ A method takes the teacher and the student, built with the outputs that it compa
 student layer which of the teacher's it learns from, see `distill.learning.layer_map`.
 """
 
+import functools
 import inspect
 
 import keras
 
 from distill.learning.errors import (
+    attention_error,
     class_error,
     cosine_error,
     position_error,
+    relation_error,
     score_error,
     squared_error,
+    text_state_error,
 )
 from distill.learning.layer_map import resolve_layer_map
-from distill.learning.losses import Term, read_tensor, share
+from distill.learning.losses import Term, read_tensor, times
 from tfnlp.errors import InputError
 from tfnlp.training.predict import TOKEN_OUTPUTS
 
@@ -44,7 +48,7 @@ def logits(
         )
     if attention_weight:
         layers = resolve_layer_map(layer_map, *_layers(teacher, student))
-        terms += attention_score_terms(layers, weight=attention_weight)
+        terms += attention_score_terms(layers, attention_weight, _is_causal(teacher, student))
     return terms
 
 
@@ -93,15 +97,109 @@ def tinybert(
             layers,
             make_projection(teacher, student),
             embeddings=False,
-            weight=share(hidden_state_weight, 1 / len(layers)),
+            weight=times(hidden_state_weight, len(layers)),
         )
     if attention_weight:
-        weight = share(attention_weight, 1 / len(layers))
-        terms += attention_score_terms(layers, weight=weight)
+        weight = times(attention_weight, len(layers))
+        terms += attention_score_terms(layers, weight, _is_causal(teacher, student))
     return terms
 
 
-METHODS = {"logits": logits, "distilbert": distilbert, "tinybert": tinybert}
+def minilm(
+    teacher,
+    student,
+    task=None,
+    temperature=2.0,
+    soft_label_weight=0.5,
+    attention_weight=1.0,
+    relation_weight=1.0,
+    teacher_layer=-1,
+):
+    """MiniLM (Wang et al. 2020, eq. 3 to 6): the last layer's attention and value relations.
+
+    The student's layers and width are as they like, its heads as many as the teacher's.
+    """
+    terms = _soft_labels(task, temperature, soft_label_weight)
+    causal = _is_causal(teacher, student)
+    if attention_weight:
+        error = functools.partial(attention_error, causal=causal)
+        terms.append(_last_layer("attention_scores", teacher_layer, error, attention_weight))
+    if relation_weight:
+        error = functools.partial(relation_error, causal=causal)
+        terms.append(_last_layer("values", teacher_layer, error, relation_weight))
+    return terms
+
+
+def minilm_v2(
+    teacher,
+    student,
+    task=None,
+    temperature=2.0,
+    soft_label_weight=0.5,
+    relation_weight=1.0,
+    relation_heads=None,
+    teacher_layer=-1,
+):
+    """MiniLMv2 (Wang et al. 2021, section 3): relations of queries, of keys and of values.
+
+    Args:
+        relation_heads: that both are split into, which must divide both widths; the paper has 48
+            for a teacher of 12 heads. The teacher's heads where None.
+        teacher_layer: that is learned from, counted from 0, or from the end below 0: the paper
+            has the last one of 12, and the 21st of 24.
+    """
+    terms = _soft_labels(task, temperature, soft_label_weight)
+    if relation_weight:
+        read = read_tensor(teacher, ("queries", teacher_layer), "teacher")
+        heads, causal = relation_heads or read.shape[1], _is_causal(teacher, student)
+        error = functools.partial(relation_error, relation_heads=heads, causal=causal)
+        terms += [
+            _last_layer(output, teacher_layer, error, relation_weight)
+            for output in ("queries", "keys", "values")
+        ]
+    return terms
+
+
+def pkd(
+    teacher,
+    student,
+    task=None,
+    layer_map="uniform",
+    temperature=10.0,
+    soft_label_weight=0.5,
+    hidden_state_weight=100.0,
+):
+    """Patient knowledge distillation (Sun et al. 2019): the first token's states of most layers.
+
+    The student's last layer learns from the soft labels alone. The paper's PKD-Skip is the layer
+    map "uniform" (2, 4, 6, 8 and 10 of 12, counted from 1), PKD-Last is "last" (7 to 11).
+    """
+    terms = _soft_labels(task, temperature, soft_label_weight)
+    *layers, _ = resolve_layer_map(layer_map, *_layers(teacher, student))
+    if hidden_state_weight and layers:
+        configs = [getattr(model, "text_config", None) for model in (teacher, student)]
+        tokens = tuple(config.pooling.token if config else "first" for config in configs)
+        error = functools.partial(text_state_error, tokens=tokens)
+        weight, projection = (
+            times(hidden_state_weight, 1 / len(layers)),
+            make_projection(teacher, student),
+        )
+        output = "hidden_states"
+        terms += [
+            Term((output, t + 1), (output, s + 1), error, weight, None, projection, "text_state")
+            for s, t in enumerate(layers)
+        ]
+    return terms
+
+
+METHODS = {
+    "logits": logits,
+    "distilbert": distilbert,
+    "tinybert": tinybert,
+    "minilm": minilm,
+    "minilm_v2": minilm_v2,
+    "pkd": pkd,
+}
 
 
 def make_terms(method, teacher, student, task=None, layer_map="uniform", **arguments):
@@ -152,7 +250,7 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
             error, softened = squared_error, None
         elif output in TOKEN_OUTPUTS:
             error = position_error
-        own = share(weight, len(outputs))
+        own = times(weight, 1 / len(outputs))
         return Term(output, output, error, own, softened, name="soft_label", at_labels=True)
 
     return [term(output) for output in outputs]
@@ -171,21 +269,23 @@ def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):
     """
     # Output 0 is the embeddings', so a layer's output is one further.
     pairs = [(0, 0)] * embeddings + [(t + 1, s + 1) for s, t in enumerate(layer_map)]
-    own, output = share(weight, len(pairs)), "hidden_states"
+    own, output = times(weight, 1 / len(pairs)), "hidden_states"
     return [
         Term((output, t), (output, s), squared_error, own, None, projection, "hidden_state")
         for t, s in pairs
     ]
 
 
-def attention_score_terms(layer_map, weight=1.0):
+def attention_score_terms(layer_map, weight=1.0, causal=False):
     """Squared errors of attention scores before the softmax by layer map, likewise.
 
-    Jiao et al. 2020, 'TinyBERT', eq. 7; pairs with padding are left out.
+    Jiao et al. 2020, 'TinyBERT', eq. 7; pairs with padding are left out, and where `causal` is
+    true those with a later token.
     """
-    own, output = share(weight, len(layer_map)), "attention_scores"
+    own, output = times(weight, 1 / len(layer_map)), "attention_scores"
+    error = functools.partial(score_error, causal=causal)
     return [
-        Term((output, t), (output, s), score_error, own, name="attention_score")
+        Term((output, t), (output, s), error, own, name="attention_score")
         for s, t in enumerate(layer_map)
     ]
 
@@ -212,6 +312,37 @@ def make_projection(teacher, student, name="hidden_state_projection", index=-1):
 
 def _soft_labels(task, temperature, weight):
     return soft_label_terms(task, temperature, weight) if task and weight else []
+
+
+# What is shown of the last layer's outputs, by their names.
+_SHOWN = {
+    "attention_scores": "attention",
+    "queries": "query_relation",
+    "keys": "key_relation",
+    "values": "value_relation",
+}
+
+
+def _last_layer(output, teacher_layer, error, weight):
+    """A term of the student's last layer and one of the teacher's."""
+    return Term((output, teacher_layer), (output, -1), error, weight, name=_SHOWN[output])
+
+
+def _is_causal(teacher, student):
+    """Whether tokens see the earlier ones alone, in both models or in neither.
+
+    Raises:
+        InputError: where they do in one of them.
+    """
+    configs = [getattr(model, "text_config", None) for model in (teacher, student)]
+    causal = [getattr(config, "language_model", None) == "causal_lm" for config in configs]
+    if causal[0] != causal[1]:
+        raise InputError(
+            f"The teacher's tokens see {'earlier' if causal[0] else 'all'} ones and the student's "
+            f"{'earlier' if causal[1] else 'all'}, so that their attention cannot be compared; "
+            "give a student of another family, or another method."
+        )
+    return causal[0]
 
 
 def _layers(*models):

@@ -2,35 +2,74 @@
 
 import dataclasses
 
-from distill.learning.layer_map import check_layer_map, even_layer_map
-from tfnlp.models import build_model, config_of
+import numpy as np
+
+from distill.learning.layer_map import check_layer_map, resolve_layer_map
+from tfnlp.models import build_model, config_by_name, config_of
 
 
-def student_config(teacher_config, num_layers, hidden_dim=None, num_heads=None):
-    """The teacher's config with fewer layers, and narrower where asked.
+def student_config(
+    teacher_config, num_layers=None, hidden_dim=None, num_heads=None, family=None, size=None
+):
+    """The teacher's config with fewer layers, narrower, or of another family.
 
     The feed-forward width keeps its ratio to the model width, and heads their size where
-    the new width is a multiple of it.
+    the new width is a multiple of it. Vocabulary, positions and padding stay the teacher's.
+
+    Args:
+        teacher_config: of the teacher.
+        num_layers, hidden_dim, num_heads: the student's own; the teacher's, or those of the size,
+            where None.
+        family: one of `tfnlp.models.FAMILIES`, which then has the teacher's sizes; the teacher's
+            where None.
+        size: one of `tfnlp.models.SIZES`; None for none.
+
+    Raises:
+        InputError: as `config_by_name`, and for sizes that do not fit each other.
     """
+    fields = {"num_layers": num_layers, "hidden_dim": hidden_dim, "num_heads": num_heads}
+    if size is None:
+        fields = _narrowed(teacher_config, **fields)
+    if family is None and size is None:
+        return dataclasses.replace(teacher_config, **fields)
+    kept = ("vocabulary_size", "pad_token_id") + ("activation",) * (size is None)
+    fields |= {name: getattr(teacher_config, name) for name in kept}
+    # Some families have positions for any length.
+    if config_by_name(family, size).max_length is not None:
+        fields["max_length"] = teacher_config.max_length
+    return config_by_name(family, size, **fields)
+
+
+def _narrowed(teacher_config, num_layers, hidden_dim, num_heads):
     hidden_dim = hidden_dim or teacher_config.hidden_dim
     if num_heads is None:
         head_dim = teacher_config.hidden_dim // teacher_config.num_heads
         same = hidden_dim % head_dim == 0
         num_heads = hidden_dim // head_dim if same else teacher_config.num_heads
     ratio = teacher_config.intermediate_dim / teacher_config.hidden_dim
-    return dataclasses.replace(
-        teacher_config,
-        num_layers=num_layers,
-        hidden_dim=hidden_dim,
-        num_heads=num_heads,
-        intermediate_dim=round(ratio * hidden_dim),
-    )
+    return {
+        "num_layers": num_layers or teacher_config.num_layers,
+        "hidden_dim": hidden_dim,
+        "num_heads": num_heads,
+        "intermediate_dim": round(ratio * hidden_dim),
+    }
 
 
 def make_student(
-    teacher, num_layers, hidden_dim=None, num_heads=None, layer_map=None, initialize=True
+    teacher,
+    num_layers=None,
+    hidden_dim=None,
+    num_heads=None,
+    layer_map="uniform",
+    initialize=True,
+    family=None,
+    size=None,
+    tokenizer=None,
+    teacher_tokenizer=None,
 ):
     """A smaller model with the head and the outputs of its teacher, started from its weights.
+
+    A DistilBERT of half the layers is `make_student(teacher, 6, family="distilbert")`.
 
     Args:
         teacher: from `tfnlp.models` or `load_teacher`.
@@ -38,8 +77,12 @@ def make_student(
         hidden_dim: the student's width; the teacher's where None.
         num_heads: the student's heads; as its width asks where None, see `student_config`.
         layer_map: for each student layer the teacher's that it starts from, both counted from
-            0; spread evenly where None.
-        initialize: whether to start from the teacher's weights where the shapes agree.
+            0; or the name of a map, "uniform" or "last".
+        initialize: whether to start from the teacher's weights where names and shapes agree.
+        family, size: of a student of another kind, as `student_config` takes them.
+        tokenizer: the student's, where it is not the teacher's: its embeddings start from those of
+            the teacher's tokens that are spelt alike. None for the teacher's.
+        teacher_tokenizer: the teacher's; needed beside another one of the student.
 
     Returns:
         A `TextModel`.
@@ -48,25 +91,64 @@ def make_student(
         InputError: for sizes, or a layer map, that do not fit.
     """
     config = config_of(teacher)
-    layer_map = layer_map or even_layer_map(config.num_layers, num_layers)
-    check_layer_map(layer_map, config.num_layers, num_layers)
+    own = student_config(config, num_layers, hidden_dim, num_heads, family, size)
+    if tokenizer is not None:
+        own = with_vocabulary(own, tokenizer)
+    layer_map = resolve_layer_map(layer_map or "uniform", config.num_layers, own.num_layers)
     counted = teacher.head in ("classifier", "tagger")
     student = build_model(
-        student_config(config, num_layers, hidden_dim, num_heads),
+        own,
         teacher.head,
         teacher.output["logits"].shape[-1] if counted else None,
         hidden_states="hidden_states" in teacher.output,
         attention_scores="attention_scores" in teacher.output,
+        attention_projections="queries" in teacher.output,
     )
     if initialize:
         initialize_student(student, teacher, layer_map)
+        if tokenizer is not None:
+            initialize_tokens(student, teacher, tokenizer, teacher_tokenizer)
     return student
+
+
+def with_vocabulary(config, tokenizer):
+    """A config for the vocabulary of another tokenizer."""
+    fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
+    if config.adaptive_softmax:
+        # Clusters of tokens that there are not.
+        fields["cutoffs"] = tuple(c for c in config.cutoffs if c < fields["vocabulary_size"])
+    return dataclasses.replace(config, **fields)
+
+
+def initialize_tokens(student, teacher, tokenizer, teacher_tokenizer):
+    """Copies the embeddings of tokens that both vocabularies have, by their spelling.
+
+    Args:
+        student, teacher: from `tfnlp.models`.
+        tokenizer, teacher_tokenizer: theirs.
+
+    Returns:
+        The number of tokens copied; 0 where the tables' widths differ.
+    """
+    path = "embeddings/token_table"
+    tables = [w for model in (student, teacher) for w in model.weights if w.path == path]
+    if len(tables) < 2 or tables[0].shape[1] != tables[1].shape[1]:
+        return 0
+    table, source = (np.array(t) for t in tables)
+    ids = [teacher_tokenizer.token_id(tokenizer.token(i)) for i in range(len(table))]
+    found = [(i, j) for i, j in enumerate(ids) if j is not None]
+    for i, j in found:
+        table[i] = source[j]
+    tables[0].assign(table)
+    return len(found)
 
 
 def initialize_student(student, teacher, layer_map):
     """Copies the teacher's embeddings, chosen layers and head to the student.
 
-    Sanh et al. 2019, 'DistilBERT', section 3. Weights of another shape are left as they are.
+    Sanh et al. 2019, 'DistilBERT', section 3. Weights of another name or shape are left as they
+    are, and so is the head on whole texts of a family that pools them otherwise. Where the student
+    has no segments, its positions begin as those of the teacher's first segment.
 
     Args:
         student: a `keras.Model` from `tfnlp.models`.
@@ -77,27 +159,42 @@ def initialize_student(student, teacher, layer_map):
     Returns:
         The number of weights copied, and the number left.
     """
-    configs = config_of(teacher), config_of(student)
-    check_layer_map(layer_map, *(config.num_layers for config in configs))
+    teacher_config, config = config_of(teacher), config_of(student)
+    check_layer_map(layer_map, teacher_config.num_layers, config.num_layers)
     sources = {weight.path: weight for weight in teacher.weights}
-    copied = 0
+    copied = {}
     for weight in student.weights:
-        source = sources.get(_teacher_path(weight.path, layer_map, *configs))
+        if _is_of_pooling(weight.path, student.head) and config.pooling != teacher_config.pooling:
+            continue
+        source = sources.get(_teacher_path(weight.path, layer_map, teacher_config, config))
         if source is not None and source.shape == weight.shape:
             weight.assign(source)
-            copied += 1
-    return copied, len(student.weights) - copied
+            copied[weight.path] = weight
+    positions, segments = (f"embeddings/{name}_table" for name in ("position", "segment"))
+    if positions in copied and segments in sources and not config.num_segments:
+        copied[positions].assign_add(sources[segments][:1])
+    return len(copied), len(student.weights) - len(copied)
+
+
+def _is_of_pooling(path, head):
+    """Whether a weight makes, or reads, one vector of a whole text."""
+    layer = path.partition("/")[0]
+    return layer == "pooler" or (layer == "classifier" and head in ("classifier", "chooser"))
 
 
 def _teacher_path(path, layer_map, teacher_config, config):
     """The path of the teacher's weight that a student's starts from."""
     layer, _, rest = path.partition("/")
     if layer.startswith("encoder_"):
-        return f"encoder_{layer_map[int(layer.removeprefix('encoder_'))]}/{rest}"
-    if layer == "encoder":
+        number = int(layer.removeprefix("encoder_"))
+    elif layer == "encoder":
         block, _, rest = rest.partition("/")
         group = int(block.removeprefix("block_"))
-        first = layer_map[group * config.num_layers // config.num_groups]
-        group = first * teacher_config.num_groups // teacher_config.num_layers
-        return f"encoder/block_{group}/{rest}"
-    return path
+        number = group * config.num_layers // config.num_groups
+    else:
+        return path
+    number = layer_map[number]
+    groups = getattr(teacher_config, "num_groups", None)
+    if groups is None:
+        return f"encoder_{number}/{rest}"
+    return f"encoder/block_{number * groups // teacher_config.num_layers}/{rest}"

@@ -1,7 +1,12 @@
-"""A fine-tuned teacher from its folder."""
+"""A fine-tuned teacher from its folder, and several of them together."""
 
+import keras
+from keras import ops
+
+from distill.learning.errors import HIDDEN
 from tfnlp.checkpoints import load_model, read_head, read_labels
 from tfnlp.errors import InputError
+from tfnlp.training.predict import TOKEN_OUTPUTS
 
 
 def read_teacher_labels(folder, head):
@@ -34,13 +39,23 @@ def _check_head(folder, head):
         )
 
 
-def load_teacher(folder, task, hidden_states=False, attention_scores=False):
+def load_teacher(
+    folder,
+    task,
+    hidden_states=False,
+    attention_scores=False,
+    attention_projections=False,
+    dtype=None,
+):
     """Loads a model that was fine-tuned for a task.
 
     Args:
         folder: of the model, such as the `best` of a run.
         task: see `tfnlp.tasks`.
-        hidden_states, attention_scores: whether the student learns from them too.
+        hidden_states, attention_scores, attention_projections: whether the student learns from
+            them too.
+        dtype: a Keras dtype policy of its own, such as "bfloat16", which takes half the memory;
+            the global one where None. Losses read its outputs as float32.
 
     Returns:
         A `TextModel`.
@@ -51,7 +66,12 @@ def load_teacher(folder, task, hidden_states=False, attention_scores=False):
     """
     _check_head(folder, task.head)
     teacher = load_model(
-        folder, task.head, hidden_states=hidden_states, attention_scores=attention_scores
+        folder,
+        task.head,
+        hidden_states=hidden_states,
+        attention_scores=attention_scores,
+        attention_projections=attention_projections,
+        dtype=dtype,
     )
     if task.num_classes is None:
         return teacher
@@ -74,3 +94,73 @@ def load_teacher(folder, task, hidden_states=False, attention_scores=False):
 
 def _counted(classes):
     return "a number" if classes == 1 else f"{classes} classes"
+
+
+class SeveralTeachers:
+    """What several teachers of a task answer, (B, teachers, ...) by output, as one model gives it.
+
+    Soft labels of them are the mean of their probabilities, each at the temperature, or the mean
+    of their numbers. Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network',
+    section 2, has ensembles for teachers.
+
+    Args:
+        models: the teachers, of the task's head and labels.
+        task: see `tfnlp.tasks`.
+        pooled: whether to give the mean instead, as one model of the task answers.
+    """
+
+    def __init__(self, models, task, pooled=False):
+        self.models = list(models)
+        self.task = task
+        self.pooled = pooled
+        self.head = task.head
+        self.input = self.models[0].input
+        self.output = {
+            name: keras.KerasTensor((x.shape[0], len(self.models), *x.shape[1:]), "float32")
+            for name, x in self.models[0].output.items()
+            if name in task.outputs
+        }
+        self.text_config = [model.text_config for model in self.models]
+        self.layers = [layer for model in self.models for layer in model.layers]
+        self.weights = [weight for model in self.models for weight in model.weights]
+
+    def count_params(self):
+        return sum(model.count_params() for model in self.models)
+
+    def __call__(self, inputs, training=False):
+        found = [model(inputs, training=training) for model in self.models]
+        stacked = {
+            name: ops.stack([ops.cast(answers[name], "float32") for answers in found], axis=1)
+            for name in self.task.outputs
+        }
+        if not self.pooled:
+            return stacked
+        return {name: self._pool(name, x, inputs["padding_mask"]) for name, x in stacked.items()}
+
+    def _pool(self, name, x, padding_mask):
+        if self.task.num_classes == 1:
+            return ops.mean(x, axis=1)
+        if name in TOKEN_OUTPUTS:
+            x = ops.where(ops.cast(padding_mask, "bool")[:, None], x, HIDDEN)
+        return ops.logsumexp(ops.log_softmax(x), axis=1) - ops.log(float(len(self.models)))
+
+
+def join_teachers(teachers, task, terms):
+    """One teacher of several; the only one itself.
+
+    Raises:
+        InputError: if there is none, or a term reads layers, of which several teachers have no
+            mean.
+    """
+    if not teachers:
+        raise InputError("There is no teacher; give one, or several in a list.")
+    if len(teachers) == 1:
+        return teachers[0]
+    for term in terms:
+        if term.teacher[0] not in task.outputs:
+            raise InputError(
+                f"The term {term.name!r} reads {term.teacher[0]}, but of several teachers only "
+                f"their {' and '.join(task.outputs)} are learned; leave the term out, or give one "
+                "teacher."
+            )
+    return SeveralTeachers(teachers, task)

@@ -1,20 +1,33 @@
 """A teacher's outputs, computed once and kept, in memory or on disk."""
 
 import dataclasses
+import json
+import math
 import pathlib
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from distill.learning.losses import pick_output
+from distill.learning.teacher import SeveralTeachers
+from tfnlp.checkpoints.tensors import DTYPES, write_tensors
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
 from tfnlp.models import check_lengths
 from tfnlp.progress import progress_bar
 from tfnlp.text import Encodings
-from tfnlp.training.fingerprint import model_fingerprint
+from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 from tfnlp.training.predict import TOKEN_OUTPUTS, input_signature
+
+INDEX = "cache.json"
+# A shard is computed in memory and written whole; a killed run loses one at most.
+SHARD_BYTES = 2**27
+# What a cache is of, and what to say where it is of another.
+DIFFERENCES = {
+    "teacher": "another teacher",
+    "precision": "a teacher of another precision",
+    "inputs": "other texts, or of texts cut to another length",
+}
 
 
 def output_key(output, index):
@@ -24,189 +37,305 @@ def output_key(output, index):
 
 @dataclasses.dataclass
 class TeacherOutputs:
-    """Outputs of a teacher for every example, without padding, end to end.
+    """Outputs of a teacher for every example, without padding, end to end in shards.
 
     Fits `LengthBatches(targets=...)`.
 
     Args:
         lengths: (texts,), the tokens of each text.
-        values: for each key of `output_key` a flat array: of texts (examples, ...), of tokens
-            (tokens, ...), of pairs of tokens (sum of squared lengths, N).
-        kinds: for each key "text", "token" or "pair".
+        kinds: for each key of `output_key` "text", "token", "head" (tokens by head) or "pair".
+        widths: for each key the shape of one entry, a tuple.
+        firsts: (shards + 1,), the first example of each shard, and the end.
+        shards: for each shard a dict of flat arrays, or maps of files, one text after the other.
         choices: texts of an example, to choose from.
     """
 
     lengths: np.ndarray
-    values: dict
     kinds: dict
+    widths: dict
+    firsts: np.ndarray
+    shards: list
     choices: int = 1
 
     def __post_init__(self):
-        self.starts, self.square_starts = _starts(self.lengths)
+        squares = self.lengths.astype("int64") ** 2
+        self.starts = {
+            "text": np.arange(len(self.lengths) // self.choices + 1),
+            "token": np.concatenate([[0], np.cumsum(self.lengths)]),
+            "head": np.concatenate([[0], np.cumsum(self.lengths)]),
+            "pair": np.concatenate([[0], np.cumsum(squares)]),
+        }
 
     def signature(self):
         """The `tf.TensorSpec` of each key in a batch."""
-        specs = {}
-        for key, value in self.values.items():
-            kind, width = self.kinds[key], value.shape[1:]
-            shapes = {"text": (None,), "token": (None, None)}
-            shape = (None, *width, None, None) if kind == "pair" else (*shapes[kind], *width)
-            specs[key] = tf.TensorSpec(shape, "float32")
-        return specs
+        return {
+            key: tf.TensorSpec((None, *_shape(self.kinds[key], None, width)), "float32")
+            for key, width in self.widths.items()
+        }
 
     def batch(self, indices, length):
         """The outputs of some examples, padded with zeros to `length`.
 
         Returns:
-            A dict of float32 arrays: of texts (B, ...), of tokens (B, length, ...), of pairs
-            (B, N, length, length); with choices the latter two are of B * choices texts.
+            A dict of float32 arrays: of texts (B, ...), of tokens (B, length, ...), by head
+            (B, N, length, H), of pairs (B, N, length, length); with choices all but the first are
+            of B * choices texts.
         """
-        readers = {"text": self._of_texts, "token": self._of_tokens, "pair": self._of_pairs}
+        batch = {}
+        for key, width in self.widths.items():
+            kind = self.kinds[key]
+            rows = self.rows(kind, np.asarray(indices))
+            batch[key] = np.zeros((len(rows), *_shape(kind, length, width)), "float32")
+            for padded, i in zip(batch[key], rows, strict=True):
+                n = self.lengths[i]
+                flat = self._read(key, kind, i)
+                padded[_real(kind, n)] = flat.reshape(_shape(kind, n, width))
+        return batch
+
+    def rows(self, kind, examples):
+        """The rows of some examples in a batch: themselves, or by another kind their texts."""
+        if kind == "text":
+            return examples
+        return (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
+
+    def place(self, key, i, shard):
+        """Where example `i`, or by its kind text `i`, stands in a flat array of its shard."""
+        kind, size = self.kinds[key], math.prod(self.widths[key])
+        starts = self.starts[kind]
+        first = starts[self.firsts[shard] * (1 if kind == "text" else self.choices)]
+        return slice(int(starts[i] - first) * size, int(starts[i + 1] - first) * size)
+
+    def _read(self, key, kind, i):
+        example = i if kind == "text" else i // self.choices
+        shard = np.searchsorted(self.firsts, example, side="right") - 1
+        return self.shards[shard][key][self.place(key, i, shard)]
+
+
+def _shape(kind, length, width):
+    """The shape of a text's output of some kind, `width` being what is not lengths."""
+    shapes = {
+        "text": width,
+        "token": (length, *width),
+        "head": (*width[:1], length, *width[1:]),
+        "pair": (*width, length, length),
+    }
+    return shapes[kind]
+
+
+def _real(kind, length):
+    """Where the real tokens stand in a text's padded output."""
+    real = slice(length)
+    places = {"text": (), "token": real, "head": (slice(None), real), "pair": (..., real, real)}
+    return places[kind]
+
+
+@dataclasses.dataclass
+class StackedOutputs:
+    """The answers of several teachers, as `SeveralTeachers` gives them: (B, teachers, ...).
+
+    Args:
+        parts: a `TeacherOutputs` for each.
+    """
+
+    parts: list
+
+    def signature(self):
         return {
-            key: readers[self.kinds[key]](value, np.asarray(indices), length)
-            for key, value in self.values.items()
+            key: tf.TensorSpec((None, len(self.parts), *spec.shape[1:]), spec.dtype)
+            for key, spec in self.parts[0].signature().items()
         }
 
-    def _of_texts(self, value, indices, length):
-        return value[indices].astype("float32")
-
-    def _of_tokens(self, value, indices, length):
-        texts = text_numbers(indices, self.choices)
-        batch = np.zeros((len(texts), length, *value.shape[1:]), "float32")
-        for row, i in enumerate(texts):
-            batch[row, : self.lengths[i]] = value[self.starts[i] : self.starts[i + 1]]
-        return batch
-
-    def _of_pairs(self, value, indices, length):
-        texts = text_numbers(indices, self.choices)
-        batch = np.zeros((len(texts), value.shape[1], length, length), "float32")
-        for row, i in enumerate(texts):
-            n = self.lengths[i]
-            flat = value[self.square_starts[i] : self.square_starts[i + 1]]  # (n * n, N)
-            batch[row, :, :n, :n] = flat.reshape(n, n, -1).transpose(2, 0, 1)
-        return batch
-
-
-def text_numbers(examples, choices):
-    """The numbers of the texts of some examples, each of which has `choices`."""
-    return (examples[:, None] * choices + np.arange(choices)).ravel()
+    def batch(self, indices, length):
+        found = [part.batch(indices, length) for part in self.parts]
+        return {key: np.stack([part[key] for part in found], axis=1) for key in found[0]}
 
 
 def compute_teacher_outputs(teacher, batches, reads, folder=None):
     """Runs the teacher over all examples once and keeps what the losses read.
 
     Args:
-        teacher: a `keras.Model` with the outputs that `reads` names.
-        batches: `LengthBatches` over the examples.
+        teacher: a `keras.Model` with the outputs that `reads` names, or `SeveralTeachers`.
+        batches: `LengthBatches` over the examples, as the teacher reads them.
         reads: (output, index or None) pairs, the losses' `reads()`.
-        folder: where to cache the outputs on disk, in float16 save the logits; a cache of
-            the same teacher and examples is used again. In memory where None.
+        folder: where to cache the outputs on disk, in float16 save the logits; in memory where
+            None. A cache of the same teacher and examples is used again, and an unfinished one
+            gone on with. It is read batch by batch, so it may be larger than the memory.
 
     Returns:
-        `TeacherOutputs`.
+        `TeacherOutputs`, or `StackedOutputs` of several teachers, each of which has a folder of
+        its own in `folder`.
 
     Raises:
-        InputError: if a text is longer than the teacher's positions, or the folder holds the
-            cache of another teacher or of other examples.
+        InputError: if a text is longer than the teacher's positions, an output is too large for
+            float16, or the folder holds the cache of another teacher, of other texts or of
+            other outputs.
     """
+    if isinstance(teacher, SeveralTeachers):
+        folders = [
+            folder and pathlib.Path(folder) / model_fingerprint(model)[:16]
+            for model in teacher.models
+        ]
+        parts = zip(teacher.models, folders, strict=True)
+        return StackedOutputs([compute_teacher_outputs(m, batches, reads, f) for m, f in parts])
     check_lengths(batches, teacher)
     reads = sorted(set(reads), key=lambda read: (read[0], read[1] or 0))
-    encodings = Encodings.of(batches.encodings)
     kinds = {output_key(*r): _kind(r[0], pick_output(teacher.output, *r)) for r in reads}
-    outputs = TeacherOutputs(np.diff(encodings.starts), {}, kinds, encodings.choices or 1)
+    encodings = Encodings.of(batches.encodings)
+    lengths, choices = np.diff(encodings.starts), encodings.choices or 1
+    forward = _forward(teacher, reads)
     if folder is None:
-        _compute(outputs, teacher, batches, reads, _array)
+        firsts = np.array([0, len(batches.encodings)])
+        widths = _widths(forward, batches, kinds)
+        outputs = TeacherOutputs(lengths, kinds, widths, firsts, [], choices)
+        with _bar(outputs) as bar:
+            outputs.shards.append(_compute(outputs, 0, forward, batches, lambda _: "float32", bar))
         return outputs
     folder = pathlib.Path(folder)
     made_from = {
         "teacher": model_fingerprint(teacher),
-        "precision": keras.config.dtype_policy().name,
+        "precision": sorted({layer.compute_dtype for layer in teacher.layers}),
         "inputs": batches.inputs_fingerprint(),
-        "reads": [list(r) for r in reads],
     }
-    paths = {output_key(*r): folder / f"{output_key(*r).replace('/', '_')}.npy" for r in reads}
-    if (folder / "cache.json").exists():
-        if read_json(folder / "cache.json") != made_from:
-            raise InputError(
-                f"{folder} caches the outputs of another teacher, other texts or other layers; "
-                "give another folder or delete it."
-            )
-    else:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            _compute(
-                outputs,
-                teacher,
-                batches,
-                reads,
-                lambda key, shape: np.lib.format.open_memmap(
-                    paths[key],
-                    "w+",
-                    dtype="float32" if key.endswith("logits") else "float16",
-                    shape=shape,
-                ),
-            )
-        except OSError as e:
-            raise InputError(
-                f"{folder}: the teacher's outputs could not be cached ({e.strerror or e}); free "
-                "space or choose another folder."
-            ) from e
-        # Written last: a folder without it is an unfinished cache, computed anew.
-        write_json(folder / "cache.json", made_from)
-    try:
-        outputs.values = {key: np.load(path, mmap_mode="r") for key, path in paths.items()}
-    except (OSError, ValueError) as e:
-        raise InputError(f"{folder} is no whole cache ({e}); delete it to make it anew.") from None
+    index = _stored_index(folder, made_from, kinds)
+    if index is None:
+        widths = _widths(forward, batches, kinds)
+        outputs = TeacherOutputs(lengths, kinds, widths, [0], [], choices)
+        index = {"made_from": made_from, "widths": widths, "firsts": _firsts(outputs)}
+        write_json(folder / INDEX, index)
+    widths = {key: tuple(index["widths"][key]) for key in kinds}
+    outputs = TeacherOutputs(lengths, kinds, widths, np.array(index["firsts"]), [], choices)
+    whole_index = content_fingerprint(index)
+    paths = [folder / f"shard_{i:05d}.safetensors" for i in range(len(outputs.firsts) - 1)]
+    missing = [i for i, path in enumerate(paths) if not path.exists()]
+    if missing and kinds.keys() != index["widths"].keys():
+        raise InputError(
+            f"{folder} is an unfinished cache of other outputs too; delete it to make it anew."
+        )
+    if missing:
+        with _bar(outputs, missing) as bar:
+            for i in missing:
+                shard = _compute(outputs, i, forward, batches, _stored_dtype, bar)
+                write_tensors(paths[i], shard, {"index": whole_index})
+    outputs.shards = [_mapped(path, whole_index) for path in paths]
     return outputs
 
 
+def _stored_index(folder, made_from, kinds):
+    """What a folder says of its cache; None where it has none."""
+    if not (folder / INDEX).exists():
+        return None
+    index = read_json(folder / INDEX)
+    stored, widths = index.get("made_from"), index.get("widths")
+    if not isinstance(stored, dict) or not isinstance(widths, dict):
+        raise InputError(f"{folder} holds no cache of this version; delete it to make it anew.")
+    of = [text for key, text in DIFFERENCES.items() if stored.get(key) != made_from[key]]
+    of += [f"this teacher, but without {key}" for key in sorted(kinds.keys() - widths.keys())]
+    if of:
+        raise InputError(f"{folder} caches the outputs of {of[0]}; delete it or give another.")
+    return index
+
+
+def _mapped(path, index):
+    """The flat arrays of a shard, which the system reads from disk when they are used."""
+    try:
+        with open(path, "rb") as file:
+            start = 8 + int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(start - 8))
+        if header.pop("__metadata__")["index"] != index:
+            raise ValueError("it is of another cache")
+        data = np.asarray(np.memmap(path, "uint8", "r", offset=start))
+        if len(data) != max(entry["data_offsets"][1] for entry in header.values()):
+            raise ValueError("it is cut short")
+        return {
+            key: data[slice(*entry["data_offsets"])]
+            .view(DTYPES[entry["dtype"]])
+            .reshape(entry["shape"])
+            for key, entry in header.items()
+        }
+    except (OSError, ValueError, KeyError) as e:
+        raise InputError(f"{path} is no whole shard ({e}); delete it to make it anew.") from None
+
+
 def _kind(output, tensor):
-    """Whether an output is of each text, each token or each pair of tokens."""
+    """Whether an output is of each text, each token, by head too, or each pair of tokens."""
     if output == "attention_scores":
         return "pair"
+    if output in ("queries", "keys", "values"):
+        return "head"
     return "token" if output in TOKEN_OUTPUTS or len(tensor.shape) == 3 else "text"
 
 
-def _starts(lengths):
-    """Where each example's tokens, and its pairs of tokens, begin."""
-    squares = lengths.astype("int64") ** 2
-    return np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([[0], np.cumsum(squares)])
+def _stored_dtype(key):
+    return "float32" if key.endswith("logits") else "float16"
 
 
-def _array(key, shape):
-    return np.empty(shape, "float32")
-
-
-def _compute(outputs, teacher, batches, reads, allocate):
-    """Fills the values of `outputs`, in arrays that `allocate(key, shape)` gives."""
+def _forward(teacher, reads):
+    """A function from inputs to a dict of what is read, in float32."""
 
     @tf.function(input_signature=[input_signature(teacher)])
     def forward(inputs):
         found = teacher(inputs, training=False)
-        return {output_key(*read): pick_output(found, *read) for read in reads}
+        return {output_key(*read): tf.cast(pick_output(found, *read), "float32") for read in reads}
 
-    lengths, starts, square_starts = outputs.lengths, outputs.starts, outputs.square_starts
-    rows = {
-        "text": len(batches.encodings),
-        "token": int(starts[-1]),
-        "pair": int(square_starts[-1]),
+    return forward
+
+
+def _widths(forward, batches, kinds):
+    """The shape of one entry of each output, by running the teacher on one example."""
+    found = forward(batches.batch(np.array([0]))[0])
+    # Of pairs (texts, N, L, L), by head (texts, N, L, H), of tokens (texts, L, ...), of texts
+    # (examples, ...).
+    axes = {"text": [1], "token": [2, 3], "head": [1, 3], "pair": [1]}
+    return {
+        key: tuple(found[key].shape[axis] for axis in axes[kind] if axis < len(found[key].shape))
+        for key, kind in kinds.items()
     }
-    for indices in progress_bar(batches.order(), desc="teacher", unit="batch"):
-        texts = text_numbers(indices, outputs.choices)
+
+
+def _firsts(outputs):
+    """The first examples of shards of some `SHARD_BYTES`, and the end."""
+    ends = 0  # bytes up to the end of each example
+    for key, kind in outputs.kinds.items():
+        size = np.dtype(_stored_dtype(key)).itemsize * math.prod(outputs.widths[key])
+        step = 1 if kind == "text" else outputs.choices
+        ends = ends + size * outputs.starts[kind][step::step]
+    firsts = [0]
+    while firsts[-1] < len(ends):
+        before = ends[firsts[-1] - 1] if firsts[-1] else 0
+        following = np.searchsorted(ends, before + SHARD_BYTES, side="right")
+        firsts.append(max(int(following), firsts[-1] + 1))
+    return firsts
+
+
+def _bar(outputs, missing=None):
+    """The progress bar of all examples, where the shards of some are not computed yet."""
+    sizes = np.diff(outputs.firsts)
+    todo = int(sizes.sum() if missing is None else sizes[missing].sum())
+    total = int(sizes.sum())
+    return progress_bar(total=total, initial=total - todo, desc="teacher", unit="example")
+
+
+def _compute(outputs, shard, forward, batches, dtype, bar):
+    """The flat arrays of a shard, each of the type that `dtype(key)` says."""
+    first, end = outputs.firsts[shard : shard + 2]
+    arrays = {}
+    for key, kind in outputs.kinds.items():
+        last = outputs.rows(kind, np.array([end - 1]))[-1]
+        arrays[key] = np.empty(outputs.place(key, last, shard).stop, dtype(key))
+    order = first + np.argsort(batches.lengths[first:end], kind="stable")
+    for start in range(0, len(order), batches.batch_size):
+        indices = order[start : start + batches.batch_size]
         for key, tensor in forward(batches.batch(indices)[0]).items():
-            kind, tensor = outputs.kinds[key], tensor.numpy()
-            if key not in outputs.values:
-                # Of pairs (texts, N, L, L), of tokens (texts, L, ...), of texts (examples, ...).
-                width = tensor.shape[2:] if kind == "token" else tensor.shape[1:2]
-                outputs.values[key] = allocate(key, (rows[kind], *width))
-            value = outputs.values[key]
-            if kind == "text":
-                value[indices] = tensor
-                continue
-            for row, i in enumerate(texts):
-                n = lengths[i]
-                if kind == "token":
-                    value[starts[i] : starts[i + 1]] = tensor[row, :n]
-                else:
-                    flat = tensor[row, :, :n, :n].transpose(1, 2, 0).reshape(n * n, -1)
-                    value[square_starts[i] : square_starts[i + 1]] = flat
+            kind = outputs.kinds[key]
+            for row, i in zip(tensor.numpy(), outputs.rows(kind, indices), strict=True):
+                with np.errstate(over="ignore"):
+                    real = row[_real(kind, outputs.lengths[i])]
+                    arrays[key][outputs.place(key, i, shard)] = real.ravel()
+        bar.update(len(indices))
+    for key, array in arrays.items():
+        if array.dtype == "float16" and not np.isfinite(array).all():
+            raise InputError(
+                f"The teacher's {key} go beyond {np.finfo('float16').max:.0f}, the most that a "
+                "cache on disk can hold; distil without `cache_dir`."
+            )
+    return arrays

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,9 @@ import safetensors.numpy
 
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES, Shell
+from tfnlp.checkpoints import read_config, save_model
+from tfnlp.models import build_model
+from tfnlp.text import load_tokenizer
 
 SMALL = ["--num_layers=2", "--hidden_dim=32", "--num_heads=2", "--vocabulary_size=300"]
 
@@ -69,6 +73,8 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     flags += ["--hidden_dim=16", "--hidden_state_weight=0.1", "--attention_weight=0.01"]
     flags += [f"--cache_dir={tmp_path / 'cache'}"]
     run("distill_classifier", *flags, f"--output_dir={student}")
+    done = run("distill_classifier", *flags[:-1], f"--output_dir={student}", status=2)
+    assert "there --cache_dir is 'given', here None" in done.stderr
     figures = json.loads((student / "figures.json").read_text())
     assert figures["parameters"] < figures["teacher_parameters"]
     assert figures["kept"] == figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
@@ -94,6 +100,50 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     figures = json.loads((tmp_path / "benchmark" / "benchmark.json").read_text())
     assert set(figures["latency_ms"]) == {"1", "2"}
     assert set(figures["latency_ms"]["1"]) == {"16", "32", "64", "128"}
+
+    flags = [f"--input={test}", f"--teacher={folder / 'best'}", "--repeats=2"]
+    done = run(
+        "frontier", f"--models={tmp_path / 'model.tflite'}", *flags, f"--output_dir={tmp_path}/f"
+    )
+    header, row = ((line.split("\t")) for line in (tmp_path / "f/frontier.tsv").open())
+    found = dict(zip(header, row, strict=True))
+    assert float(found["accuracy"]) == pytest.approx(summary["accuracy"], abs=1e-4)
+    assert 0.3 < float(found["agreement"]) <= 1 and found["frontier\n"] == "size latency\n"
+    assert "<svg" in (tmp_path / "f" / "frontier.html").read_text()
+
+
+def test_a_student_learns_from_texts_and_then_a_task(corpus, teacher, run, tmp_path):
+    train, general = corpus[0].removeprefix("--train="), tmp_path / "general"
+    flags = [f"--teacher_dir={teacher[0] / 'best'}", "--num_layers=1", "--hidden_dim=24"]
+    flags += ["--num_heads=3", "--max_length=64", f"--texts={train}"]
+    run("distill_general", *flags, "--whole_words", f"--output_dir={general}")
+    figures = json.loads((general / "figures.json").read_text())
+    assert figures["texts"] == 320 and figures["parameters"] < figures["teacher_parameters"]
+    losses = {key for key in figures if key.endswith("loss")}
+    assert losses == {"loss", "embedding_loss", "hidden_state_loss", "attention_score_loss"}
+    assert f"| texts | ['{train}'] |" in (general / "README.md").read_text()
+    done = run("distill_general", *flags, "--whole_words", f"--output_dir={general}")
+    assert "is complete" in done.stderr
+
+    # The task stage starts from it, with its teacher's layers.
+    fine, best = tmp_path / "fine", f"--student_dir={general / 'best'}"
+    given = [flags[0], *corpus, best, "--epochs=1", "--max_length=64", "--attention_weight=0.1"]
+    run("distill_classifier", *given, f"--output_dir={fine}")
+    fine_figures = json.loads((fine / "figures.json").read_text())
+    assert abs(fine_figures["parameters"] - figures["parameters"]) < 200  # the classifier
+    done = run("distill_classifier", *given, "--num_layers=1", f"--output_dir={fine}x", status=2)
+    assert "--num_layers=1 has no effect beside --student_dir=" in done.stderr
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    for wrong, message in [
+        (["--method=distilbert"], "holds no masked language model, so that"),
+        ([f"--texts={train},{empty}"], f"{empty} is empty; it needs at least one line"),
+        (["--teacher_dir=a,b"], "a,b"),
+    ]:
+        done = run("distill_general", *flags, *wrong, f"--output_dir={tmp_path / 'a'}", status=2)
+        (line,) = [x for x in done.stderr.splitlines() if x and "example" not in x]
+        assert line.startswith("Error: ") and message in line
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -169,6 +219,10 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     distil = [
         (["--num_layers=9"], "--num_layers=9 must lie between 1 and the teacher's 2"),
         (["--num_layers=1", "--layer_map=5", "--noinitialize"], "names layer 5"),
+        (
+            ["--num_layers=1", "--method=pkd", "--cosine_weight=1"],
+            "--cosine_weight=1.0 has no effect with --method=pkd, which takes",
+        ),
         (["--num_layers=1", "--labels=up,down"], "--labels=up,down are not the model's ("),
         (
             ["--num_layers=1", "--hidden_dim=15", "--num_heads=2"],
@@ -232,11 +286,24 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         "finetune_tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n\n" * 8, 5),
         "finetune_answerer": ("a.json", json.dumps(squad), 16),
     }
+    first = "--intermediate_epochs=1"
+    methods = {
+        "finetune_tagger": (
+            ["--method=tinybert", first, "--family=distilbert"],
+            "distilbert",
+            ("intermediate/metrics.jsonl", "embedding"),
+        ),
+        "finetune_answerer": (
+            ["--method=minilm_v2", "--relation_heads=2", "--size=bert_tiny"],
+            "bert",
+            ("metrics.jsonl", "key_relation"),
+        ),
+    }
     for recipe, (name, text, stride) in files.items():
         path, out = tmp_path / name, tmp_path / recipe
         path.write_text(text)
         flags = [f"--model_dir={teacher[0] / 'best'}", f"--train={path}", f"--dev={path}"]
-        flags += ["--epochs=20", "--learning_rate=5e-3", "--max_length=48"]
+        flags += ["--epochs=5", "--batch_size=2", "--learning_rate=5e-3", "--max_length=48"]
         flags += [f"--stride={stride}"]
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
         run(recipe, *flags, *adversarial, f"--output_dir={out}")
@@ -257,7 +324,11 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         student = out / "student"
         flags = [f"--teacher_dir={out / 'best'}", f"--train={path}", f"--dev={path}"]
         flags += ["--num_layers=1", "--epochs=1", "--max_length=48", f"--output_dir={student}"]
-        run(recipe.replace("finetune", "distill"), *flags)
+        own, family, shown = methods[recipe]
+        run(recipe.replace("finetune", "distill"), *flags, *own)
+        assert json.loads((student / "best/config.json").read_text())["model_type"] == family
+        (metrics,) = (student / shown[0]).read_text().splitlines()
+        assert f"{shown[1]}_loss" in json.loads(metrics)
         figures = [json.loads((f / "figures.json").read_text()) for f in (out, student)]
         assert figures[1]["teacher_dev_f1"] == figures[0]["dev_f1"] == 1
         assert figures[1]["kept"] == figures[1]["dev_f1"]
@@ -361,3 +432,26 @@ def test_any_family_from_scratch_with_its_own_kind_of_tokenizer(run, tmp_path):
     run("finetune_answerer", *flags, "--max_length=48")
     n_best = [json.loads((f / "n_best.json").read_text())["0"][0]["score"] for f in (out, again)]
     assert n_best[0] == pytest.approx(n_best[1], abs=1e-4)
+
+
+def test_texts_are_augmented_and_called_what_the_teacher_says(corpus, teacher, run, tmp_path):
+    folder, _ = teacher
+    config = read_config(folder / "best")
+    tokenizer = load_tokenizer(folder / "best")
+    model = build_model(config, "masked_lm")
+    save_model(model, tmp_path / "lm", tokenizer=tokenizer)
+    lines = pathlib.Path(corpus[1].removeprefix("--dev=")).read_text().splitlines(True)
+    (tmp_path / "few.tsv").write_text("".join(lines[:9]))
+    flags = [f"--input={tmp_path / 'few.tsv'}", "--copies=3", "--label=teacher"]
+    flags += [f"--teacher_dir={folder / 'best'}", f"--output_dir={tmp_path / 'augmented'}"]
+    done = run("augment", f"--model_dir={folder / 'best'}", *flags, status=2)
+    assert (
+        "holds a model with the head 'classifier', but --method=replace needs one" in done.stderr
+    )
+    done = run("augment", f"--model_dir={tmp_path / 'lm'}", *flags)
+    assert re.search(r"Wrote .*augmented\.tsv: 8 examples and \d+ copies; left out", done.stderr)
+    rows = (tmp_path / "augmented" / "augmented.tsv").read_text().splitlines()
+    assert rows[0] == "sentence\tlabel" and 15 < len(rows) <= 33 and len(set(rows)) == len(rows)
+    assert {row.split("\t")[1] for row in rows[1:]} <= {"negative", "positive"}
+    done = run("augment", f"--model_dir={tmp_path / 'lm'}", *flags)
+    assert "is complete" in done.stderr

@@ -79,7 +79,11 @@ steps:
 seeds: [0, 1]
 variants:
   base:
-  deep: {{num_layers: 3, export_tflite: {{quantization: float16}}}}
+  deep:
+    num_layers: 3
+    label_column: "{{sweep}}/{{variant}} {{seed}} {{other}}"
+    seed: "{{seed}}"
+    export_tflite: {{quantization: float16}}
 """
 
 
@@ -92,6 +96,7 @@ def test_a_sweep_runs_each_step_once_and_says_what_each_variant_adds(
     run = sweep.runs(out)[1]
     assert (run.variant, run.seed) == ("deep", 0)
     assert run.steps[0].flags["num_layers"] == "3" and run.steps[0].flags["seed"] == "0"
+    assert run.steps[0].flags["label_column"] == f"{out}/deep 0 {{other}}"
     assert run.steps[1].flags == {
         "model_dir": f"{out}/deep/seed_0/finetune_classifier/best",
         "quantization": "float16",

@@ -22,7 +22,6 @@ tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfigur
 from distill.learning.distiller import Distiller  # noqa: E402
 from distill.learning.methods import logits  # noqa: E402
 from tfnlp import tasks  # noqa: E402
-from tfnlp.layers import MultiHeadAttention  # noqa: E402
 from tfnlp.text import LengthBatches  # noqa: E402
 from tfnlp.text.tokenizer import Encoding  # noqa: E402
 from tfnlp.training import (  # noqa: E402
@@ -105,14 +104,15 @@ def finetuner(name, adversarial=False):
 
 
 def states_model(task, width, num_heads):
-    """A classifier or a tagger that gives the states and scores of one attention."""
+    """A classifier or a tagger that gives states, and scores as of an attention."""
     inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in KEYS}
     x = keras.layers.Embedding(V, width, keras.initializers.RandomNormal(0, 1))(
         inputs["token_ids"]
     )
-    y, scores = MultiHeadAttention(num_heads, 4)(
-        x, attention_mask=inputs["padding_mask"][:, None, :], return_attention_scores=True
-    )
+    scores = ops.moveaxis(ops.tanh(x)[:, :, None, :num_heads] * x[:, None, :, :num_heads], -1, 1)
+    real = ops.cast(inputs["padding_mask"], "float32")[:, None, None, :]
+    seen = ops.mean(ops.tanh(scores) * real, 1)  # (B, L, L)
+    y = keras.layers.Dense(width, activation="tanh")(ops.matmul(seen, x) + x)
     logits = keras.layers.Dense(task.num_classes)(y if task.head == "tagger" else y[:, 0])
     outputs = {"logits": logits, "hidden_states": [x, y], "attention_scores": [scores]}
     return keras.Model(inputs, outputs)

@@ -162,6 +162,7 @@ def load_model(
     memory=False,
     dtype=None,
     block_size=None,
+    attention_projections=False,
 ):
     """Builds the model of a checkpoint and loads its weights.
 
@@ -177,6 +178,7 @@ def load_model(
         memory: also take a memory and give the next, of a Transformer-XL or an XLNet.
         dtype: a Keras dtype policy; the global one where None.
         block_size: tokens that attention looks at together, as `build_model` takes it.
+        attention_projections: also output every layer's queries, keys and values.
 
     Returns:
         A `TextModel`, see `tfnlp.models.build_model`. Its tokenizer is
@@ -211,6 +213,7 @@ def load_model(
             memory,
             dtype=dtype,
             block_size=block_size,
+            attention_projections=attention_projections,
         )
     if stored and stored != num_classes:
         # Another task's head: start a fresh one, as a new task needs.

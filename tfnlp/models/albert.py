@@ -41,7 +41,7 @@ class AlbertConfig(TextConfig):
 
 
 def encode_albert(config, inputs, options):
-    """The embeddings and every block's output, and every block's scores, of an ALBERT."""
+    """As `run_blocks`, of an ALBERT."""
     embed = text_embedding(config, options, embedding_dim=config.embedding_dim)
     encoder = SharedEncoder(
         config.num_layers,
@@ -58,10 +58,10 @@ def encode_albert(config, inputs, options):
         dtype=options.dtype,
         name="encoder",
     )
-    _, states, *scores = encoder(
+    _, states, *further = encoder(
         embed(inputs["token_ids"], inputs["segment_ids"]),
         attention_mask=inputs["padding_mask"][:, None, :],
         return_hidden_states=True,
-        return_attention_scores=options.attention_scores,
+        **options.block_arguments,
     )
-    return states, scores[0] if scores else []
+    return states, dict(zip(options.block_outputs, further, strict=True))

@@ -14,6 +14,19 @@ class BuildOptions:
     dtype: object = None
     block_size: int | None = None
     attention_scores: bool = False
+    attention_projections: bool = False
+
+    @property
+    def block_outputs(self):
+        """What each block gives beside its states, by the names of the model's outputs."""
+        projections = ("queries", "keys", "values") * self.attention_projections
+        return ("attention_scores",) * self.attention_scores + projections
+
+    @property
+    def block_arguments(self):
+        """What blocks are called with, so that they do."""
+        asked = {"return_attention_scores": self.attention_scores}
+        return asked | ({"return_projections": True} if self.attention_projections else {})
 
 
 def text_embedding(config, options, shared=None, **kwargs):
@@ -64,7 +77,7 @@ def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs
 
 
 def encode_text(config, inputs, options, **embedding_arguments):
-    """The states and scores of BERT and its kin: embeddings, then blocks that see all real tokens.
+    """The states of BERT and its kin: embeddings, then blocks that see all real tokens.
 
     Args:
         config: of the family.
@@ -94,23 +107,25 @@ def run_blocks(blocks, x, options, memory=None, attention_arguments=None, **argu
         attention_arguments, arguments: as an `EncoderBlock` takes them.
 
     Returns:
-        The input and every block's output, a list of (B, L, D), and every block's scores, a
-        list of (B, N, L, M + L); an empty one where nobody asks for them.
+        The input and every block's output, a list of (B, L, D), and a dict of what is asked for
+        beside them: `attention_scores`, a list of (B, N, L, M + L); `queries`, a list of (B, N, L,
+        H), `keys` and `values`, lists of (B, N, M + L, H).
     """
-    states, scores = [x], []
+    states, further = [x], {name: [] for name in options.block_outputs}
     for i, block in enumerate(blocks):
         own = {} if memory is None else {"memory": memory[:, i]}
         x = block(
             x,
-            return_attention_scores=options.attention_scores,
             attention_arguments=(attention_arguments or {}) | own or None,
+            **options.block_arguments,
             **arguments,
         )
-        if options.attention_scores:
-            x, block_scores = x
-            scores.append(block_scores)
+        if further:
+            x, *of_block = x
+            for name, tensor in zip(further, of_block, strict=True):
+                further[name].append(tensor)
         states.append(x)
-    return states, scores
+    return states, further
 
 
 def relative_arguments(config, options):

@@ -20,7 +20,8 @@ from tfnlp.models import (
 from tfnlp.models.blocks import BuildOptions, encode_text
 from tfnlp.models.text_model import TextModel, config_of
 
-# How each family turns inputs into states and scores, and a memory into the next.
+# How each family turns inputs into states and what is asked for of its blocks, and a memory into
+# the next.
 ENCODERS = {
     bert.BertConfig: encode_text,
     bert.RobertaConfig: bert.encode_roberta,
@@ -47,6 +48,7 @@ def build_model(
     dtype=None,
     name=None,
     block_size=None,
+    attention_projections=False,
 ):
     """Builds a model of any family, with fresh weights.
 
@@ -68,6 +70,8 @@ def build_model(
             takes a fraction of the memory; all tokens where None. Results are the same but for
             rounding and the draws of attention dropout. It is no part of the config: a saved
             folder does not know of it, a `.keras` file does.
+        attention_projections: also output every block's queries, keys and values; not with
+            "permutation_lm", whose blocks have two streams.
 
     Returns:
         A functional `TextModel` from a dict of `token_ids`, `segment_ids` and `padding_mask`,
@@ -87,18 +91,25 @@ def build_model(
 
         then `sequence_output` (B, L, D), `pooled_output` (B, D) where the family or the head
         has one, and on request `hidden_states`, a list of num_layers + 1 tensors (B, L, D),
-        and `attention_scores`, a list of num_layers tensors (B, N, L, M + L). A chooser's are of
-        B * choices texts. With `memory` the new `memory` (B, num_layers, at most
+        `attention_scores`, a list of num_layers tensors (B, N, L, M + L), and `queries`, `keys`
+        and `values`, lists of num_layers tensors (B, N, L, H), the latter two (B, N, M + L, H). A
+        chooser's are of B * choices texts. With `memory` the new `memory` (B, num_layers, at most
         memory_length, D).
 
     Raises:
         InputError: for a head that is unknown, for a head, a memory or shared embeddings that
-            the family cannot have, and for a `block_size` below 1 or beside attention scores.
+            the family cannot have, for a `block_size` below 1 or beside attention scores, and for
+            projections of two streams.
     """
     if type(config) not in ENCODERS:
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
     _check_block_size(block_size, attention_scores)
+    if attention_projections and head == "permutation_lm":
+        raise InputError(
+            "attention_projections=True does not fit head='permutation_lm', whose blocks have two "
+            "streams; leave it out."
+        )
     shape = (None, None) if head == "chooser" else (None,)
     inputs = {
         key: keras.Input(shape, dtype="int32", name=key)
@@ -115,8 +126,8 @@ def build_model(
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
     own = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
-    options = BuildOptions(dtype, block_size, attention_scores)
-    states, scores, *new_memory = ENCODERS[type(config)](config, texts, options, **own)
+    options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
+    states, further, *new_memory = ENCODERS[type(config)](config, texts, options, **own)
     x, mask = states[-1], texts["padding_mask"]
     outputs = {"sequence_output": x}
     whole_text = head in ("classifier", "chooser")
@@ -152,8 +163,7 @@ def build_model(
         outputs = {"logits": logits} | outputs
     if hidden_states:
         outputs["hidden_states"] = states
-    if attention_scores:
-        outputs["attention_scores"] = scores
+    outputs |= further
     if memory:
         outputs["memory"] = new_memory[0]
     model = TextModel(inputs, outputs, name=name or family_name(config))

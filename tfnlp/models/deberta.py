@@ -75,7 +75,7 @@ class DebertaV2Config(DebertaConfig):
 
 
 def encode_deberta(config, inputs, options):
-    """The embeddings and every block's output, and every block's scores, of a DeBERTa v1."""
+    """As `run_blocks`, of a DeBERTa v1."""
 
     def attention():
         return DisentangledAttention(
@@ -104,7 +104,7 @@ def encode_deberta_v2(config, inputs, options):
         normalize=config.normalize_positions,
     )
     blocks = encoder_blocks(config, options, attention)
-    states, scores = run_blocks(blocks[:1], x, options, **arguments)
+    states, further = run_blocks(blocks[:1], x, options, **arguments)
     if config.convolution_size:
         convolve = ConvolutionBlock(
             config.convolution_size,
@@ -117,8 +117,8 @@ def encode_deberta_v2(config, inputs, options):
             name="convolution",
         )
         states[1] = convolve(x, states[1], inputs["padding_mask"])
-    later_states, later_scores = run_blocks(blocks[1:], states[1], options, **arguments)
-    return states + later_states[1:], scores + later_scores
+    later_states, later = run_blocks(blocks[1:], states[1], options, **arguments)
+    return states + later_states[1:], {name: further[name] + later[name] for name in further}
 
 
 def decode_masks(config, encoder, padding_mask, states, options):
@@ -149,9 +149,8 @@ def decode_masks(config, encoder, padding_mask, states, options):
     x = positions(states[-2])
     for _ in range(2):
         # As many outputs as at the first call, as Keras wants it.
-        asked = options.attention_scores
-        x = block(x, value=states[-2], return_attention_scores=asked, **arguments)
-        x = x[0] if asked else x
+        x = block(x, value=states[-2], **options.block_arguments, **arguments)
+        x = x[0] if options.block_outputs else x
     return x
 
 

@@ -49,7 +49,7 @@ class Gpt2Config(GptConfig):
 
 
 def encode_gpt(config, inputs, options):
-    """The embeddings and every block's output, and every block's scores, of a GPT."""
+    """As `run_blocks`, of a GPT."""
     return _run(config, inputs, options)
 
 
@@ -58,12 +58,12 @@ def encode_gpt2(config, inputs, options):
     # Radford et al. 2019, section 2.3: residual layers start scaled by 1 / sqrt(their number).
     scale = 1 / math.sqrt(2 * config.num_layers)
     scaled = FastTruncatedNormal(stddev=config.initializer_range * scale)
-    states, scores = _run(config, inputs, options, norm_first=True, output_initializer=scaled)
+    states, further = _run(config, inputs, options, norm_first=True, output_initializer=scaled)
     norm = LayerNormalization(
         epsilon=config.layer_norm_epsilon, dtype=options.dtype, name="final_norm"
     )
     states[-1] = norm(states[-1])
-    return states, scores
+    return states, further
 
 
 def _run(config, inputs, options, **block_arguments):

@@ -66,7 +66,7 @@ class TransformerXLConfig(TextConfig):
 
 
 def encode_transformer_xl(config, inputs, options):
-    """The embeddings and every block's output, and every block's scores, of a Transformer-XL.
+    """As `run_blocks`, of a Transformer-XL.
 
     With `memory` among the inputs, the new memory comes third.
     """
@@ -103,7 +103,7 @@ def encode_transformer_xl(config, inputs, options):
             name="biases",
         )
         arguments["content_bias"], arguments["position_bias"] = biases(x)
-    states, scores = run_blocks(
+    states, further = run_blocks(
         encoder_blocks(config, options, attention, feed_forward_dropout=config.dropout),
         x,
         options,
@@ -116,7 +116,7 @@ def encode_transformer_xl(config, inputs, options):
     states[-1] = keras.layers.Dropout(config.dropout, dtype=options.dtype, name="dropout")(
         states[-1]
     )
-    return states, scores, new_memory
+    return states, further, new_memory
 
 
 def _window_mask(token_ids, memory, window):

@@ -56,7 +56,7 @@ class XLNetConfig(TextConfig):
 
 
 def encode_xlnet(config, inputs, options):
-    """The embeddings and every block's output, and every block's scores, of an XLNet.
+    """As `run_blocks`, of an XLNet.
 
     With `permutation_order` and `target_mapping` among the inputs both streams run, and what
     is returned is of the query stream. The new memory comes third, None without `memory`.
@@ -92,10 +92,12 @@ def encode_xlnet(config, inputs, options):
         masks = permutation_masks(order, after_memory(order, memory, -1))
         masks = [ops.logical_and(m, ops.cast(mask, "bool")) for m in masks]
         arguments["target_mapping"] = inputs["target_mapping"]
-        states, scores, contents = _run_streams(blocks, streams, options, masks, memory, arguments)
+        states, further, contents = _run_streams(
+            blocks, streams, options, masks, memory, arguments
+        )
     else:
         x = embed(inputs["token_ids"])
-        states, scores = run_blocks(
+        states, further = run_blocks(
             blocks, x, options, memory, attention_mask=mask, attention_arguments=arguments
         )
         contents = states[:-1]
@@ -103,7 +105,7 @@ def encode_xlnet(config, inputs, options):
     states[-1] = keras.layers.Dropout(config.dropout, dtype=options.dtype, name="dropout")(
         states[-1]
     )
-    return states, scores, new_memory
+    return states, further, new_memory
 
 
 def _run_streams(blocks, streams, options, masks, memory, arguments):
@@ -130,4 +132,4 @@ def _run_streams(blocks, streams, options, masks, memory, arguments):
             scores.append(query_scores)
         content, query = streams
         states.append(query)
-    return states, scores, contents
+    return states, {"attention_scores": scores} if scores else {}, contents

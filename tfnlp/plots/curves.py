@@ -15,7 +15,7 @@ def plot_curves(metrics, path, metric="accuracy"):
     Args:
         metrics: a list of dicts, `RunFolder.metrics()`.
         path: of the PNG.
-        metric: the other metric.
+        metric: the other metric; None for none.
 
     Returns:
         Whether it was plotted; where matplotlib is not installed, a line says so instead.
@@ -37,7 +37,7 @@ def draw_curves(metrics, metric="accuracy"):
     names = dict.fromkeys(name.removeprefix("val_") for m in metrics for name in m)
     losses = [name for name in names if name.endswith("loss")]
     # The whole loss first, whatever the order in which they were logged.
-    panels = [*sorted(losses, key=lambda name: name != "loss"), metric]
+    panels = [*sorted(losses, key=lambda name: name != "loss"), *([metric] if metric else [])]
     epochs = [m["epoch"] for m in metrics]
     columns = min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)

@@ -139,6 +139,15 @@ class LengthBatches:
             raise ValueError(f"skip={skip} must lie between 0 and the {len(self)} batches.")
         import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
 
+        data = tf.data.Dataset.from_generator(
+            lambda: self.epoch(epoch(), skip), output_signature=self.signature()
+        )
+        return data.apply(tf.data.experimental.assert_cardinality(len(self) - skip)).prefetch(4)
+
+    def signature(self):
+        """The `tf.TensorSpec`s of a batch, as `batch` gives it."""
+        import tensorflow as tf
+
         ids = tf.TensorSpec((None, None, None) if self.choices else (None, None), "int32")
         signature = ({key: ids for key in ("token_ids", "segment_ids", "padding_mask")},)
         if self.token_labels is not None:
@@ -149,10 +158,7 @@ class LengthBatches:
             signature += ({"labels": labels, **self.targets.signature()},)
         elif self.labels is not None:
             signature += (labels,)
-        data = tf.data.Dataset.from_generator(
-            lambda: self.epoch(epoch(), skip), output_signature=signature
-        )
-        return data.apply(tf.data.experimental.assert_cardinality(len(self) - skip)).prefetch(4)
+        return signature
 
     def padding_share(self, epoch=0):
         """The share of padding among the tokens of an epoch's batches."""

@@ -329,3 +329,24 @@ class Chooser:
             place = int(scores[here].argmax())
             found.append(Choice(place, group[place], chances, bool(encodings.cut[here].any())))
         return found
+
+
+class Embedder:
+    """Texts as vectors: output `embedding`, (D,), of length 1."""
+
+    kind = "embedder"
+
+    def embed(self, texts, pairs=None):
+        """The vector of each text, or pair of texts; those of similar texts have a large product.
+
+        Args:
+            texts: a list of strings; a string is a list of one.
+            pairs: the second texts, one for each, or None.
+
+        Returns:
+            A float32 array (texts, D), whose rows have length 1: `rows @ rows.T` is the cosine of
+            each two.
+        """
+        encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
+        rows = [outputs["embedding"] for outputs in self.outputs_of(encodings)]
+        return np.array(rows, "float32") if rows else np.zeros((0, 0), "float32")

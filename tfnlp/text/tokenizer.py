@@ -67,9 +67,34 @@ class Tokenizer:
             return json.loads(self._engine.to_str())["model"]["unk_id"]
         return None if model.unk_token is None else self.token_id(model.unk_token)
 
+    @property
+    def special_token_ids(self):
+        """The ids that no text has, such as those that frame it, in ascending order."""
+        return sorted(self._special_ids)
+
+    @property
+    def mask_token_id(self):
+        """The id of the token that hides another; None without one."""
+        ids = map(self.token_id, ("[MASK]", "<mask>"))
+        return next((i for i in ids if i in self._special_ids), None)
+
+    def begins_word(self, ids):
+        """Whether tokens begin a word, where white space was before them: (...) bool of ids."""
+        ids = np.asarray(ids)
+        tokens = [self._engine.id_to_token(int(i)) or "" for i in ids.ravel()]
+        if isinstance(self._engine.model, models.WordPiece):
+            begins = [not token.startswith("##") for token in tokens]
+        else:
+            begins = [token.startswith(("▁", "Ġ")) for token in tokens]  # what a space becomes
+        return np.reshape(begins, ids.shape)
+
     def token_id(self, token):
         """The id of a token, or None."""
         return self._engine.token_to_id(token)
+
+    def token(self, token_id):
+        """The token of an id, or None."""
+        return self._engine.id_to_token(token_id)
 
     def __call__(self, texts, pairs=None, max_length=None):
         """A model's inputs for one batch of texts, or of pairs of texts.

@@ -41,6 +41,7 @@ class UnigramTokenizer(Tokenizer):
         self.lowercase = family == "albert" if lowercase is None else lowercase
         self.keep_accents = keep_accents
         self.character_map = character_map
+        self.pieces = list(pieces)
         names = {piece: i for i, (piece, _) in enumerate(pieces)}
         for token in self.special_tokens.tokens.values():
             if token not in names and token != "[MASK]":

@@ -32,5 +32,6 @@ def model_fingerprint(model):
     digest = hashlib.sha256(config.encode())
     for weight in model.weights:
         digest.update(f"{weight.dtype}{tuple(weight.shape)}".encode())
-        digest.update(np.ascontiguousarray(weight))
+        # As bytes: bfloat16 is none of NumPy's own types.
+        digest.update(np.ascontiguousarray(weight).view("uint8"))
     return digest.hexdigest()

@@ -19,23 +19,34 @@ print(float(tf.reduce_sum(tf.cast(a @ a, "float32"))))
 def set_precision(policy):
     """Makes a Keras dtype policy the global one.
 
-    Some virtual machines announce AMX but refuse it, and there a first bfloat16 product ends
-    the process with an illegal instruction: so a product is tried first.
-
     Args:
         policy: "float32", "mixed_bfloat16" or "mixed_float16".
 
     Raises:
-        InputError: if the processor cannot multiply in that type.
+        InputError: as `check_precision`.
     """
-    if policy != "float32":
-        code = _PROBE.format(dtype=policy.removeprefix("mixed_"))
-        done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
-        if done.returncode:
-            illegal = done.returncode == -signal.SIGILL
-            why = "illegal instruction" if illegal else "see TensorFlow's own message"
-            raise InputError(
-                f"precision={policy} does not work on this processor ({why}); use float32, or "
-                "set the environment variable ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16."
-            )
+    check_precision(policy)
     keras.config.set_dtype_policy(policy)
+
+
+def check_precision(policy, name="precision"):
+    """Raises an InputError if the processor cannot multiply in a dtype policy's type.
+
+    Some virtual machines announce AMX but refuse it, and there a first bfloat16 product ends
+    the process with an illegal instruction: so a product is tried first.
+
+    Args:
+        policy: of Keras, such as "mixed_bfloat16" or "bfloat16".
+        name: what the policy was given as.
+    """
+    if policy == "float32":
+        return
+    code = _PROBE.format(dtype=policy.removeprefix("mixed_"))
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    if done.returncode:
+        illegal = done.returncode == -signal.SIGILL
+        why = "illegal instruction" if illegal else "see TensorFlow's own message"
+        raise InputError(
+            f"{name}={policy} does not work on this processor ({why}); use float32, or "
+            "set the environment variable ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16."
+        )

@@ -25,6 +25,10 @@ WRITTEN = {
 }
 
 
+# The folder within a run's that the first of two phases has, with the files of a run.
+INTERMEDIATE = "intermediate"
+
+
 class RunFolder:
     """Flags, metrics, events, weights and model card of one run.
 
@@ -36,6 +40,7 @@ class RunFolder:
     | `best/` | the Hugging Face folder of the best epoch |
     | `state.safetensors` | the last state of the training, to resume from |
     | `README.md` | the model card |
+    | `intermediate/` | the same of the first of two phases |
 
     Args:
         path: the folder; created by `start`.
@@ -60,7 +65,9 @@ class RunFolder:
         self.overwritten = []  # the files to delete before the run starts
         stored_path = self.path / "flags.json"
         if not stored_path.exists():
-            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            # Folders alone are what a kill while a run is overwritten may leave.
+            held = [path for path in self.path.rglob("*") if not path.is_dir()]
+            if self.path.exists() and (not self.path.is_dir() or held):
                 raise InputError(
                     f"{self.path} exists and is not a run's folder; give another folder."
                 )
@@ -128,6 +135,10 @@ class RunFolder:
             return progress["epoch"] == stored and not progress["stopped"]
         except (safetensors.SafetensorError, KeyError, TypeError, OSError):
             return False
+
+    def intermediate(self):
+        """The `RunFolder` of the first of two phases, within this one, whose flags are of both."""
+        return RunFolder(self.path / INTERMEDIATE, {}, overwrite=bool(self.overwritten))
 
     def start(self):
         """Writes the flags; until then nothing is written, so that bad input leaves no run.
@@ -211,6 +222,11 @@ class RunFolder:
 
     def _check_made_from(self, stored, made_from):
         for what in [*made_from, *(stored.keys() - made_from)]:
+            if (what in stored) != (what in made_from):
+                raise InputError(
+                    f"{self.path} was trained with{'' if what in stored else 'out'} {what}; do so "
+                    "to go on, or start anew in another folder or by `overwrite`."
+                )
             if stored.get(what) != made_from.get(what):
                 path = self._given.get(what)
                 raise InputError(
@@ -235,6 +251,8 @@ class RunFolder:
 
 def _written_by_runs(path):
     """Whether a file's path within the folder is one that runs write, whole or not yet."""
+    if path.parts[0] == INTERMEDIATE and len(path.parts) > 1:
+        path = path.relative_to(INTERMEDIATE)
     name = path.name
     if name.startswith("."):  # of `files.replaced_when_whole`, left by a kill
         name = name[1:].rpartition(".")[0]

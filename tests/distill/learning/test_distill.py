@@ -23,8 +23,8 @@ from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.tasks import Answering, Classification, Regression, Tagging
 from tfnlp.tasks.tagging import TaggedSentences
-from tfnlp.text import LengthBatches
-from tfnlp.training import RunFolder, TrainingConfig
+from tfnlp.text import Examples, LengthBatches, WordPieceTokenizer, load_tokenizer
+from tfnlp.training import RunFolder, TrainingConfig, predict
 
 README = pathlib.Path(__file__).parents[3] / "README.md"
 TASK = Tagging(["O", "B-x", "I-x"])
@@ -55,7 +55,7 @@ def test_a_killed_distillation_ends_with_the_same_weights(
 ):
     original = LengthBatches.batch
 
-    def run(folder, stop_after=None):
+    def run(folder, stop_after=None, cache=tmp_path / "cache"):
         seen = []
 
         def batch(self, indices):
@@ -70,7 +70,6 @@ def test_a_killed_distillation_ends_with_the_same_weights(
         student = make_student(teacher, 1, hidden_dim=16)
         terms = METHODS["logits"](teacher, student, TASK, [1], hidden_state_weight=0.3)
         folder = RunFolder(folder, {})
-        cache = tmp_path / "cache"
         figures = distill(
             *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV, terms),
             cache_dir=cache,
@@ -81,6 +80,9 @@ def test_a_killed_distillation_ends_with_the_same_weights(
     # Of 3 batches an epoch the second of the second epoch is the last; the cache is read.
     with pytest.raises((Killed, tf.errors.OpError)):
         run(tmp_path / "broken", stop_after=5)
+    # States are rounded in a cache: without it the run would end elsewhere.
+    with pytest.raises(InputError, match="broken was trained with cache_dir; do so to go on"):
+        run(tmp_path / "broken", cache=None)
     resumed_figures, resumed, broken = run(tmp_path / "broken")
     assert resumed_figures == figures
     for a, b in zip(whole, resumed, strict=True):
@@ -107,6 +109,99 @@ def test_a_killed_distillation_ends_with_the_same_weights(
     assert words == {f"{a}{b}_word_accuracy" for a in ("", "teacher_") for b in ("dev", "test")}
     kept = figures["dev_f1"] / figures["teacher_dev_f1"] if figures["teacher_dev_f1"] else None
     assert figures.get("kept") == kept
+
+
+def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothing(
+    tiny_config, tokenizer, tmp_path, monkeypatch
+):
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 8}
+    keras.utils.set_random_seed(1)
+    config = dataclasses.replace(tiny_config, **sizes)
+    outputs = {"hidden_states": True, "attention_scores": True}
+    teacher = build_model(config, "tagger", 3, **outputs)
+    original = LengthBatches.batch
+
+    def run(folder, stop_after=None, overwrite=False):
+        """To the end, or to the batch that is one too many."""
+        seen = []
+
+        def batch(self, indices):
+            if self.shuffle:
+                seen.append(1)
+                if stop_after is not None and len(seen) > stop_after:
+                    raise Killed
+            return original(self, indices)
+
+        monkeypatch.setattr(LengthBatches, "batch", batch)
+        keras.utils.set_random_seed(0)
+        student = make_student(teacher, 1, hidden_dim=4, num_heads=2)
+        terms = METHODS["tinybert"](teacher, student, TASK)
+        folder = RunFolder(folder, {}, overwrite)
+        data = (tokenizer, TRAIN, DEV, CONFIG, folder)
+        distill(TASK, teacher, student, *data, 16, terms=terms, intermediate_epochs=1)
+        return [w.numpy() for w in student.weights], folder
+
+    whole, folder = run(tmp_path / "whole")
+    (first,) = folder.intermediate().metrics()
+    shown = {key for key in first if key.endswith("loss")} - {"loss", "hard_label_loss"}
+    assert shown == {"embedding_loss", "hidden_state_loss", "attention_score_loss"}
+    parts = sum(first[key] for key in shown)
+    assert first["loss"] == pytest.approx(parts, rel=1e-5)
+    assert [set(m) & shown for m in folder.metrics()] == [set(), set()]
+    assert all("soft_label_loss" in m for m in folder.metrics())
+    assert (tmp_path / "whole/intermediate/curves.png").stat().st_size > 1000
+
+    # The third batch of the first phase, then, that one read again, the sixth of the second.
+    for stop_after in (2, 6):
+        with pytest.raises((Killed, tf.errors.OpError)):
+            run(tmp_path / "broken", stop_after)
+    assert len(RunFolder(tmp_path / "broken", {}).metrics()) == 1
+    resumed, _ = run(tmp_path / "broken")
+    for a, b in zip(whole, resumed, strict=True):
+        np.testing.assert_array_equal(a, b)
+    # Overwritten, both phases begin anew.
+    with pytest.raises((Killed, tf.errors.OpError)):
+        run(tmp_path / "broken", 0, overwrite=True)
+    assert not RunFolder(tmp_path / "broken", {}).state_path.exists()
+    assert not list((tmp_path / "broken").rglob("state.safetensors"))
+
+
+def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
+    tiny_config, tokenizer, tmp_path
+):
+    config = dataclasses.replace(tiny_config, num_layers=1, dropout=0.0, attention_dropout=0.0)
+    teacher = build_model(config, "classifier", 2, hidden_states=True)
+    small = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "a", "zz"])
+    own = {"tokenizer": small, "teacher_tokenizer": tokenizer}
+    student = make_student(teacher, 1, **own)
+    assert student.text_config.vocabulary_size == 8
+    tables = [m.get_layer("embeddings").token_table.numpy() for m in (student, teacher)]
+    for row, token in ((2, "[CLS]"), (5, "film"), (6, "a")):
+        np.testing.assert_array_equal(tables[0][row], tables[1][tokenizer.token_id(token)])
+    texts = ["a fine film", "the plot is dull", "film", "not a film !", "un film"]
+    train = Examples(texts, None, [1, 0, 1, 0, 1], ["bad", "good"])
+    task = Classification(["bad", "good"])
+    answers = [
+        predict(model, of, texts)["logits"]
+        for model, of in ((teacher, tokenizer), (student, small))
+    ]
+    p, q = (np.exp(x / 2) / np.exp(x / 2).sum(1, keepdims=True) for x in answers)
+    still = TrainingConfig(epochs=1, batch_size=2, learning_rate=0.0)
+    run = RunFolder(tmp_path / "run", {})
+    data = (small, train, train, still, run, 16)
+    figures = distill(task, teacher, student, *data, teacher_tokenizer=tokenizer)
+    (epoch,) = run.metrics()
+    due = 4 * np.mean(np.sum(p * np.log(p / q), 1))
+    assert due > 1e-3 and epoch["soft_label_loss"] == pytest.approx(due, rel=1e-4)
+    right = np.mean(answers[0].argmax(1) == train.labels)
+    assert figures["teacher_dev_accuracy"] == pytest.approx(right)
+    saved = load_tokenizer(run.best)
+    np.testing.assert_array_equal(saved.encode(texts).token_ids, small.encode(texts).token_ids)
+    terms = hidden_state_terms([0])
+    with pytest.raises(
+        InputError, match="'hidden_state' compares hidden_states, which are of tok"
+    ):
+        distill(task, teacher, student, *data, terms=terms, teacher_tokenizer=tokenizer)
 
 
 def test_the_lines_of_the_readme(small_config, tokenizer, tmp_path, monkeypatch):
@@ -212,4 +307,9 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
         run = RunFolder(tmp_path / "run", {})
         with pytest.raises(InputError, match=message):
             distill(TASK, *models, tokenizer, TRAIN, DEV, CONFIG, run, 16, terms=terms)
+    run = RunFolder(tmp_path / "run", {})
+    with pytest.raises(InputError, match="intermediate_epochs=1 has no effect without terms of"):
+        distill(
+            TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, run, 16, intermediate_epochs=1
+        )
     assert not (tmp_path / "run").exists()

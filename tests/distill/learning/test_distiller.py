@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits, soft_label_terms
-from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
@@ -40,24 +39,6 @@ def pair(tiny_config):
 def terms(teacher, student):
     weights = {"hidden_state_weight": 0.3, "attention_weight": 0.1}
     return logits(teacher, student, TASK, [0, 2], 2.0, 0.5, **weights)
-
-
-def test_a_cache_is_used_again_and_one_of_another_teacher_refused(pair, tiny_config, tmp_path):
-    teacher, _ = pair
-    batches = make_batches(tiny_config.vocabulary_size)
-    first = compute_teacher_outputs(teacher, batches, [("logits", None)], tmp_path)
-    changed = (tmp_path / "logits.npy").stat().st_mtime_ns
-    again = compute_teacher_outputs(teacher, batches, [("logits", None)], tmp_path)
-    assert (tmp_path / "logits.npy").stat().st_mtime_ns == changed
-    np.testing.assert_array_equal(first.values["logits"], again.values["logits"])
-    content = (tmp_path / "logits.npy").read_bytes()
-    (tmp_path / "logits.npy").write_bytes(content[:-8])
-    with pytest.raises(InputError, match="is no whole cache"):
-        compute_teacher_outputs(teacher, batches, [("logits", None)], tmp_path)
-    (tmp_path / "logits.npy").write_bytes(content)
-    teacher.get_layer("classifier").bias.assign([3.0, 4.0])
-    with pytest.raises(InputError, match="another teacher"):
-        compute_teacher_outputs(teacher, batches, [("logits", None)], tmp_path)
 
 
 def test_trains_student_and_projection_but_not_the_teacher(pair, tiny_config):

@@ -2,7 +2,12 @@ import keras
 import numpy as np
 import pytest
 
-from distill.learning.layer_map import check_layer_map, even_layer_map
+from distill.learning.layer_map import (
+    check_layer_map,
+    even_layer_map,
+    last_layer_map,
+    resolve_layer_map,
+)
 from distill.learning.losses import TermsLoss
 from distill.learning.methods import (
     attention_score_terms,
@@ -143,6 +148,11 @@ def test_layer_maps():
     assert even_layer_map(12, 4) == [2, 5, 8, 11]
     assert even_layer_map(6, 3) == [1, 3, 5]
     assert even_layer_map(6, 4) == [0, 2, 3, 5]
+    assert resolve_layer_map("uniform", 12, 4) == [2, 5, 8, 11]
+    assert resolve_layer_map("last", 12, 4) == [8, 9, 10, 11]
+    assert resolve_layer_map((0, 3), 6, 2) == [0, 3]
+    with pytest.raises(ValueError, match="num_layers=7"):
+        last_layer_map(6, 7)
     with pytest.raises(ValueError, match="num_layers=7"):
         even_layer_map(6, 7)
     with pytest.raises(ValueError, match="has 2 entries"):

@@ -8,6 +8,7 @@ from tfnlp.errors import InputError
 from tfnlp.models import (
     AlbertConfig,
     DebertaV2Config,
+    DistilBertConfig,
     Gpt2Config,
     TransformerXLConfig,
     XLNetConfig,
@@ -41,6 +42,47 @@ def test_narrower_student_keeps_ratios_and_its_own_weights(tiny_config):
     assert left == len(student.weights) - copied
     for a, b in zip(before, student.get_layer("encoder_0").get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("head", ["classifier", "tagger"])
+def test_a_distilbert_is_its_teacher_without_segments_and_pooler(head, tiny_config, random_inputs):
+    teacher = build_model(tiny_config, head, 2)
+    student = make_student(teacher, family="distilbert")
+    assert isinstance(student.text_config, DistilBertConfig)
+    assert not any("segment" in weight.path for weight in student.weights)
+    inputs = random_inputs(2, 7, tiny_config.vocabulary_size)
+    inputs["segment_ids"] = 0 * inputs["segment_ids"]
+    found, expected = student(inputs), teacher(inputs)
+    np.testing.assert_allclose(found["sequence_output"], expected["sequence_output"], atol=1e-5)
+    kernels = [model.get_layer("classifier").kernel for model in (student, teacher)]
+    assert np.array_equal(*kernels) == (head == "tagger")
+    half = make_student(teacher, 2, layer_map="last", family="distilbert")
+    for i in range(2):
+        pair = half.get_layer(f"encoder_{i}"), teacher.get_layer(f"encoder_{i + 1}")
+        for a, b in zip(*(block.get_weights() for block in pair), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_students_of_other_families_have_the_teachers_sizes_or_their_own(tiny_config):
+    teacher = build_model(tiny_config, "classifier", 2)
+    albert = make_student(teacher, 2, family="albert")
+    config = albert.text_config
+    assert isinstance(config, AlbertConfig)
+    assert (config.hidden_dim, config.num_heads, config.intermediate_dim) == (32, 4, 64)
+    vocabulary = (config.vocabulary_size, config.pad_token_id, config.max_length)
+    assert vocabulary == (tiny_config.vocabulary_size, 0, 48)
+    # The group starts from the layer that its first one is mapped to.
+    weights = {w.path: w.numpy() for w in teacher.weights}
+    path = "attention/query/kernel"
+    found = {w.path: w for w in albert.weights}[f"encoder/block_0/{path}"]
+    np.testing.assert_array_equal(found, weights[f"encoder_0/{path}"])
+    config = student_config(tiny_config, size="bert_tiny")
+    assert (config.num_layers, config.hidden_dim, config.intermediate_dim) == (2, 128, 512)
+    assert config.vocabulary_size == tiny_config.vocabulary_size
+    config = student_config(tiny_config, 1, hidden_dim=64, size="bert_tiny")
+    assert (config.num_layers, config.hidden_dim, config.intermediate_dim) == (1, 64, 256)
+    with pytest.raises(InputError, match="family=bart is unknown"):
+        make_student(teacher, 2, family="bart")
 
 
 SIZES = {

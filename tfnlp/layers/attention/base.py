@@ -145,6 +145,7 @@ class BaseAttention(BaseLayer):
         mapping=None,
         training=None,
         return_attention_scores=False,
+        projections=(),
     ):
         """What `call` ends with: scores, softmax, dropout, and the projection of the output.
 
@@ -158,10 +159,11 @@ class BaseAttention(BaseLayer):
             mapping: (B, P, T) by which to take predictions from positions, or None.
             training: whether dropout is on.
             return_attention_scores: also return the scores.
+            projections: what to return after them.
 
         Returns:
-            (B, T, D) or (B, P, D), or a pair of it and the scores before mask and softmax, (B, N,
-            T, S).
+            (B, T, D) or (B, P, D), or a tuple of it, the scores before mask and softmax, (B, N, T,
+            S), and the projections, as asked for.
         """
         self._check_scores(return_attention_scores)
         if self.block_size:
@@ -186,7 +188,8 @@ class BaseAttention(BaseLayer):
         if mapping is not None:
             context = ops.matmul(mapping, context)  # (B, P, N * H')
         output = self.output_dense(context)
-        return (output, scores) if return_attention_scores else output
+        further = [scores] * bool(return_attention_scores) + list(projections)
+        return (output, *further) if further else output
 
     def _check_scores(self, return_attention_scores):
         if return_attention_scores and self.block_size:
@@ -203,14 +206,22 @@ class BaseAttention(BaseLayer):
         *masks,
         return_attention_scores=False,
         memory=None,
+        return_projections=False,
         **kwargs,
     ):
         self._check_scores(return_attention_scores)
         source = query if value is None else value
         lengths = [x.shape[1] for x in (memory, source) if x is not None]
-        scores = query.shape[0], self.num_heads, query.shape[1], add_lengths(*lengths)
-        shapes = [(*query.shape[:-1], self.output_dim or query.shape[-1]), scores]
-        return self._specs(*shapes[: 1 + bool(return_attention_scores)])
+        by_head = query.shape[0], self.num_heads
+        length, source_length = query.shape[1], add_lengths(*lengths)
+        shapes = [(*query.shape[:-1], self.output_dim or query.shape[-1])]
+        if return_attention_scores:
+            shapes.append((*by_head, length, source_length))
+        if return_projections:
+            sizes = [(length, self.key_dim), (source_length, self.key_dim)]
+            sizes.append((source_length, self.value_dim))
+            shapes += [(*by_head, *size) for size in sizes]
+        return self._specs(*shapes)
 
     def compute_mask(self, query, previous_mask=None, **kwargs):
         return previous_mask

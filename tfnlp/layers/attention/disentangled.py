@@ -58,10 +58,12 @@ class DisentangledAttention(BaseAttention):
         use_causal_mask: hide every position after the query's own.
         position_table: (2 k, D), or (2 num_buckets, D), to share it between layers (see
             `RelativePositionTable`); where None the layer has its own.
+        return_projections: also return query, key and value of the content, as
+            `MultiHeadAttention` does.
 
     Returns:
-        (B, T, D), or a pair of it and the scaled scores before mask and softmax. A query that
-        may see nothing gets zeros, then the output bias.
+        (B, T, D), or a tuple of it, the scaled scores before mask and softmax, and the
+        projections, as asked for. A query that may see nothing gets zeros, then the output bias.
 
     Raises:
         ValueError: for sizes below 1, unknown terms, flags that exclude each other, masks or a
@@ -200,9 +202,11 @@ class DisentangledAttention(BaseAttention):
         position_table=None,
         position_table_mask=None,
         mask=None,
+        return_projections=False,
     ):
         masks = query_mask, value_mask, key_mask, attention_mask, mask
         q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
+        projections = (q, k, v) if return_projections else ()
         q = scaled(q, len(self.terms))
         lengths = ops.shape(q)[2], ops.shape(k)[2]
         rows, kr, qr = self._positions(position_table, *lengths, training)
@@ -219,7 +223,7 @@ class DisentangledAttention(BaseAttention):
             terms.append(RelativeTerm(ops.ones_like(q[..., :1]), product, rows, find_far=find_far))
         content = q if "c2c" in self.terms else ops.zeros_like(q)
         how = {"training": training, "return_attention_scores": return_attention_scores}
-        return self._attend(content, k, v, seen, terms, **how)
+        return self._attend(content, k, v, seen, terms, projections=projections, **how)
 
     def _project(self, query, key, value):
         if not self.joint_projection:

@@ -38,10 +38,12 @@ class MultiHeadAttention(BaseAttention):
         return_attention_scores: also return the scores, (B, N, T, S).
         training: whether dropout is on.
         use_causal_mask: hide every position after the query's own.
+        return_projections: also return query (B, N, T, H), key (B, N, S, H) and value (B, N, S,
+            H'), as they are projected for each head, not yet scaled.
 
     Returns:
-        (B, T, D), or a pair of it and the scores. A query that may see nothing gets the
-        output bias alone, its attention being zeros.
+        (B, T, D), or a tuple of it, the scores and the projections, as asked for. A query that may
+        see nothing gets the output bias alone, its attention being zeros.
 
     Raises:
         ValueError: for sizes below 1, for masks that do not fit, and where the scores are
@@ -65,8 +67,10 @@ class MultiHeadAttention(BaseAttention):
         training=None,
         use_causal_mask=False,
         mask=None,
+        return_projections=False,
     ):
         masks = query_mask, value_mask, key_mask, attention_mask, mask
         q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
         how = {"training": training, "return_attention_scores": return_attention_scores}
-        return self._attend(scaled(q), k, v, seen, **how)
+        projections = (q, k, v) if return_projections else ()
+        return self._attend(scaled(q), k, v, seen, projections=projections, **how)

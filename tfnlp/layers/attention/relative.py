@@ -42,10 +42,11 @@ class RelativeAttention(BaseAttention):
         content_bias: u, (N, H), to share it between layers (see `RelativeBiases`); where None
             the layer has its own.
         position_bias: v, (N, H), likewise.
+        return_projections: also return query, key and value, as `MultiHeadAttention` does.
 
     Returns:
-        (B, T, D), or a pair of it and the scaled scores before mask and softmax. A query that
-        may see nothing gets zeros, then the output bias.
+        (B, T, D), or a tuple of it, the scaled scores before mask and softmax, and the
+        projections, as asked for. A query that may see nothing gets zeros, then the output bias.
 
     Raises:
         ValueError: for sizes below 1, an odd D, masks or a memory that do not fit, and where
@@ -127,9 +128,11 @@ class RelativeAttention(BaseAttention):
         content_bias=None,
         position_bias=None,
         mask=None,
+        return_projections=False,
     ):
         masks = query_mask, value_mask, key_mask, attention_mask, mask
         q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask, memory)
+        projections = (q, k, v) if return_projections else ()
         u = scaled(given_or_own("content_bias", content_bias, self.content_bias))
         w = scaled(given_or_own("position_bias", position_bias, self.position_bias))
         q = scaled(q)
@@ -138,7 +141,7 @@ class RelativeAttention(BaseAttention):
         )
         term = RelativeTerm(add_by_head(q, w), *positions, causal=use_causal_mask)
         how = {"training": training, "return_attention_scores": return_attention_scores}
-        return self._attend(add_by_head(q, u), k, v, seen, [term], **how)
+        return self._attend(add_by_head(q, u), k, v, seen, [term], projections=projections, **how)
 
     def _positions(self, length, source_length, causal, training):
         """The projected sinusoids, as a `RelativeTerm` takes them.

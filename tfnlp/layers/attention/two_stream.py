@@ -44,16 +44,20 @@ class TwoStreamAttention(RelativeAttention):
         query_attention_mask: likewise for the query stream; `attention_mask` where None.
         return_attention_scores: also return the scores, (B, N, T, S), of each stream.
         training: whether dropout is on.
+        return_projections: also return query, key and value of the content stream, as
+            `MultiHeadAttention` does; without a query stream alone.
 
     Returns:
         The content output (B, T, D) where there is no query stream, else a pair of it and the
         query output, (B, T, D) or (B, P, D). With scores, a pair of these and the scaled scores
-        before mask and softmax, one tensor or a pair likewise. The Keras mask of the query
+        before mask and softmax, one tensor or a pair likewise; then the projections where they
+        are asked for. The Keras mask of the query
         output is that of the query stream, or without a `target_mapping` the content stream's.
 
     Raises:
         ValueError: for sizes below 1, an odd D, masks, a memory or a target mapping that do not
-            fit, and where the scores are asked for with `block_size`.
+            fit, where the scores are asked for with `block_size`, and the projections with a
+            query stream.
     """
 
     def build(self, content_stream_shape, **shapes):
@@ -80,8 +84,13 @@ class TwoStreamAttention(RelativeAttention):
         mask=None,
         content_stream_mask=None,
         query_stream_mask=None,
+        return_projections=False,
     ):
         _check_streams(content_stream, query_stream, target_mapping)
+        if return_projections and query_stream is not None:
+            raise ValueError(
+                "return_projections=True is of the content stream; leave query_stream out."
+            )
         mask = mask if content_stream_mask is None else content_stream_mask
         k, v, positions, is_same, see = self._sources(
             content_stream, memory, segment_mask, mask, training
@@ -90,11 +99,14 @@ class TwoStreamAttention(RelativeAttention):
 
         def attend(stream, seen, mapping=None):
             q, mapping = self._queries(stream, mapping)  # (B, N, T, H)
+            projections = (q, k, v) if return_projections else ()
+            q = scaled(q)
             of_content = add_by_head(q, scaled(self.content_bias))
             of_position = RelativeTerm(add_by_head(q, scaled(self.position_bias)), *positions)
             of_segment = self._segment_term(q, is_same)
             terms = [of_position], of_segment
-            return self._attend(of_content, k, v, seen, *terms, mapping, **how)
+            options = how | {"projections": projections}
+            return self._attend(of_content, k, v, seen, *terms, mapping, **options)
 
         content = attend(content_stream, see(attention_mask))
         if query_stream is None:
@@ -125,12 +137,12 @@ class TwoStreamAttention(RelativeAttention):
         )
 
     def _queries(self, stream, mapping):
-        """The queries of a stream at all positions, (B, N, T, H) and scaled, and its mapping."""
+        """The queries of a stream at all positions, (B, N, T, H), and its mapping."""
         q = self.query(stream)
         if mapping is not None:
             mapping = ops.cast(mapping, q.dtype)  # (B, P, T)
             q = ops.matmul(ops.swapaxes(mapping, 1, 2), q)  # (B, T, N * H)
-        return scaled(split_heads(q, self.num_heads)), mapping
+        return split_heads(q, self.num_heads), mapping
 
     def _segment_term(self, query, is_same):
         if is_same is None:
@@ -149,10 +161,14 @@ class TwoStreamAttention(RelativeAttention):
         attention_mask=None,
         query_attention_mask=None,
         return_attention_scores=False,
+        return_projections=False,
         **kwargs,
     ):
         content = super().compute_output_spec(
-            content_stream, return_attention_scores=return_attention_scores, memory=memory
+            content_stream,
+            return_attention_scores=return_attention_scores,
+            memory=memory,
+            return_projections=return_projections,
         )
         if query_stream is None:
             return content

@@ -46,9 +46,11 @@ class EncoderBlock(BaseBlock):
         attention_arguments: a dict of further tensors that `attention` takes, passed on as
             they are; with `norm_first` those that it names in `STATES` are normalised before.
         value: (B, S, D), what the inputs attend to; the inputs where None.
+        return_projections: also return the attention's query (B, N, L, H), key (B, N, S, H) and
+            value (B, N, S, H).
 
     Returns:
-        (B, L, D), or a pair of it and the scores, (B, N, L, S).
+        (B, L, D), or a tuple of it, the scores, (B, N, L, S), and the projections, as asked for.
 
     Raises:
         ValueError: for a sub-layer of another name, and an `attention` of other heads; at build,
@@ -171,6 +173,7 @@ class EncoderBlock(BaseBlock):
         mask=None,
         inputs_mask=None,
         value_mask=None,
+        return_projections=False,
     ):
         check_states(inputs=inputs.shape, value=getattr(value, "shape", None))
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
@@ -186,6 +189,8 @@ class EncoderBlock(BaseBlock):
         arguments |= {name: x for name, x in own.items() if x is not None}
         if use_causal_mask:
             arguments["use_causal_mask"] = True
+        if return_projections:
+            arguments["return_projections"] = True
         attended = self.attention(
             self._before("attention", inputs),
             attention_mask=attention_mask,
@@ -193,10 +198,10 @@ class EncoderBlock(BaseBlock):
             training=training,
             **arguments,
         )
-        if not return_attention_scores:
+        if not (return_attention_scores or return_projections):
             return self._rest(inputs, attended, training)
-        attended, scores = attended
-        return self._rest(inputs, attended, training), scores
+        attended, *further = attended
+        return self._rest(inputs, attended, training), *further
 
     def _rest(self, inputs, attended, training):
         """What comes out of the block where its attention gives `attended`."""
@@ -212,16 +217,19 @@ class EncoderBlock(BaseBlock):
         return_attention_scores=False,
         attention_arguments=None,
         value=None,
+        return_projections=False,
         **kwargs,
     ):
         output = self._specs(inputs.shape)
-        if not return_attention_scores:
+        if not (return_attention_scores or return_projections):
             return output
         arguments = (attention_arguments or {}) | ({} if value is None else {"value": value})
-        _, scores = self.attention.compute_output_spec(
-            inputs, return_attention_scores=True, **arguments
+        if return_projections:
+            arguments["return_projections"] = True
+        _, *further = self.attention.compute_output_spec(
+            inputs, return_attention_scores=return_attention_scores, **arguments
         )
-        return output, scores
+        return output, *further
 
     def get_config(self):
         shared = {name: serialize_shared(getattr(self, name)) for name in self.shared_parts}

@@ -33,10 +33,12 @@ class SharedEncoder(BaseBlock):
         use_causal_mask: hide every position after the query's own.
         return_hidden_states: also return the input and every layer's output.
         return_attention_scores: also return every layer's scores before the softmax.
+        return_projections: also return every layer's queries, keys and values.
 
     Returns:
         (B, L, D), or a tuple of it, then a list of num_layers + 1 tensors (B, L, D), then one
-        of num_layers tensors (B, N, L, L), as asked for.
+        of num_layers tensors (B, N, L, L), then three of num_layers tensors (B, N, L, H), as
+        asked for.
 
     Raises:
         ValueError: for an unknown kind of sharing, or groups that do not divide the layers.
@@ -116,9 +118,10 @@ class SharedEncoder(BaseBlock):
         training=None,
         mask=None,
         inputs_mask=None,
+        return_projections=False,
     ):
         mask = inputs_mask if mask is None else mask
-        x, states, scores = inputs, [inputs], []
+        x, states, further = inputs, [inputs], []
         for block in self._in_order():
             x = block(
                 x,
@@ -127,15 +130,18 @@ class SharedEncoder(BaseBlock):
                 return_attention_scores=return_attention_scores,
                 training=training,
                 mask=mask,
+                return_projections=return_projections,
             )
-            if return_attention_scores:
-                x, block_scores = x
-                scores.append(block_scores)
+            if return_attention_scores or return_projections:
+                x, *of_block = x
+                further.append(of_block)
             states.append(x)
-        return self._outputs(x, states, scores, return_hidden_states, return_attention_scores)
+        return self._outputs(x, states, further, return_hidden_states)
 
-    def _outputs(self, x, states, scores, return_hidden_states, return_attention_scores):
-        extra = [states] * return_hidden_states + [scores] * return_attention_scores
+    def _outputs(self, x, states, further, return_hidden_states):
+        """`further` is what each layer gives beside its states; given by kind, not by layer."""
+        by_kind = [list(kind) for kind in zip(*further, strict=True)]
+        extra = [states] * return_hidden_states + by_kind
         return (x, *extra) if extra else x
 
     def compute_output_spec(
@@ -145,21 +151,19 @@ class SharedEncoder(BaseBlock):
         use_causal_mask=False,
         return_hidden_states=False,
         return_attention_scores=False,
+        return_projections=False,
         **kwargs,
     ):
         states = [self._specs(inputs.shape) for _ in range(self.num_layers + 1)]
-        scores = []
-        if return_attention_scores:
-            asked = {"return_attention_scores": True}
+        further = []
+        if return_attention_scores or return_projections:
+            asked = {
+                "return_attention_scores": return_attention_scores,
+                "return_projections": return_projections,
+            }
             specs = (b.compute_output_spec(inputs, **asked) for b in self._in_order())
-            scores = [spec for _, spec in specs]
-        return self._outputs(
-            self._specs(inputs.shape),
-            states,
-            scores,
-            return_hidden_states,
-            return_attention_scores,
-        )
+            further = [spec for _, *spec in specs]
+        return self._outputs(self._specs(inputs.shape), states, further, return_hidden_states)
 
     def get_config(self):
         return super().get_config() | {

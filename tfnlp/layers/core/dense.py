@@ -8,14 +8,15 @@ from tfnlp.layers.core.shapes import reshape
 
 @keras.saving.register_keras_serializable("tfnlp")
 class Dense(keras.layers.Dense):
-    """`keras.layers.Dense` over the last axis, with one pass less in training.
+    """`keras.layers.Dense` over the last axis, with one pass less.
 
     TensorFlow fuses a product and its bias only where nothing stands between them, not even the
-    reshape of three axes to two and back; so in training the rows are flat until both are done.
+    reshape of three axes to two and back; so the rows are flat until both are done. For TFLite
+    their shapes are constants then, also where the length is open.
 
     Call arguments:
         inputs: (..., D).
-        training: whether to do so; inference keeps the form that TFLite knows.
+        training: as Keras' own takes it.
 
     Returns:
         (..., units).

@@ -1,0 +1,188 @@
+"""Files side by side: what each scores, weighs and takes, and which of them none beats in both."""
+
+import dataclasses
+import hashlib
+import pathlib
+import re
+
+from absl import logging
+
+from distill.device.benchmark import benchmark_file
+from distill.device.operators import profile_operators
+from distill.device.predictions import predict_inputs, score
+from distill.runtime import load_runner
+from tfnlp.errors import InputError
+from tfnlp.files import json_text, read_json, write_json
+from tfnlp.variants import Estimate
+
+LENGTH = 32  # tokens at which files are compared
+_SEED = re.compile(r"seed_\d+")
+
+
+@dataclasses.dataclass
+class Candidate:
+    """A file to choose, or the files of a variant's seeds.
+
+    Args:
+        name: what it is called.
+        paths: of its files; the first is timed, all are scored.
+        score: `Estimate` over the files.
+        agreement: likewise, the share of texts answered as the reference does; or None.
+        figures: of `benchmark_file`.
+        operators: of `profile_operators`; None where there is no profile.
+    """
+
+    name: str
+    paths: list
+    score: Estimate | None = None
+    agreement: Estimate | None = None
+    figures: dict = dataclasses.field(default_factory=dict)
+    operators: dict | None = None
+
+    @property
+    def size_mb(self):
+        return self.figures["size_mb"]
+
+    @property
+    def latency_ms(self):
+        """Of a warm call on one thread, at `LENGTH` tokens."""
+        return self.figures["latency_ms"]["1"][str(LENGTH)]
+
+
+def find_candidates(folder):
+    """The files of a sweep's runs, `Candidate`s in the order of their names.
+
+    Args:
+        folder: of `recipes.sweep`, with files at VARIANT/seed_N/STEP/NAME.tflite.
+
+    Raises:
+        InputError: if there is none.
+    """
+    found = {}
+    for path in sorted(pathlib.Path(folder).glob("*/seed_*/*/*.tflite")):
+        variant, seed, step, _ = path.relative_to(folder).parts
+        if _SEED.fullmatch(seed):
+            found.setdefault((variant, step, path.stem), []).append(path)
+    if not found:
+        raise InputError(
+            f"{folder} holds no VARIANT/seed_N/STEP/*.tflite; give the folder of a sweep whose "
+            "steps end in export_tflite."
+        )
+    variants = [variant for variant, _, _ in found]
+    names = [key[0] if variants.count(key[0]) == 1 else "/".join(key) for key in found]
+    return [Candidate(n, paths) for n, paths in zip(names, found.values(), strict=True)]
+
+
+def name_candidates(paths):
+    """`Candidate`s of files, called by what tells their paths apart."""
+    parts = [pathlib.Path(path).with_suffix("").parts for path in paths]
+    shortest = min(map(len, parts))
+    ends = [[p[-1 - i] for p in parts] for i in range(shortest)]
+    kept = [i for i, names in enumerate(ends) if len(set(names)) > 1] or [0]
+    names = ["/".join(p[-1 - i] for i in reversed(kept)) for p in parts]
+    return [Candidate(n, [pathlib.Path(p)]) for n, p in zip(names, paths, strict=True)]
+
+
+def measure_candidates(candidates, read, cache, reference=None, repeats=50):
+    """Scores and times files, and fills in their figures.
+
+    Args:
+        candidates: a list of `Candidate`.
+        read: a function from a runner to the `Inputs` that it is scored on.
+        cache: path of a JSON file that is written as files are measured; what it holds of a file
+            of the same content is not measured again.
+        reference: a runner whose answers are compared, or None.
+        repeats: timed runs for each figure.
+
+    Returns:
+        The name of the score: the first that the task reports.
+
+    Raises:
+        InputError: if a file cannot be run, or nothing says what is right.
+    """
+    memory, said, metric = _Memory(cache), None, None
+    for number, candidate in enumerate(candidates, 1):
+        logging.info("[%d/%d] %s", number, len(candidates), candidate.name)
+        first, scores = candidate.paths[0], []
+        candidate.figures = memory(benchmark_file, first, repeats=repeats)
+        candidate.operators = memory(_profile, first)
+        for path in candidate.paths:
+            runner = load_runner(path, num_threads=2)
+            inputs = read(runner)
+            if not inputs.right:
+                raise InputError(
+                    f"{path} has no score, as the input does not say what is right; name its "
+                    "label_column."
+                )
+            if reference is not None and said is None:
+                said = [_answer(found) for found in predict_inputs(reference, inputs)]
+            scores.append(memory(_score, path, inputs=inputs, said=said))
+        metric = scores[0]["metric"]
+        candidate.score = Estimate.of(found["score"] for found in scores)
+        candidate.agreement = Estimate.of(found["agreement"] for found in scores)
+    return metric
+
+
+def pareto(points):
+    """Which of some (cost, score) pairs no other beats: none costs less or as much and scores as
+    much or more, one of them strictly.
+
+    Returns:
+        A list of booleans.
+    """
+    return [
+        not any(
+            cost <= own_cost and score >= own_score and (cost, score) != (own_cost, own_score)
+            for cost, score in points
+        )
+        for own_cost, own_score in points
+    ]
+
+
+class _Memory:
+    """Calls functions of a file, and remembers what they gave by its content and the arguments."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.known = read_json(self.path) if self.path.exists() else {}
+
+    def __call__(self, function, path, **arguments):
+        digest = hashlib.sha256(pathlib.Path(path).read_bytes())
+        plain = {
+            name: dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
+            for name, value in arguments.items()
+        }
+        digest.update(json_text(plain).encode("utf-8", "backslashreplace"))
+        key = f"{function.__name__.strip('_')} {digest.hexdigest()}"
+        if key not in self.known:
+            self.known[key] = function(path, **arguments)
+            write_json(self.path, self.known)
+        return self.known[key]
+
+
+def _profile(path):
+    try:
+        return profile_operators(path, LENGTH)
+    except InputError as e:
+        logging.warning("%s", e)
+        return None
+
+
+def _score(path, inputs, said):
+    """The first of a file's scores, and the share of texts answered as is `said`."""
+    runner = load_runner(path, num_threads=2)
+    predictions = predict_inputs(runner, inputs)
+    metric, value = next(iter(score(runner, inputs, predictions).items()))
+    agreement = None
+    if said is not None and None not in said:
+        same = [_answer(p) == s for p, s in zip(predictions, said, strict=True)]
+        agreement = sum(same) / len(same)
+    return {"metric": metric, "score": value, "agreement": agreement}
+
+
+def _answer(prediction):
+    """What two predictions have in common where they agree; None where they are numbers."""
+    for name in ("label", "place", "tags", "text"):
+        if hasattr(prediction, name):
+            return getattr(prediction, name)
+    return None

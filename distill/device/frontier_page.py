@@ -1,0 +1,161 @@
+"""Files side by side, as a table and as one HTML page that needs nothing else."""
+
+import html
+import math
+
+from distill.device.frontier import LENGTH, pareto
+
+# Title, and what of a candidate: what is on the horizontal axes.
+COSTS = {
+    "size": ("size (MB)", lambda c: c.size_mb),
+    "latency": (f"one thread, {LENGTH} tokens (ms)", lambda c: c.latency_ms),
+}
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 1100px; margin: 2em auto }
+table { border-collapse: collapse; margin: 1em 0 }
+td, th { padding: .25em .7em; text-align: right }
+td:first-child, th:first-child { text-align: left } tr { border-bottom: 1px solid #ddd }
+tr.best { background: #eaf3ff } svg { width: 520px; max-width: 100%; font-size: 12px }
+"""
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 520, 360, 60, 46, 14, 20
+
+
+def table_rows(candidates, metric):
+    """The header and a row of texts for each candidate, the smallest first."""
+    shown = sorted(candidates, key=lambda c: (c.size_mb, c.name))
+    best = {
+        name: pareto([(of(c), c.score.mean) for c in shown]) for name, (_, of) in COSTS.items()
+    }
+    agreement = any(c.agreement for c in shown)
+    header = ["model", metric, *(["agreement"] if agreement else [])]
+    header += ["MB", "ms at 16", "ms at 32", "ms at 128", "first call ms", "create ms"]
+    rows = [[*header, "mixed / equal", "peak MB", "frontier"]]
+    for i, c in enumerate(shown):
+        warm = c.figures["latency_ms"]["1"]
+        row = [c.name, _estimate(c.score), *([_estimate(c.agreement)] if agreement else [])]
+        row += [f"{c.size_mb:.2f}", *(f"{warm[str(n)]:.2f}" for n in (16, 32, 128))]
+        row += [f"{c.figures[name]:.1f}" for name in ("first_call_ms", "create_ms")]
+        row += [f"{c.figures['mixed_ms'] / c.figures['equal_ms']:.2f}"]
+        row += [f"{c.figures['peak_memory_mb']:.0f}"]
+        rows.append([*row, " ".join(name for name in COSTS if best[name][i])])
+    return rows
+
+
+def page(candidates, metric, title):
+    """The HTML page: a plot for each cost, the table, and a profile of each file's operators."""
+    rows = table_rows(candidates, metric)
+    plots = "\n".join(
+        scatter(
+            [(cost(c), c.score.mean, c.score.error, c.name) for c in candidates],
+            label,
+            metric,
+        )
+        for label, cost in COSTS.values()
+    )
+    profiles = "\n".join(_profile(c) for c in candidates if c.operators)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{html.escape(title)}</title><style>{_STYLE}</style></head>
+<body>
+<h1>{html.escape(title)}</h1>
+<p>Blue: no other file is smaller (or faster) and scores as much. Bars are standard errors over
+seeds. Latency is of warm calls on one thread; peak memory is that of a Python process.</p>
+{plots}
+{_table(rows, marks=True)}
+<h2>Operators</h2>
+<p>Time of each kind of operator at {LENGTH} tokens, measured with LiteRT's profiler on.</p>
+{profiles}
+</body>
+</html>
+"""
+
+
+def scatter(points, label, metric):
+    """An SVG of (cost, score, error or None, name) points, those on the frontier joined."""
+    best = pareto([(cost, value) for cost, value, _, _ in points])
+    x = _Axis([cost for cost, *_ in points], _LEFT, _WIDTH - _RIGHT, from_zero=True)
+    errors = [(value, error or 0) for _, value, error, _ in points]
+    spread = [v + s * e for v, e in errors for s in (-1, 1)]
+    y = _Axis(spread, _HEIGHT - _BOTTOM, _TOP)
+    parts = []
+    for tick in x.ticks:
+        parts.append(_line(x(tick), _TOP, x(tick), _HEIGHT - _BOTTOM, "#eee"))
+        parts.append(_text(x(tick), _HEIGHT - _BOTTOM + 16, f"{tick:g}", "middle"))
+    for tick in y.ticks:
+        parts.append(_line(_LEFT, y(tick), _WIDTH - _RIGHT, y(tick), "#eee"))
+        parts.append(_text(_LEFT - 6, y(tick) + 4, f"{tick:g}", "end"))
+    parts.append(_text((_LEFT + _WIDTH) / 2, _HEIGHT - 8, label, "middle"))
+    parts.append(_text(_LEFT, _TOP - 2, metric, "start"))
+    joined = sorted((p for p, is_best in zip(points, best, strict=True) if is_best))
+    line = " ".join(f"{x(cost):.1f},{y(value):.1f}" for cost, value, *_ in joined)
+    parts.append(f'<polyline points="{line}" fill="none" stroke="#1f77b4" stroke-dasharray="4"/>')
+    for (cost, value, error, name), is_best in zip(points, best, strict=True):
+        color = "#1f77b4" if is_best else "#999"
+        if error:
+            parts.append(_line(x(cost), y(value - error), x(cost), y(value + error), color))
+        said = html.escape(f"{name}: {value:.4f}, {cost:.3g}")
+        circle = f'<circle cx="{x(cost):.1f}" cy="{y(value):.1f}" r="5" fill="{color}">'
+        parts.append(f"{circle}<title>{said}</title></circle>")
+        # Names at the right edge would be cut off.
+        left = x(cost) > 0.7 * _WIDTH
+        place = x(cost) + (-9 if left else 9)
+        parts.append(_text(place, y(value) + 4, name, "end" if left else "start"))
+    size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">{"".join(parts)}</svg>'
+
+
+class _Axis:
+    """A scale from values to places, with round ticks."""
+
+    def __init__(self, values, start, end, from_zero=False):
+        low, high = min(values), max(values)
+        low = 0.0 if from_zero else low
+        room = (high - low) * 0.08 or abs(high) * 0.1 or 1.0
+        self.low, self.high = (0.0 if from_zero else low - room), high + room
+        self.start, self.end = start, end
+        step = 10 ** math.floor(math.log10((self.high - self.low) / 4))
+        step *= next(f for f in (1, 2, 5, 10) if (self.high - self.low) / (f * step) <= 6)
+        first = math.ceil(self.low / step)
+        count = math.floor(self.high / step) - first + 1
+        self.ticks = [round((first + i) * step, 10) for i in range(count)]
+
+    def __call__(self, value):
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+
+def _line(x1, y1, x2, y2, color):
+    return f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{color}"/>'
+
+
+def _text(x, y, text, anchor):
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(text)}</text>'
+
+
+def _table(rows, marks=False):
+    """An HTML table of texts, the header first; `marks` rows whose last text is not empty."""
+    header, *rest = rows
+    lines = ["<table>", f"<tr>{''.join(f'<th>{html.escape(c)}</th>' for c in header)}</tr>"]
+    for row in rest:
+        cells = "".join(f"<td>{html.escape(c)}</td>" for c in row)
+        mark = ' class="best"' if marks and row[-1] else ""
+        lines.append(f"<tr{mark}>{cells}</tr>")
+    return "\n".join([*lines, "</table>"])
+
+
+def _profile(candidate):
+    found = candidate.operators
+    rows = [["operator", "runs in", "calls", "ms", "share"]]
+    for row in found["operators"]:
+        share = row["ms"] / found["ms"] if found["ms"] else 0.0
+        texts = [row["operator"], row["runs_in"], f"{row['calls']:g}", f"{row['ms']:.3f}"]
+        rows.append([*texts, f"{share:.1%}" if share >= 0.0005 else ""])
+    said = f"{candidate.name}: {found['ms']:.2f} ms, {found['pieces']} pieces in XNNPACK"
+    return f"<details><summary>{html.escape(said)}</summary>\n{_table(rows)}\n</details>"
+
+
+def _estimate(estimate):
+    if estimate is None:
+        return "-"
+    error = f" ± {estimate.error:.4f}" if estimate.error else ""
+    return f"{estimate.mean:.4f}{error}"

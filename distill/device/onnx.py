@@ -1,0 +1,173 @@
+"""ONNX Runtime's int8 of a PyTorch model, to measure a .tflite beside it.
+
+Needs tfnlp[benchmarks], which is imported inside functions alone.
+"""
+
+import inspect
+import logging
+import pathlib
+import tempfile
+import time
+import warnings
+
+import numpy as np
+
+from tfnlp.errors import InputError
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+LENGTHS = (16, 32, 64, 128)
+
+
+def export_int8(model, folder):
+    """Writes a model as .onnx with dynamic int8 weights, as it is exported and, of a BERT, fused.
+
+    What is exported is compared with what PyTorch computes first. The fused one is what ONNX
+    Runtime's transformer optimizer makes: embeddings, attention, GELU and layer normalisation as
+    one operator each.
+
+    Args:
+        model: of `transformers`, whose output has `logits`, in evaluation mode.
+        folder: a `pathlib.Path` to write into.
+
+    Returns:
+        {name: path}.
+
+    Raises:
+        AssertionError: if an .onnx does not compute what the model does.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    logging.disable(logging.WARNING)  # the tools speak of every node
+    paths = {"onnxruntime": _export(model, folder / "student.onnx")}
+    if model.config.model_type == "bert":
+        from onnxruntime.transformers import optimizer
+
+        # What the optimizer knows as attention is the one written out.
+        model.set_attn_implementation("eager")
+        optimized = optimizer.optimize_model(
+            str(_export(model, folder / "student.eager.onnx")),
+            "bert",
+            num_heads=model.config.num_attention_heads,
+            hidden_size=model.config.hidden_size,
+        )
+        paths["onnxruntime, fused"] = folder / "student.fused.onnx"
+        optimized.save_model_to_file(str(paths["onnxruntime, fused"]))
+    found = {}
+    for name, path in paths.items():
+        _compare(name, model, onnx_session(path))
+        found[name] = path.with_suffix(".int8.onnx")
+        # Fused operations are not ONNX's own, so that it cannot tell what type they give.
+        options = {"DefaultTensorType": 1}  # onnx.TensorProto.FLOAT
+        quantize_dynamic(path, found[name], weight_type=QuantType.QInt8, extra_options=options)
+    return found
+
+
+def onnx_session(path):
+    """A function from ids and mask (1, L) to the logits of an .onnx, on one thread."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+    names = [given.name for given in session.get_inputs()]
+
+    def run(ids, mask):
+        values = dict(zip(INPUTS, (ids, mask, 0 * ids), strict=True))
+        return session.run(None, {name: values[name] for name in names})[0]
+
+    return run
+
+
+def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
+    """Size and latency of a classifier's weights in ONNX Runtime, int8, on one thread.
+
+    Args:
+        model_dir: Hugging Face folder of the classifier.
+        lengths: tokens of the texts to time.
+        repeats: timed runs for each.
+
+    Returns:
+        {name: {"size_mb": ..., "latency_ms": {length: median}}}, of the .onnx as it is exported
+        and, of a BERT, fused.
+
+    Raises:
+        InputError: if tfnlp[benchmarks] is not installed, or the folder is no classifier's.
+    """
+    try:
+        import onnxruntime  # noqa: F401
+        import transformers
+    except ImportError as e:
+        raise InputError(
+            f"onnx=True needs {e.name}, which is not installed; pip install tfnlp[benchmarks]."
+        ) from None
+    from tfnlp.checkpoints import read_head
+
+    if read_head(model_dir) != "classifier":
+        raise InputError(f"onnx=True takes the folder of a classifier, and {model_dir} is none.")
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        transformers.utils.logging.disable_progress_bar()
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(model_dir)
+        for name, path in export_int8(model.eval(), pathlib.Path(folder)).items():
+            run, size = onnx_session(path), path.stat().st_size / 1e6
+            medians = {}
+            for length in lengths:
+                ids = _ids(model, length)
+                medians[length] = _median_ms(lambda run=run, ids=ids: run(ids, ids**0), repeats)
+            found[name] = {"size_mb": size, "latency_ms": medians}
+    return found
+
+
+def _median_ms(call, repeats):
+    for _ in range(5):
+        call()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds)) * 1e3
+
+
+def _ids(model, length):
+    rng = np.random.default_rng(length)
+    return rng.integers(5, model.config.vocab_size, (1, length))
+
+
+def _export(model, path):
+    import torch
+
+    takes = inspect.signature(model.forward).parameters
+    names = [name for name in INPUTS if name in takes]
+    example = {name: torch.ones((1, 8), dtype=torch.long) for name in names}
+    with warnings.catch_warnings():
+        # Of branches of the trace, which `_compare` shows to be the right ones.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            model,
+            (),
+            str(path),
+            kwargs=example,
+            input_names=names,
+            output_names=["logits"],
+            dynamic_axes={name: {1: "length"} for name in names},
+            dynamo=False,
+        )
+    return path
+
+
+def _compare(name, model, run):
+    """Prints by how much an .onnx differs from PyTorch; stops where it is much."""
+    import torch
+
+    difference = 0.0
+    for length in LENGTHS:
+        ids = _ids(model, length)
+        mask = (np.arange(length) < 0.7 * length).astype("int64")[None]
+        with torch.no_grad():
+            given = {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
+            expected = model(**given).logits.numpy()
+        difference = max(difference, float(np.abs(run(ids, mask) - expected).max()))
+    print(f"{name}: float32 logits differ from PyTorch's by at most {difference:.1e}")
+    if difference > 1e-4 * max(1.0, float(np.abs(expected).max())):
+        raise AssertionError(f"{name} does not compute the same: {difference}")

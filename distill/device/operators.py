@@ -1,0 +1,247 @@
+"""Which operators of a .tflite file take the time.
+
+LiteRT's Python has no profiler, but its library has one behind the C interface, which this calls.
+That interface may change from version to version, and a wrong call can end a process: the profile
+is taken in a process of its own, and where it fails one sentence says so.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from tfnlp.errors import InputError
+
+# From LiteRT's C headers.
+_CPU, _HOST_MEMORY, _WRITE = 1, 1, 1
+_INT32, _FLOAT32 = 2, 1
+# What an event is of: a whole run, or an operator, by where it runs.
+_WHOLE, _PLACES = 1, {2: "LiteRT", 4: "XNNPACK", 8: "XNNPACK"}
+_LONGEST = 60e6  # microseconds of an operator
+_WARM_UP = 5
+
+
+def profile_operators(path, length=32, runs=50):
+    """The time that each kind of operator takes in a run, on one thread.
+
+    Args:
+        path: of the file, with inputs (1, L) of whole numbers.
+        length: L, tokens.
+        runs: of the file; times are means over the faster half of them.
+
+    Returns:
+        A dict of `length`, `ms` (a whole run, with the profiler on), `pieces` (how many stretches
+        of operators XNNPACK runs) and `operators`, a list of dicts with `operator`, `runs_in`
+        ("XNNPACK" or "LiteRT"), `calls` (in a run) and `ms`, the longest first.
+
+    Raises:
+        InputError: if the file cannot be run, or this LiteRT gives no profile.
+    """
+    if not pathlib.Path(path).is_file():
+        raise InputError(f"{path} does not exist; check the path.")
+    done = subprocess.run(
+        [sys.executable, "-m", "distill.device.operators", str(path), str(length), str(runs)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("No profile: ")]
+        why = lines[-1] if lines else "No profile: LiteRT ended the process."
+        raise InputError(f"{path}: {why.removeprefix('No profile: ')}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def print_operators(profile, most=12):
+    """Prints a profile as a table, `most` rows of it."""
+    print(
+        f"{profile['ms']:.3f} ms at {profile['length']} tokens, on one thread, with the profiler "
+        f"on; {profile['pieces']} pieces in XNNPACK"
+    )
+    for row in profile["operators"][:most]:
+        share = row["ms"] / profile["ms"] if profile["ms"] else 0
+        print(
+            f"{row['ms']:9.3f} ms {share:6.1%} {row['calls']:6.0f} calls  {row['runs_in']:8}"
+            f"{row['operator']}"
+        )
+    rest = profile["operators"][most:]
+    if rest:
+        print(f"{sum(row['ms'] for row in rest):9.3f} ms in {len(rest)} further kinds")
+
+
+def summarise_events(events, length):
+    """The profile of `profile_operators` from events.
+
+    The faster half of the runs counts: in the others the machine may have done something else,
+    for longer than all operators take.
+
+    Args:
+        events: (name, type, microseconds) tuples in their order, as LiteRT gives them: that of a
+            whole run, then those of its operators.
+        length: tokens of each run.
+    """
+    runs = []
+    for event in events:
+        name, kind, _ = event
+        if kind == _WHOLE and name == "Invoke":
+            runs.append([event])
+        elif kind in _PLACES and runs:
+            runs[-1].append(event)
+    runs.sort(key=lambda run: run[0][2])
+    runs = runs[: (len(runs) + 1) // 2]
+    found, whole, pieces = {}, 0, 0
+    for (_, _, elapsed), *operators in runs:
+        whole, before = whole + elapsed, None
+        for name, kind, spent in operators:
+            place = _PLACES[kind]
+            # What XNNPACK runs in one piece follows each other.
+            pieces += place == "XNNPACK" != before
+            before = place
+            calls, total = found.get((place, name), (0, 0))
+            found[place, name] = calls + 1, total + spent
+    in_operators = sum(total for _, total in found.values())
+    found["", "(between operators)"] = len(runs), max(whole - in_operators, 0)
+    count = len(runs)
+    rows = [
+        {"operator": name, "runs_in": place, "calls": calls / count, "ms": total / count / 1e3}
+        for (place, name), (calls, total) in found.items()
+    ]
+    rows.sort(key=lambda row: (-row["ms"], row["operator"]))
+    return {
+        "length": length,
+        "ms": max(whole, in_operators) / count / 1e3,
+        "pieces": round(pieces / count),
+        "operators": rows,
+    }
+
+
+class _Event(ctypes.Structure):
+    """LiteRT's `ProfiledEventData`."""
+
+    _fields_ = (
+        ("tag", ctypes.c_char_p),
+        ("event_type", ctypes.c_int32),
+        ("start_us", ctypes.c_uint64),
+        ("elapsed_us", ctypes.c_uint64),
+        ("memory", ctypes.c_uint64 * 6),
+        ("metadata", ctypes.c_uint64 * 2),
+        ("source", ctypes.c_int32),
+    )
+
+
+class _TensorType(ctypes.Structure):
+    """LiteRT's `LiteRtRankedTensorType`, without strides."""
+
+    _fields_ = (
+        ("element_type", ctypes.c_int32),
+        ("rank", ctypes.c_uint32),
+        ("dimensions", ctypes.c_int32 * 8),
+        ("strides", ctypes.c_uint32 * 8),
+    )
+
+
+class _LiteRt:
+    """LiteRT's C functions, which give a status: what is not 0 raises an OSError."""
+
+    def __init__(self):
+        import ai_edge_litert
+
+        folder = pathlib.Path(ai_edge_litert.__file__).parent
+        self._library = ctypes.CDLL(str(next(folder.glob("libLiteRt.*"))))
+
+    def __call__(self, name, *arguments):
+        status = getattr(self._library, f"LiteRt{name}")(*arguments)
+        if status:
+            raise OSError(f"LiteRt{name} gave the status {status}")
+
+    def made(self, name, *arguments):
+        """The handle that a function puts behind its last argument."""
+        handle = ctypes.c_void_p()
+        self(name, *arguments, ctypes.byref(handle))
+        return handle
+
+
+def _profiled(path, length, runs):
+    """The events of some runs, as `summarise_events` takes them."""
+    litert, size = _LiteRt(), ctypes.c_size_t
+    environment = litert.made("CreateEnvironment", 0, None)
+    model = litert.made("CreateModelFromFile", environment, os.fsencode(path))
+    compiled = litert.made("CreateCompiledModel", environment, model, _options(litert))
+    inputs, outputs = _count_tensors(path)
+    dimensions = (ctypes.c_int * 2)(1, length)
+    for i in range(inputs):
+        litert("CompiledModelResizeInputTensor", compiled, size(0), size(i), dimensions, size(2))
+
+    def buffer(side, index, element_type):
+        name = f"GetCompiledModel{side}BufferRequirements"
+        needs, count = litert.made(name, compiled, size(0), size(index)), size()
+        litert("GetTensorBufferRequirementsBufferSize", needs, ctypes.byref(count))
+        kind = _TensorType(element_type, 2, (1, count.value // 4))
+        made = litert.made(
+            "CreateManagedTensorBuffer", environment, _HOST_MEMORY, ctypes.byref(kind), count
+        )
+        if side == "Input":
+            place = ctypes.c_void_p()
+            litert("LockTensorBuffer", made, ctypes.byref(place), _WRITE)
+            ones = (ctypes.c_int32 * (count.value // 4))(*[1] * (count.value // 4))
+            ctypes.memmove(place, ones, ctypes.sizeof(ones))
+            litert("UnlockTensorBuffer", made)
+        return made
+
+    given = (ctypes.c_void_p * inputs)(*(buffer("Input", i, _INT32) for i in range(inputs)))
+    taken = (ctypes.c_void_p * outputs)(*(buffer("Output", i, _FLOAT32) for i in range(outputs)))
+
+    def run():
+        litert("RunCompiledModel", compiled, size(0), size(inputs), given, size(outputs), taken)
+
+    profiler = litert.made("CompiledModelGetProfiler", compiled)
+    if not profiler:
+        raise OSError("it was built without a profiler")
+    for _ in range(_WARM_UP):
+        run()
+    litert("StartProfiler", profiler)
+    for _ in range(runs):
+        run()
+    litert("StopProfiler", profiler)
+    count = ctypes.c_int()
+    litert("GetNumProfilerEvents", profiler, ctypes.byref(count))
+    events = (_Event * count.value)()
+    litert("GetProfilerEvents", profiler, count, events)
+    known = [e for e in events if e.event_type in (_WHOLE, *_PLACES)]
+    # In another form of events these numbers would be addresses and moments.
+    if not known or max(e.elapsed_us for e in known) > _LONGEST:
+        raise OSError("its events are of another form")
+    return [((e.tag or b"").decode(), e.event_type, e.elapsed_us) for e in known]
+
+
+def _options(litert):
+    """Compilation for the CPU, with a profiler."""
+    options = litert.made("CreateOptions")
+    litert("SetOptionsHardwareAccelerators", options, _CPU)
+    libc = ctypes.CDLL(None)
+    libc.strdup.restype = ctypes.c_void_p
+    text = ctypes.c_void_p(libc.strdup(b"enable_profiling = true\n"))
+    free = ctypes.cast(libc.free, ctypes.c_void_p)
+    own = litert.made("CreateOpaqueOptions", b"runtime_options_string", text, free)
+    litert("AddOpaqueOptions", options, own)
+    return options
+
+
+def _count_tensors(path):
+    """How many inputs and outputs the first signature has."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    signatures = Interpreter(str(path)).get_signature_list()
+    first = next(iter(signatures.values()))
+    return len(first["inputs"]), len(first["outputs"])
+
+
+if __name__ == "__main__":
+    path, length, runs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    try:
+        events = _profiled(path, length, runs)
+    except (OSError, AttributeError, ValueError, StopIteration) as e:
+        sys.exit(f"No profile: this version of LiteRT gives no profile of it ({e}).")
+    print(json.dumps(summarise_events(events, length)))

@@ -1,0 +1,106 @@
+"""A text classifier with its tokenizer in the graph: a string in, probabilities out.
+
+Such a file computes with TFLite's own operations and two of TensorFlow Text's, `FastBertNormalize`
+and `FastWordpieceTokenize`, which a runtime must be given: in Python by `tensorflow_text`, see
+`StringClassifier`; on a phone by linking TensorFlow Text's TFLite kernels. MediaPipe lacks them.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from distill.device.associated_files import LABELS_FILE, read_files
+from tfnlp.errors import InputError
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.text.runners import Classifier
+from tfnlp.text.texts import as_texts
+
+KIND = "string classifier"
+TEXT_INPUT = {"text": "The text, one string."}
+# TensorFlow Text counts bytes where BERT counts characters, of which Hangul has three each.
+BYTES_IN_A_WORD = 300
+
+
+class StringClassifier(Classifier):
+    """Runs a file that takes strings; needs `tensorflow_text`.
+
+    Args:
+        path: the file.
+        num_threads: threads of the interpreter.
+
+    Raises:
+        InputError: if the file takes no strings, and as `distill.runtime.TextRunner`.
+    """
+
+    def __init__(self, path, num_threads=1):
+        from ai_edge_litert.interpreter import InterpreterWithCustomOps
+        from tensorflow_text.core.pybinds import tflite_registrar
+
+        settings, files = read_files(path)
+        if settings.get("kind") != KIND:
+            raise InputError(f"{path} takes no strings; use distill.runtime.load_runner.")
+        self.labels = files[LABELS_FILE].split("\n")
+        self._interpreter = InterpreterWithCustomOps(
+            custom_op_registerers=tflite_registrar.SELECT_TFTEXT_OPS,
+            model_path=str(path),
+            num_threads=num_threads,
+        )
+        self._runner = self._interpreter.get_signature_runner()
+
+    def classify(self, texts):
+        """A list of `Classification`, one for each text; whether it was cut is not known."""
+        rows = [self._runner(text=np.array([text]))["probability"][0] for text in as_texts(texts)]
+        return [self.classification(row, cut=False) for row in rows]
+
+
+def check_text_input(kind, tokenizer, fixed_lengths):
+    """Raises an InputError where a file cannot take strings."""
+    if kind != "classifier":
+        raise InputError(
+            f"tokenizer_in_graph=True is of classifiers, and the file is a {kind}'s; leave it out."
+        )
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        raise InputError(
+            "tokenizer_in_graph=True needs WordPiece, and the model has another tokenizer; leave "
+            "it out."
+        )
+    if fixed_lengths:
+        raise InputError(
+            "tokenizer_in_graph=True has no fixed lengths; leave `fixed_lengths` out."
+        )
+
+
+def text_differences(tokenizer):
+    """What the graph's tokenizer does otherwise than a `WordPieceTokenizer`: sentences."""
+    if tokenizer.lowercase and not _strips(tokenizer):
+        return [
+            "TensorFlow Text lowercases only where it strips accents too, and the tokenizer keeps "
+            "accents: texts with capitals get other ids in the graph; give them in lower case."
+        ]
+    return []
+
+
+def text_input(tokenizer, max_length):
+    """A function of strings (1,) that gives ids, mask and segment ids (1, L), framed and cut."""
+    import tensorflow_text
+
+    normalizer = tensorflow_text.FastBertNormalizer(
+        lower_case_nfd_strip_accents=tokenizer.lowercase and _strips(tokenizer)
+    )
+    pieces = tensorflow_text.FastWordpieceTokenizer(
+        vocab=tokenizer.vocabulary,
+        token_out_type=tf.int32,
+        max_bytes_per_word=BYTES_IN_A_WORD,
+        unknown_token="[UNK]",
+    )
+    first, last = ([tokenizer.token_id(token)] for token in ("[CLS]", "[SEP]"))
+
+    def tokenize(text):
+        ids = pieces.tokenize(normalizer.normalize(text)).flat_values
+        ids = tf.concat([first, ids[: max_length - 2], last], axis=0)[None]
+        return ids, tf.ones_like(ids), tf.zeros_like(ids)
+
+    return tokenize
+
+
+def _strips(tokenizer):
+    return tokenizer.lowercase if tokenizer.strip_accents is None else tokenizer.strip_accents

@@ -1,0 +1,135 @@
+"""The general stage: a student learns from a pretrained teacher on unlabelled text.
+
+Sanh et al. 2019, 'DistilBERT', section 3, and Jiao et al. 2020, 'TinyBERT', section 4.2: any task
+is learned after it, from the student's folder.
+"""
+
+import warnings
+
+import keras
+from absl import logging
+
+from distill.learning.distiller import Distiller
+from tfnlp.checkpoints import check_saves, load_model, read_head, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import check_lengths, check_vocabulary
+from tfnlp.objectives import MaskedBatches, MaskedLM, predict_at_positions
+from tfnlp.text import LengthBatches
+from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
+from tfnlp.training.fit import fit
+from tfnlp.training.report import write_report
+
+
+def load_general_teacher(folder, predicts, **options):
+    """Loads a pretrained model to learn from.
+
+    Args:
+        folder: of a masked language model, or of an encoder.
+        predicts: whether the student learns what it predicts.
+        options: outputs, and `dtype`, as `load_model` takes them.
+
+    Returns:
+        A `TextModel`, with the head "masked_lm" where the folder has it.
+
+    Raises:
+        InputError: as `load_model`, and if what it predicts is asked for but it has no such head.
+    """
+    head = "masked_lm" if read_head(folder) == "masked_lm" else None
+    if predicts and head is None:
+        raise InputError(
+            f"{folder} holds no masked language model, so that there are no soft labels of hidden "
+            "tokens to learn; give one that predicts tokens, or a method of states and attention."
+        )
+    return load_model(folder, head, **options)
+
+
+def distill_general(
+    teacher,
+    student,
+    tokenizer,
+    encodings,
+    config,
+    run,
+    terms,
+    masking=None,
+    masked_lm_weight=0.0,
+    made_from=None,
+):
+    """Trains a student on unlabelled texts to be like its teacher.
+
+    A killed run goes on from its folder and ends with the same weights. The last epoch is kept.
+
+    Args:
+        teacher: from `load_general_teacher`.
+        student: a `TextModel` with the teacher's vocabulary, made in the scope of the strategy to
+            train under.
+        tokenizer: of both.
+        encodings: `Encodings` of the texts.
+        config: a `TrainingConfig`.
+        run: the `RunFolder` to write to; its `best` is the student's folder.
+        terms: a list of `Term`, such as `make_terms` gives it; `logits` are those of hidden
+            tokens.
+        masking: a `Masking`, by which both models read texts with hidden tokens; None for whole
+            texts.
+        masked_lm_weight: of the loss of the hidden tokens themselves.
+        made_from: a dict of fingerprints, as `fit` takes it.
+
+    Returns:
+        A dict of figures: sizes, and the losses of the last epoch.
+
+    Raises:
+        InputError: before any work, for models that do not fit each other or the terms.
+    """
+    for model in (teacher, student):
+        check_vocabulary(tokenizer, model)
+    check_saves(student)
+    predicts = bool(masked_lm_weight) or any(term.teacher[0] == "logits" for term in terms)
+    if predicts and masking is None:
+        raise InputError("Hidden tokens are to be predicted, but `masking` is None; give one.")
+    options = {"shuffle": True, "seed": config.seed, "pad_token_id": tokenizer.pad_token_id}
+    if masking is None:
+        batches = LengthBatches(encodings, config.batch_size, **options)
+    else:
+        batches = MaskedBatches(encodings, config.batch_size, masking, predicts, **options)
+    for model in (teacher, student):
+        check_lengths(batches, model)
+    logging.info(
+        "%d texts of %d tokens in %d batches.",
+        len(encodings),
+        len(encodings.token_ids),
+        len(batches),
+    )
+    if predicts:
+        task, taught, teaching = MaskedLM(), *map(predict_at_positions, (student, teacher))
+    else:
+        # Without what no term reads, such as a pooler, which would have no gradients.
+        read = {term.student[0] for term in terms} & student.output.keys()
+        taught = keras.Model(student.input, {key: student.output[key] for key in read})
+        task, teaching = None, teacher
+    distiller = Distiller(taught, task, terms, teaching, masked_lm_weight)
+    distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
+    with warnings.catch_warnings():
+        # Methods of attention alone leave what the last block makes of it as it was drawn.
+        warnings.filterwarnings("ignore", "Gradients do not exist for variables")
+        fit(
+            distiller,
+            batches,
+            config,
+            run,
+            lambda: save_model(student, run.best, tokenizer=tokenizer),
+            made_from={
+                "teacher_dir": model_fingerprint(teacher),
+                "model": content_fingerprint(student.text_config),
+                **(made_from or {}),
+            },
+        )
+    last = run.metrics()[-1]
+    figures = {
+        "parameters": student.count_params(),
+        "teacher_parameters": teacher.count_params(),
+        "texts": len(encodings),
+        "tokens": len(encodings.token_ids),
+        **{key: value for key, value in last.items() if key.endswith("loss")},
+    }
+    write_report(run, figures, metric="learning_rate")
+    return figures

@@ -1,0 +1,123 @@
+"""Distils a pretrained model into a smaller one on unlabelled text, before any task.
+
+    python -m recipes.distill_general --teacher_dir=MODEL --texts=wiki.txt.gz,books.txt \\
+        --num_layers=4 --hidden_dim=312 --num_heads=12 --output_dir=runs/general
+    python -m recipes.finetune_classifier --model_dir=runs/general/best ...
+
+A masked language model, such as BERT, teaches by every method; an encoder without that head, such
+as MiniLM, by those that compare states and attention. Of a text that is longer than --max_length
+the rest is a further text. OUTPUT_DIR/best is a Hugging Face folder, from which every fine-tuning
+starts.
+"""
+
+from absl import flags, logging
+
+from recipes import common
+from recipes.command_line import group
+
+FLAGS = flags.FLAGS
+# Methods that learn what the teacher predicts of hidden tokens.
+PREDICTING = ("logits", "distilbert")
+
+
+@group("Texts")
+def define_text_flags():
+    """Flags of the unlabelled texts."""
+    flags.DEFINE_list(
+        "texts",
+        None,
+        "Files of texts: .tsv, .csv, .json or .jsonl; of others each line is a text. Or with .gz.",
+    )
+    flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
+    flags.mark_flag_as_required("texts")
+
+
+@group("Hidden tokens")
+def define_masking_flags():
+    """Flags of the tokens that are hidden in the texts."""
+    flags.DEFINE_float(
+        "masked_share",
+        None,
+        "Share of the tokens that are hidden; if not given 0.15 where they are predicted, else 0.",
+        0,
+        1,
+    )
+    flags.DEFINE_bool("whole_words", False, "Hide all tokens of a word together.")
+    flags.DEFINE_float(
+        "masked_lm_weight",
+        None,
+        "Weight of the loss on hidden tokens; 2 with --method=distilbert, else 0, if not given.",
+        0,
+    )
+
+
+common.define_student_flags(num_layers=4, method="tinybert")
+define_text_flags()
+define_masking_flags()
+common.define_training_flags(epochs=1, learning_rate=5e-4)
+
+
+def main():
+    import keras
+
+    from distill.learning import (
+        distill_general,
+        load_general_teacher,
+        make_student,
+        make_terms,
+    )
+    from tfnlp.objectives import MaskedLM, Masking, encode_texts, read_texts
+    from tfnlp.text import load_tokenizer
+    from tfnlp.training import make_strategy, set_precision
+
+    run = common.run_folder()
+    keras.utils.set_random_seed(FLAGS.seed)
+    set_precision(FLAGS.precision)
+    soft_labels = FLAGS.soft_label_weight
+    soft_labels = FLAGS.method in PREDICTING if soft_labels is None else soft_labels > 0
+    masked_lm_weight = FLAGS.masked_lm_weight
+    if masked_lm_weight is None:
+        masked_lm_weight = 2.0 if soft_labels and FLAGS.method == "distilbert" else 0.0
+    predicts = soft_labels or masked_lm_weight > 0
+    masked_share = FLAGS.masked_share
+    if masked_share is None:
+        masked_share = 0.15 if predicts else 0.0
+    with make_strategy(FLAGS.strategy).scope():
+        outputs = ("hidden_states", "attention_scores", "attention_projections")
+        outputs = dict.fromkeys(outputs, True)
+        teacher = load_general_teacher(FLAGS.teacher_dir, predicts, **outputs)
+        tokenizer = load_tokenizer(FLAGS.teacher_dir)
+        common.check_fit(teacher, tokenizer)
+        masking = None
+        if masked_share:
+            masking = Masking.of(tokenizer, masked_share, FLAGS.whole_words)
+        student = make_student(teacher, **common.student_arguments())
+        common.check_fit(student, tokenizer)
+        terms = make_terms(
+            FLAGS.method,
+            teacher,
+            student,
+            MaskedLM() if soft_labels else None,
+            common.layer_map_flag(),
+            **common.method_arguments(),
+        )
+        texts = read_texts(FLAGS.texts, FLAGS.text_column)
+        encodings, fingerprint = encode_texts(texts, tokenizer, FLAGS.max_length)
+        figures = distill_general(
+            teacher,
+            student,
+            tokenizer,
+            encodings,
+            common.training_config(),
+            run,
+            terms,
+            masking,
+            masked_lm_weight,
+            {"texts": fingerprint},
+        )
+    logging.info("Fine-tune it: --model_dir=%s", run.best)
+    return figures
+
+
+if __name__ == "__main__":
+    common.run(main)

@@ -1,0 +1,79 @@
+"""The tokenizer in the graph, and strings that nobody wrote by hand."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from benchmarks.hostile_strings import LONG, agreements, hostile_strings
+from distill.device import text_in_graph
+from distill.device.text_in_graph import StringClassifier, text_differences
+from distill.device.tflite import export_tflite
+from distill.runtime import load_runner
+from tfnlp.errors import InputError
+from tfnlp.models import build_model
+from tfnlp.text import WordPieceTokenizer, train_unigram
+
+LABELS = ["bad", "good"]
+TEXTS = [
+    "a fine film",
+    "",
+    "정말 좋다!",
+    "the\tplot\x00 is\x07 dull, 字 film",
+    "unbelievably zzz",
+    "x " * 60,
+]
+
+
+@pytest.fixture(scope="module")
+def model(tiny_config):
+    return build_model(dataclasses.replace(tiny_config, num_layers=1), "classifier", 2)
+
+
+def probabilities(model, tokenizer, texts, max_length):
+    found = []
+    for encoding in tokenizer.encode(texts, max_length=max_length):
+        ids = np.array([encoding.token_ids])
+        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
+        logits = np.exp(np.array(model(inputs)["logits"])[0])
+        found.append(logits / logits.sum())
+    return found
+
+
+@pytest.mark.parametrize("strips", [False, True])
+def test_strings_get_the_models_probabilities(strips, model, tokenizer, tmp_path):
+    texts = TEXTS
+    if strips:  # capitals and accents, which the graph then knows too
+        tokenizer = WordPieceTokenizer(tokenizer.vocabulary)
+        texts = [*TEXTS, "A FINE film", "Fílm"]
+    path = tmp_path / "m.tflite"
+    options = {"quantization": "float32", "max_length": 20, "tokenizer_in_graph": True}
+    said = export_tflite(model, path, tokenizer, LABELS, **options)
+    assert said == text_differences(tokenizer) and len(said) == (0 if strips else 1)
+    answers = StringClassifier(path).classify(texts)
+    rows = [list(answer.probabilities.values()) for answer in answers]
+    np.testing.assert_allclose(rows, probabilities(model, tokenizer, texts, 20), atol=1e-5)
+    assert [answer.label for answer in answers] == [LABELS[int(np.argmax(row))] for row in rows]
+    with pytest.raises(InputError, match="of the kind 'string classifier'"):
+        load_runner(path)
+
+
+def test_what_has_no_strings_is_told(model, tiny_config, tokenizer, tmp_path):
+    path, options = tmp_path / "m", {"tokenizer_in_graph": True}
+    with pytest.raises(InputError, match="is of classifiers, and the file is a tagger's"):
+        export_tflite(build_model(tiny_config, "tagger", 3), path, tokenizer, "abc", **options)
+    with pytest.raises(InputError, match="has no fixed lengths"):
+        export_tflite(model, path, tokenizer, LABELS, fixed_lengths=[8], **options)
+    with pytest.raises(InputError, match="needs WordPiece"):
+        text_in_graph.check_text_input("classifier", train_unigram(["a film"], 30), [])
+    assert not path.exists()
+
+
+def test_hostile_strings_get_the_labels_of_keras(model, tokenizer, tmp_path):
+    texts = hostile_strings(200)
+    assert len(texts) == 200 and texts == hostile_strings(200) and "" in texts
+    assert max(map(len, texts)) == LONG
+    for part in ("\ud800", "\u202e", "\U0001f468\u200d", "\x00", "\u0301"):
+        assert any(part in text for text in texts)
+    found = agreements(model, tokenizer, LABELS, tmp_path, texts, ["float32"], 48)
+    assert found["float32"] >= 0.99

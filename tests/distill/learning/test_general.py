@@ -1,0 +1,204 @@
+"""The general stage: losses as NumPy counts them, exact resume, and a folder to go on from."""
+
+import dataclasses
+import gzip
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from distill.learning import make_student, make_terms
+from distill.learning.distiller import Distiller
+from distill.learning.general import distill_general, load_general_teacher
+from tfnlp.checkpoints import load_model, read_head, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import build_model
+from tfnlp.objectives import (
+    MaskedBatches,
+    MaskedLM,
+    Masking,
+    encode_texts,
+    predict_at_positions,
+    read_texts,
+)
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.training import RunFolder, TrainingConfig
+
+TEXTS = ["a fine film", "the plot is dull .", "unbelievable !", "not a dull film , is x"] * 3
+CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.fixture(scope="module")
+def small_config(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
+
+
+@pytest.fixture(scope="module")
+def teacher(small_config):
+    keras.utils.set_random_seed(1)
+    return build_model(small_config, "masked_lm", hidden_states=True, attention_scores=True)
+
+
+@pytest.fixture(scope="module")
+def encodings(tokenizer):
+    return encode_texts(iter(TEXTS), tokenizer, 10)[0]
+
+
+def log_softmax(x):
+    return tf.nn.log_softmax(x).numpy()
+
+
+def test_the_losses_of_distilbert_are_those_of_loops(teacher, small_config, encodings, tokenizer):
+    config = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+    student = build_model(config, "masked_lm", hidden_states=True)
+    masking = Masking.of(tokenizer, share=0.4)
+    batches = MaskedBatches(encodings, 12, masking, pad_token_id=tokenizer.pad_token_id)
+    terms = make_terms("distilbert", teacher, student, MaskedLM())
+    models = predict_at_positions(student), predict_at_positions(teacher)
+    distiller = Distiller(models[0], MaskedLM(), terms, models[1], hard_label_weight=2.0)
+    inputs, labels = next(batches.epoch(0))
+    assert len(np.unique((labels != -100).sum(1))) > 1  # texts with fewer than others
+    found = float(distiller.compute_loss(inputs, labels, distiller(inputs)))
+
+    plain = {key: value for key, value in inputs.items() if key != "masked_positions"}
+    a, b = teacher(plain), student(plain)
+    soft, hard, cosines = [], [], []
+    for row, places in enumerate(inputs["masked_positions"]):
+        for place, label in zip(places, labels[row], strict=True):
+            if label == -100:
+                continue
+            hard.append(-log_softmax(b["logits"][row, place])[label])
+            p, q = (log_softmax(x["logits"][row, place] / 2) for x in (a, b))
+            soft.append(4 * np.sum(np.exp(p) * (p - q)))
+        for place in np.flatnonzero(inputs["padding_mask"][row]):
+            x, y = (m["hidden_states"][-1][row, place].numpy() for m in (a, b))
+            cosines.append(1 - x @ y / np.linalg.norm(x) / np.linalg.norm(y))
+    parts = [np.mean(hard), np.mean(soft), np.mean(cosines)]
+    assert found == pytest.approx(np.dot([2, 5, 1], parts), rel=1e-4)
+    shown = distiller.get_metrics_result()
+    names = ("masked_lm_loss", "soft_label_loss", "cosine_loss")
+    assert [float(shown[name]) for name in names] == pytest.approx(parts, rel=1e-4)
+    assert min(parts) > 1e-3
+
+
+def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_on(
+    teacher, encodings, tokenizer, tmp_path, monkeypatch
+):
+    original, config = MaskedBatches.epoch, dataclasses.replace(CONFIG, epochs=6)
+
+    def run(name, stop_after=None):
+        seen = []
+
+        def epoch(self, *arguments):
+            for batch in original(self, *arguments):
+                seen.append(1)
+                if stop_after and len(seen) > stop_after:
+                    raise Killed
+                yield batch
+
+        monkeypatch.setattr(MaskedBatches, "epoch", epoch)
+        keras.utils.set_random_seed(0)
+        student = make_student(teacher, 1, hidden_dim=16)
+        terms = make_terms("distilbert", teacher, student, MaskedLM())
+        folder = RunFolder(tmp_path / name, {})
+        masking = Masking.of(tokenizer)
+        figures = distill_general(
+            *(teacher, student, tokenizer, encodings, config, folder, terms, masking, 2.0)
+        )
+        return figures, student, folder
+
+    figures, whole, folder = run("whole")
+    with pytest.raises((Killed, tf.errors.OpError)):
+        run("broken", stop_after=5)
+    resumed_figures, resumed, _ = run("broken")
+    assert resumed_figures == pytest.approx(figures)
+    for a, b in zip(whole.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+    first, *_, last = folder.metrics()
+    assert last["loss"] < 0.9 * first["loss"]
+    parts = 2 * last["masked_lm_loss"] + 5 * last["soft_label_loss"] + last["cosine_loss"]
+    assert last["loss"] == pytest.approx(parts, rel=1e-5)
+    assert figures["soft_label_loss"] == last["soft_label_loss"]
+    assert (figures["texts"], figures["parameters"]) == (12, whole.count_params())
+    card = (folder.path / "README.md").read_text()
+    assert f"| masked lm loss | {last['masked_lm_loss']:.4f} |" in card
+    assert (folder.path / "curves.png").exists()
+    assert read_head(folder.best) == "masked_lm"
+    model = load_model(folder.best, "classifier", 2)
+    for weight in whole.get_layer("encoder_0").weights:
+        own = next(w for w in model.weights if w.path == weight.path)
+        np.testing.assert_array_equal(own, weight)
+    # Other texts are other runs, though their ids be as many.
+    with pytest.raises(InputError, match="was trained on other content of the encoded batches"):
+        encodings = encode_texts(TEXTS[::-1], tokenizer, 10)[0]
+        run("whole")
+
+
+def test_an_encoder_without_a_head_teaches_states_and_attention(
+    small_config, encodings, tokenizer, tmp_path
+):
+    save_model(build_model(small_config), tmp_path / "encoder")
+    outputs = {"hidden_states": True, "attention_scores": True}
+    teacher = load_general_teacher(tmp_path / "encoder", predicts=False, **outputs)
+    student = make_student(teacher, 1, hidden_dim=24, num_heads=3)
+    terms = make_terms("tinybert", teacher, student)
+    assert "soft_label" not in {term.name for term in terms}
+    run = RunFolder(tmp_path / "run", {})
+    figures = distill_general(teacher, student, tokenizer, encodings, CONFIG, run, terms)
+    losses = {key for key in figures if key.endswith("loss")}
+    assert losses == {"loss", "embedding_loss", "hidden_state_loss", "attention_score_loss"}
+    first, last = run.metrics()
+    assert last["loss"] < first["loss"] and last["hidden_state_loss"] < first["hidden_state_loss"]
+    loaded = load_model(run.best)
+    assert (loaded.text_config.hidden_dim, loaded.text_config.num_heads) == (24, 3)
+
+    message = "encoder holds no masked language model, so that there are no soft labels of hidden"
+    with pytest.raises(InputError, match=message):
+        load_general_teacher(tmp_path / "encoder", predicts=True)
+    terms = make_terms("distilbert", teacher, student, MaskedLM())
+    with pytest.raises(InputError, match="Hidden tokens are to be predicted, but `masking` is"):
+        distill_general(teacher, student, tokenizer, encodings, CONFIG, run, terms)
+
+
+def test_texts_are_read_from_lines_and_columns_without_holding_them(tokenizer, tmp_path):
+    lines, table, packed = tmp_path / "a.txt", tmp_path / "b.tsv", tmp_path / "c.gz"
+    lines.write_text("a fine film\n\n  \nthe plot\n")
+    table.write_text("label\tsentence\n1\tis dull\n")
+    with gzip.open(packed, "wt") as file:
+        file.write("un film\n")
+    texts = ["a fine film", "the plot", "is dull", "un film"]
+    assert list(read_texts([lines, table, packed])) == texts
+    empty = tmp_path / "empty.txt"
+    for content, message in (
+        ("", "empty.txt is empty; it needs"),
+        ("\n \n", "holds no text, only"),
+    ):
+        empty.write_text(content)
+        with pytest.raises(InputError, match=message):
+            list(read_texts([lines, empty]))
+    with pytest.raises(InputError, match="There is no text to learn from"):
+        encode_texts([], tokenizer, 8)
+
+
+def test_pieces_of_texts_are_encoded_as_all_of_them(tokenizer, monkeypatch):
+    monkeypatch.setattr("tfnlp.objectives.texts.PIECE", 5)
+    found, fingerprint = encode_texts(iter(TEXTS), tokenizer, 6)
+    whole = tokenizer.encode_text_windows(TEXTS, 6)
+    for name in ("token_ids", "segment_ids", "starts", "cut"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+    # A long text is several: nothing is lost.
+    rows = [e.token_ids[1:-1] for e in found]
+    assert max(map(len, rows)) == 4 and len(rows) > len(TEXTS)
+    of_texts = [i for e in tokenizer.encode(TEXTS) for i in e.token_ids[1:-1]]
+    assert [i for row in rows for i in row] == of_texts
+    assert encode_texts(TEXTS, tokenizer, 6)[1] == fingerprint
+    assert encode_texts(TEXTS[1:], tokenizer, 6)[1] != fingerprint
+    bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
+    with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\]"):
+        Masking.of(bare)

@@ -1,0 +1,165 @@
+"""Several teachers, whose probabilities or numbers are averaged; and one of another precision."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from distill.learning import distill, load_teacher, make_terms, soft_label_terms
+from distill.learning.distiller import Distiller
+from distill.learning.teacher import SeveralTeachers
+from distill.learning.teacher_outputs import compute_teacher_outputs
+from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches
+from tfnlp.checkpoints import save_model
+from tfnlp.errors import InputError
+from tfnlp.models import build_model
+from tfnlp.tasks import Classification
+from tfnlp.text import Examples, LengthBatches, WordPieceTokenizer
+from tfnlp.training import RunFolder, TrainingConfig
+
+TEMPERATURE = 3.0
+
+
+@pytest.fixture(scope="module")
+def small_config(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1, dropout=0.0, attention_dropout=0.0)
+
+
+def mean_error(name, teachers, student, i, n, labels):
+    """The error of example `i`'s soft labels from both teachers, from NumPy: a list of entries."""
+    if name == "regression":
+        return [
+            np.square(np.mean([t["logits"][i, 0] for t in teachers]) - student["logits"][i, 0])
+        ]
+    if name == "answering":
+        keys, rows = ("start_logits", "end_logits"), [(i, slice(0, n))]
+    else:
+        places = np.flatnonzero(labels[i] != -100) if name == "tagging" else [...]
+        keys, rows = ("logits",), [(i, place) for place in places]
+    found = []
+    for key in keys:
+        for row in rows:
+            p = np.mean([np.exp(log_softmax(t[key][row] / TEMPERATURE)) for t in teachers], 0)
+            q = log_softmax(student[key][row] / TEMPERATURE)
+            found.append(TEMPERATURE**2 * np.sum(p * (np.log(p) - q)))
+    return found
+
+
+@pytest.mark.parametrize("name", ["classification", "regression", "tagging", "answering"])
+def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
+    task = TASKS[name]
+    first, second, student = (
+        build_model(small_config, task.head, task.num_classes) for _ in range(3)
+    )
+    teacher, batches = SeveralTeachers([first, second], task), make_batches(name, 28)
+    terms = soft_label_terms(task, TEMPERATURE)
+    x, labels = batches.batch(np.arange(5))
+    numbers = [{k: v.numpy() for k, v in m(x).items()} for m in (first, second, student)]
+    errors = [
+        error
+        for i in range(5)
+        for error in mean_error(name, numbers[:2], numbers[2], i, batches.lengths[i], labels)
+    ]
+    live = Distiller(student, task, terms, teacher, hard_label_weight=0.0)
+    found = float(live.compute_loss(x, labels, live(x)))
+    assert found == pytest.approx(np.mean(errors), rel=1e-4) and found > 1e-3
+    if name == "answering":  # together they answer by probabilities, of real positions alone
+        pooled = SeveralTeachers([first, second], task, pooled=True)(x)
+        for row, n in enumerate(batches.lengths):
+            for key, value in pooled.items():
+                parts = [np.exp(log_softmax(number[key][row, :n])) for number in numbers[:2]]
+                np.testing.assert_allclose(np.exp(value[row, :n]), np.mean(parts, 0), rtol=1e-4)
+
+    folder = tmp_path if name == "classification" else None
+    reads = [term.teacher for term in terms]
+    batches.targets = compute_teacher_outputs(teacher, batches, reads, folder)
+    cached = Distiller(student, task, terms, hard_label_weight=0.0)
+    x, y = next(iter(batches.dataset()))
+    assert float(cached.compute_loss(x, y, cached(x))) == pytest.approx(found, rel=1e-4)
+    if folder is None:
+        return
+    # Each teacher has a cache of its own, which serves it in other company too.
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
+    assert len(before) == 2
+    swapped = SeveralTeachers([second, first], task)
+    again = compute_teacher_outputs(swapped, batches, reads, folder).batch(np.arange(5), 7)
+    given = batches.targets.batch(np.arange(5), 7)
+    np.testing.assert_array_equal(again["logits"], given["logits"][:, ::-1])
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenizer, tmp_path):
+    task = Classification(["bad", "good"])
+    texts = ["a fine film", "the plot is dull", "not a fine plot .", "un film !"] * 3
+    train = Examples(texts, None, [1, 0, 0, 1] * 3, task.label_names)
+    dev = Examples(texts[:4], None, [1, 0, 0, 1], task.label_names)
+    teachers = [build_model(small_config, "classifier", 2) for _ in range(2)]
+    # Fewer tokens, in another order.
+    own = WordPieceTokenizer([*tokenizer.vocabulary[:5], *tokenizer.vocabulary[20:4:-1]])
+    config = dataclasses.replace(small_config, vocabulary_size=own.vocabulary_size)
+    student = build_model(config, "classifier", 2)
+    training, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
+    arguments = (student, own, train, dev, training, run, 16)
+    cache = {"cache_dir": tmp_path / "cache", "teacher_tokenizer": tokenizer}
+    figures = distill(task, teachers, *arguments, **cache)
+    assert figures["teacher_parameters"] == 2 * teachers[0].count_params()
+    logits = [teacher(tokenizer(texts[:4]))["logits"].numpy() for teacher in teachers]
+    mean = np.mean([np.exp(log_softmax(x)) for x in logits], 0)
+    assert figures["teacher_dev_accuracy"] == np.mean(mean.argmax(1) == [1, 0, 0, 1])
+    # What is kept is what the teachers say of their own tokens.
+    batches = LengthBatches(tokenizer.encode(texts), 6)
+    teacher = SeveralTeachers(teachers, task)
+    kept = compute_teacher_outputs(teacher, batches, [("logits", None)], cache["cache_dir"])
+    assert len([*cache["cache_dir"].rglob("*.safetensors")]) == 2
+    found = kept.batch(np.arange(4), 3)["logits"]
+    np.testing.assert_allclose(found, np.stack(logits, 1), atol=1e-5)
+
+    by_layer = build_model(small_config, "classifier", 2, hidden_states=True)
+    terms = make_terms("logits", by_layer, by_layer, task, hidden_state_weight=1.0)
+    for given, options, message in [
+        ([by_layer] * 2, {"terms": terms}, "reads hidden_states, but of several teachers only th"),
+        (by_layer, {"terms": terms, **cache}, "'hidden_state' compares hidden_states, which are"),
+        (teachers, {}, "The vocabulary has 21 tokens, but the model's table 28; give"),
+        ([], {}, "There is no teacher; give one"),
+        (
+            [teachers[0], build_model(small_config, "classifier", 3)],
+            cache,
+            "The teacher has 3 classes, but the task 2",
+        ),
+    ]:
+        to = by_layer if "terms" in options else student
+        given_tokenizer = tokenizer if to is by_layer else own
+        with pytest.raises(InputError, match=message):
+            distill(task, given, to, given_tokenizer, *arguments[2:], **options)
+
+
+def test_a_teacher_in_bfloat16_says_the_same(small_config, tokenizer, tmp_path):
+    task = Classification(["bad", "good"])
+    keras.utils.set_random_seed(2)
+    save_model(build_model(small_config, "classifier", 2), tmp_path, task.label_names)
+    whole, half = (load_teacher(tmp_path, task, dtype=dtype) for dtype in (None, "bfloat16"))
+    assert whole.get_layer("encoder_0").compute_dtype == "float32"
+    assert {w.dtype for w in half.get_layer("encoder_0").weights} == {"bfloat16"}
+    inputs = tokenizer(["a fine film", "the plot is dull", "영화 정말 좋다", "x , . un"] * 2)
+    a, b = (model(inputs, training=False)["logits"].numpy() for model in (whole, half))
+    assert b.dtype == "float32"
+    np.testing.assert_allclose(b, a, atol=0.03 * np.abs(a).max())
+    assert np.abs(b - a).max() > 1e-5
+    np.testing.assert_array_equal(a.argmax(1), b.argmax(1))
+
+    # A student in float32 learns from its outputs, live or cached, as float32.
+    batches = make_batches("classification", 28)
+    student = build_model(small_config, "classifier", 2)
+    terms = soft_label_terms(task)
+    live = Distiller(student, task, terms, half, hard_label_weight=0.0)
+    x, labels = batches.batch(np.arange(5))
+    labels = labels % 2
+    expected = float(live.compute_loss(x, labels, live(x)))
+    reads = [("logits", None)]
+    cache = compute_teacher_outputs(half, batches, reads, tmp_path / "cache")
+    y = {"labels": labels, **cache.batch(np.arange(5), 7)}
+    cached = Distiller(student, task, terms, hard_label_weight=0.0)
+    assert float(cached.compute_loss(x, y, cached(x))) == pytest.approx(expected, rel=2e-2)
+    with pytest.raises(InputError, match="of another teacher; delete it or give another"):
+        compute_teacher_outputs(whole, batches, reads, tmp_path / "cache")

@@ -1,0 +1,100 @@
+"""Every family gives its blocks' queries, keys and values beside their scores."""
+
+import keras
+import numpy as np
+import pytest
+
+from tfnlp.errors import InputError
+from tfnlp.models import (
+    AlbertConfig,
+    BertConfig,
+    DebertaConfig,
+    DebertaV2Config,
+    DistilBertConfig,
+    ElectraConfig,
+    Gpt2Config,
+    RobertaConfig,
+    TransformerXLConfig,
+    XLNetConfig,
+    build_model,
+)
+
+SIZES = {
+    "vocabulary_size": 20,
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 12,
+    "initializer_range": 0.5,
+}
+CONFIGS = [
+    BertConfig(max_length=16, **SIZES),
+    RobertaConfig(max_length=16, **SIZES),
+    DistilBertConfig(max_length=16, **SIZES),
+    AlbertConfig(max_length=16, embedding_dim=4, **SIZES),
+    ElectraConfig(max_length=16, embedding_dim=4, **SIZES),
+    DebertaConfig(max_length=16, terms=("c2c",), **SIZES),
+    DebertaV2Config(max_length=16, terms=("c2c",), convolution_size=3, **SIZES),
+    XLNetConfig(**SIZES),
+    TransformerXLConfig(**SIZES, cutoffs=(9,)),
+    Gpt2Config(max_length=16, **SIZES),
+]
+ASKED = {"hidden_states": True, "attention_scores": True, "attention_projections": True}
+
+
+def by_head(x):
+    """(B, L, N * H) to (B, N, L, H)."""
+    return x.reshape(*x.shape[:2], SIZES["num_heads"], -1).transpose(0, 2, 1, 3)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: type(config).__name__)
+def test_queries_keys_and_values_are_those_of_each_block(config, random_inputs):
+    head = "masked_lm" if type(config) is DebertaV2Config else None
+    model = build_model(config, head, **ASKED)
+    rng = np.random.default_rng(0)
+    model.set_weights([rng.normal(size=w.shape, scale=0.4) for w in model.weights])
+    inputs = random_inputs(2, 5, 20)
+    found = model(inputs)
+    plain = build_model(config, head)
+    assert not {"queries", "keys", "values"} & plain.output.keys()
+    plain.set_weights(model.get_weights())
+    np.testing.assert_allclose(
+        plain(inputs)["sequence_output"], found["sequence_output"], atol=1e-5
+    )
+    relative = isinstance(config, XLNetConfig | TransformerXLConfig)
+    for i in range(2):
+        q, k, v, scores = (
+            found[name][i].numpy() for name in ("queries", "keys", "values", "attention_scores")
+        )
+        assert q.shape == k.shape == v.shape == (2, 2, 5, 4)
+        for name, x in (("queries", q), ("keys", k), ("values", v)):
+            assert model.output[name][i].shape == (None, 2, None, 4)
+            assert np.abs(x).max() > 0.1
+        if not relative:
+            # Without relative positions the scores are the scaled products of both.
+            np.testing.assert_allclose(scores, q @ k.swapaxes(2, 3) / 2, atol=1e-4)
+        if type(config) in (BertConfig, XLNetConfig, TransformerXLConfig):
+            attention = model.get_layer(f"encoder_{i}").attention
+            states = found["hidden_states"][i].numpy()
+            for name, x in (("query", q), ("key", k), ("value", v)):
+                dense = getattr(attention, name)
+                due = states @ dense.kernel.numpy() + (0 if dense.bias is None else dense.bias)
+                np.testing.assert_allclose(x, by_head(np.asarray(due)), atol=1e-5)
+
+
+def test_projections_are_saved_come_by_blocks_and_not_of_two_streams(tmp_path, random_inputs):
+    inputs = random_inputs(2, 5, 20)
+    whole = build_model(CONFIGS[3], "classifier", 2, attention_projections=True)
+    whole.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    blocks = build_model(CONFIGS[3], "classifier", 2, attention_projections=True, block_size=2)
+    blocks.set_weights(whole.get_weights())
+    expected = whole(inputs)
+    for model in (loaded, blocks):
+        found = model(inputs)
+        for name in ("queries", "keys", "values"):
+            assert len(found[name]) == 2
+            for a, b in zip(found[name], expected[name], strict=True):
+                np.testing.assert_allclose(a, b, atol=1e-5)
+    with pytest.raises(InputError, match="attention_projections=True does not fit"):
+        build_model(XLNetConfig(**SIZES), "permutation_lm", attention_projections=True)

@@ -1,0 +1,158 @@
+"""Hidden tokens: what is drawn, by counting, and what a model predicts of them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tfnlp.errors import InputError
+from tfnlp.models import AlbertConfig, DebertaV2Config, build_model
+from tfnlp.objectives import MaskedBatches, MaskedLM, Masking, predict_at_positions
+from tfnlp.text import LengthBatches, WordPieceTokenizer
+
+SPECIAL, MASK, IGNORED = range(5), 4, -100
+TEXTS = ["a fine film", "the plot is dull .", "unbelievable !", "", "not a dull film , is x"]
+
+
+def drawn_texts(rows=2000, seed=0):
+    """Texts of 3 to 30 ordinary tokens in a frame of special ones: ids, padding mask, lengths."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(3, 31, rows)
+    ids, mask = np.zeros((2, rows, 32), "int32")
+    for row, n in enumerate(lengths):
+        ids[row, 1 : n + 1] = rng.integers(5, 60, n)
+        ids[row, 0], ids[row, n + 1] = 2, 3
+        mask[row, : n + 2] = 1
+    return ids, mask, lengths
+
+
+def test_hidden_tokens_are_chosen_and_replaced_as_the_paper_says():
+    ids, mask, lengths = drawn_texts()
+    masking = Masking(MASK, np.arange(5, 60))
+    read, positions, labels = masking.mask(ids, mask, np.random.default_rng(1))
+    real = labels != IGNORED
+    # So many of each text, as BERT's own code counts them.
+    expected = [max(1, round(0.15 * int(n))) for n in lengths]
+    np.testing.assert_array_equal(real.sum(1), expected)
+    assert positions.shape == (2000, max(expected)) and not positions[~real].any()
+    chosen = np.zeros(ids.shape, bool)
+    for row in range(2000):
+        places = positions[row, real[row]]
+        assert (np.diff(places) > 0).all()  # each once, in order
+        chosen[row, places] = True
+        np.testing.assert_array_equal(labels[row, real[row]], ids[row, places])
+    assert not np.isin(ids[chosen], SPECIAL).any()
+    np.testing.assert_array_equal(read[~chosen], ids[~chosen])
+    # All places alike: the share of each among the texts that have one there.
+    long = lengths == 30
+    at = chosen[long][:, 1:31].mean(0)
+    assert abs(at - 4 / 30).max() < 5 * np.sqrt(4 / 30 / long.sum())
+
+    masked, kept = read[chosen] == MASK, read[chosen] == ids[chosen]
+    others = read[chosen][~masked & ~kept]
+    count = chosen.sum()
+    # One in 55 of those that are drawn anew is what stood there.
+    shares = {"masked": 0.8, "kept": 0.1 + 0.1 / 55, "others": 0.1 - 0.1 / 55}
+    for name, number in (("masked", masked.sum()), ("kept", kept.sum()), ("others", len(others))):
+        share = shares[name]
+        assert abs(number / count - share) < 4 * np.sqrt(share * (1 - share) / count), name
+    assert not np.isin(others, SPECIAL).any()
+    assert set(others) == set(range(5, 60))
+
+
+def test_texts_without_ordinary_tokens_have_nothing_to_predict():
+    masking = Masking(MASK, np.arange(5, 60))
+    ids = np.array([[2, 3, 0], [2, 1, 3]])
+    read, positions, labels = masking.mask(ids, ids > 0, np.random.default_rng(0))
+    np.testing.assert_array_equal(read, ids)
+    assert positions.tolist() == [[0], [0]] and (labels == IGNORED).all()
+    assert float(MaskedLM().loss(labels, {"logits": np.zeros((2, 1, 60), "float32")})) == 0
+
+
+def test_whole_words_are_hidden_together(tokenizer):
+    texts = ["unbelievable dull films a finely film", "films 지루하다 unbelievable"] * 200
+    encodings = tokenizer.encode(texts)
+    masking = Masking.of(tokenizer, share=0.3, whole_words=True)
+    batch = encodings.padded(range(len(texts)), tokenizer.pad_token_id)
+    ids = batch["token_ids"]
+    _, positions, labels = masking.mask(ids, batch["padding_mask"], np.random.default_rng(0))
+    words = [[[1, 2, 3], [4], [5, 6], [7], [8, 9], [10]], [[1, 2], [3, 4], [5, 6, 7]]]
+    tokens = [tokenizer.tokens(text) for text in texts[:2]]
+    assert [len(t) for t in tokens] == [10, 7]
+    hidden = 0
+    for row, text in enumerate(words * 200):
+        found = set(positions[row, labels[row] != IGNORED])
+        chosen = [word for word in text if found & {*word}]
+        assert found == {i for word in chosen for i in word}
+        # As many words as it takes for the share, and no more.
+        due = round(0.3 * sum(map(len, text)))
+        assert len(found) >= due and any(len(found) - len(word) < due for word in chosen)
+        hidden += found >= {5, 6, 7}
+    assert 0 < hidden < 400
+
+
+def test_batches_of_an_epoch_depend_on_seed_and_epoch_alone(tokenizer):
+    encodings = tokenizer.encode(TEXTS * 4)
+    masking = Masking.of(tokenizer)
+    options = {"shuffle": True, "seed": 3, "pad_token_id": tokenizer.pad_token_id}
+
+    def batches(masking=masking, **other):
+        return MaskedBatches(encodings, 4, masking, **options | other)
+
+    first = list(batches().epoch(1))
+    assert [len(labels) for _, labels in first] == [4] * 5
+    for number, (inputs, labels) in enumerate(batches().dataset(lambda: 1, skip=2)):
+        for key, value in inputs.items():
+            np.testing.assert_array_equal(value, first[number + 2][0][key])
+        np.testing.assert_array_equal(labels, first[number + 2][1])
+    assert number == 2
+    plain = LengthBatches(encodings, 4, **options)
+    for (inputs, labels), indices in zip(first, plain.order(1), strict=True):
+        (whole,) = plain.batch(indices)
+        there = np.take_along_axis(whole["token_ids"], inputs["masked_positions"], 1)
+        np.testing.assert_array_equal(labels[labels != -100], there[labels != -100])
+    other = list(batches().epoch(2))
+    assert any(a[1].tolist() != b[1].tolist() for a, b in zip(first, other, strict=True))
+    prints = {
+        given.fingerprint()
+        for given in (
+            *(batches(), plain, batches(seed=4), batches(dataclasses.replace(masking, share=0.2))),
+            batches(Masking.of(tokenizer, whole_words=True)),
+        )
+    }
+    assert len(prints) == 5 and batches().fingerprint() in prints
+
+
+@pytest.mark.parametrize("family", ["bert", "untied", "albert", "deberta_v2"])
+def test_logits_at_positions_are_those_of_the_whole_text(family, tiny_config, random_inputs):
+    sizes = {"vocabulary_size": 28, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+    sizes |= {"intermediate_dim": 32, "initializer_range": 0.5}
+    config = {
+        "bert": tiny_config,
+        "untied": dataclasses.replace(tiny_config, tie_embeddings=False),
+        "albert": AlbertConfig(**sizes, embedding_dim=8),
+        "deberta_v2": DebertaV2Config(
+            **sizes, max_distance=8, num_buckets=4, max_length=16, enhanced_mask_decoder=True
+        ),
+    }[family]
+    model = build_model(config, "masked_lm", hidden_states=True)
+    few = predict_at_positions(model)
+    inputs = random_inputs(3, 9, 28)
+    positions = np.array([[1, 4], [0, 8], [2, 0]], "int32")
+    found, whole = few(inputs | {"masked_positions": positions}), model(inputs)
+    expected = np.take_along_axis(whole["logits"].numpy(), positions[:, :, None], 1)
+    np.testing.assert_allclose(found["logits"], expected, atol=2e-5)
+    assert found.keys() == whole.keys() and len(few.trainable_variables) == len(
+        model.trainable_variables
+    )
+    np.testing.assert_allclose(found["hidden_states"][1], whole["hidden_states"][1], atol=1e-5)
+
+
+def test_what_does_not_fit_is_one_sentence(tiny_config):
+    bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
+    with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\] \(nor <mask>\), so"):
+        Masking.of(bare)
+    with pytest.raises(InputError, match=r"share=0, masked=0\.8 and replaced=0\.3 must be shares"):
+        Masking(MASK, np.arange(5, 9), share=0, replaced=0.3)
+    with pytest.raises(InputError, match="bert has the head None, which predicts no hidden tok"):
+        predict_at_positions(build_model(dataclasses.replace(tiny_config, num_layers=1)))
