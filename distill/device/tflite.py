@@ -5,7 +5,6 @@ import pathlib
 import tempfile
 
 import keras
-import numpy as np
 import tensorflow as tf
 from absl import logging
 from keras import ops
@@ -301,7 +300,7 @@ def _convert(model, kind, quantization, max_length, lengths, pooling=None, token
     names = ("start_logits", "end_logits") if kind == "answerer" else ("logits",)
     if kind == "embedder":
         names = ("sequence_output",)
-    forward = _forward_of_scaled_rows if quantization == "int8" else _forward
+    forward = _forward_of_lookups if quantization == "int8" else _forward
     forward = forward(model, names, max_length)
 
     def run(ids, mask, segment_ids):
@@ -363,14 +362,14 @@ def _forward(model, names, max_length):
     return lambda inputs: whole(inputs, training=False)
 
 
-def _forward_of_scaled_rows(model, names, max_length):
-    """The model's outputs from embedding tables whose every row fills the 8-bit range.
+def _forward_of_lookups(model, names, max_length):
+    """The model's outputs, its embedding tables read by TFLite's own operation for that.
 
-    TFLite has one scale for a whole table, which a few large rows would set for all. So each
-    row is divided by its largest value, and multiplied by it again after the lookup.
+    The converter gives a table of a lookup a scale for each row, in float32, where one of a
+    gather has one scale for all, which a few large rows would set.
     """
     layer = model.get_layer("embeddings")
-    if isinstance(layer, AdaptiveEmbedding):  # a table, and a scale, for each of its clusters
+    if isinstance(layer, AdaptiveEmbedding):  # tables of clusters, gathered by where a token is
         return _forward(model, names, max_length)
     # The model from the embeddings' output on.
     inputs, outputs = _graph(model, names)
@@ -379,26 +378,25 @@ def _forward_of_scaled_rows(model, names, max_length):
         outputs,
         name="rest",  # a name of its own, not a counted one, so that files are the same bytes
     )
-    token = _scaled_rows(layer.token_table)
-    position = segment = None
+    tokens = ops.convert_to_numpy(layer.token_table)
+    positions = segments = None
     if getattr(layer, "max_length", None):
         start = layer.position_offset  # rows before it, and beyond the end, are never read
-        position = _scaled_rows(layer.position_table[start : start + max_length])
+        positions = ops.convert_to_numpy(layer.position_table)[start : start + max_length]
     if getattr(layer, "num_segments", 0):
-        segment = _scaled_rows(layer.segment_table)
+        segments = ops.convert_to_numpy(layer.segment_table)
 
-    def lookup(table, ids):
-        rows, largest = table
-        return tf.gather(rows, ids) * tf.gather(largest, ids)[..., None]
+    def lookup(table, ids):  # ids (1, L) or (L,)
+        return _embedding_lookup(tf.constant(table), tf.reshape(ids, (-1,)))[None]
 
     def forward(inputs):
         ids = inputs["token_ids"]
-        x = lookup(token, ids)
-        if position is not None:
-            x += lookup(position, tf.range(tf.shape(ids)[1]))
-        if segment is not None:
+        x = lookup(tokens, ids)
+        if positions is not None:
+            x += lookup(positions, tf.range(tf.shape(ids)[1]))
+        if segments is not None:
             several = layer.num_segments > 1
-            x += lookup(segment, inputs["segment_ids"] if several else tf.zeros_like(ids))
+            x += lookup(segments, inputs["segment_ids"] if several else tf.zeros_like(ids))
         for part in (getattr(layer, "norm", None), getattr(layer, "projection", None)):
             x = x if part is None else part(x)
         return rest([x, inputs], training=False)
@@ -406,11 +404,10 @@ def _forward_of_scaled_rows(model, names, max_length):
     return forward
 
 
-def _scaled_rows(table):
-    """A table's rows, each divided by its largest absolute value, and those values."""
-    table = ops.convert_to_numpy(table)
-    largest = np.maximum(np.abs(table).max(axis=1), 1e-12)
-    return table / largest[:, None], largest
+# The name by which the converter knows its operation EMBEDDING_LOOKUP.
+@tf.function(experimental_implements="embedding_matmul")
+def _embedding_lookup(table, ids):
+    return tf.gather(table, ids)
 
 
 def _pool(states, inputs, pooling):
