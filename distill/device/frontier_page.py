@@ -61,7 +61,7 @@ def page(candidates, metric, title):
 <p>Blue: no other file is smaller (or faster) and scores as much. Bars are standard errors over
 seeds. Latency is of warm calls on one thread; peak memory is that of a Python process.</p>
 {plots}
-{_table(rows)}
+{_table(rows, marks=True)}
 <h2>Operators</h2>
 <p>Time of each kind of operator at {LENGTH} tokens, measured with LiteRT's profiler on.</p>
 {profiles}
@@ -132,12 +132,14 @@ def _text(x, y, text, anchor):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(text)}</text>'
 
 
-def _table(rows):
+def _table(rows, marks=False):
+    """An HTML table of texts, the header first; `marks` rows whose last text is not empty."""
     header, *rest = rows
     lines = ["<table>", f"<tr>{''.join(f'<th>{html.escape(c)}</th>' for c in header)}</tr>"]
     for row in rest:
         cells = "".join(f"<td>{html.escape(c)}</td>" for c in row)
-        lines.append(f'<tr class="best">{cells}</tr>' if row[-1] else f"<tr>{cells}</tr>")
+        mark = ' class="best"' if marks and row[-1] else ""
+        lines.append(f"<tr{mark}>{cells}</tr>")
     return "\n".join([*lines, "</table>"])
 
 

@@ -29,7 +29,7 @@ def profile_operators(path, length=32, runs=50):
     Args:
         path: of the file, with inputs (1, L) of whole numbers.
         length: L, tokens.
-        runs: over which times are averaged.
+        runs: of the file; times are means over the faster half of them.
 
     Returns:
         A dict of `length`, `ms` (a whole run, with the profiler on), `pieces` (how many stretches
@@ -71,36 +71,48 @@ def print_operators(profile, most=12):
         print(f"{sum(row['ms'] for row in rest):9.3f} ms in {len(rest)} further kinds")
 
 
-def summarise_events(events, runs, length):
+def summarise_events(events, length):
     """The profile of `profile_operators` from events.
 
+    The faster half of the runs counts: in the others the machine may have done something else,
+    for longer than all operators take.
+
     Args:
-        events: (name, type, microseconds) tuples in their order, as LiteRT gives them.
-        runs: how many runs they are of.
+        events: (name, type, microseconds) tuples in their order, as LiteRT gives them: that of a
+            whole run, then those of its operators.
         length: tokens of each run.
     """
-    found, whole, pieces, before = {}, 0, 0, None
-    for name, kind, elapsed in events:
-        if kind == _WHOLE:
-            whole, before = whole + (elapsed if name == "Invoke" else 0), None
-            continue
-        place = _PLACES[kind]
-        # What XNNPACK runs in one piece follows each other.
-        pieces += place == "XNNPACK" != before
-        before = place
-        calls, spent = found.get((place, name), (0, 0))
-        found[place, name] = calls + 1, spent + elapsed
-    in_operators = sum(spent for _, spent in found.values())
-    found["", "(between operators)"] = runs, max(whole - in_operators, 0)
+    runs = []
+    for event in events:
+        name, kind, _ = event
+        if kind == _WHOLE and name == "Invoke":
+            runs.append([event])
+        elif kind in _PLACES and runs:
+            runs[-1].append(event)
+    runs.sort(key=lambda run: run[0][2])
+    runs = runs[: (len(runs) + 1) // 2]
+    found, whole, pieces = {}, 0, 0
+    for (_, _, elapsed), *operators in runs:
+        whole, before = whole + elapsed, None
+        for name, kind, spent in operators:
+            place = _PLACES[kind]
+            # What XNNPACK runs in one piece follows each other.
+            pieces += place == "XNNPACK" != before
+            before = place
+            calls, total = found.get((place, name), (0, 0))
+            found[place, name] = calls + 1, total + spent
+    in_operators = sum(total for _, total in found.values())
+    found["", "(between operators)"] = len(runs), max(whole - in_operators, 0)
+    count = len(runs)
     rows = [
-        {"operator": name, "runs_in": place, "calls": calls / runs, "ms": spent / runs / 1e3}
-        for (place, name), (calls, spent) in found.items()
+        {"operator": name, "runs_in": place, "calls": calls / count, "ms": total / count / 1e3}
+        for (place, name), (calls, total) in found.items()
     ]
     rows.sort(key=lambda row: (-row["ms"], row["operator"]))
     return {
         "length": length,
-        "ms": max(whole, in_operators) / runs / 1e3,
-        "pieces": round(pieces / runs),
+        "ms": max(whole, in_operators) / count / 1e3,
+        "pieces": round(pieces / count),
         "operators": rows,
     }
 
@@ -232,4 +244,4 @@ if __name__ == "__main__":
         events = _profiled(path, length, runs)
     except (OSError, AttributeError, ValueError, StopIteration) as e:
         sys.exit(f"No profile: this version of LiteRT gives no profile of it ({e}).")
-    print(json.dumps(summarise_events(events, runs, length)))
+    print(json.dumps(summarise_events(events, length)))

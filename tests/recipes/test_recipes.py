@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,9 @@ import safetensors.numpy
 
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES, Shell
+from tfnlp.checkpoints import read_config, save_model
+from tfnlp.models import build_model
+from tfnlp.text import load_tokenizer
 
 SMALL = ["--num_layers=2", "--hidden_dim=32", "--num_heads=2", "--vocabulary_size=300"]
 
@@ -96,6 +100,16 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     figures = json.loads((tmp_path / "benchmark" / "benchmark.json").read_text())
     assert set(figures["latency_ms"]) == {"1", "2"}
     assert set(figures["latency_ms"]["1"]) == {"16", "32", "64", "128"}
+
+    flags = [f"--input={test}", f"--teacher={folder / 'best'}", "--repeats=2"]
+    done = run(
+        "frontier", f"--models={tmp_path / 'model.tflite'}", *flags, f"--output_dir={tmp_path}/f"
+    )
+    header, row = ((line.split("\t")) for line in (tmp_path / "f/frontier.tsv").open())
+    found = dict(zip(header, row, strict=True))
+    assert float(found["accuracy"]) == pytest.approx(summary["accuracy"], abs=1e-4)
+    assert 0.3 < float(found["agreement"]) <= 1 and found["frontier\n"] == "size latency\n"
+    assert "<svg" in (tmp_path / "f" / "frontier.html").read_text()
 
 
 def test_a_student_learns_from_texts_and_then_a_task(corpus, teacher, run, tmp_path):
@@ -418,3 +432,26 @@ def test_any_family_from_scratch_with_its_own_kind_of_tokenizer(run, tmp_path):
     run("finetune_answerer", *flags, "--max_length=48")
     n_best = [json.loads((f / "n_best.json").read_text())["0"][0]["score"] for f in (out, again)]
     assert n_best[0] == pytest.approx(n_best[1], abs=1e-4)
+
+
+def test_texts_are_augmented_and_called_what_the_teacher_says(corpus, teacher, run, tmp_path):
+    folder, _ = teacher
+    config = read_config(folder / "best")
+    tokenizer = load_tokenizer(folder / "best")
+    model = build_model(config, "masked_lm")
+    save_model(model, tmp_path / "lm", tokenizer=tokenizer)
+    lines = pathlib.Path(corpus[1].removeprefix("--dev=")).read_text().splitlines(True)
+    (tmp_path / "few.tsv").write_text("".join(lines[:9]))
+    flags = [f"--input={tmp_path / 'few.tsv'}", "--copies=3", "--label=teacher"]
+    flags += [f"--teacher_dir={folder / 'best'}", f"--output_dir={tmp_path / 'augmented'}"]
+    done = run("augment", f"--model_dir={folder / 'best'}", *flags, status=2)
+    assert (
+        "holds a model with the head 'classifier', but --method=replace needs one" in done.stderr
+    )
+    done = run("augment", f"--model_dir={tmp_path / 'lm'}", *flags)
+    assert re.search(r"Wrote .*augmented\.tsv: 8 examples and \d+ copies; left out", done.stderr)
+    rows = (tmp_path / "augmented" / "augmented.tsv").read_text().splitlines()
+    assert rows[0] == "sentence\tlabel" and 15 < len(rows) <= 33 and len(set(rows)) == len(rows)
+    assert {row.split("\t")[1] for row in rows[1:]} <= {"negative", "positive"}
+    done = run("augment", f"--model_dir={tmp_path / 'lm'}", *flags)
+    assert "is complete" in done.stderr
