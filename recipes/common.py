@@ -292,6 +292,7 @@ def finetune(task, make_model, train, dev, test=None):
 
     from tfnlp.training import finetune, make_strategy, set_precision
 
+    compress = compression.compressor()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
@@ -311,6 +312,7 @@ def finetune(task, make_model, train, dev, test=None):
             FLAGS.max_length,
             test,
             regularizer,
+            compress,
         )
 
 
@@ -398,8 +400,8 @@ def define_student_flags(num_layers, method):
     flags.DEFINE_list(
         "layer_map",
         "uniform",
-        "The teacher's layers that the student's start and learn from: uniform, last, or one for "
-        "each, counted from 0.",
+        "The teacher's layers that the student's start and learn from: uniform, last, first, "
+        "alternate (every second of the upper ones goes), or one for each, counted from 0.",
     )
     flags.DEFINE_bool("initialize", True, "Start from the teacher's weights where widths agree.")
     flags.DEFINE_float(
@@ -457,6 +459,7 @@ def define_distillation_flags():
         "Dtype policy of the teacher alone; --precision if not given.",
     )
     compression.define_distillation_flags()
+    compression.define_training_flags()
 
 
 def student_arguments():
@@ -491,7 +494,8 @@ def start_student(teacher, task, tokenizer, outputs):
     from tfnlp.text import load_tokenizer
 
     if FLAGS.student_dir:
-        for name in ("family", "size", "num_layers", "hidden_dim", "num_heads", "tokenizer_dir"):
+        sizes = ("family", "size", "num_layers", "hidden_dim", "num_heads", "tokenizer_dir")
+        for name in (*sizes, "keep_tokens", "keep_heads", "keep_units"):
             if not FLAGS[name].using_default_value:
                 raise InputError(
                     f"{name}={FLAGS[name].value} has no effect beside "
@@ -538,13 +542,14 @@ def distill(task, train, dev, test=None):
     from tfnlp.training import make_strategy, set_precision
     from tfnlp.training.precision import check_precision
 
+    compress = compression.compressor()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     if FLAGS.teacher_precision:
         check_precision(FLAGS.teacher_precision, "teacher_precision")
     with make_strategy(FLAGS.strategy).scope():
-        # Outputs that no term reads cost nothing: TensorFlow leaves them out of its graphs.
+        # Outputs that no term reads cost nothing: they are computed anyway.
         outputs = dict.fromkeys(
             ("hidden_states", "attention_scores", "attention_projections"), True
         )
@@ -554,7 +559,8 @@ def distill(task, train, dev, test=None):
             teachers.append(load_teacher(folder, task, **outputs, dtype=FLAGS.teacher_precision))
             check_fit(teachers[-1], whole)
             teachers[-1], tokenizer = compression.with_fewer_tokens(teachers[-1], whole, train)
-        student, tokenizer, other = start_student(teachers[0], task, tokenizer, outputs)
+        source = compression.with_fewer_parts(teachers[0], task, tokenizer, train)
+        student, tokenizer, other = start_student(source, task, tokenizer, outputs)
         check_fit(student, tokenizer)
         fake_quantize(student)
         terms = make_terms(
@@ -579,6 +585,7 @@ def distill(task, train, dev, test=None):
             FLAGS.cache_dir,
             intermediate_epochs,
             other,
+            compress,
         )
 
 

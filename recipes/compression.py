@@ -3,6 +3,7 @@
 from absl import flags, logging
 
 from recipes.command_line import group
+from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
 
@@ -17,12 +18,95 @@ def define_distillation_flags():
         "The teacher is pruned to them too, so that its tokens are the student's.",
         1,
     )
+    flags.DEFINE_integer(
+        "keep_heads",
+        None,
+        "Attention heads to keep in each layer, the most important to the teacher's loss on "
+        "--train; all if not given.",
+        1,
+    )
+    flags.DEFINE_integer(
+        "keep_units",
+        None,
+        "Inner units of the feed-forward networks to keep in each layer, likewise.",
+        1,
+    )
+
+
+@group("Compression")
+def define_training_flags():
+    """Flags of the form that weights are held to as they train."""
+    flags.DEFINE_float(
+        "sparsity", None, "Share of zeros in the blocks' kernels at the end; none if not given.", 0
+    )
+    flags.DEFINE_string(
+        "sparsity_pattern",
+        None,
+        "Which weights go: magnitude (if not given); 2:4 (2 of each 4 inputs); or blocks of "
+        "inputs by outputs, such as 4x1.",
+    )
+    flags.DEFINE_integer(
+        "sparsity_begin_step", None, "Step after which weights begin to go; 0 if not given.", 0
+    )
+    flags.DEFINE_integer(
+        "sparsity_end_step", None, "Step at which the last go; half of all if not given.", 1
+    )
+    flags.DEFINE_integer(
+        "clusters",
+        None,
+        "Different values in each of the blocks' kernels, for a file that compresses well; any "
+        "if not given.",
+        2,
+    )
+
+
+def compressor():
+    """What makes the compressor of a model and its number of steps; None without such flags."""
+    from distill.compression.clustering import ClusteringConfig
+    from distill.compression.pruning import PruningConfig
+
+    if FLAGS.sparsity is not None and FLAGS.clusters is not None:
+        raise InputError("Give --sparsity or --clusters, not both at once.")
+    if FLAGS.clusters is not None:
+        return ClusteringConfig(FLAGS.clusters).clusterer
+    if FLAGS.sparsity is None:
+        for name in ("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step"):
+            if FLAGS[name].value is not None:
+                raise InputError(f"{name}={FLAGS[name].value} has no effect without --sparsity.")
+        return None
+    return PruningConfig(
+        FLAGS.sparsity,
+        FLAGS.sparsity_pattern or "magnitude",
+        FLAGS.sparsity_begin_step or 0,
+        FLAGS.sparsity_end_step,
+    ).pruner
+
+
+def with_fewer_parts(teacher, task, tokenizer, train):
+    """A teacher with the --keep_heads and --keep_units most important to it, to start from."""
+    if FLAGS.keep_heads is None and FLAGS.keep_units is None:
+        return teacher
+    from distill.compression.structured import measure_importance, prune_structure
+
+    for name in ("family", "size", "hidden_dim", "num_heads"):
+        if FLAGS[name].value not in (None, getattr(teacher.text_config, name, None)):
+            raise InputError(
+                f"{name}={FLAGS[name].value} starts a student without its teacher's heads and "
+                "units, of which `keep_heads` and `keep_units` choose; leave one out."
+            )
+    importance = measure_importance(teacher, task, tokenizer, train, FLAGS.max_length)
+    return prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
 
 
 def with_fewer_tokens(teacher, tokenizer, train):
     """A teacher and its tokenizer, pruned to the --keep_tokens most frequent tokens of `train`."""
     if FLAGS.keep_tokens is None:
         return teacher, tokenizer
+    if FLAGS.tokenizer_dir:
+        raise InputError(
+            f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
+            f"those of tokenizer_dir={FLAGS.tokenizer_dir}; leave one out."
+        )
     from distill.compression.vocabulary import compare_tokenizers, prune_vocabulary, texts_of
 
     texts = texts_of(train)

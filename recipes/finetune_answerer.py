@@ -10,7 +10,7 @@ go to OUTPUT_DIR/n_best.json, with their places in the text.
 
 from absl import flags
 
-from recipes import common, models
+from recipes import common, compression, models
 
 FLAGS = flags.FLAGS
 common.define_answerer_flags()
@@ -18,6 +18,7 @@ models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
+compression.define_training_flags()
 
 
 def main():

@@ -9,7 +9,7 @@ order of their numbers) and the number of the right one, from 0.
 
 from absl import flags
 
-from recipes import common, models
+from recipes import common, compression, models
 
 FLAGS = flags.FLAGS
 common.define_chooser_flags()
@@ -17,6 +17,7 @@ models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
+compression.define_training_flags()
 
 
 def main():

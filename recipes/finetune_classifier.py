@@ -17,7 +17,7 @@ The folder of the best epoch, OUTPUT_DIR/best, loads with transformers and feeds
 
 from absl import flags
 
-from recipes import common, models
+from recipes import common, compression, models
 
 FLAGS = flags.FLAGS
 models.define_model_flags()
@@ -25,6 +25,7 @@ common.define_data_flags()
 common.define_classification_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
+compression.define_training_flags()
 
 
 def main():

@@ -9,7 +9,7 @@ The score is Pearson's correlation (--monitor=spearman for Spearman's). Without
 
 from absl import flags
 
-from recipes import common, models
+from recipes import common, compression, models
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
@@ -20,6 +20,7 @@ models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
+compression.define_training_flags()
 
 
 def main():

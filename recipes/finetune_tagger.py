@@ -15,7 +15,7 @@ characters are tokenised as the text that they are, and the score is KLUE's enti
 
 from absl import flags
 
-from recipes import common, models
+from recipes import common, compression, models
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list(
@@ -27,6 +27,7 @@ models.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
+compression.define_training_flags()
 
 
 def main():

@@ -24,6 +24,7 @@ def rebuild(model, config):
         attention_scores="attention_scores" in model.output,
         attention_projections="queries" in model.output,
         memory="memory" in model.output,
+        dtype=model.get_layer("embeddings").dtype_policy,
         block_size=model.block_size,
     )
 

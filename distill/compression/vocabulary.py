@@ -19,6 +19,10 @@ from tfnlp.text.wordpiece import MAX_CHARS_PER_WORD, SPECIAL_TOKENS
 
 # Characters of any text, which stay where the vocabulary has them.
 COMMON_CHARACTERS = string.ascii_letters + string.digits + string.punctuation
+# The share of a corpus' characters for which single ones are kept before words are. With 8,000
+# of 16,000 tokens for Korean reviews (NSMC), 0 leaves 1.0 % of the tokens unknown and changes
+# 51 % of the texts; 0.999 leaves 0.2 % and changes 59 %; all characters 0 and 67 %.
+CHARACTER_SHARE = 0.999
 
 
 def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
@@ -99,12 +103,13 @@ def tokens_to_keep(tokenizer, texts, keep_tokens=None, always=()):
             f"(special ones{' and bytes' if made_from else ''}); give more."
         )
     room = len(tokens) if keep_tokens is None else keep_tokens - len(kept)
+    frequent, characters = _character_ids(tokens, ids, counts)
     # At most half of the room, so that words are left too.
-    characters = _character_ids(tokens, ids, counts)[: max(room // 2, 0)]
+    first = characters[: min(frequent, room // 2)]
     for i in _unknown_words_pieces(tokenizer, ids, texts):
         counts[i] += 1
     by_count = np.argsort(-counts, kind="stable")
-    for i in (*characters, *by_count[: np.count_nonzero(counts)].tolist()):
+    for i in (*first, *by_count[: np.count_nonzero(counts)].tolist(), *characters):
         new = _closure(i, made_from) - kept
         if keep_tokens is None or len(kept) + len(new) <= keep_tokens:
             kept |= new
@@ -191,14 +196,27 @@ def _needed_by_kind(tokenizer, ids):
 
 
 def _character_ids(tokens, ids, counts):
-    """The ids of single characters: common ones, then those of the corpus by frequency."""
+    """The ids of single characters: common ones, then those of the corpus by frequency.
+
+    Returns:
+        How many of them make up `CHARACTER_SHARE` of the corpus, and all.
+    """
     found = collections.Counter()
     for i in np.flatnonzero(counts):
         for character in tokens[i].removeprefix("##"):
             found[character] += counts[i]
-    characters = dict.fromkeys([*COMMON_CHARACTERS, *(c for c, _ in found.most_common())])
-    spellings = (f"{start}{c}" for c in characters for start in ("", "##", "▁"))
-    return [ids[token] for token in spellings if token in ids]
+    left = CHARACTER_SHARE * found.total()
+    characters = dict.fromkeys(COMMON_CHARACTERS, True)
+    for character, count in found.most_common():
+        characters.setdefault(character, left > 0)
+        left -= count
+    spellings = [
+        (ids[start + c], is_frequent)
+        for c, is_frequent in characters.items()
+        for start in ("", "##", "▁")
+        if start + c in ids
+    ]
+    return sum(is_frequent for _, is_frequent in spellings), [i for i, _ in spellings]
 
 
 def _unknown_words_pieces(tokenizer, ids, texts):

@@ -13,7 +13,13 @@ from tfnlp.checkpoints import check_saves, load_model
 from tfnlp.errors import InputError
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
-from tfnlp.training.finetune import check_varied, encode_splits, fit_best, score_splits
+from tfnlp.training.finetune import (
+    check_varied,
+    compression_figures,
+    encode_splits,
+    fit_best,
+    score_splits,
+)
 from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.predict import TOKEN_OUTPUTS
@@ -36,6 +42,7 @@ def distill(
     cache_dir=None,
     intermediate_epochs=0,
     teacher_tokenizer=None,
+    compress=None,
 ):
     """Trains a student for a task from its labels and its teacher, and reports both.
 
@@ -63,6 +70,7 @@ def distill(
             more. 0 for one phase of all terms.
         teacher_tokenizer: the teacher's, where it is another one: only answers on whole texts can
             be learned then, and they are computed once; the same where None.
+        compress: as `tfnlp.training.finetune` takes it, of the student.
 
     Returns:
         A dict of the figures of the student, and with `teacher_` before their names of the
@@ -115,10 +123,14 @@ def distill(
     }
     if cache_dir is not None:
         made_from["cache_dir"] = "on disk"  # where states are rounded to float16
+    if teacher_tokenizer is not None:
+        made_from["the teacher's encoded batches"] = read["train"].inputs_fingerprint()
     if intermediate_epochs:
         epochs = {"epochs": intermediate_epochs, "patience": 0}
         first = dataclasses.replace(config, **epochs)
         _fit_intermediate(intermediate, task, splits, batches["train"], first, run, made_from)
+    if compress is not None:
+        distiller.compressor = compress(student, config.epochs * len(batches["train"]))
     _compile(distiller, config, batches["train"])
     fit_best(
         distiller,
@@ -135,6 +147,7 @@ def distill(
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = score_splits(best, task, splits, batches)
+    figures |= compression_figures(distiller, best, run)
     answering = SeveralTeachers(teachers, task, pooled=True) if teachers[1:] else teacher
     answers = score_splits(answering, task, splits, read)
     figures |= {f"teacher_{key}": value for key, value in answers.items()}

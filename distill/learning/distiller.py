@@ -7,10 +7,10 @@ from distill.learning.losses import at_step, check_terms, pick_output
 from distill.learning.teacher_outputs import output_key
 from tfnlp.errors import InputError
 from tfnlp.losses import whole
-from tfnlp.training.strategy import UnequalShares
+from tfnlp.training.strategy import CompressedSteps, UnequalShares
 
 
-class Distiller(UnequalShares, keras.Model):
+class Distiller(CompressedSteps, UnequalShares, keras.Model):
     """A student with its task's loss and the terms by which it learns from its teacher.
 
     The loss is `hard_label_weight * task.loss(labels, outputs) + sum of weight * loss of each

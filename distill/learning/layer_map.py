@@ -32,8 +32,41 @@ def last_layer_map(teacher_layers, num_layers):
     return list(range(teacher_layers - num_layers, teacher_layers))
 
 
+def first_layer_map(teacher_layers, num_layers):
+    """The teacher's first layers, those at the top being dropped; else as `even_layer_map`.
+
+    Sajjad et al. 2023, 'On the Effect of Dropping Layers of Pre-trained Transformer Models',
+    section 3.1.
+    """
+    even_layer_map(teacher_layers, num_layers)
+    return list(range(num_layers))
+
+
+def alternate_layer_map(teacher_layers, num_layers):
+    """The teacher's layers without every second one, counted from the last but one downwards.
+
+    Sajjad et al. 2023, section 3.1. Arguments as of `even_layer_map`.
+
+    Raises:
+        InputError: as it does, and where fewer than half stay.
+    """
+    even_layer_map(teacher_layers, num_layers)
+    dropped = {teacher_layers - 2 - 2 * i for i in range(teacher_layers - num_layers)}
+    if min(dropped, default=0) < 0:
+        raise InputError(
+            f"num_layers={num_layers} of {teacher_layers} are fewer than half, which "
+            "layer_map=alternate leaves; keep more, or use another map."
+        )
+    return [layer for layer in range(teacher_layers) if layer not in dropped]
+
+
 # Layer maps that have a name.
-LAYER_MAPS = {"uniform": even_layer_map, "last": last_layer_map}
+LAYER_MAPS = {
+    "uniform": even_layer_map,
+    "last": last_layer_map,
+    "first": first_layer_map,
+    "alternate": alternate_layer_map,
+}
 
 
 def resolve_layer_map(layer_map, teacher_layers, student_layers):
@@ -51,7 +84,7 @@ def resolve_layer_map(layer_map, teacher_layers, student_layers):
         return list(layer_map)
     if layer_map not in LAYER_MAPS:
         raise InputError(
-            f"layer_map={layer_map} is unknown; use {' or '.join(LAYER_MAPS)}, or number a "
+            f"layer_map={layer_map} is unknown; use {', '.join(LAYER_MAPS)}, or number a "
             "layer of the teacher for each of the student's, such as 1,3,5."
         )
     return LAYER_MAPS[layer_map](teacher_layers, student_layers)

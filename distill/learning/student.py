@@ -29,28 +29,32 @@ def student_config(
     """
     fields = {"num_layers": num_layers, "hidden_dim": hidden_dim, "num_heads": num_heads}
     if size is None:
-        fields = _narrowed(teacher_config, **fields)
+        fields = _narrowed(teacher_config, **fields, same_family=family is None)
     if family is None and size is None:
         return dataclasses.replace(teacher_config, **fields)
     kept = ("vocabulary_size", "pad_token_id") + ("activation",) * (size is None)
     fields |= {name: getattr(teacher_config, name) for name in kept}
-    # Some families have positions for any length.
-    if config_by_name(family, size).max_length is not None:
+    # None: some families have positions for any length.
+    if None not in (config_by_name(family, size).max_length, teacher_config.max_length):
         fields["max_length"] = teacher_config.max_length
     return config_by_name(family, size, **fields)
 
 
-def _narrowed(teacher_config, num_layers, hidden_dim, num_heads):
+def _narrowed(teacher_config, num_layers, hidden_dim, num_heads, same_family):
     hidden_dim = hidden_dim or teacher_config.hidden_dim
-    if num_heads is None:
-        head_dim = teacher_config.hidden_dim // teacher_config.num_heads
-        same = hidden_dim % head_dim == 0
-        num_heads = hidden_dim // head_dim if same else teacher_config.num_heads
+    head_dim = None
+    if num_heads is None and same_family and hidden_dim == teacher_config.hidden_dim:
+        # Pruned heads are fewer than the width has room for.
+        num_heads, head_dim = teacher_config.num_heads, teacher_config.head_dim
+    elif num_heads is None:
+        own = teacher_config.head_dim or teacher_config.hidden_dim // teacher_config.num_heads
+        num_heads = teacher_config.num_heads if hidden_dim % own else hidden_dim // own
     ratio = teacher_config.intermediate_dim / teacher_config.hidden_dim
     return {
         "num_layers": num_layers or teacher_config.num_layers,
         "hidden_dim": hidden_dim,
         "num_heads": num_heads,
+        "head_dim": head_dim,
         "intermediate_dim": round(ratio * hidden_dim),
     }
 
@@ -77,7 +81,7 @@ def make_student(
         hidden_dim: the student's width; the teacher's where None.
         num_heads: the student's heads; as its width asks where None, see `student_config`.
         layer_map: for each student layer the teacher's that it starts from, both counted from
-            0; or the name of a map, "uniform" or "last".
+            0; or the name of a map, such as "uniform", "last" or "first".
         initialize: whether to start from the teacher's weights where names and shapes agree.
         family, size: of a student of another kind, as `student_config` takes them.
         tokenizer: the student's, where it is not the teacher's: its embeddings start from those of

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from distill.compression.structured import prune_structure
 from distill.compression.vocabulary import prune_vocabulary
 from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import save_model
@@ -28,7 +29,7 @@ CLASSES = {"masked_lm": "ForMaskedLM", "classifier": "ForSequenceClassification"
 
 
 @pytest.mark.parametrize("family", CASES)
-def test_a_pruned_vocabulary_opens_in_transformers(family, tmp_path):
+def test_a_pruned_model_opens_in_transformers(family, tmp_path):
     kind, config, head = CASES[family]
     texts = [text for text, _ in make_reviews(120, seed=5)]
     tokenizer, _ = train_tokenizer(texts, kind, 500, None if kind == "wordpiece" else family)
@@ -38,6 +39,9 @@ def test_a_pruned_vocabulary_opens_in_transformers(family, tmp_path):
     model = build_model(config, head, 2)
     smaller, pruned = prune_vocabulary(model, tokenizer, texts[:30])
     assert pruned.vocabulary_size < tokenizer.vocabulary_size
+    block = "encoder/block_0" if family == "albert" else "encoder_0"
+    importance = {block: {"units": np.random.default_rng(0).random(24)}}
+    smaller = prune_structure(smaller, importance, intermediate_dim=10)
     save_model(smaller, tmp_path, None, pruned)
     theirs = getattr(transformers, f"AutoModel{CLASSES[head]}").from_pretrained(tmp_path).eval()
     their_tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)

@@ -4,6 +4,7 @@ from tfnlp.checkpoints.bert_map import FIXED, embeddings
 from tfnlp.checkpoints.family import (
     COMMON_FIELDS,
     COMMON_HARMLESS,
+    HEAD_FIELDS,
     Family,
     architectures,
     because,
@@ -15,11 +16,15 @@ from tfnlp.checkpoints.family import (
 )
 from tfnlp.models.albert import AlbertConfig
 
-FIELDS = COMMON_FIELDS | {
-    "embedding_size": "embedding_dim",
-    "num_hidden_groups": "num_groups",
-    "classifier_dropout_prob": "classifier_dropout",
-}
+FIELDS = (
+    COMMON_FIELDS
+    | HEAD_FIELDS
+    | {
+        "embedding_size": "embedding_dim",
+        "num_hidden_groups": "num_groups",
+        "classifier_dropout_prob": "classifier_dropout",
+    }
+)
 
 
 def weights(config, head):

@@ -4,6 +4,7 @@ from tfnlp.checkpoints.bert_map import embeddings
 from tfnlp.checkpoints.family import (
     COMMON_FIXED,
     COMMON_HARMLESS,
+    HEAD_FIELDS,
     Family,
     Weight,
     architectures,
@@ -15,7 +16,7 @@ from tfnlp.checkpoints.family import (
 )
 from tfnlp.models.distilbert import DistilBertConfig
 
-FIELDS = {
+FIELDS = HEAD_FIELDS | {
     "vocab_size": "vocabulary_size",
     "n_layers": "num_layers",
     "n_heads": "num_heads",

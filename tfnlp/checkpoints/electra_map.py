@@ -3,6 +3,7 @@
 from tfnlp.checkpoints.bert_map import FIXED, embeddings, layers
 from tfnlp.checkpoints.family import (
     COMMON_FIELDS,
+    HEAD_FIELDS,
     Family,
     Weight,
     architectures,
@@ -13,11 +14,15 @@ from tfnlp.checkpoints.family import (
 )
 from tfnlp.models.electra import ElectraConfig
 
-FIELDS = COMMON_FIELDS | {
-    "embedding_size": "embedding_dim",
-    "classifier_dropout": "classifier_dropout",
-    "summary_last_dropout": "chooser_dropout",
-}
+FIELDS = (
+    COMMON_FIELDS
+    | HEAD_FIELDS
+    | {
+        "embedding_size": "embedding_dim",
+        "classifier_dropout": "classifier_dropout",
+        "summary_last_dropout": "chooser_dropout",
+    }
+)
 
 
 def weights(config, head):

@@ -43,6 +43,9 @@ COMMON_FIELDS = {
     "tie_word_embeddings": "tie_embeddings",
 }
 
+# Of families whose heads can be pruned; `transformers` has no such field there, and derives it.
+HEAD_FIELDS = {"head_dim": "head_dim"}
+
 
 def because(reason, *names):
     """Fields that change nothing in what tfnlp computes, each with its reason."""
@@ -214,6 +217,8 @@ def write_fields(family, config):
     for name, ours in family.fields.items():
         if ours in ("activation", "convolution_activation"):
             theirs[name] = ACTIVATION_NAMES[theirs[name]]
+    if theirs.get("head_dim", 0) is None:
+        del theirs["head_dim"]
     return {"model_type": family.model_type} | family.encode(theirs, config)
 
 

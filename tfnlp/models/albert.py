@@ -30,6 +30,7 @@ class AlbertConfig(TextConfig):
     num_groups: int = 1
 
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
+    any_head_dim: ClassVar[bool] = True
     dropout_after: ClassVar[tuple] = ("attention",)
 
     def __post_init__(self):
@@ -55,6 +56,7 @@ def encode_albert(config, inputs, options):
         kernel_initializer=config.initializer,
         dropout_after=config.dropout_after,
         block_size=options.block_size,
+        key_dim=config.head_dim,
         dtype=options.dtype,
         name="encoder",
     )

@@ -18,6 +18,7 @@ class BertConfig(TextConfig):
     """The sizes and rates of a BERT; defaults are those of BERT-base, uncased."""
 
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
+    any_head_dim: ClassVar[bool] = True
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -34,6 +35,7 @@ class RobertaConfig(TextConfig):
     pad_token_id: int = 1
 
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True, dropout_before=True)
+    any_head_dim: ClassVar[bool] = True
 
     @property
     def chooser_dropout(self):

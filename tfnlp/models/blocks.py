@@ -56,7 +56,7 @@ def text_embedding(config, options, shared=None, **kwargs):
 def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs):
     """The config's blocks, of the class `block`; `attention()` makes the attention of each."""
     if attention is None:
-        kwargs["block_size"] = options.block_size
+        kwargs |= {"block_size": options.block_size, "key_dim": config.head_dim}
     return [
         block(
             config.num_heads,

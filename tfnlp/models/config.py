@@ -34,7 +34,7 @@ class TextConfig:
     Args:
         vocabulary_size: V, the number of tokens.
         num_layers: the number of blocks.
-        num_heads: N; must divide `hidden_dim`.
+        num_heads: N; must divide `hidden_dim` where there is no `head_dim`.
         hidden_dim: D, the model width.
         intermediate_dim: F, the inner width of the feed-forward networks.
         activation: of the feed-forward networks; "gelu" is exact.
@@ -48,6 +48,8 @@ class TextConfig:
         pad_token_id: the id that pads a batch.
         tie_embeddings: whether a language model's output is the token table; else it has a
             table of its own.
+        head_dim: H, the size of one head, of families with BERT's attention; `hidden_dim /
+            num_heads` where None. Models whose heads were pruned have it.
     """
 
     vocabulary_size: int = 30522
@@ -65,6 +67,7 @@ class TextConfig:
     initializer_range: float = 0.02
     pad_token_id: int = 0
     tie_embeddings: bool = True
+    head_dim: int | None = None
 
     pooling: ClassVar[Pooling] = Pooling()
     # The head that predicts tokens: "masked_lm", "causal_lm" or "permutation_lm".
@@ -75,13 +78,21 @@ class TextConfig:
     enhanced_mask_decoder: ClassVar[bool] = False
     # Whether a model can take the states of earlier segments.
     has_memory: ClassVar[bool] = False
+    # Whether its heads can be of any size, and so pruned.
+    any_head_dim: ClassVar[bool] = False
     # Whether two models of the family can have their embedding tables in common.
     shares_embeddings: ClassVar[bool] = False
     # The sub-layers of a block whose outputs `dropout` is for.
     dropout_after: ClassVar[tuple] = SUBLAYERS
 
     def __post_init__(self):
-        if self.hidden_dim % self.num_heads:
+        if self.head_dim is not None:
+            if not self.any_head_dim or self.head_dim < 1:
+                raise InputError(
+                    f"head_dim={self.head_dim} must be None, or in families with BERT's attention "
+                    "a whole number of at least 1."
+                )
+        elif self.hidden_dim % self.num_heads:
             raise InputError(
                 f"num_heads={self.num_heads} does not divide hidden_dim={self.hidden_dim}."
             )

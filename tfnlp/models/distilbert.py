@@ -23,6 +23,7 @@ class DistilBertConfig(TextConfig):
     answerer_dropout: float = 0.1
 
     pooling: ClassVar[Pooling] = Pooling("first", "relu")
+    any_head_dim: ClassVar[bool] = True
     dropout_after: ClassVar[tuple] = ("feed_forward",)
 
     @property

@@ -26,6 +26,7 @@ class ElectraConfig(TextConfig):
     chooser_dropout: float = 0.1
 
     pooling: ClassVar[Pooling] = Pooling("first", "gelu", dropout_before=True)
+    any_head_dim: ClassVar[bool] = True
     shares_embeddings: ClassVar[bool] = True
 
     @property

@@ -1,9 +1,12 @@
 """Fine-tuning a model for a task, from examples to a finished run."""
 
+import gzip
+
 import keras
 from absl import logging
 
 from tfnlp.checkpoints import check_saves, load_model, save_model
+from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.errors import InputError
 from tfnlp.models import check_lengths
 from tfnlp.text import Encodings, LengthBatches
@@ -11,10 +14,10 @@ from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.predict import predictor
 from tfnlp.training.report import write_report
-from tfnlp.training.strategy import UnequalShares
+from tfnlp.training.strategy import CompressedSteps, UnequalShares
 
 
-class FineTuner(UnequalShares, keras.Model):
+class FineTuner(CompressedSteps, UnequalShares, keras.Model):
     """A model that is fitted to a task; the model itself stays as it is, to be saved.
 
     Args:
@@ -148,6 +151,9 @@ def fit_best(
         dev_loss: whether what `trained.evaluate` gives on dev is logged too.
     """
     predict = predictor(model, task.outputs)
+    compressor = getattr(trained, "compressor", None)
+    if compressor is not None:
+        made_from = made_from | {"the compression": content_fingerprint(compressor.config)}
 
     def save_best():
         settings = {"max_length": max_length} | (task.settings or {})
@@ -185,8 +191,26 @@ def score_splits(model, task, splits, batches):
     return figures
 
 
+def compression_figures(trained, best, run):
+    """What the compressor of a trained model says of the saved one; {} where there is none."""
+    if trained.compressor is None:
+        return {}
+    saved = (run.best / WEIGHTS).read_bytes()
+    return trained.compressor.figures(best) | {"compressed_bytes": len(gzip.compress(saved))}
+
+
 def finetune(
-    task, model, tokenizer, train, dev, config, run, max_length, test=None, regularizer=None
+    task,
+    model,
+    tokenizer,
+    train,
+    dev,
+    config,
+    run,
+    max_length,
+    test=None,
+    regularizer=None,
+    compress=None,
 ):
     """Trains a model for a task, keeps the best epoch, and reports its scores.
 
@@ -202,6 +226,8 @@ def finetune(
         run: the `RunFolder` to write to.
         max_length: the longest input in tokens.
         regularizer: as `FineTuner` takes it.
+        compress: gives a compressor of a model and the number of its steps, such as
+            `distill.compression.pruning.PruningConfig.pruner`; None for none.
 
     Returns:
         A dict of the figures.
@@ -216,10 +242,13 @@ def finetune(
     batches = encode_splits(task, tokenizer, splits, config, max_length)
     check_lengths(batches["train"], model)
     trained = FineTuner(model, task, regularizer)
+    if compress is not None:
+        trained.compressor = compress(model, config.epochs * len(batches["train"]))
     trained.compile(config.optimizer(model, len(batches["train"])), jit_compile=False)
     made_from = {"model": content_fingerprint(model.text_config)}
     fit_best(trained, model, task, tokenizer, splits, batches, config, run, max_length, made_from)
     best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)
     figures = score_splits(best, task, splits, batches)
+    figures |= compression_figures(trained, best, run)
     write_report(run, figures, task.label_names, task.monitor)
     return figures

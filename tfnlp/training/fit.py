@@ -234,13 +234,16 @@ class _Recorder(keras.callbacks.Callback):
         shown = ", ".join(f"{key} {value:.4f}" for key, value in logs.items() if "rate" not in key)
         tqdm.write(f"epoch {epoch + 1}: {shown}")
         score = logs.get(self.monitor)
-        if self.is_best(score):
+        # Before its compression is complete a model is not what the training is for.
+        compressor = getattr(self.model, "compressor", None)
+        complete = compressor is None or compressor.complete(self.model.optimizer.iterations)
+        if complete and self.is_best(score):
             self.progress |= {"best": score, "waited": 0}
             self.save_best()
         else:
             if epoch == 0:
                 self.save_best()
-            self.progress["waited"] += 1
+            self.progress["waited"] += complete
             if self.config.patience and self.progress["waited"] >= self.config.patience:
                 self.progress["stopped"] = True
                 self.model.stop_training = True

@@ -57,6 +57,23 @@ class UnequalShares:
         super()._maybe_symbolic_build(iterator, data_batch)
 
 
+class CompressedSteps:
+    """A mixin for a `keras.Model` whose weights a compressor holds to a form as they train.
+
+    `compressor` is a layer, such as a `distill.compression.pruning.Pruner`, or None: after each
+    step `after_step(number)` brings the weights back to their form, and only once `complete()`
+    an epoch may be the best. What it keeps in its weights is part of the run's state.
+    """
+
+    compressor = None
+
+    def train_step(self, data):
+        logs = super().train_step(data)
+        if self.compressor is not None:
+            self.compressor.after_step(self.optimizer.iterations)
+        return logs
+
+
 def replica_rows(count):
     """Where a replica's examples stand in the whole batch.
 

@@ -17,6 +17,7 @@ SIZES_AND_RATES = (
     "norm_first",
     "layer_norm_epsilon",
     "block_size",
+    "key_dim",
 )
 
 
@@ -27,7 +28,7 @@ class BaseBlock(BaseLayer):
     `{part}_dropout_layer`, where `_around` does not say otherwise.
 
     Args:
-        num_heads: N; must divide the input width D.
+        num_heads: N; must divide the input width D where there is no `key_dim`.
         intermediate_dim: F, the inner width of the feed-forward network.
         activation: of the feed-forward network.
         dropout: applied to the sub-layers' outputs in training.
@@ -36,6 +37,7 @@ class BaseBlock(BaseLayer):
         layer_norm_epsilon: added to the variance.
         kernel_initializer, kernel_regularizer, kernel_constraint: for every kernel.
         block_size: of the attention, as `MultiHeadAttention` takes it.
+        key_dim: H, the size of one head, as `MultiHeadAttention` takes it; D / N where None.
         bias_initializer, bias_regularizer, bias_constraint: for the biases of the attention and
             of the feed-forward network.
     """
@@ -56,6 +58,7 @@ class BaseBlock(BaseLayer):
         kernel_initializer,
         *,
         block_size=None,
+        key_dim=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -69,6 +72,7 @@ class BaseBlock(BaseLayer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.block_size = block_size
+        self.key_dim = key_dim
 
     def sizes_and_rates(self):
         """The arguments, but for initializers and `options`, by name."""
@@ -92,7 +96,7 @@ class BaseBlock(BaseLayer):
 
     def _attention(self, width, name="attention", **kwargs):
         """An attention of the block's own for inputs of a width."""
-        if not self.num_heads or width % self.num_heads:
+        if not self.num_heads or (self.key_dim is None and width % self.num_heads):
             raise ValueError(
                 f"num_heads={self.num_heads} does not divide the input width {width}; "
                 "choose a number of heads that does."
@@ -100,7 +104,7 @@ class BaseBlock(BaseLayer):
         options = {k: v for k, v in self.options().items() if k in self.ATTENTION.OPTIONS}
         return self.ATTENTION(
             self.num_heads,
-            width // self.num_heads,
+            self.key_dim or width // self.num_heads,
             dropout=self.attention_dropout,
             block_size=self.block_size,
             kernel_initializer=self.kernel_initializer.clone(),

@@ -18,7 +18,7 @@ class EncoderBlock(BaseBlock):
     pre-norm, `x + f(norm(x))`, as GPT-2 has it (Xiong et al. 2020, figure 1).
 
     Args:
-        num_heads: N; must divide the input width D.
+        num_heads: N; must divide the input width D where there is no `key_dim`.
         intermediate_dim: F, the inner width of the feed-forward network.
         activation: of the feed-forward network; "gelu" is exact.
         dropout: applied to the sub-layers' outputs in training.
@@ -32,7 +32,8 @@ class EncoderBlock(BaseBlock):
         output_initializer: for the kernels that write to the residual stream, which GPT-2
             starts smaller; `kernel_initializer` where None.
         dropout_after: the sub-layers that `dropout` is for; one alone in some families.
-        block_size: of the attention, as `MultiHeadAttention` takes it.
+        block_size, key_dim: of the attention, as `MultiHeadAttention` takes them; `key_dim`
+            is D / N where None.
         shared_parts: a dict of the layers that `share` gave to two blocks, as they are loaded.
         kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
             bias_initializer: for the kernels and biases of the feed-forward network and of the

@@ -18,14 +18,15 @@ class SharedEncoder(BaseBlock):
 
     Args:
         num_layers: how many blocks an input goes through.
-        num_heads: N; must divide the input width D.
+        num_heads: N; must divide the input width D where there is no `key_dim`.
         intermediate_dim: F, the inner width of the feed-forward networks.
         sharing: "all", "attention", "feed_forward" or "none": what the layers of a group share.
         num_groups: groups of consecutive layers that share; layer i is of group
             `i * num_groups // num_layers`.
         activation, dropout, attention_dropout, norm_first, layer_norm_epsilon,
-            kernel_initializer, dropout_after, block_size, kernel_regularizer, bias_regularizer,
-            kernel_constraint, bias_constraint, bias_initializer: as `EncoderBlock` takes them.
+            kernel_initializer, dropout_after, block_size, key_dim, kernel_regularizer,
+            bias_regularizer, kernel_constraint, bias_constraint, bias_initializer: as
+            `EncoderBlock` takes them.
 
     Call arguments:
         inputs: (B, L, D).

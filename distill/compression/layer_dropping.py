@@ -1,0 +1,27 @@
+"""Whole layers that go: a model of fewer blocks, each as it was."""
+
+from distill.learning.layer_map import resolve_layer_map
+from distill.learning.student import make_student
+from tfnlp.errors import InputError
+from tfnlp.models import config_of
+
+
+def drop_layers(model, num_layers, layer_map="first"):
+    """A model of some of another's layers, all else as it was.
+
+    Args:
+        model: from `tfnlp.models.build_model`.
+        num_layers: how many layers stay.
+        layer_map: which: the name of a layer map, such as "first" or "alternate", or a list of
+            layers, counted from 0.
+
+    Returns:
+        A `TextModel`.
+
+    Raises:
+        InputError: as `resolve_layer_map`, and for a layer that is named twice.
+    """
+    layers = resolve_layer_map(layer_map, config_of(model).num_layers, num_layers)
+    if len(set(layers)) < len(layers):
+        raise InputError(f"layer_map={layers} names a layer twice; each can stay once.")
+    return make_student(model, num_layers, layer_map=layers)

@@ -1,0 +1,147 @@
+"""Attention heads and feed-forward units that go, the least important of each layer."""
+
+import dataclasses
+import itertools
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from distill.compression.rebuild import copy_weights, rebuild
+from tfnlp.errors import InputError
+from tfnlp.models import config_of
+from tfnlp.progress import progress_bar
+from tfnlp.training.finetune import encode_batches
+
+# The kernels that heads and units go into, each a row or more of it.
+GATED = {"heads": "attention/output/kernel", "units": "feed_forward/output/kernel"}
+
+
+def measure_importance(model, task, tokenizer, examples, max_length, limit=1000):
+    """How much the loss depends on each attention head and each feed-forward unit.
+
+    Michel et al. 2019, 'Are Sixteen Heads Really Better than One?', eq. 2: the mean over
+    examples of |dL / dg| by a gate g on a head, which is A_h(x) * dL / dA_h(x); of a unit
+    likewise. The gate scales the rows of the kernel that the head goes into, so that its gradient
+    is the sum over them of kernel * gradient.
+
+    Args:
+        model: fine-tuned for the task.
+        task: see `tfnlp.tasks`.
+        tokenizer: the model's.
+        examples: of the task, with labels.
+        max_length: the longest input in tokens.
+        limit: how many inputs are looked at, the first ones.
+
+    Returns:
+        {block: {"heads": (N,), "units": (F,)}} of each block by its path, such as "encoder_0"
+        (a block that layers share has one path), float64; no "heads" in families whose heads
+        cannot be pruned.
+    """
+    config = config_of(model)
+    kinds = GATED if config.any_head_dim else {"units": GATED["units"]}
+    found = [
+        (match[1].rstrip("/"), kind, weight)
+        for weight in model.weights
+        for kind, ending in kinds.items()
+        if (match := re.fullmatch(rf"(.*/|){ending}", weight.path))
+    ]
+    kernels = [weight.value for _, _, weight in found]
+
+    @tf.function(reduce_retracing=True)
+    def gradients_of_gates(inputs, labels):
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(kernels)
+            outputs = model(inputs, training=False)
+            loss = task.loss(labels, {key: outputs[key] for key in task.outputs})
+        rows = [
+            tf.reduce_sum(kernel * gradient, axis=1)
+            for kernel, gradient in zip(kernels, tape.gradient(loss, kernels), strict=True)
+        ]
+        return [
+            tf.abs(tf.reduce_sum(tf.reshape(row, (config.num_heads, -1)), 1))
+            if kind == "heads"
+            else tf.abs(row)
+            for row, (_, kind, _) in zip(rows, found, strict=True)
+        ]
+
+    # One at a time: the absolute value is of each example's own gradient.
+    batches = encode_batches(task, tokenizer, examples, max_length, batch_size=1)
+    count = min(limit, len(batches))
+    sums = [0.0] * len(found)
+    with progress_bar(total=count, desc="importance", unit="text") as bar:
+        for inputs, labels in itertools.islice(batches.dataset(), count):
+            for i, gates in enumerate(gradients_of_gates(inputs, labels)):
+                sums[i] = sums[i] + np.asarray(gates, "float64")
+            bar.update()
+    importance = {}
+    for (block, kind, _), total in zip(found, sums, strict=True):
+        importance.setdefault(block, {})[kind] = total / count
+    return importance
+
+
+def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
+    """A model of fewer heads and narrower feed-forward networks.
+
+    The most important of each layer stay, as many in every layer. A model with fewer heads has
+    a `head_dim` in its config, and its folder loads in tfnlp alone: `transformers` derives the
+    size of a head from the width.
+
+    Args:
+        model: from `tfnlp.models.build_model`.
+        importance: as `measure_importance` gives it.
+        num_heads: how many heads stay; all where None.
+        intermediate_dim: how many units of the feed-forward networks stay; all where None.
+
+    Returns:
+        A `TextModel`, whose outputs are those of `model` with what goes multiplied by 0.
+
+    Raises:
+        InputError: for more than there are, and for heads of a family that needs all.
+    """
+    config = config_of(model)
+    num_heads = config.num_heads if num_heads is None else num_heads
+    units = config.intermediate_dim if intermediate_dim is None else intermediate_dim
+    for name, given, there in (
+        ("num_heads", num_heads, config.num_heads),
+        ("intermediate_dim", units, config.intermediate_dim),
+    ):
+        if not 1 <= given <= there:
+            raise InputError(f"{name}={given} must lie between 1 and the model's {there}.")
+    changes = {"intermediate_dim": units}
+    head_dim = config.head_dim or config.hidden_dim // config.num_heads
+    if num_heads < config.num_heads:
+        if not config.any_head_dim:
+            raise InputError(
+                f"num_heads={num_heads}: heads of a {model.name} are not pruned, as its attention "
+                "has more by head than BERT's; leave them all, or give a model of BERT's kin."
+            )
+        changes |= {"num_heads": num_heads, "head_dim": head_dim}
+    places = {}
+    for block, scores in importance.items():
+        places[block] = {"units": _best(scores["units"], units)}
+        if "heads" in scores:
+            heads = _best(scores["heads"], num_heads)
+            places[block]["heads"] = (heads[:, None] * head_dim + np.arange(head_dim)).ravel()
+    smaller = rebuild(model, dataclasses.replace(config, **changes))
+
+    def cut(path, value):
+        for block, kept in places.items():
+            part = path.removeprefix(f"{block}/") if path.startswith(f"{block}/") else ""
+            if part == GATED["units"]:
+                return value[kept["units"]]
+            if part.startswith("feed_forward/intermediate/"):
+                return value[..., kept["units"]]
+            if "heads" in kept and part == GATED["heads"]:
+                return value[kept["heads"]]
+            if "heads" in kept and re.match(r"attention/(query|key|value)/", part):
+                return value[..., kept["heads"]]
+        return value
+
+    copy_weights(model, smaller, cut)
+    return smaller
+
+
+def _best(scores, count):
+    """The places of the highest scores, in order; of equal ones the first."""
+    return np.sort(np.argsort(-np.asarray(scores), kind="stable")[:count])
