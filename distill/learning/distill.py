@@ -123,6 +123,8 @@ def distill(
     }
     if cache_dir is not None:
         made_from["cache_dir"] = "on disk"  # where states are rounded to float16
+    if teacher_tokenizer is not None:
+        made_from["the teacher's encoded batches"] = read["train"].inputs_fingerprint()
     if intermediate_epochs:
         epochs = {"epochs": intermediate_epochs, "patience": 0}
         first = dataclasses.replace(config, **epochs)

@@ -34,8 +34,8 @@ def student_config(
         return dataclasses.replace(teacher_config, **fields)
     kept = ("vocabulary_size", "pad_token_id") + ("activation",) * (size is None)
     fields |= {name: getattr(teacher_config, name) for name in kept}
-    # Some families have positions for any length.
-    if config_by_name(family, size).max_length is not None:
+    # None: some families have positions for any length.
+    if None not in (config_by_name(family, size).max_length, teacher_config.max_length):
         fields["max_length"] = teacher_config.max_length
     return config_by_name(family, size, **fields)
 

@@ -98,7 +98,7 @@ def test_outputs_on_the_corpus_stay_the_same(case, texts, tokenizers, tmp_path):
         found = outputs(one, tokens, corpus[:8])
         assert found.keys() == expected.keys()
         for key, value in found.items():
-            np.testing.assert_allclose(value, expected[key], rtol=0, atol=1e-6, err_msg=key)
+            np.testing.assert_allclose(value, expected[key], rtol=1e-6, atol=4e-6, err_msg=key)
     sizes = compare_models(model, smaller)
     gone = tokenizer.vocabulary_size - len(kept)
     rows = config.embedding_dim if case in ("electra", "albert") else 16

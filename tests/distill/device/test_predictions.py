@@ -240,3 +240,12 @@ def test_the_runners_of_the_readme(folders, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(re.sub(r"^(load_runner.*?)(  #.*)?$", r"print(\1)", lines, flags=re.M))
     assert len(capsys.readouterr().out.splitlines()) == len(runs)
+
+
+def test_an_embedder_gives_no_answers(tmp_path):
+    for read in (
+        lambda: given_inputs("embedder", ["a"]),
+        lambda: read_inputs("embedder", tmp_path),
+    ):
+        with pytest.raises(InputError, match=r"^An embedder gives vectors.* use .*TextEmbedder"):
+            read()

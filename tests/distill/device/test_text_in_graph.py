@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from benchmarks.hostile_strings import LONG, agreements, hostile_strings
+from benchmarks.hostile_texts import LONG, agreements, hostile_strings
 from distill.device import text_in_graph
 from distill.device.text_in_graph import StringClassifier, text_differences
 from distill.device.tflite import export_tflite

@@ -10,7 +10,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.device.benchmark import agreement, benchmark_file
 from distill.device.metadata import METADATA_NAME
-from distill.device.tflite import QUANTIZATIONS, export_tflite, mediapipe_differences
+from distill.device.tflite import export_tflite, mediapipe_differences
 from distill.runtime import TextClassifier
 from tfnlp.errors import InputError
 from tfnlp.layers import TextEmbedding
@@ -29,7 +29,8 @@ def wide(tiny_config, tokenizer, tmp_path_factory):
     )
     model = build_model(config, "classifier", 3)
     folder = tmp_path_factory.mktemp("files")
-    paths = {quantization: folder / f"{quantization}.tflite" for quantization in QUANTIZATIONS}
+    names = "float32", "float16", "int8"
+    paths = {quantization: folder / f"{quantization}.tflite" for quantization in names}
     for quantization, path in paths.items():
         found = export_tflite(model, path, tokenizer, LABELS, quantization, max_length=20)
         assert found == []
@@ -64,18 +65,37 @@ def test_file_gives_the_models_probabilities(quantization, tolerance, wide, toke
     assert [answer.cut for answer in found] == [False, False, False, False, True]
 
 
-def test_int8_keeps_small_rows_beside_large_ones(model, tokenizer, tmp_path):
+def test_int8_keeps_small_rows_beside_large_ones(tiny_config, tokenizer, tmp_path):
+    config = dataclasses.replace(tiny_config, num_layers=1, hidden_dim=64)
+    model = build_model(config, "classifier", 3)
     layer = model.get_layer("embeddings")
     table = layer.token_table.numpy()
-    table[6:8] *= 100  # "fine" and "film": with one scale for all, the others would vanish
+    # "fine" and "film": with one scale for all rows, or for the scales of all, the rest vanish.
+    table[6:8] *= 10_000
     layer.token_table.assign(table)
     path = tmp_path / "model.tflite"
     export_tflite(model, path, tokenizer, LABELS, "int8")
+    rows, scales = embedding_table(path, table.shape)
+    np.testing.assert_allclose(scales, np.abs(table).max(axis=1) / 127, rtol=1e-6)
+    assert np.all(np.abs(rows - table) <= scales[:, None] / 2 * 1.001)
     texts = ["the plot is dull .", "a fine film", "정말 지루하다", "not the plot , is it !"]
     found = [list(a.probabilities.values()) for a in TextClassifier(path).classify(texts)]
     np.testing.assert_allclose(
         found, expected_probabilities(model, tokenizer, texts, 48), atol=0.02
     )
+
+
+def embedding_table(path, shape):
+    """The embeddings that a file holds, as floats, and the scales of its rows."""
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    (tensor,) = [
+        x
+        for x in tree.subgraphs[0].tensors
+        if tuple(x.shape) == shape and tree.buffers[x.buffer].data is not None
+    ]
+    rows = np.array(tree.buffers[tensor.buffer].data, "uint8").view("int8").reshape(shape)
+    scales = np.array(tensor.quantization.scale)
+    return rows * scales[:, None], scales
 
 
 def test_an_input_beyond_the_limit_is_cut_inside_the_model(wide, tokenizer):
@@ -152,7 +172,10 @@ def test_says_what_mediapipe_does_otherwise():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"quantization": "int4"}, "^quantization='int4' is unknown"),
+        (
+            {"quantization": "int3"},
+            "^quantization='int3' is unknown; use one of float32, float16, int8, ",
+        ),
         ({"max_length": 49}, "^max_length=49 must lie between 3 and the model's 48"),
         ({"max_length": 0}, "^max_length=0 must lie between 3 and the model's 48"),
         ({"labels": ["a", "b"]}, "2 labels, but the model has 3 classes"),

@@ -111,8 +111,17 @@ def test_a_killed_distillation_ends_with_the_same_weights(
     assert figures.get("kept") == kept
 
 
+@pytest.fixture
+def no_graphs():
+    """For models so small that tracing takes longer than training."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.mark.filterwarnings("ignore:Even though the `tf.config")
 def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothing(
-    tiny_config, tokenizer, tmp_path, monkeypatch
+    tiny_config, tokenizer, tmp_path, monkeypatch, no_graphs
 ):
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 8}
     keras.utils.set_random_seed(1)

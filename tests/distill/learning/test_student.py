@@ -81,6 +81,9 @@ def test_students_of_other_families_have_the_teachers_sizes_or_their_own(tiny_co
     assert config.vocabulary_size == tiny_config.vocabulary_size
     config = student_config(tiny_config, 1, hidden_dim=64, size="bert_tiny")
     assert (config.num_layers, config.hidden_dim, config.intermediate_dim) == (1, 64, 256)
+    endless = XLNetConfig(**SIZES)
+    assert student_config(endless, family="bert").max_length == 512
+    assert student_config(tiny_config, family="xlnet").max_length is None
     with pytest.raises(InputError, match="family=bart is unknown"):
         make_student(teacher, 2, family="bart")
 
