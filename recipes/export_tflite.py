@@ -13,6 +13,7 @@ writes one that gives sentence vectors, for TextEmbedder of distill.runtime and 
 """
 
 import pathlib
+import random
 
 from absl import flags, logging
 
@@ -40,7 +41,7 @@ flags.DEFINE_string(
     "trained with --quantization_aware: a table with the column --calibration_column, or a .txt.",
 )
 flags.DEFINE_string("calibration_column", "sentence", "Its column of texts.")
-flags.DEFINE_integer("calibration_count", 256, "The most of these texts to use.", 1)
+flags.DEFINE_integer("calibration_count", 256, "The most of these texts to use, drawn.", 1)
 flags.DEFINE_integer(
     "max_length", None, "Longest input in tokens; the training's, or 128, if not given.", 3
 )
@@ -97,7 +98,9 @@ def main():
     calibration = None
     if FLAGS.calibration_text:
         texts = read_examples(FLAGS.calibration_text, FLAGS.calibration_column, None, None).texts
-        calibration = texts[: FLAGS.calibration_count]
+        # Drawn, as files are sorted by label or by length.
+        count = min(FLAGS.calibration_count, len(texts))
+        calibration = random.Random(0).sample(texts, count)
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
     settings = read_task_settings(FLAGS.model_dir)
