@@ -15,7 +15,7 @@ def define_distillation_flags():
         "keep_tokens",
         None,
         "The most tokens of the vocabulary to keep, by frequency in --train; all if not given. "
-        "The teacher is pruned to them too, so that its tokens are the student's.",
+        "The student learns from a teacher that is pruned to them too; `kept` is of the whole one.",
         1,
     )
     flags.DEFINE_integer(
@@ -98,10 +98,10 @@ def with_fewer_parts(teacher, task, tokenizer, train):
     return prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
 
 
-def with_fewer_tokens(teacher, tokenizer, train):
-    """A teacher and its tokenizer, pruned to the --keep_tokens most frequent tokens of `train`."""
+def with_fewer_tokens(models, tokenizer, train):
+    """Models and their tokenizer, pruned to the --keep_tokens most frequent tokens of `train`."""
     if FLAGS.keep_tokens is None:
-        return teacher, tokenizer
+        return models, tokenizer
     if FLAGS.tokenizer_dir:
         raise InputError(
             f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
@@ -110,11 +110,17 @@ def with_fewer_tokens(teacher, tokenizer, train):
     from distill.compression.vocabulary import compare_tokenizers, prune_vocabulary, texts_of
 
     texts = texts_of(train)
-    pruned = prune_vocabulary(teacher, tokenizer, texts, FLAGS.keep_tokens)
-    figures = compare_tokenizers(tokenizer, pruned[1], texts)
+    pruned = [prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens) for model in models]
+    smaller = pruned[0][1]
+    if any(own.to_json() != smaller.to_json() for _, own in pruned):
+        raise InputError(
+            f"keep_tokens={FLAGS.keep_tokens} leaves teachers of several families different "
+            "tokens; give teachers of one family."
+        )
+    figures = compare_tokenizers(tokenizer, smaller, texts)
     logging.info(
         "Of %d tokens %d are kept; %.2f %% of the texts are other tokens than before.",
         *figures["tokens"],
         100 * figures["changed_share"][0],
     )
-    return pruned
+    return [model for model, _ in pruned], smaller

@@ -22,7 +22,7 @@ from distill.learning.methods import (
     soft_label_terms,
 )
 from distill.learning.student import make_student
-from distill.learning.teacher import load_teacher, read_teacher_labels
+from distill.learning.teacher import load_teacher, read_teacher_labels, read_teachers_tokenizer
 
 __all__ = [
     "METHODS",
@@ -43,6 +43,7 @@ __all__ = [
     "make_student",
     "make_terms",
     "read_teacher_labels",
+    "read_teachers_tokenizer",
     "relation_error",
     "resolve_layer_map",
     "score_error",
