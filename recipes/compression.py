@@ -15,14 +15,14 @@ def define_distillation_flags():
         "keep_tokens",
         None,
         "The most tokens of the vocabulary to keep, by frequency in --train; all if not given. "
-        "The student learns from a teacher that is pruned to them too; `kept` is of the whole one.",
+        "What the student learns from is pruned to them too; `kept` is of the whole teacher.",
         1,
     )
     flags.DEFINE_integer(
         "keep_heads",
         None,
-        "Attention heads to keep in each layer, the most important to the teacher's loss on "
-        "--train; all if not given.",
+        "Attention heads to keep in each layer, the most important to the teacher's loss on 1,000 "
+        "examples of --train; all if not given.",
         1,
     )
     flags.DEFINE_integer(
@@ -94,7 +94,8 @@ def with_fewer_parts(teacher, task, tokenizer, train):
                 f"{name}={FLAGS[name].value} starts a student without its teacher's heads and "
                 "units, of which `keep_heads` and `keep_units` choose; leave one out."
             )
-    importance = measure_importance(teacher, task, tokenizer, train, FLAGS.max_length)
+    data = (tokenizer, train, FLAGS.max_length)
+    importance = measure_importance(teacher, task, *data, seed=FLAGS.seed)
     return prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
 
 

@@ -15,6 +15,7 @@ from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
 from tfnlp.training.finetune import (
     check_varied,
+    compressed_steps,
     compression_figures,
     encode_splits,
     fit_best,
@@ -137,7 +138,7 @@ def distill(
         first = dataclasses.replace(config, **epochs)
         _fit_intermediate(intermediate, task, splits, batches["train"], first, run, made_from)
     if compress is not None:
-        distiller.compressor = compress(student, config.epochs * len(batches["train"]))
+        distiller.compressor = compress(student, compressed_steps(config, run, batches["train"]))
     _compile(distiller, config, batches["train"])
     fit_best(
         distiller,
