@@ -388,7 +388,11 @@ def define_student_flags(num_layers, method):
     )
     flags.DEFINE_bool("initialize", True, "Start from the teacher's weights where widths agree.")
     flags.DEFINE_float(
-        "temperature", None, "Temperature of the soft labels; the method's if not given.", 1e-3
+        "temperature",
+        None,
+        "Temperature of the soft labels, where they are learned and no numbers; the method's if "
+        "not given.",
+        1e-3,
     )
     flags.DEFINE_float("soft_label_weight", None, _weight_of("the soft labels"), 0)
     flags.DEFINE_float("embedding_weight", None, _weight_of("the embeddings"), 0)

@@ -10,7 +10,7 @@ from distill.learning.errors import (
     squared_error,
     text_state_error,
 )
-from distill.learning.general import distill_general, load_general_teacher
+from distill.learning.general import distill_general, load_general_teacher, what_is_predicted
 from distill.learning.layer_map import check_layer_map, even_layer_map, resolve_layer_map
 from distill.learning.losses import Term, TermsLoss
 from distill.learning.methods import (
@@ -50,4 +50,5 @@ __all__ = [
     "soft_label_terms",
     "squared_error",
     "text_state_error",
+    "what_is_predicted",
 ]

@@ -1,6 +1,7 @@
 """Distilling a teacher into a student for a task, from examples to a finished run."""
 
 import dataclasses
+import warnings
 
 from absl import logging
 
@@ -206,7 +207,10 @@ def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
     logging.info("%d epochs on embeddings, states and attention come first.", config.epochs)
     _compile(distiller, config, batches)
     train = {"train": content_fingerprint([splits["train"], task.label_names])}
-    fit(distiller, batches, config, folder, lambda: None, made_from=train | made_from)
+    with warnings.catch_warnings():
+        # The head, which no layer below it needs, is learned in the second phase.
+        warnings.filterwarnings("ignore", "Gradients do not exist for variables")
+        fit(distiller, batches, config, folder, lambda: None, made_from=train | made_from)
     plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
 
 
