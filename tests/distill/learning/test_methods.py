@@ -284,8 +284,8 @@ def test_what_is_not_defined_is_said_in_one_sentence(pair, tiny_config):
     assert make_terms("pkd", teacher, student, TASK, temperature=4.0)[0].temperature == 4.0
     with pytest.raises(InputError, match=r"layer_map=\[0, 3\] names layer 3"):
         make_terms("tinybert", teacher, student, layer_map=[0, 3])
-    with pytest.raises(InputError, match="layer_map=first is unknown; use uniform or last, or"):
-        make_terms("tinybert", teacher, student, layer_map="first")
+    with pytest.raises(InputError, match="layer_map=middle is unknown; use uniform, last, "):
+        make_terms("tinybert", teacher, student, layer_map="middle")
 
 
 def v2(heads, teacher, student):
