@@ -377,7 +377,7 @@ def define_student_flags(num_layers, method):
         "teacher_dir",
         None,
         "Folder of the teacher, or its name on Hugging Face's Hub; of a task's teachers several, "
-        "with commas between.",
+        "of one tokenizer, with commas between.",
     )
     flags.DEFINE_string(
         "family", None, "The student's family, such as distilbert; the teacher's if not given."
@@ -405,7 +405,11 @@ def define_student_flags(num_layers, method):
     )
     flags.DEFINE_bool("initialize", True, "Start from the teacher's weights where widths agree.")
     flags.DEFINE_float(
-        "temperature", None, "Temperature of the soft labels; the method's if not given.", 1e-3
+        "temperature",
+        None,
+        "Temperature of the soft labels, where they are learned and no numbers; the method's if "
+        "not given.",
+        1e-3,
     )
     flags.DEFINE_float("soft_label_weight", None, _weight_of("the soft labels"), 0)
     flags.DEFINE_float("embedding_weight", None, _weight_of("the embeddings"), 0)
@@ -433,7 +437,8 @@ def define_distillation_flags():
         "student_dir",
         None,
         "Folder of the student to start from, such as the best of distill_general; one of the "
-        "sizes above if not given.",
+        "sizes above if not given. Of the flags above --layer_map then only says what it learns "
+        "from.",
     )
     flags.DEFINE_string(
         "tokenizer_dir",
@@ -456,7 +461,8 @@ def define_distillation_flags():
         "teacher_precision",
         None,
         ["float32", "bfloat16", "float16"],
-        "Dtype policy of the teacher alone; --precision if not given.",
+        "Dtype policy of the teacher alone, from whose float32 weights students start all the "
+        "same; --precision if not given.",
     )
     compression.define_distillation_flags()
     compression.define_training_flags()
@@ -477,6 +483,19 @@ def student_arguments():
     }
 
 
+def check_student_flags():
+    """Raises an InputError for flags of a student's start beside a --student_dir."""
+    if not FLAGS.student_dir:
+        return
+    starts = ("family", "size", "num_layers", "hidden_dim", "num_heads", "initialize")
+    for name in (*starts, "tokenizer_dir", "keep_tokens", "keep_heads", "keep_units"):
+        if not FLAGS[name].using_default_value:
+            raise InputError(
+                f"{name}={FLAGS[name].value} has no effect beside "
+                f"student_dir={FLAGS.student_dir}, whose model has its own; leave one out."
+            )
+
+
 def start_student(teacher, task, tokenizer, outputs):
     """The student that the flags ask for.
 
@@ -494,13 +513,6 @@ def start_student(teacher, task, tokenizer, outputs):
     from tfnlp.text import load_tokenizer
 
     if FLAGS.student_dir:
-        sizes = ("family", "size", "num_layers", "hidden_dim", "num_heads", "tokenizer_dir")
-        for name in (*sizes, "keep_tokens", "keep_heads", "keep_units"):
-            if not FLAGS[name].using_default_value:
-                raise InputError(
-                    f"{name}={FLAGS[name].value} has no effect beside "
-                    f"student_dir={FLAGS.student_dir}, whose model has its own; leave one out."
-                )
         student = load_model(FLAGS.student_dir, task.head, task.num_classes, **outputs)
         own = load_tokenizer(FLAGS.student_dir)
         return student, own, None if own.to_json() == tokenizer.to_json() else tokenizer
@@ -528,6 +540,35 @@ def teacher_labels(head):
     return read_teacher_labels(teacher_dirs()[0], head)
 
 
+def teachers_and_student(task, train, outputs):
+    """The models of a distillation, as the flags say.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        train: its examples.
+        outputs: as `load_teacher` takes them.
+
+    Returns:
+        The teachers; `unpruned` as `distill` takes it; the student; its tokenizer; and the
+        teachers' where that is another one, else None.
+    """
+    from distill.learning import load_teacher, read_teachers_tokenizer
+
+    folders, precision = teacher_dirs(), FLAGS.teacher_precision
+    whole = read_teachers_tokenizer(folders)
+    loaded = [load_teacher(folder, task, **outputs, dtype=precision) for folder in folders]
+    for teacher in loaded:
+        check_fit(teacher, whole)
+    rounded = precision in ("bfloat16", "float16") and FLAGS.initialize and not FLAGS.student_dir
+    # A student does not start from rounded weights.
+    exact = [load_teacher(folders[0], task, **outputs, dtype="float32")] if rounded else []
+    models, tokenizer = compression.with_fewer_tokens([*loaded, *exact], whole, train)
+    unpruned = None if models[0] is loaded[0] else (loaded, whole)
+    source = models[-1] if rounded else models[0]
+    source = compression.with_fewer_parts(source, task, tokenizer, train)
+    return models[: len(loaded)], unpruned, *start_student(source, task, tokenizer, outputs)
+
+
 def distill(task, train, dev, test=None):
     """Distils the model of --teacher_dir for a task, as the flags say.
 
@@ -537,11 +578,11 @@ def distill(task, train, dev, test=None):
     """
     import keras
 
-    from distill.learning import distill, load_teacher, make_terms
-    from tfnlp.text import load_tokenizer
+    from distill.learning import distill, make_terms
     from tfnlp.training import make_strategy, set_precision
     from tfnlp.training.precision import check_precision
 
+    check_student_flags()
     compress = compression.compressor()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
@@ -553,14 +594,7 @@ def distill(task, train, dev, test=None):
         outputs = dict.fromkeys(
             ("hidden_states", "attention_scores", "attention_projections"), True
         )
-        whole = load_tokenizer(teacher_dirs()[0])
-        teachers = []
-        for folder in teacher_dirs():
-            teachers.append(load_teacher(folder, task, **outputs, dtype=FLAGS.teacher_precision))
-            check_fit(teachers[-1], whole)
-            teachers[-1], tokenizer = compression.with_fewer_tokens(teachers[-1], whole, train)
-        source = compression.with_fewer_parts(teachers[0], task, tokenizer, train)
-        student, tokenizer, other = start_student(source, task, tokenizer, outputs)
+        teachers, unpruned, student, tokenizer, other = teachers_and_student(task, train, outputs)
         check_fit(student, tokenizer)
         fake_quantize(student)
         terms = make_terms(
@@ -586,6 +620,7 @@ def distill(task, train, dev, test=None):
             intermediate_epochs,
             other,
             compress,
+            unpruned,
         )
 
 

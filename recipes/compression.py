@@ -15,14 +15,14 @@ def define_distillation_flags():
         "keep_tokens",
         None,
         "The most tokens of the vocabulary to keep, by frequency in --train; all if not given. "
-        "The teacher is pruned to them too, so that its tokens are the student's.",
+        "What the student learns from is pruned to them too; `kept` is of the whole teacher.",
         1,
     )
     flags.DEFINE_integer(
         "keep_heads",
         None,
-        "Attention heads to keep in each layer, the most important to the teacher's loss on "
-        "--train; all if not given.",
+        "Attention heads to keep in each layer, the most important to the teacher's loss on 1,000 "
+        "examples of --train; all if not given.",
         1,
     )
     flags.DEFINE_integer(
@@ -94,14 +94,15 @@ def with_fewer_parts(teacher, task, tokenizer, train):
                 f"{name}={FLAGS[name].value} starts a student without its teacher's heads and "
                 "units, of which `keep_heads` and `keep_units` choose; leave one out."
             )
-    importance = measure_importance(teacher, task, tokenizer, train, FLAGS.max_length)
+    data = (tokenizer, train, FLAGS.max_length)
+    importance = measure_importance(teacher, task, *data, seed=FLAGS.seed)
     return prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
 
 
-def with_fewer_tokens(teacher, tokenizer, train):
-    """A teacher and its tokenizer, pruned to the --keep_tokens most frequent tokens of `train`."""
+def with_fewer_tokens(models, tokenizer, train):
+    """Models and their tokenizer, pruned to the --keep_tokens most frequent tokens of `train`."""
     if FLAGS.keep_tokens is None:
-        return teacher, tokenizer
+        return models, tokenizer
     if FLAGS.tokenizer_dir:
         raise InputError(
             f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
@@ -110,11 +111,17 @@ def with_fewer_tokens(teacher, tokenizer, train):
     from distill.compression.vocabulary import compare_tokenizers, prune_vocabulary, texts_of
 
     texts = texts_of(train)
-    pruned = prune_vocabulary(teacher, tokenizer, texts, FLAGS.keep_tokens)
-    figures = compare_tokenizers(tokenizer, pruned[1], texts)
+    pruned = [prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens) for model in models]
+    smaller = pruned[0][1]
+    if any(own.to_json() != smaller.to_json() for _, own in pruned):
+        raise InputError(
+            f"keep_tokens={FLAGS.keep_tokens} leaves teachers of several families different "
+            "tokens; give teachers of one family."
+        )
+    figures = compare_tokenizers(tokenizer, smaller, texts)
     logging.info(
         "Of %d tokens %d are kept; %.2f %% of the texts are other tokens than before.",
         *figures["tokens"],
         100 * figures["changed_share"][0],
     )
-    return pruned
+    return [model for model, _ in pruned], smaller

@@ -16,8 +16,6 @@ from recipes import common
 from recipes.command_line import group
 
 FLAGS = flags.FLAGS
-# Methods that learn what the teacher predicts of hidden tokens.
-PREDICTING = ("logits", "distilbert")
 
 
 @group("Texts")
@@ -42,7 +40,9 @@ def define_masking_flags():
         0,
         1,
     )
-    flags.DEFINE_bool("whole_words", False, "Hide all tokens of a word together.")
+    flags.DEFINE_bool(
+        "whole_words", False, "Hide all tokens of a word together, where tokens are hidden."
+    )
     flags.DEFINE_float(
         "masked_lm_weight",
         None,
@@ -65,6 +65,7 @@ def main():
         load_general_teacher,
         make_student,
         make_terms,
+        what_is_predicted,
     )
     from tfnlp.objectives import MaskedLM, Masking, encode_texts, read_texts
     from tfnlp.text import load_tokenizer
@@ -73,15 +74,11 @@ def main():
     run = common.run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
-    soft_labels = FLAGS.soft_label_weight
-    soft_labels = FLAGS.method in PREDICTING if soft_labels is None else soft_labels > 0
-    masked_lm_weight = FLAGS.masked_lm_weight
-    if masked_lm_weight is None:
-        masked_lm_weight = 2.0 if soft_labels and FLAGS.method == "distilbert" else 0.0
+    weights = (FLAGS.soft_label_weight, FLAGS.masked_lm_weight)
+    soft_labels, masked_lm_weight, masked_share = what_is_predicted(
+        FLAGS.method, *weights, FLAGS.masked_share, FLAGS.whole_words
+    )
     predicts = soft_labels or masked_lm_weight > 0
-    masked_share = FLAGS.masked_share
-    if masked_share is None:
-        masked_share = 0.15 if predicts else 0.0
     with make_strategy(FLAGS.strategy).scope():
         outputs = ("hidden_states", "attention_scores", "attention_projections")
         outputs = dict.fromkeys(outputs, True)

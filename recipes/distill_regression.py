@@ -5,9 +5,9 @@
 
 The student has fewer layers, and a smaller width where --hidden_dim says so, or is of another
 --family or --size. It starts from the teacher's embeddings and the layers of --layer_map where the
-widths agree, and learns from the labels and the teacher's numbers (of which --temperature says
-nothing), and by --method what papers add, such as its hidden states and attention scores.
-OUTPUT_DIR/best is a Hugging Face folder.
+widths agree, and learns from the labels and the teacher's numbers (which have no --temperature),
+and by --method what papers add, such as its hidden states and attention scores. OUTPUT_DIR/best is
+a Hugging Face folder.
 """
 
 from absl import flags

@@ -103,7 +103,7 @@ class Pruner(keras.layers.Layer):
     Args:
         model: from `tfnlp.models.build_model`.
         config: a `PruningConfig`.
-        total_steps: of the training.
+        total_steps: of the training, as it began.
 
     Raises:
         InputError: under several replicas, for a schedule that does not fit into the training,
@@ -113,8 +113,10 @@ class Pruner(keras.layers.Layer):
     def __init__(self, model, config, total_steps):
         super().__init__(name="pruner", trainable=False, dtype="float32")
         check_one_replica()
-        self.config = config
         self.first, self.last, frequency = config.steps(total_steps)
+        # With its own steps: a run that goes on must have those that it had.
+        steps = {"begin_step": self.first, "end_step": self.last, "frequency": frequency}
+        self.config = dataclasses.replace(config, **steps)
         self.kernels = Untracked(block_kernels(model))
         if not self.kernels.items:
             raise InputError(f"Model {model.name} has no blocks of dense kernels to prune.")

@@ -17,7 +17,7 @@ from tfnlp.training.finetune import encode_batches
 GATED = {"heads": "attention/output/kernel", "units": "feed_forward/output/kernel"}
 
 
-def measure_importance(model, task, tokenizer, examples, max_length, limit=1000):
+def measure_importance(model, task, tokenizer, examples, max_length, limit=1000, seed=0):
     """How much the loss depends on each attention head and each feed-forward unit.
 
     Michel et al. 2019, 'Are Sixteen Heads Really Better than One?', eq. 2: the mean over
@@ -31,7 +31,8 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000)
         tokenizer: the model's.
         examples: of the task, with labels.
         max_length: the longest input in tokens.
-        limit: how many inputs are looked at, the first ones.
+        limit: how many inputs are looked at, drawn from all of any length.
+        seed: of the draw.
 
     Returns:
         {block: {"heads": (N,), "units": (F,)}} of each block by its path, such as "encoder_0"
@@ -65,8 +66,10 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000)
             for row, (_, kind, _) in zip(rows, found, strict=True)
         ]
 
-    # One at a time: the absolute value is of each example's own gradient.
-    batches = encode_batches(task, tokenizer, examples, max_length, batch_size=1)
+    # One at a time: the absolute value is of each example's own gradient. Shuffled, as else the
+    # shortest would come first.
+    options = {"batch_size": 1, "shuffle": True, "seed": seed}
+    batches = encode_batches(task, tokenizer, examples, max_length, **options)
     count = min(limit, len(batches))
     sums = [0.0] * len(found)
     with progress_bar(total=count, desc="importance", unit="text") as bar:

@@ -43,8 +43,8 @@ def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
         The smaller model, and its tokenizer.
 
     Raises:
-        InputError: for a corpus without texts, a `keep_tokens` below the tokens that must stay,
-            and a model whose tokens stand in clusters.
+        InputError: for a corpus without texts, a `keep_tokens` below the tokens that must stay, a
+            tokenizer whose ids leave some out, and a model whose tokens stand in clusters.
     """
     config = config_of(model)
     if config.adaptive_softmax:
@@ -53,7 +53,7 @@ def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
             "give a model of another family."
         )
     check_vocabulary(tokenizer, model)
-    tokens = _tokens(tokenizer)
+    tokens = tokenizer.tokens_by_id()
     # The positions of a RoBERTa begin behind the id that pads, which therefore stays in place.
     always = range(config.pad_token_id + 1) if isinstance(config, RobertaConfig) else ()
     kept = tokens_to_keep(tokenizer, texts, keep_tokens, {*always, config.pad_token_id})
@@ -91,7 +91,7 @@ def tokens_to_keep(tokenizer, texts, keep_tokens=None, always=()):
     texts = as_texts(texts)
     if not texts:
         raise InputError("The corpus has no texts; give some that are like those to come.")
-    tokens = _tokens(tokenizer)
+    tokens = tokenizer.tokens_by_id()
     ids = {token: i for i, token in enumerate(tokens)}
     counts = np.bincount(tokenizer.encode(texts).token_ids, minlength=len(tokens))
     made_from = _made_from(tokenizer, ids)
@@ -128,7 +128,7 @@ def compare_tokenizers(tokenizer, pruned, texts):
         A dict: `tokens`, `tokens_a_word` and `unknown_share`, of each a pair of before and after,
         and `changed_share`, the share of texts that are other tokens now, in a list of its own.
     """
-    before, after = _tokens(tokenizer), _tokens(pruned)
+    before, after = tokenizer.tokens_by_id(), pruned.tokens_by_id()
     new_ids = {token: i for i, token in enumerate(after)}
     moved = np.array([new_ids.get(token, -1) for token in before], "int32")
     pairs = zip(tokenizer.encode(texts), pruned.encode(texts), strict=True)
@@ -166,16 +166,6 @@ def texts_of(examples):
 def _content(tokenizer):
     """What the engine of a tokenizer is made from."""
     return json.loads(tokenizer.to_json())
-
-
-def _tokens(tokenizer):
-    """The tokens in order of their ids."""
-    content = _content(tokenizer)
-    vocabulary = content["model"]["vocab"]
-    if isinstance(vocabulary, list):
-        vocabulary = {piece: i for i, (piece, _) in enumerate(vocabulary)}
-    vocabulary |= {token["content"]: token["id"] for token in content["added_tokens"]}
-    return sorted(vocabulary, key=vocabulary.get)
 
 
 def _special_tokens(tokenizer):

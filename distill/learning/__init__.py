@@ -10,7 +10,7 @@ from distill.learning.errors import (
     squared_error,
     text_state_error,
 )
-from distill.learning.general import distill_general, load_general_teacher
+from distill.learning.general import distill_general, load_general_teacher, what_is_predicted
 from distill.learning.layer_map import check_layer_map, even_layer_map, resolve_layer_map
 from distill.learning.losses import Term, TermsLoss
 from distill.learning.methods import (
@@ -22,7 +22,7 @@ from distill.learning.methods import (
     soft_label_terms,
 )
 from distill.learning.student import make_student
-from distill.learning.teacher import load_teacher, read_teacher_labels
+from distill.learning.teacher import load_teacher, read_teacher_labels, read_teachers_tokenizer
 
 __all__ = [
     "METHODS",
@@ -43,10 +43,12 @@ __all__ = [
     "make_student",
     "make_terms",
     "read_teacher_labels",
+    "read_teachers_tokenizer",
     "relation_error",
     "resolve_layer_map",
     "score_error",
     "soft_label_terms",
     "squared_error",
     "text_state_error",
+    "what_is_predicted",
 ]

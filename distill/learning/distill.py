@@ -1,6 +1,7 @@
 """Distilling a teacher into a student for a task, from examples to a finished run."""
 
 import dataclasses
+import warnings
 
 from absl import logging
 
@@ -15,6 +16,7 @@ from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
 from tfnlp.training.finetune import (
     check_varied,
+    compressed_steps,
     compression_figures,
     encode_splits,
     fit_best,
@@ -43,6 +45,7 @@ def distill(
     intermediate_epochs=0,
     teacher_tokenizer=None,
     compress=None,
+    unpruned=None,
 ):
     """Trains a student for a task from its labels and its teacher, and reports both.
 
@@ -52,7 +55,7 @@ def distill(
     Args:
         task: see `tfnlp.tasks`.
         teacher: fine-tuned for the task, from `load_teacher`; or a list of several, whose
-            answers count alike.
+            answers count alike and who read the same tokens, see `read_teachers_tokenizer`.
         student: with the task's head, such as from `make_student`; made, as the teacher and the
             terms, in the scope of the strategy to train under.
         tokenizer: the student's.
@@ -71,10 +74,13 @@ def distill(
         teacher_tokenizer: the teacher's, where it is another one: only answers on whole texts can
             be learned then, and they are computed once; the same where None.
         compress: as `tfnlp.training.finetune` takes it, of the student.
+        unpruned: where the teacher was pruned for the student's tokens, what it was before: (the
+            teacher or a list of several, their tokenizer); None where it is whole.
 
     Returns:
         A dict of the figures of the student, and with `teacher_` before their names of the
-        teacher; `kept` is the share of the teacher's `task.monitor` on dev.
+        teacher, the unpruned one where there is one, beside `pruned_teacher_`; `kept` is the
+        share of the teacher's `task.monitor` on dev.
 
     Raises:
         InputError: before any work, for a teacher, a student or a tokenizer that do not fit, for
@@ -83,8 +89,11 @@ def distill(
     """
     if terms is None:
         terms = soft_label_terms(task, weight=0.5)
-    teachers = list(teacher) if isinstance(teacher, list | tuple) else [teacher]
+    teachers = _as_list(teacher)
     check_vocabulary(tokenizer, student)
+    for model in _as_list(unpruned[0]) if unpruned else ():
+        check_vocabulary(unpruned[1], model)
+        _check_models(task, model, student)
     for model in teachers:
         check_vocabulary(teacher_tokenizer or tokenizer, model)
         _check_models(task, model, student)
@@ -130,7 +139,7 @@ def distill(
         first = dataclasses.replace(config, **epochs)
         _fit_intermediate(intermediate, task, splits, batches["train"], first, run, made_from)
     if compress is not None:
-        distiller.compressor = compress(student, config.epochs * len(batches["train"]))
+        distiller.compressor = compress(student, compressed_steps(config, run, batches["train"]))
     _compile(distiller, config, batches["train"])
     fit_best(
         distiller,
@@ -148,14 +157,28 @@ def distill(
     best = load_model(run.best, task.head, task.num_classes)
     figures = score_splits(best, task, splits, batches)
     figures |= compression_figures(distiller, best, run)
-    answering = SeveralTeachers(teachers, task, pooled=True) if teachers[1:] else teacher
-    answers = score_splits(answering, task, splits, read)
+    answers = _score_teachers(teachers, task, splits, read)
+    if unpruned is not None:
+        figures |= {f"pruned_teacher_{key}": value for key, value in answers.items()}
+        scored = {"dev": dev, "test": test}
+        read = encode_splits(task, unpruned[1], scored, config, max_length)
+        answers = _score_teachers(_as_list(unpruned[0]), task, splits, read)
     figures |= {f"teacher_{key}": value for key, value in answers.items()}
     score = f"dev_{task.monitor}"
     if answers[score] > 0:
         figures["kept"] = figures[score] / answers[score]
     write_report(run, figures, task.label_names, task.monitor)
     return figures
+
+
+def _as_list(teacher):
+    return list(teacher) if isinstance(teacher, list | tuple) else [teacher]
+
+
+def _score_teachers(teachers, task, splits, batches):
+    """The figures of teachers that answer together."""
+    answering = SeveralTeachers(teachers, task, pooled=True) if teachers[1:] else teachers[0]
+    return score_splits(answering, task, splits, batches)
 
 
 def _check_of_texts(terms, teacher):
@@ -184,7 +207,10 @@ def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
     logging.info("%d epochs on embeddings, states and attention come first.", config.epochs)
     _compile(distiller, config, batches)
     train = {"train": content_fingerprint([splits["train"], task.label_names])}
-    fit(distiller, batches, config, folder, lambda: None, made_from=train | made_from)
+    with warnings.catch_warnings():
+        # The head, which no layer below it needs, is learned in the second phase.
+        warnings.filterwarnings("ignore", "Gradients do not exist for variables")
+        fit(distiller, batches, config, folder, lambda: None, made_from=train | made_from)
     plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
 
 

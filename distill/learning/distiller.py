@@ -78,11 +78,14 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         labels = y["labels"] if isinstance(y, dict) else y
-        count, loss = ops.shape(keras.tree.flatten(x)[0])[0], 0.0
+        count, loss = ops.shape(keras.tree.flatten(x)[0])[0], ops.zeros(())
         if self.task is not None:
             part = self.task.loss(labels, self._task_outputs(y_pred), sample_weight)
             self.hard_label_tracker.update_state(whole(part), sample_weight=count)
-            loss = self.hard_label_weight * part
+            # A loss that is shown alone must not reach the gradients: of 0 times it they are 0
+            # where there should be none, so that weights decay, and NaN of one that is infinite.
+            if self.hard_label_weight:
+                loss = self.hard_label_weight * part
         if not training:
             return loss
         teacher_outputs = self._cached(y) if isinstance(y, dict) else self.run_teacher(x)
@@ -92,7 +95,8 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
                 teacher_outputs, y_pred, _padding_mask(x), sample_weight, labels, step
             )
             self.trackers[term.name].update_state(whole(part), sample_weight=count)
-            loss = loss + at_step(term.weight, step) * part
+            if callable(term.weight) or term.weight:
+                loss = loss + at_step(term.weight, step) * part
         return loss
 
     def _task_outputs(self, outputs):

@@ -19,6 +19,41 @@ from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.report import write_report
 
+# Methods that learn what the teacher predicts of hidden tokens.
+PREDICTING = ("logits", "distilbert")
+
+
+def what_is_predicted(
+    method, soft_label_weight=None, masked_lm_weight=None, masked_share=None, whole_words=False
+):
+    """What of hidden tokens is learned, where not all of it is said.
+
+    Args:
+        method: one of `METHODS`.
+        soft_label_weight, masked_lm_weight: of the teacher's predictions, and of the tokens
+            themselves; the method's where None, as DistilBERT's paper has both.
+        masked_share: of the tokens that are hidden; 0.15 where they are predicted, else 0, where
+            None.
+        whole_words: whether words are hidden as a whole.
+
+    Returns:
+        Whether soft labels are learned, `masked_lm_weight` and `masked_share`.
+
+    Raises:
+        InputError: for whole words where nothing is hidden.
+    """
+    soft_labels = method in PREDICTING if soft_label_weight is None else soft_label_weight > 0
+    if masked_lm_weight is None:
+        masked_lm_weight = 2.0 if method == "distilbert" else 0.0
+    if masked_share is None:
+        masked_share = 0.15 if soft_labels or masked_lm_weight > 0 else 0.0
+    if whole_words and not masked_share:
+        raise InputError(
+            "whole_words=True has no effect where no tokens are hidden; give a masked_share above "
+            "0, or leave it out."
+        )
+    return soft_labels, masked_lm_weight, masked_share
+
 
 def load_general_teacher(folder, predicts, **options):
     """Loads a pretrained model to learn from.

@@ -212,7 +212,8 @@ def make_terms(method, teacher, student, task=None, layer_map="uniform", **argum
         arguments: its own; those that are None are left to it.
 
     Raises:
-        InputError: for an unknown method, an argument that it does not take, and as it does.
+        InputError: for an unknown method, an argument that it does not take or a temperature of
+            no term, and as it does.
     """
     if method not in METHODS:
         raise InputError(f"method={method} is unknown; use one of {', '.join(METHODS)}.")
@@ -228,7 +229,13 @@ def make_terms(method, teacher, student, task=None, layer_map="uniform", **argum
             )
     if "layer_map" in taken:
         given["layer_map"] = layer_map
-    return function(teacher, student, task, **given)
+    terms = function(teacher, student, task, **given)
+    if "temperature" in given and all(term.temperature is None for term in terms):
+        raise InputError(
+            f"temperature={given['temperature']} has no effect without soft labels of classes, of "
+            "tokens or of places in a text: numbers have none; leave it out."
+        )
+    return terms
 
 
 def soft_label_terms(task=None, temperature=2.0, weight=1.0):

@@ -1,11 +1,17 @@
 """Building a student and starting it from its teacher's layers."""
 
 import dataclasses
+import re
 
 import numpy as np
 
 from distill.learning.layer_map import check_layer_map, resolve_layer_map
 from tfnlp.models import build_model, config_by_name, config_of
+
+# Weights that have an entry for each token, and along which axis.
+TOKEN_AXES = {"embeddings/token_table": 0, "lm_output/kernel": 1, "lm_bias/bias": 0}
+# Those whose tokens stand in clusters by frequency.
+CLUSTERED = r"embeddings/table_\d+|lm_softmax/(table|bias)_\d+"
 
 
 def student_config(
@@ -92,7 +98,7 @@ def make_student(
         A `TextModel`.
 
     Raises:
-        InputError: for sizes, or a layer map, that do not fit.
+        InputError: for sizes, or a layer map, that do not fit, and as `with_vocabulary`.
     """
     config = config_of(teacher)
     own = student_config(config, num_layers, hidden_dim, num_heads, family, size)
@@ -109,15 +115,20 @@ def make_student(
         attention_projections="queries" in teacher.output,
     )
     if initialize:
-        initialize_student(student, teacher, layer_map)
+        initialize_student(student, teacher, layer_map, same_tokens=tokenizer is None)
         if tokenizer is not None:
             initialize_tokens(student, teacher, tokenizer, teacher_tokenizer)
     return student
 
 
 def with_vocabulary(config, tokenizer):
-    """A config for the vocabulary of another tokenizer."""
-    fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
+    """A config for the vocabulary of another tokenizer.
+
+    Raises:
+        InputError: for a tokenizer whose ids leave some out, and so go beyond the table.
+    """
+    size = len(tokenizer.tokens_by_id())
+    fields = {"vocabulary_size": size, "pad_token_id": tokenizer.pad_token_id}
     if config.adaptive_softmax:
         # Clusters of tokens that there are not.
         fields["cutoffs"] = tuple(c for c in config.cutoffs if c < fields["vocabulary_size"])
@@ -125,29 +136,35 @@ def with_vocabulary(config, tokenizer):
 
 
 def initialize_tokens(student, teacher, tokenizer, teacher_tokenizer):
-    """Copies the embeddings of tokens that both vocabularies have, by their spelling.
+    """Copies what a model has for each token, of those that both vocabularies have by spelling.
+
+    That is the embeddings and, of a masked language model, what the logits have of their own.
 
     Args:
         student, teacher: from `tfnlp.models`.
         tokenizer, teacher_tokenizer: theirs.
 
     Returns:
-        The number of tokens copied; 0 where the tables' widths differ.
+        The number of tokens whose embeddings are copied; 0 where the tables' widths differ.
     """
-    path = "embeddings/token_table"
-    tables = [w for model in (student, teacher) for w in model.weights if w.path == path]
-    if len(tables) < 2 or tables[0].shape[1] != tables[1].shape[1]:
-        return 0
-    table, source = (np.array(t) for t in tables)
-    ids = [teacher_tokenizer.token_id(tokenizer.token(i)) for i in range(len(table))]
-    found = [(i, j) for i, j in enumerate(ids) if j is not None]
-    for i, j in found:
-        table[i] = source[j]
-    tables[0].assign(table)
-    return len(found)
+    ids = [teacher_tokenizer.token_id(token) for token in tokenizer.tokens_by_id()]
+    places = np.array([i for i, j in enumerate(ids) if j is not None], "int64")
+    found = np.array([j for j in ids if j is not None], "int64")
+    sources = {weight.path: weight for weight in teacher.weights}
+    copied = {}
+    for weight in student.weights:
+        axis, source = TOKEN_AXES.get(weight.path), sources.get(weight.path)
+        if axis is None or source is None:
+            continue
+        values, theirs = (np.moveaxis(np.array(w), axis, 0) for w in (weight, source))
+        if values.shape[1:] == theirs.shape[1:]:
+            values[places] = theirs[found]
+            weight.assign(np.moveaxis(values, 0, axis))
+            copied[weight.path] = len(places)
+    return copied.get("embeddings/token_table", 0)
 
 
-def initialize_student(student, teacher, layer_map):
+def initialize_student(student, teacher, layer_map, same_tokens=True):
     """Copies the teacher's embeddings, chosen layers and head to the student.
 
     Sanh et al. 2019, 'DistilBERT', section 3. Weights of another name or shape are left as they
@@ -159,6 +176,8 @@ def initialize_student(student, teacher, layer_map):
         teacher: likewise.
         layer_map: for each student layer the teacher's, both counted from 0. Layers that share
             their weights (ALBERT) take those of the first of them.
+        same_tokens: whether an id is one token to both; else what has an entry for each token is
+            left as it is, see `initialize_tokens`.
 
     Returns:
         The number of weights copied, and the number left.
@@ -170,6 +189,8 @@ def initialize_student(student, teacher, layer_map):
     for weight in student.weights:
         if _is_of_pooling(weight.path, student.head) and config.pooling != teacher_config.pooling:
             continue
+        if not same_tokens and _is_of_tokens(weight.path):
+            continue
         source = sources.get(_teacher_path(weight.path, layer_map, teacher_config, config))
         if source is not None and source.shape == weight.shape:
             weight.assign(source)
@@ -178,6 +199,11 @@ def initialize_student(student, teacher, layer_map):
     if positions in copied and segments in sources and not config.num_segments:
         copied[positions].assign_add(sources[segments][:1])
     return len(copied), len(student.weights) - len(copied)
+
+
+def _is_of_tokens(path):
+    """Whether a weight has an entry for each token."""
+    return path in TOKEN_AXES or re.fullmatch(CLUSTERED, path) is not None
 
 
 def _is_of_pooling(path, head):

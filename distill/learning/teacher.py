@@ -6,6 +6,7 @@ from keras import ops
 from distill.learning.errors import HIDDEN
 from tfnlp.checkpoints import load_model, read_head, read_labels
 from tfnlp.errors import InputError
+from tfnlp.text import load_tokenizer
 from tfnlp.training.predict import TOKEN_OUTPUTS
 
 
@@ -39,6 +40,26 @@ def _check_head(folder, head):
         )
 
 
+def read_teachers_tokenizer(folders):
+    """The tokenizer of a task's teachers, which must be one: all of them read the same ids.
+
+    Args:
+        folders: of the teachers.
+
+    Raises:
+        InputError: as `load_tokenizer`, and if one has another than the first.
+    """
+    first, *others = folders
+    tokenizer = load_tokenizer(first)
+    for folder in others:
+        if load_tokenizer(folder).to_json() != tokenizer.to_json():
+            raise InputError(
+                f"{folder} has another tokenizer than {first}, but several teachers read the same "
+                "tokens; give teachers of one tokenizer."
+            )
+    return tokenizer
+
+
 def load_teacher(
     folder,
     task,
@@ -55,7 +76,8 @@ def load_teacher(
         hidden_states, attention_scores, attention_projections: whether the student learns from
             them too.
         dtype: a Keras dtype policy of its own, such as "bfloat16", which takes half the memory;
-            the global one where None. Losses read its outputs as float32.
+            the global one where None. Losses read its outputs as float32; a student that is to
+            start from its weights takes those of a teacher in float32.
 
     Returns:
         A `TextModel`.

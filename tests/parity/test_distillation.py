@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 
 F = torch.nn.functional
-B, L, D, N, LAYERS = 2, 5, 8, 2, 2
+B, L, D, N, LAYERS = 2, 5, 8, 2, 3
 TASK = Classification(["a", "b", "c"])
 MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 
@@ -82,8 +82,19 @@ def expected(method, t, s, mask):
     if method == "distilbert":  # transformers' distillation: CosineEmbeddingLoss
         a, b = t["hidden_states"][-1][real], s["hidden_states"][-1][real]
         return F.cosine_embedding_loss(b, a, torch.ones(len(a)))
+    if method == "logits":  # on request, each pair counting the same: 0.3 and 0.1 of their means
+        pairs = real[:, :, None] & real[:, None, :]
+        states = [F.mse_loss(a[real], b[real]) for a, b in both("hidden_states")]
+        scores = [
+            F.mse_loss(a.transpose(0, 1)[:, pairs], b.transpose(0, 1)[:, pairs])
+            for a, b in both("attention_scores")
+        ]
+        return 0.3 * sum(states) / len(states) + 0.1 * sum(scores) / len(scores)
     if method == "pkd":  # intersun/PKD-for-BERT-Model-Compression: normalised, mse_loss
-        a, b = (F.normalize(x["hidden_states"][1][:, 0], p=2, dim=-1) for x in (t, s))
+        a, b = (
+            torch.stack([F.normalize(h[:, 0], p=2, dim=-1) for h in x["hidden_states"][1:-1]])
+            for x in (t, s)
+        )
         return 100 * F.mse_loss(a, b)
     if method == "minilm":
         a, b = (
@@ -102,15 +113,19 @@ def test_losses_are_those_of_pytorch(masked, model):
     teacher, student = random_outputs(0), random_outputs(1)
     mask = MASK if masked else MASK * 0 + 1
     t, s, torch_mask = of_torch(teacher), of_torch(student), torch.tensor(mask).float()
-    soft = F.kl_div(
-        F.log_softmax(s["logits"] / 2, -1), F.softmax(t["logits"] / 2, -1), reduction="batchmean"
-    )
-    for name, method in METHODS.items():
-        own = {"relation_heads": 4} if name == "minilm_v2" else {}
-        terms = method(model, model, TASK, temperature=2.0, soft_label_weight=1.0, **own)
-        found = sum(term.weight * term.loss(teacher, student, mask) for term in terms)
-        due = 4 * soft + (0 if name == "logits" else expected(name, t, s, torch_mask))
-        assert float(found) == pytest.approx(float(due), rel=1e-5), name
+    own = {
+        "logits": {"hidden_state_weight": 0.3, "attention_weight": 0.1},
+        "minilm_v2": {"relation_heads": 4},
+    }
+    for temperature, weight in ((2.0, 1.0), (5.0, 0.7)):
+        p, log_q = t["logits"] / temperature, F.log_softmax(s["logits"] / temperature, -1)
+        soft = temperature**2 * F.kl_div(log_q, F.softmax(p, -1), reduction="batchmean")
+        for name, method in METHODS.items():
+            given = {"temperature": temperature, "soft_label_weight": weight} | own.get(name, {})
+            terms = method(model, model, TASK, **given)
+            found = sum(term.weight * term.loss(teacher, student, mask) for term in terms)
+            due = weight * soft + expected(name, t, s, torch_mask)
+            assert float(found) == pytest.approx(float(due), rel=1e-5), name
 
 
 def test_a_distilbert_of_a_bert_opens_in_transformers(

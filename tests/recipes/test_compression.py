@@ -10,7 +10,7 @@ from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import Shell
 from tfnlp.checkpoints import load_model, read_labels, save_model
 from tfnlp.models import BertConfig, build_model
-from tfnlp.text import load_tokenizer, train_wordpiece
+from tfnlp.text import load_tokenizer, read_examples, train_wordpiece
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,9 @@ def test_a_student_of_fewer_tokens_heads_units_and_weights_in_one_call(teacher, 
     flags = [f"--{name}={teacher / name}.tsv" for name in ("train", "dev")]
     flags += [f"--teacher_dir={teacher / 'teacher'}", "--num_layers=1", "--epochs=2"]
     flags += ["--keep_tokens=120", "--keep_heads=2", "--keep_units=12", f"--output_dir={tmp_path}"]
-    run("distill_classifier", *flags, "--sparsity=0.5", "--sparsity_end_step=3")
+    # At a rate of 0 what is left of a start shows in the end.
+    still = ("--learning_rate=0", "--teacher_precision=bfloat16")
+    run("distill_classifier", *flags, *still, "--sparsity=0.5", "--sparsity_end_step=3")
     best = load_model(tmp_path / "best", "classifier")
     config = best.text_config
     assert (config.vocabulary_size, config.num_heads, config.head_dim) == (120, 2, 4)
@@ -75,6 +77,26 @@ def test_a_student_of_fewer_tokens_heads_units_and_weights_in_one_call(teacher, 
     assert load_tokenizer(tmp_path / "best").vocabulary_size == 120
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert figures["sparsity"] == sparsity(best) == pytest.approx(0.5, abs=0.01)
+
+    # The teacher is scored as it is, with all of its tokens.
+    folder = teacher / "teacher"
+    half = load_model(folder, "classifier", dtype="bfloat16")
+    dev = read_examples(teacher / "dev.tsv", "sentence", None, "label", ["negative", "positive"])
+    logits = np.asarray(half(load_tokenizer(folder)(dev.texts))["logits"])
+    accuracy = np.mean(logits.argmax(1) == dev.labels)
+    assert figures["teacher_dev_accuracy"] == pytest.approx(accuracy)
+    assert figures["teacher_parameters"] == half.count_params()
+    assert figures["pruned_teacher_parameters"] < half.count_params()
+    assert figures["kept"] == pytest.approx(figures["dev_accuracy"] / accuracy)
+    # The student started from weights that bfloat16 had not rounded.
+    whole, own = load_tokenizer(folder), load_tokenizer(tmp_path / "best")
+    rows = [whole.token_id(own.token(i)) for i in range(120)]
+    tables = [
+        next(np.asarray(w) for w in model.weights if w.path == "embeddings/token_table")
+        for model in (best, load_model(folder, "classifier"))
+    ]
+    np.testing.assert_array_equal(tables[0], tables[1][rows])
+
     done = run("distill_classifier", *flags, "--sparsity=0.5", "--clusters=4", status=2)
     assert done.stderr == "Error: Give --sparsity or --clusters, not both at once.\n"
     done = run("distill_classifier", *flags, "--sparsity_pattern=2:4", status=2)
@@ -82,3 +104,9 @@ def test_a_student_of_fewer_tokens_heads_units_and_weights_in_one_call(teacher, 
     done = run("distill_classifier", *flags, "--hidden_dim=8", "--overwrite", status=2)
     assert "Error: --hidden_dim=8 starts a student without its teacher's heads" in done.stderr
     assert (tmp_path / "best").exists()
+    start = [f"--student_dir={tmp_path / 'best'}", f"--output_dir={tmp_path / 'other'}"]
+    flags = [flag for flag in flags if "keep_" not in flag and "layers" not in flag]
+    for flag in ("--keep_heads=2", "--noinitialize"):
+        done = run("distill_classifier", *flags, *start, flag, status=2)
+        said = "--initialize=False" if flag == "--noinitialize" else flag
+        assert done.stderr.startswith(f"Error: {said} has no effect beside --student_dir=")

@@ -116,13 +116,14 @@ def test_a_student_learns_from_texts_and_then_a_task(corpus, teacher, run, tmp_p
     train, general = corpus[0].removeprefix("--train="), tmp_path / "general"
     flags = [f"--teacher_dir={teacher[0] / 'best'}", "--num_layers=1", "--hidden_dim=24"]
     flags += ["--num_heads=3", "--max_length=64", f"--texts={train}"]
-    run("distill_general", *flags, "--whole_words", f"--output_dir={general}")
+    hidden = ("--whole_words", "--masked_share=0.15")
+    run("distill_general", *flags, *hidden, f"--output_dir={general}")
     figures = json.loads((general / "figures.json").read_text())
     assert figures["texts"] == 320 and figures["parameters"] < figures["teacher_parameters"]
     losses = {key for key in figures if key.endswith("loss")}
     assert losses == {"loss", "embedding_loss", "hidden_state_loss", "attention_score_loss"}
     assert f"| texts | ['{train}'] |" in (general / "README.md").read_text()
-    done = run("distill_general", *flags, "--whole_words", f"--output_dir={general}")
+    done = run("distill_general", *flags, *hidden, f"--output_dir={general}")
     assert "is complete" in done.stderr
 
     # The task stage starts from it, with its teacher's layers.

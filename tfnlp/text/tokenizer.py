@@ -96,6 +96,21 @@ class Tokenizer:
         """The token of an id, or None."""
         return self._engine.id_to_token(token_id)
 
+    def tokens_by_id(self):
+        """All tokens in the order of their ids, a list.
+
+        Raises:
+            InputError: for ids that leave some out: a token's place in the list would not be its
+                id.
+        """
+        found = [self.token(i) for i in range(self.vocabulary_size)]
+        if None in found:
+            raise InputError(
+                f"The tokenizer has {len(found)} tokens but none with the id {found.index(None)}; "
+                f"give one whose ids are 0 to {len(found) - 1}, each once."
+            )
+        return found
+
     def __call__(self, texts, pairs=None, max_length=None):
         """A model's inputs for one batch of texts, or of pairs of texts.
 

@@ -191,6 +191,14 @@ def score_splits(model, task, splits, batches):
     return figures
 
 
+def compressed_steps(config, run, batches):
+    """The steps by which a compressor counts: those of the training as it began.
+
+    More epochs for a finished run do not undo what it did: its zeros would grow back.
+    """
+    return run.first_epochs(config.epochs) * len(batches)
+
+
 def compression_figures(trained, best, run):
     """What the compressor of a trained model says of the saved one; {} where there is none."""
     if trained.compressor is None:
@@ -243,7 +251,7 @@ def finetune(
     check_lengths(batches["train"], model)
     trained = FineTuner(model, task, regularizer)
     if compress is not None:
-        trained.compressor = compress(model, config.epochs * len(batches["train"]))
+        trained.compressor = compress(model, compressed_steps(config, run, batches["train"]))
     trained.compile(config.optimizer(model, len(batches["train"])), jit_compile=False)
     made_from = {"model": content_fingerprint(model.text_config)}
     fit_best(trained, model, task, tokenizer, splits, batches, config, run, max_length, made_from)

@@ -136,6 +136,10 @@ class RunFolder:
         except (safetensors.SafetensorError, KeyError, TypeError, OSError):
             return False
 
+    def first_epochs(self, epochs):
+        """How many of its now `epochs` the run was given when it began."""
+        return self.flags.get("earlier_epochs", [epochs])[0]
+
     def intermediate(self):
         """The `RunFolder` of the first of two phases, within this one, whose flags are of both."""
         return RunFolder(self.path / INTERMEDIATE, {}, overwrite=bool(self.overwritten))

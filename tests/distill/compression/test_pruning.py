@@ -22,6 +22,8 @@ from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
 from tfnlp.training import RunFolder, TrainingConfig, finetune
+from tfnlp.training.finetune import compressed_steps
+from tfnlp.training.fingerprint import content_fingerprint
 
 PATTERNS = ("magnitude", "2:4", "4x1", "2x4")
 
@@ -111,6 +113,30 @@ def test_a_killed_pruning_ends_with_the_same_weights_and_zeros(
     _, resumed, _ = run(tmp_path / "broken")
     for a, b in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_more_epochs_of_a_finished_pruning_keep_its_end(one_layer, tmp_path):
+    """Half of the new steps would be later, and zeros would grow back until then."""
+    path, batches = tmp_path / "run", range(10)
+    config = TrainingConfig(epochs=4)
+    folder = RunFolder(path, {"epochs": 4})
+    assert compressed_steps(config, folder, batches) == 40
+    folder.start()
+    for epochs, done in ((6, 4), (9, 6)):
+        progress = {"epoch": done, "stopped": False}
+        folder.save_state({}, {}, progress, {})
+        folder = RunFolder(path, {"epochs": epochs})
+        config = dataclasses.replace(config, epochs=epochs)
+        assert compressed_steps(config, folder, batches) == 40
+        folder.start()
+    overwritten = RunFolder(path, {"epochs": 9}, overwrite=True)
+    assert compressed_steps(config, overwritten, batches) == 90
+    # Without a folder that knows, the state tells one schedule from another.
+    model, pruning = build_model(one_layer), PruningConfig(0.5)
+    prints = {n: content_fingerprint(pruning.pruner(model, n).config) for n in (40, 41, 60)}
+    assert prints[40] == prints[41] != prints[60]
+    explicit = PruningConfig(0.5, end_step=20).pruner(model, 60)
+    assert content_fingerprint(explicit.config) == prints[40]
 
 
 def test_compressed_models_are_the_same_in_their_file(tiny_config, tokenizer, tmp_path):

@@ -23,7 +23,7 @@ from tfnlp.models import (
     build_model,
 )
 from tfnlp.tasks import Classification
-from tfnlp.text import Examples
+from tfnlp.text import Examples, LengthBatches
 
 SIZES = {
     "vocabulary_size": 23,
@@ -88,7 +88,7 @@ def test_importance_is_the_gradient_of_a_gate(tokenizer):
     task = Classification(["bad", "good"])
     examples = Examples(["a fine film", "not a fine plot", "dull , dull film"], None, [1, 0, 0])
     model = make_model(BertConfig, vocabulary_size=tokenizer.vocabulary_size)
-    found = measure_importance(model, task, tokenizer, examples, 16, limit=2)
+    found = measure_importance(model, task, tokenizer, examples, 16)
     assert found.keys() == {"encoder_0", "encoder_1"}
     kernels = {w.path: w for w in model.weights}
     step = 1e-3
@@ -99,9 +99,9 @@ def test_importance_is_the_gradient_of_a_gate(tokenizer):
         cut = whole.copy()
         cut[rows] *= scale
         kernel.assign(cut)
-        logits = np.asarray(model(tokenizer(examples.texts[:2]))["logits"], "float64")
+        logits = np.asarray(model(tokenizer(examples.texts))["logits"], "float64")
         kernel.assign(whole)
-        return np.log(np.exp(logits).sum(1)) - logits[[0, 1], examples.labels[:2]]
+        return np.log(np.exp(logits).sum(1)) - logits[[0, 1, 2], examples.labels]
 
     for part, kind, place, rows in (
         ("attention", "heads", 0, slice(0, 4)),
@@ -112,6 +112,28 @@ def test_importance_is_the_gradient_of_a_gate(tokenizer):
         slopes = (losses(path, rows, 1 + step) - losses(path, rows, 1 - step)) / (2 * step)
         expected = np.abs(slopes).mean()
         assert found["encoder_1"][kind][place] == pytest.approx(expected, rel=0.02, abs=2e-4)
+
+
+def test_importance_is_of_texts_of_any_length(tokenizer, monkeypatch):
+    task, seen = Classification(["bad", "good"]), []
+    texts = ["film"] * 30 + ["a fine film , not a dull one"] * 30
+    model = make_model(BertConfig, vocabulary_size=tokenizer.vocabulary_size, num_layers=1)
+    original = LengthBatches.batch
+
+    def batch(self, indices):
+        seen.extend(indices)
+        return original(self, indices)
+
+    def looked_at(seed):
+        seen.clear()
+        examples = Examples(texts, None, [0, 1] * 30)
+        measure_importance(model, task, tokenizer, examples, 16, limit=20, seed=seed)
+        return seen[:20]  # what follows was read ahead
+
+    monkeypatch.setattr(LengthBatches, "batch", batch)
+    first = looked_at(0)
+    assert 4 <= sum(i >= 30 for i in first) <= 16 and len({*first}) == 20
+    assert looked_at(0) == first != looked_at(1)
 
 
 def test_students_of_a_pruned_model_keep_its_heads():

@@ -1,6 +1,7 @@
 """Pruned vocabularies: the same tokens, outputs and files, with fewer rows."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from distill.compression.vocabulary import (
     texts_of,
     tokens_to_keep,
 )
+from distill.learning.student import with_vocabulary
 from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.errors import InputError
@@ -29,7 +31,13 @@ from tfnlp.models import (
 from tfnlp.tasks.answering import Questions
 from tfnlp.tasks.choosing import Choices
 from tfnlp.tasks.tagged_files import TaggedSentences
-from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer, train_tokenizer
+from tfnlp.text import (
+    ByteLevelBpeTokenizer,
+    Examples,
+    WordPieceTokenizer,
+    load_tokenizer,
+    train_tokenizer,
+)
 
 SIZES = {
     "num_layers": 1,
@@ -172,6 +180,19 @@ def test_what_must_stay_is_said(texts, tokenizers):
     model = build_model(dataclasses.replace(config, max_length=None))
     with pytest.raises(InputError, match="stand in clusters by frequency"):
         prune_vocabulary(model, tokenizer, texts)
+
+
+def test_ids_that_leave_one_out_are_refused(texts, tokenizers):
+    """As of a vocab.json from which a token was taken: each row behind it is another token's."""
+    whole = json.loads(tokenizers["bpe", "roberta"].to_json())["model"]
+    vocabulary = {token: i + (i > 300) for token, i in whole["vocab"].items()}
+    holed = ByteLevelBpeTokenizer(vocabulary, [tuple(merge) for merge in whole["merges"]])
+    size = holed.vocabulary_size
+    message = f"has {size} tokens but none with the id 301; give one whose ids are 0 to {size - 1}"
+    with pytest.raises(InputError, match=message):
+        tokens_to_keep(holed, texts[:4])
+    with pytest.raises(InputError, match=message):
+        with_vocabulary(RobertaConfig(**SIZES), holed)
 
 
 def test_texts_of_every_kind_of_examples():

@@ -6,6 +6,8 @@ import pytest
 import tensorflow as tf
 
 from distill.learning.distiller import Distiller
+from distill.learning.errors import squared_error
+from distill.learning.losses import Term
 from distill.learning.methods import logits, soft_label_terms
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
@@ -118,6 +120,27 @@ def test_examples_count_by_their_weights(pair, tiny_config):
     hard = distiller.compute_loss(inputs, labels[kept][thrice], student(inputs), training=False)
     assert float(hard) == pytest.approx(-0.5 * chance.mean(), rel=1e-5)
     assert few[1] == pytest.approx(-chance.mean(), rel=1e-5)
+
+
+def test_a_loss_without_weight_is_shown_but_learned_from_by_nothing():
+    """Not even by a gradient of 0, of which weights decay, or NaN of an infinite loss."""
+    x, labels = np.ones((2, 3), "float32"), np.array([0, 1])
+    inputs = keras.Input((3,))
+    state = keras.layers.Dense(2)(inputs)
+    student = keras.Model(inputs, {"state": state, "logits": keras.layers.Dense(2)(state)})
+    student.layers[-1].kernel.assign(np.full((2, 2), np.inf))
+    learned = [Term("state", "state", squared_error)]
+    ignored = Term("logits", "logits", squared_error, weight=0.0, name="ignored")
+    teacher = keras.models.clone_model(student)
+    distiller = Distiller(student, TASK, [*learned, ignored], teacher, hard_label_weight=0.0)
+    with tf.GradientTape() as tape:
+        loss = distiller.compute_loss(x, labels, student(x))
+    gradients = tape.gradient(loss, [w.value for w in student.trainable_variables])
+    assert float(loss) > 0
+    assert [gradient is None for gradient in gradients] == [False, False, True, True]
+    assert all(np.isfinite(gradient).all() for gradient in gradients[:2])
+    assert not np.isfinite(float(distiller.hard_label_tracker.result()))
+    assert float(distiller.compute_loss(x, labels, student(x), training=False)) == 0
 
 
 def test_models_of_one_tensor_are_distilled():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distill.learning import make_student, make_terms
+from distill.learning import make_student, make_terms, what_is_predicted
 from distill.learning.distiller import Distiller
 from distill.learning.general import distill_general, load_general_teacher
 from tfnlp.checkpoints import load_model, read_head, save_model
@@ -84,6 +84,19 @@ def test_the_losses_of_distilbert_are_those_of_loops(teacher, small_config, enco
     names = ("masked_lm_loss", "soft_label_loss", "cosine_loss")
     assert [float(shown[name]) for name in names] == pytest.approx(parts, rel=1e-4)
     assert min(parts) > 1e-3
+
+
+def test_what_is_predicted_goes_by_the_method_unless_it_is_said():
+    assert what_is_predicted("tinybert") == (False, 0.0, 0.0)
+    assert what_is_predicted("logits") == (True, 0.0, 0.15)
+    assert what_is_predicted("distilbert") == (True, 2.0, 0.15)
+    # Without soft labels DistilBERT's student still learns the hidden tokens themselves.
+    assert what_is_predicted("distilbert", soft_label_weight=0.0) == (False, 2.0, 0.15)
+    assert what_is_predicted("distilbert", 0.0, masked_lm_weight=0.0) == (False, 0.0, 0.0)
+    assert what_is_predicted("minilm", soft_label_weight=0.5) == (True, 0.0, 0.15)
+    assert what_is_predicted("tinybert", None, 1.0, 0.3, whole_words=True) == (False, 1.0, 0.3)
+    with pytest.raises(InputError, match="whole_words=True has no effect where no tokens are hid"):
+        what_is_predicted("tinybert", whole_words=True)
 
 
 def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_on(

@@ -14,7 +14,7 @@ from distill.learning.methods import METHODS, attention_score_terms, make_terms,
 from recipes.common import METHOD_NAMES
 from tfnlp.errors import InputError
 from tfnlp.models import AlbertConfig, Gpt2Config, build_model
-from tfnlp.tasks import Classification
+from tfnlp.tasks import Classification, Regression
 
 TASK = Classification(["a", "b"])
 ASKED = {"hidden_states": True, "attention_scores": True, "attention_projections": True}
@@ -277,10 +277,15 @@ def test_what_is_not_defined_is_said_in_one_sentence(pair, tiny_config):
         InputError, match=r"cosine_weight=1 has no effect with method=pkd, which ta"
     ):
         make_terms("pkd", teacher, student, cosine_weight=1, temperature=None)
+    for task, weight in ((Regression(), None), (TASK, 0.0), (None, None)):
+        given = {"temperature": 4.0, "soft_label_weight": weight}
+        with pytest.raises(InputError, match=r"temperature=4\.0 has no effect without soft lab"):
+            make_terms("tinybert", teacher, student, task, **given)
+    assert make_terms("pkd", teacher, student, TASK, temperature=4.0)[0].temperature == 4.0
     with pytest.raises(InputError, match=r"layer_map=\[0, 3\] names layer 3"):
         make_terms("tinybert", teacher, student, layer_map=[0, 3])
-    with pytest.raises(InputError, match="layer_map=first is unknown; use uniform or last, or"):
-        make_terms("tinybert", teacher, student, layer_map="first")
+    with pytest.raises(InputError, match="layer_map=middle is unknown; use uniform, last, "):
+        make_terms("tinybert", teacher, student, layer_map="middle")
 
 
 def v2(heads, teacher, student):

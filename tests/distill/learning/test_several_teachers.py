@@ -6,7 +6,13 @@ import keras
 import numpy as np
 import pytest
 
-from distill.learning import distill, load_teacher, make_terms, soft_label_terms
+from distill.learning import (
+    distill,
+    load_teacher,
+    make_terms,
+    read_teachers_tokenizer,
+    soft_label_terms,
+)
 from distill.learning.distiller import Distiller
 from distill.learning.teacher import SeveralTeachers
 from distill.learning.teacher_outputs import compute_teacher_outputs
@@ -132,6 +138,16 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
         given_tokenizer = tokenizer if to is by_layer else own
         with pytest.raises(InputError, match=message):
             distill(task, given, to, given_tokenizer, *arguments[2:], **options)
+
+
+def test_teachers_of_several_tokenizers_are_refused(tokenizer, tmp_path):
+    swapped = WordPieceTokenizer([*tokenizer.vocabulary[:5], *tokenizer.vocabulary[:4:-1]])
+    for name, own in (("a", tokenizer), ("b", tokenizer), ("c", swapped)):
+        own.save(tmp_path / name)
+    a, b, c = (str(tmp_path / name) for name in "abc")
+    assert read_teachers_tokenizer([a, b]).to_json() == tokenizer.to_json()
+    with pytest.raises(InputError, match=f"^{c} has another tokenizer than {a}, but several"):
+        read_teachers_tokenizer([a, b, c])
 
 
 def test_a_teacher_in_bfloat16_says_the_same(small_config, tokenizer, tmp_path):

@@ -1,5 +1,7 @@
 """A student has its teacher's head and outputs, and starts from its weights."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from tfnlp.models import (
     XLNetConfig,
     build_model,
 )
+from tfnlp.text import WordPieceTokenizer
 
 
 def test_student_starts_from_the_chosen_layers(tiny_config):
@@ -135,6 +138,27 @@ def test_groups_of_shared_layers_start_from_the_group_of_their_first():
     for weight in student.weights:
         source = weight.path.replace("encoder/block_0", "encoder/block_1")
         np.testing.assert_array_equal(weight, weights[source])
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_tokens_of_another_vocabulary_start_by_their_spelling(tied, tiny_config, tokenizer):
+    """Though the vocabularies be of one size: a row of another token says nothing."""
+    config = dataclasses.replace(tiny_config, num_layers=1, tie_embeddings=tied)
+    teacher = build_model(config, "masked_lm")
+    teacher.get_layer("lm_bias").bias.assign(np.arange(1.0, 29.0))
+    names = [*tokenizer.vocabulary[:5], *(f"new{i}" for i in range(11))]
+    own = WordPieceTokenizer([*names, *tokenizer.vocabulary[5:17]])
+    assert own.vocabulary_size == tokenizer.vocabulary_size
+    student = make_student(teacher, tokenizer=own, teacher_tokenizer=tokenizer)
+    weights = [{w.path: w.numpy() for w in model.weights} for model in (student, teacher)]
+    paths = {"embeddings/token_table", "lm_bias/bias", *(() if tied else ("lm_output/kernel",))}
+    for path in paths:
+        found, theirs = (w[path].T if "kernel" in path else w[path] for w in weights)
+        np.testing.assert_array_equal(found[:5], theirs[:5])
+        np.testing.assert_array_equal(found[16:], theirs[5:17])
+        assert np.all(np.any((found[5:16] != theirs[5:16]).reshape(11, -1), axis=1))
+    for path in weights[0].keys() - paths:
+        np.testing.assert_array_equal(weights[0][path], weights[1][path])
 
 
 def test_sizes_that_do_not_fit_are_named(tiny_config):
