@@ -76,6 +76,8 @@ def augment_file(
         with open(part, "ab+") as file:
             file.truncate(state["bytes"])
             seen = _written(file, header, texts)
+            # Examples that are not written are not to come back as copies either.
+            seen.update(tuple(row[column] for column in texts) for row in rows[: state["rows"]])
             if not state["bytes"]:
                 file.write(_line(header))
             with progress_bar(total=len(rows), initial=state["rows"], unit="text") as bar:

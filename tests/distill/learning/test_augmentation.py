@@ -258,6 +258,27 @@ def test_a_file_has_examples_and_copies_once_and_goes_on_after_a_kill(
         augment_file(stopped, source, broken, settings={"seed": 1})
 
 
+def test_a_file_without_its_examples_is_the_same_after_a_kill(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(augmented_file, "PIECE", 2)
+    calls = []
+
+    def first_one(texts, first):
+        """The first example's text, which is there already, and a new one."""
+        calls.append(first)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return [["text 0", f"{text}!"] for text in texts]
+
+    counts = augment_file(first_one, source, tmp_path / "whole", originals=False)
+    assert counts == {"originals": 0, "copies": 6, "duplicates": 8, "refused": 0}
+    with pytest.raises(KeyboardInterrupt):
+        augment_file(first_one, source, tmp_path / "broken", originals=False)
+    assert calls == [0, 2, 4, 6, 0, 2]
+    assert augment_file(first_one, source, tmp_path / "broken", originals=False) == counts
+    whole, broken = (tmp_path / name / "augmented.tsv" for name in ("whole", "broken"))
+    assert broken.read_text() == whole.read_text()
+
+
 def test_labels_are_kept_given_or_checked_and_second_texts_augmented_too(tmp_path):
     source = tmp_path / "train.csv"
     source.write_text('a,b,label\n"one\ttwo",x,good\nthree,y,bad\n')
