@@ -17,7 +17,7 @@ from distill.learning.augmentation import (
     WordVectors,
     whole_words,
 )
-from distill.learning.augmented_file import augment_file
+from distill.learning.augmented_file import augment_file, labels_in_file
 from tests.grammar_corpus import make_reviews
 from tfnlp.errors import InputError
 from tfnlp.models import Gpt2Config, build_model
@@ -277,6 +277,20 @@ def test_a_file_without_its_examples_is_the_same_after_a_kill(source, tmp_path, 
     assert augment_file(first_one, source, tmp_path / "broken", originals=False) == counts
     whole, broken = (tmp_path / name / "augmented.tsv" for name in ("whole", "broken"))
     assert broken.read_text() == whole.read_text()
+
+
+def test_a_teachers_labels_are_those_of_the_file(source):
+    assert labels_in_file(["0", "1", "2"], source) == ["0", "1", "2"]
+    # "LABEL_1" would be another label beside "1" in the file, and agree with none.
+    assert labels_in_file(["LABEL_0", "LABEL_1"], source) == ["0", "1"]
+    with pytest.raises(InputError, match="has 2 labels and the teacher 3, which have no names"):
+        labels_in_file(["LABEL_0", "LABEL_1", "LABEL_2"], source)
+    with pytest.raises(InputError, match="has the label '0', but the teacher's labels are bad, g"):
+        labels_in_file(["bad", "good"], source)
+    lines = source.with_suffix(".txt")
+    lines.write_text("a film\n")
+    with pytest.raises(InputError, match="has no column 'label', as each line of a"):
+        labels_in_file(["bad", "good"], lines)
 
 
 def test_labels_are_kept_given_or_checked_and_second_texts_augmented_too(tmp_path):
