@@ -207,6 +207,11 @@ def define_training_flags(epochs, learning_rate):
         ["float32", "mixed_bfloat16", "mixed_float16"],
         "Keras dtype policy of the training.",
     )
+    flags.DEFINE_bool(
+        "quantization_aware",
+        False,
+        "Round what products take and give to 8 bits in training, as a static_int8 file does.",
+    )
     flags.mark_flag_as_required("output_dir")
 
 
@@ -294,6 +299,7 @@ def finetune(task, make_model, train, dev, test=None):
     with make_strategy(FLAGS.strategy).scope():
         model, tokenizer = make_model()
         check_fit(model, tokenizer)
+        fake_quantize(model)
         regularizer = make_regularizer(model, task)
         return finetune(
             task,
@@ -319,6 +325,17 @@ def make_regularizer(model, task):
     return AdversarialRegularizer(
         model, task.outputs, FLAGS.adversarial_weight, FLAGS.adversarial_step, seed=FLAGS.seed
     )
+
+
+def fake_quantize(model):
+    """Makes a model compute as 8-bit integers do where --quantization_aware asks for it."""
+    from tfnlp.layers import fake_quantize
+
+    if FLAGS.quantization_aware:
+        try:
+            fake_quantize(model)
+        except ValueError as e:
+            raise InputError(f"--quantization_aware: {e}") from None
 
 
 def check_fit(model, tokenizer):
@@ -545,6 +562,7 @@ def distill(task, train, dev, test=None):
         source = compression.with_fewer_parts(teachers[0], task, tokenizer, train)
         student, tokenizer, other = start_student(source, task, tokenizer, outputs)
         check_fit(student, tokenizer)
+        fake_quantize(student)
         terms = make_terms(
             FLAGS.method, teachers[0], student, task, layer_map_flag(), **method_arguments()
         )

@@ -25,9 +25,22 @@ flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
 flags.DEFINE_enum(
     "quantization",
     "int8",
-    ["float32", "float16", "int8"],
-    "Weights as they are, in 16 bits, or in 8 bits with activations quantised as they come.",
+    [
+        *("float32", "float16", "int8", "static_int8", "int4", "int4_block32"),
+        *("none", "dynamic_int8"),
+    ],
+    "float32, float16: weights of so many bits; int8: 8, activations quantised as they come; "
+    "static_int8: both in 8, of fixed ranges; int4, int4_block32: weights in 4, a scale for each "
+    "channel or for 32 (tfnlp[quantizer]); none is float32, and dynamic_int8 is int8.",
 )
+flags.DEFINE_string(
+    "calibration_text",
+    None,
+    "File of texts that show the ranges of activations, for static_int8 of a model that was not "
+    "trained with --quantization_aware: a table with the column --calibration_column, or a .txt.",
+)
+flags.DEFINE_string("calibration_column", "sentence", "Its column of texts.")
+flags.DEFINE_integer("calibration_count", 256, "The most of these texts to use.", 1)
 flags.DEFINE_integer(
     "max_length", None, "Longest input in tokens; the training's, or 128, if not given.", 3
 )
@@ -72,7 +85,7 @@ def main():
     from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
     from tfnlp.errors import InputError
     from tfnlp.files import check_writable
-    from tfnlp.text import load_tokenizer
+    from tfnlp.text import load_tokenizer, read_examples
 
     try:
         fixed_lengths = [int(length) for length in FLAGS.fixed_lengths]
@@ -81,6 +94,10 @@ def main():
             f"--fixed_lengths={','.join(FLAGS.fixed_lengths)} must be whole numbers, such as "
             "32,64."
         ) from None
+    calibration = None
+    if FLAGS.calibration_text:
+        texts = read_examples(FLAGS.calibration_text, FLAGS.calibration_column, None, None).texts
+        calibration = texts[: FLAGS.calibration_count]
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
     settings = read_task_settings(FLAGS.model_dir)
@@ -101,6 +118,7 @@ def main():
         credits=Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
         score_threshold=FLAGS.score_threshold,
         tokenizer_in_graph=FLAGS.tokenizer_in_graph,
+        calibration_text=calibration,
     )
     logging.info("Wrote %s, %.2f MB.", path, path.stat().st_size / 1e6)
 

@@ -9,6 +9,13 @@ import tensorflow as tf
 from absl import logging
 from keras import ops
 
+from distill.compression.quantization import (
+    calibrated,
+    check_calibration,
+    check_quantization,
+    quantize_file,
+    set_up,
+)
 from distill.device.associated_files import (
     LABELS_FILE,
     SENTENCEPIECE_FILE,
@@ -40,11 +47,10 @@ from distill.device.text_in_graph import (
 from tfnlp.errors import InputError
 from tfnlp.files import replaced_when_whole
 from tfnlp.layers import AdaptiveEmbedding
+from tfnlp.layers.core.fake_quantization import SMALL, in_float
 from tfnlp.models import check_vocabulary
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.tokenizer import Tokenizer
-
-QUANTIZATIONS = ("float32", "float16", "int8")
 
 INPUTS = {
     "ids": "Token ids, [CLS] first and [SEP] last.",
@@ -90,6 +96,7 @@ def export_tflite(
     credits=None,
     score_threshold=None,
     tokenizer_in_graph=False,
+    calibration_text=None,
 ):
     """Writes a model as a .tflite file.
 
@@ -117,8 +124,10 @@ def export_tflite(
         path: of the file.
         tokenizer: the model's.
         labels: the class names in order of their ids, of a classifier or tagger.
-        quantization: "float32"; "float16" weights; or "int8", weights in 8 bits and
-            activations quantised as they come (dynamic range).
+        quantization: "float32"; "float16" weights; "int8", weights in 8 bits and activations
+            quantised as they come (dynamic range); "static_int8", products of 8-bit integers
+            alone; "int4" and "int4_block32", weights in 4 bits, with a scale for each channel
+            or for each 32. See `distill.compression.quantization`.
         max_length: the most ids read; the model's positions, or 512, where None.
         name: of the model, in the metadata.
         task_settings: a dict of how the model was trained to read texts, which the runtime
@@ -133,20 +142,21 @@ def export_tflite(
         tokenizer_in_graph: whether the file takes `text`, (1,) strings, in place of ids: of a
             classifier with WordPiece, which then needs TensorFlow Text's kernels to run; see
             `distill.device.text_in_graph`.
+        calibration_text: strings from which "static_int8" learns the ranges of activations;
+            those of a quantisation-aware training where None.
 
     Returns:
         Sentences on what MediaPipe's tokenizer, or that in the graph, does otherwise than this
         one, see `mediapipe_differences`; each is logged as a warning too.
 
     Raises:
-        InputError: for an unknown quantization, a model that has no export, a tokenizer or
-            labels that are not the model's, a `max_length` above the model's, fixed lengths
-            that do not fit, a threshold that is no probability, or a file that cannot be written.
+        InputError: for an unknown quantization, too few texts to calibrate with, a model that
+            has no export, a tokenizer or labels that are not the model's, a `max_length` above
+            the model's, fixed lengths that do not fit, a threshold that is no probability, or a
+            file that cannot be written.
     """
-    if quantization not in QUANTIZATIONS:
-        raise InputError(
-            f"quantization={quantization!r} is unknown; use one of {', '.join(QUANTIZATIONS)}."
-        )
+    quantization = check_quantization(quantization)
+    check_calibration(quantization, model, calibration_text)
     kind = kind_of(model, pooling)
     positions = model.text_config.max_length or 512
     max_length = positions if max_length is None else max_length
@@ -171,7 +181,12 @@ def export_tflite(
     if tokenizer_in_graph:
         check_text_input(kind, tokenizer, fixed_lengths)
         tokenize = text_input(tokenizer, max_length)
-    content = _convert(model, kind, quantization, max_length, lengths, pooling, tokenize)
+    source = model
+    if calibration_text is not None:
+        encodings = tokenizer.encode(calibration_text, max_length=max_length)
+        source = calibrated(model, encodings, tokenizer.pad_token_id)
+    with contextlib.nullcontext() if quantization == "static_int8" else in_float(model):
+        content = _convert(source, kind, quantization, max_length, lengths, pooling, tokenize)
     files = {}
     if labels:
         files[LABELS_FILE] = "\n".join(labels)
@@ -300,8 +315,10 @@ def _convert(model, kind, quantization, max_length, lengths, pooling=None, token
     names = ("start_logits", "end_logits") if kind == "answerer" else ("logits",)
     if kind == "embedder":
         names = ("sequence_output",)
-    forward = _forward_of_lookups if quantization == "int8" else _forward
-    forward = forward(model, names, max_length)
+    lookup = LOOKUPS.get(quantization)
+    forward = (
+        _forward(model, names) if lookup is None else _forward_of(lookup, model, names, max_length)
+    )
 
     def run(ids, mask, segment_ids):
         inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
@@ -339,11 +356,8 @@ def _convert(model, kind, quantization, max_length, lengths, pooling=None, token
         converter._experimental_disable_fuse_mul_and_fc = True
         converter.allow_custom_ops = tokenize is not None
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        if quantization != "float32":
-            converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        if quantization == "float16":
-            converter.target_spec.supported_types = [tf.float16]
-        return converter.convert()
+        set_up(converter, quantization)
+        return quantize_file(converter.convert(), quantization)
 
 
 def _graph(model, names):
@@ -357,20 +371,16 @@ def _graph(model, names):
     return inputs, {"logits": model.get_layer("choices").input[0]}
 
 
-def _forward(model, names, max_length):
+def _forward(model, names):
     whole = keras.Model(*_graph(model, names), name="whole")
     return lambda inputs: whole(inputs, training=False)
 
 
-def _forward_of_lookups(model, names, max_length):
-    """The model's outputs, its embedding tables read by TFLite's own operation for that.
-
-    The converter gives a table of a lookup a scale for each row, in float32, where one of a
-    gather has one scale for all, which a few large rows would set.
-    """
+def _forward_of(lookup, model, names, max_length):
+    """The model's outputs, with `lookup(table, ids)` for the rows of its embedding tables."""
     layer = model.get_layer("embeddings")
     if isinstance(layer, AdaptiveEmbedding):  # tables of clusters, gathered by where a token is
-        return _forward(model, names, max_length)
+        return _forward(model, names)
     # The model from the embeddings' output on.
     inputs, outputs = _graph(model, names)
     rest = keras.Model(
@@ -386,17 +396,17 @@ def _forward_of_lookups(model, names, max_length):
     if getattr(layer, "num_segments", 0):
         segments = ops.convert_to_numpy(layer.segment_table)
 
-    def lookup(table, ids):  # ids (1, L) or (L,)
-        return _embedding_lookup(tf.constant(table), tf.reshape(ids, (-1,)))[None]
+    def rows(table, ids):  # ids (1, L) or (L,)
+        return lookup(tf.constant(table), tf.reshape(ids, (-1,)))[None]
 
     def forward(inputs):
         ids = inputs["token_ids"]
-        x = lookup(tokens, ids)
+        x = rows(tokens, ids)
         if positions is not None:
-            x += lookup(positions, tf.range(tf.shape(ids)[1]))
+            x += rows(positions, tf.range(tf.shape(ids)[1]))
         if segments is not None:
             several = layer.num_segments > 1
-            x += lookup(segments, inputs["segment_ids"] if several else tf.zeros_like(ids))
+            x += rows(segments, inputs["segment_ids"] if several else tf.zeros_like(ids))
         for part in (getattr(layer, "norm", None), getattr(layer, "projection", None)):
             x = x if part is None else part(x)
         return rest([x, inputs], training=False)
@@ -404,10 +414,29 @@ def _forward_of_lookups(model, names, max_length):
     return forward
 
 
-# The name by which the converter knows its operation EMBEDDING_LOOKUP.
+# The name by which the converter knows its operation EMBEDDING_LOOKUP, to whose table it gives a
+# scale for each row, in float32. One of a gather has one scale, which a few large rows would set.
 @tf.function(experimental_implements="embedding_matmul")
 def _embedding_lookup(table, ids):
     return tf.gather(table, ids)
+
+
+def _rounded_lookup(table, ids):
+    """The same, rounded here: with fixed ranges the converter gives a table one scale again."""
+    if table.shape.num_elements() < SMALL:
+        return tf.gather(table, ids)
+    scales = tf.maximum(tf.reduce_max(tf.abs(table), axis=1), 1e-12) / 127
+    rounded = tf.cast(tf.round(table / scales[:, None]), tf.int8)
+    return tf.cast(tf.gather(rounded, ids), tf.float32) * tf.gather(scales, ids)[:, None]
+
+
+# How the embedding tables of quantised files are read.
+LOOKUPS = {
+    "int8": _embedding_lookup,
+    "static_int8": _rounded_lookup,
+    "int4": _embedding_lookup,
+    "int4_block32": _embedding_lookup,
+}
 
 
 def _pool(states, inputs, pooling):

@@ -7,13 +7,14 @@ masked language model.
 import dataclasses
 import re
 
-import keras
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
 from tfnlp.errors import InputError
 from tfnlp.models import check_vocabulary
+from tfnlp.objectives import predict_at_positions
+from tfnlp.objectives.masked_lm import POSITIONS
 from tfnlp.progress import progress_bar
 from tfnlp.text import Encoding, LengthBatches
 from tfnlp.text.lines import read_lines
@@ -69,9 +70,7 @@ class WordReplacer:
                 "'masked_lm'."
             )
         check_vocabulary(tokenizer, model)
-        masks = [tokenizer.token_id(token) for token in ("[MASK]", "<mask>")]
-        self.mask_id = next((i for i in masks if i is not None), None)
-        if self.mask_id is None:
+        if tokenizer.mask_token_id is None:
             raise InputError("The tokenizer has no [MASK] and no <mask>, by which to ask a model.")
         self.model, self.tokenizer = model, tokenizer
         self.vectors = vectors
@@ -129,7 +128,7 @@ class WordReplacer:
         encodings, places = [], []
         for _, _, encoding, place in masked:
             ids = list(encoding.token_ids)
-            ids[place] = self.mask_id
+            ids[place] = self.tokenizer.mask_token_id
             encodings.append(Encoding(ids, list(encoding.segment_ids), cut=False))
             places.append(place)
         if not masked:
@@ -140,7 +139,7 @@ class WordReplacer:
         for indices in batches.order():
             inputs = batches.batch(indices)[0]
             positions = np.array([[places[i]] for i in indices], "int32")
-            for i, ids in zip(indices, self._best(inputs | {"positions": positions}), strict=True):
+            for i, ids in zip(indices, self._best(inputs | {POSITIONS: positions}), strict=True):
                 found[i] = ids.tolist()
         return found
 
@@ -397,29 +396,19 @@ def _normalised(vectors):
 
 
 def _best_tokens(model, among, count):
-    """A function from inputs with `positions` (B, 1) to the `count` best of some ids there."""
-    embeddings = model.get_layer("embeddings")
+    """A function from inputs with `POSITIONS` (B, 1) to the `count` best of some ids there."""
+    # The head at the masked places alone: over a batch's tokens it takes most of the time.
+    model = predict_at_positions(model)
     signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
-    signature["positions"] = tf.TensorSpec((None, 1), "int32")
-    states_of = keras.Model(model.input, model.get_layer("lm_transform").input)
     scores = np.full(model.output["logits"].shape[-1], _NEVER, "float32")
     scores[among] = 0
 
     @tf.function(input_signature=[signature])
     def best(inputs):
-        inputs, positions = dict(inputs), inputs["positions"]
-        del inputs["positions"]
-        # The head at the masked places alone: over a batch's tokens it takes most of the time.
-        states = tf.gather(states_of(inputs, training=False), positions, batch_dims=1)  # (B, 1, D)
-        x = model.get_layer("lm_norm")(model.get_layer("lm_transform")(states))
-        if model.text_config.tie_embeddings:
-            logits = embeddings(x, reverse=True)
-        else:
-            logits = model.get_layer("lm_output")(x)
-        logits = tf.cast(model.get_layer("lm_bias")(logits), "float32")[:, 0]
+        logits = tf.cast(model(inputs, training=False)["logits"], "float32")[:, 0]
         return tf.math.top_k(logits + scores, count).indices
 
-    return lambda inputs: best({n: tf.convert_to_tensor(x) for n, x in inputs.items()}).numpy()
+    return lambda inputs: best(inputs).numpy()
 
 
 def _next_tokens(model, top_k, temperature):

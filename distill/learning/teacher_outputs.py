@@ -69,7 +69,7 @@ class TeacherOutputs:
     def signature(self):
         """The `tf.TensorSpec` of each key in a batch."""
         return {
-            key: tf.TensorSpec((None, *_shape(self.kinds[key], None, width)), "float32")
+            key: tf.TensorSpec((None, *_shape(self.kinds[key], None, width)), self._dtype(key))
             for key, width in self.widths.items()
         }
 
@@ -77,15 +77,15 @@ class TeacherOutputs:
         """The outputs of some examples, padded with zeros to `length`.
 
         Returns:
-            A dict of float32 arrays: of texts (B, ...), of tokens (B, length, ...), by head
-            (B, N, length, H), of pairs (B, N, length, length); with choices all but the first are
-            of B * choices texts.
+            A dict of arrays of the types that are kept, which terms read as float32: of texts
+            (B, ...), of tokens (B, length, ...), by head (B, N, length, H), of pairs (B, N,
+            length, length); with choices all but the first are of B * choices texts.
         """
         batch = {}
         for key, width in self.widths.items():
             kind = self.kinds[key]
             rows = self.rows(kind, np.asarray(indices))
-            batch[key] = np.zeros((len(rows), *_shape(kind, length, width)), "float32")
+            batch[key] = np.zeros((len(rows), *_shape(kind, length, width)), self._dtype(key))
             for padded, i in zip(batch[key], rows, strict=True):
                 n = self.lengths[i]
                 flat = self._read(key, kind, i)
@@ -104,6 +104,9 @@ class TeacherOutputs:
         starts = self.starts[kind]
         first = starts[self.firsts[shard] * (1 if kind == "text" else self.choices)]
         return slice(int(starts[i] - first) * size, int(starts[i + 1] - first) * size)
+
+    def _dtype(self, key):
+        return self.shards[0][key].dtype
 
     def _read(self, key, kind, i):
         example = i if kind == "text" else i // self.choices

@@ -70,6 +70,7 @@ COMMON_HARMLESS = (
     )
     | because("read by `read_head` and `read_labels`", "architectures", "id2label", "label2id")
     | because("read by `read_task_settings`", "task_specific_params")
+    | because("read by `load_model`", "activation_ranges")
     | because("the stored head has as many classes", "num_labels")
     | because("which loss to train with; tasks have their own", "problem_type")
     | because("the type is an argument here", "dtype", "torch_dtype", "use_bfloat16")

@@ -37,6 +37,7 @@ from tfnlp.checkpoints.tensors import (
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
 from tfnlp.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
+from tfnlp.layers.core.fake_quantization import get_ranges, set_ranges
 from tfnlp.layers.core.truncated_normal import no_fresh_weights
 from tfnlp.models import build_model, config_of
 from tfnlp.progress import progress_bar
@@ -181,7 +182,8 @@ def load_model(
         attention_projections: also output every layer's queries, keys and values.
 
     Returns:
-        A `TextModel`, see `tfnlp.models.build_model`. Its tokenizer is
+        A `TextModel`, see `tfnlp.models.build_model`; one that was saved fake-quantised is so
+        again. Its tokenizer is
         `tfnlp.text.load_tokenizer(folder)`.
 
     Raises:
@@ -224,6 +226,12 @@ def load_model(
             num_classes,
         )
     _assign(model, family, reader, has_head and stored in (None, num_classes))
+    ranges = read_json(folder / "config.json").get("activation_ranges")
+    if ranges and has_head:  # a new head starts in float, and its encoder with it
+        try:
+            set_ranges(model, ranges)
+        except ValueError as e:
+            raise InputError(f"{folder / 'config.json'}: activation_ranges: {e}") from None
     return model
 
 
@@ -315,6 +323,8 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
         fields["label2id"] = {str(label): i for i, label in enumerate(labels)}
     if task_settings:
         fields["task_specific_params"] = {model.head: dict(task_settings)}
+    if ranges := get_ranges(model):
+        fields["activation_ranges"] = ranges
     if tokenizer is not None:
         check_family(folder, family.model_type, tokenizer)
     write_tensors(folder / WEIGHTS, tensors)

@@ -16,6 +16,7 @@ from tfnlp.layers.blocks.encoder import EncoderBlock
 from tfnlp.layers.blocks.feed_forward import FeedForward
 from tfnlp.layers.blocks.shared_encoder import SharedEncoder
 from tfnlp.layers.blocks.two_stream import TwoStreamBlock
+from tfnlp.layers.core.fake_quantization import fake_quantize, get_ranges, set_ranges
 from tfnlp.layers.core.layer_normalization import LayerNormalization
 from tfnlp.layers.core.masks import (
     causal_mask,
@@ -67,11 +68,14 @@ __all__ = [
     "TwoStreamBlock",
     "TwoStreamEmbedding",
     "causal_mask",
+    "fake_quantize",
+    "get_ranges",
     "log_buckets",
     "padding_mask",
     "permutation_masks",
     "relative_shift",
     "segment_mask",
+    "set_ranges",
     "sinusoids",
     "update_memory",
     "with_memory",

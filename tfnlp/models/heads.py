@@ -4,6 +4,7 @@ import keras
 
 from tfnlp.layers import AdaptiveSoftmax, LastState, LayerNormalization, OutputBias
 from tfnlp.layers.core.activations import get_activation
+from tfnlp.layers.core.dense import Dense
 
 # Each head's name, and what it is for.
 HEADS = {
@@ -30,7 +31,7 @@ def pool(config, x, padding_mask, dtype, head):
         return x
     if pooling.dropout_before and head == "classifier":
         x = _dropout(config.head_dropout, dtype, "pooler_dropout")(x)
-    pooler = keras.layers.Dense(
+    pooler = Dense(
         config.hidden_dim,
         activation=get_activation(pooling.activation),
         kernel_initializer=config.head_initializer,

@@ -10,7 +10,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.device.benchmark import agreement, benchmark_file
 from distill.device.metadata import METADATA_NAME
-from distill.device.tflite import QUANTIZATIONS, export_tflite, mediapipe_differences
+from distill.device.tflite import export_tflite, mediapipe_differences
 from distill.runtime import TextClassifier
 from tfnlp.errors import InputError
 from tfnlp.layers import TextEmbedding
@@ -29,7 +29,8 @@ def wide(tiny_config, tokenizer, tmp_path_factory):
     )
     model = build_model(config, "classifier", 3)
     folder = tmp_path_factory.mktemp("files")
-    paths = {quantization: folder / f"{quantization}.tflite" for quantization in QUANTIZATIONS}
+    names = "float32", "float16", "int8"
+    paths = {quantization: folder / f"{quantization}.tflite" for quantization in names}
     for quantization, path in paths.items():
         found = export_tflite(model, path, tokenizer, LABELS, quantization, max_length=20)
         assert found == []
@@ -171,7 +172,10 @@ def test_says_what_mediapipe_does_otherwise():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"quantization": "int4"}, "^quantization='int4' is unknown"),
+        (
+            {"quantization": "int3"},
+            "^quantization='int3' is unknown; use one of float32, float16, int8, ",
+        ),
         ({"max_length": 49}, "^max_length=49 must lie between 3 and the model's 48"),
         ({"max_length": 0}, "^max_length=0 must lie between 3 and the model's 48"),
         ({"labels": ["a", "b"]}, "2 labels, but the model has 3 classes"),

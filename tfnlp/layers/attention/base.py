@@ -13,6 +13,7 @@ from tfnlp.layers.core.base_layer import (
     check_sizes,
     check_states,
 )
+from tfnlp.layers.core.fake_quantization import WEIGHT_RANGE
 from tfnlp.layers.core.masks import causal_mask, combine_masks
 
 
@@ -78,6 +79,9 @@ class BaseAttention(BaseLayer):
         self.output_initializer = keras.initializers.get(output_initializer)
         self.projection_regularizer = keras.regularizers.get(activity_regularizer)
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def rounded_tensors(self):
+        return {"query": None, "scores": None, "weights": WEIGHT_RANGE}
 
     def _projection(self, units, name, shape, initializer=None, **kwargs):
         """A dense layer over inputs or context, built; `kwargs` replace its own options."""
@@ -150,7 +154,7 @@ class BaseAttention(BaseLayer):
         """What `call` ends with: scores, softmax, dropout, and the projection of the output.
 
         Args:
-            query: (B, N, T, H), scaled.
+            query: (B, N, T, H), scaled, and `_rounded`.
             key: (B, N, S, H).
             value: (B, N, S, H').
             seen: boolean, as `combine_masks` gives it, or None.
@@ -180,10 +184,11 @@ class BaseAttention(BaseLayer):
                 seed=self.dropout_layer.seed_generator.next() if rate else None,
             )
         else:
-            scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
+            scores = self._rounded("scores", ops.matmul(query, ops.swapaxes(key, -1, -2)))
             for term in terms if segment_term is None else (*terms, segment_term):
-                scores += term.scores(query, key)
-            context = attend(scores, value, seen, self.dropout_layer, training)
+                scores += self._rounded(term.name, term.scores(query, key))
+            how = self.dropout_layer, training, self._quantizer("weights")
+            context = attend(scores, value, seen, *how)
         context = join_heads(context)  # (B, T, N * H')
         if mapping is not None:
             context = ops.matmul(mapping, context)  # (B, P, N * H')

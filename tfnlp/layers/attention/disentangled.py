@@ -207,16 +207,17 @@ class DisentangledAttention(BaseAttention):
         masks = query_mask, value_mask, key_mask, attention_mask, mask
         q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
         projections = (q, k, v) if return_projections else ()
-        q = scaled(q, len(self.terms))
+        q, v = self._rounded("query", scaled(q, len(self.terms))), self._rounded("value", v)
         lengths = ops.shape(q)[2], ops.shape(k)[2]
         rows, kr, qr = self._positions(position_table, *lengths, training)
         # Not in exports: TensorFlow cannot freeze two models with conditions in nested loops in
         # one process, as it gives parts of both the same names.
         find_far, terms = bool(training), []
         if "c2p" in self.terms:
-            terms.append(RelativeTerm(q, kr, rows, find_far=find_far))
+            terms.append(RelativeTerm(q, kr, rows, find_far=find_far, name="c2p"))
         if "p2c" in self.terms:
-            terms.append(RelativeTerm(k, qr, ops.flip(rows), of_keys=True, find_far=find_far))
+            of_keys = {"of_keys": True, "find_far": find_far, "name": "p2c"}
+            terms.append(RelativeTerm(k, qr, ops.flip(rows), **of_keys))
         if "p2p" in self.terms:
             # One number for each head and row: vectors of length 1.
             product = ops.sum(qr * kr, axis=-1, keepdims=True)
@@ -225,13 +226,23 @@ class DisentangledAttention(BaseAttention):
         how = {"training": training, "return_attention_scores": return_attention_scores}
         return self._attend(content, k, v, seen, terms, projections=projections, **how)
 
+    def rounded_tensors(self):
+        own = {"value": None} if self.joint_projection and self.use_bias else {}
+        own |= {term: None for term in ("c2p", "p2c") if term in self.terms}
+        own |= {"position_query": None} if {"p2c", "p2p"} & {*self.terms} else {}
+        return super().rounded_tensors() | own
+
     def _project(self, query, key, value):
         if not self.joint_projection:
             return super()._project(query, key, value)
         if query is key and key is value:
             joint = split_heads(self.joint(query), self.num_heads)  # (B, N, L, 3 H)
             q, k, v = ops.split(joint, 3, axis=-1)
-        elif self.joint.quantization_mode or self.joint.activity_regularizer:
+        elif (
+            self.joint.quantization_mode
+            or self.joint.activity_regularizer
+            or self.is_fake_quantized
+        ):
             # More than a product with the kernel: three times as much, of which a third is used.
             q, k, v = (
                 ops.split(split_heads(self.joint(x), self.num_heads), 3, axis=-1)[i]
@@ -270,6 +281,7 @@ class DisentangledAttention(BaseAttention):
         if "p2c" in self.terms or "p2p" in self.terms:
             project = self.query if self.share_att_key else self.position_query
             qr = scaled(split_table(project(table), self.num_heads), len(self.terms))
+            qr = self._rounded("position_query", qr)
         return rows, kr, qr
 
     def _needed_rows(self, table, length, source_length, training):

@@ -72,7 +72,7 @@ def zero_masked_rows(context, mask):
     return context * ops.cast(seen, context.dtype)
 
 
-def attend(scores, value, mask=None, dropout_layer=None, training=None):
+def attend(scores, value, mask=None, dropout_layer=None, training=None, quantizer=None):
     """softmax(scores) . value (Vaswani et al. 2017, eq. 1).
 
     Args:
@@ -81,11 +81,17 @@ def attend(scores, value, mask=None, dropout_layer=None, training=None):
         mask: boolean, broadcasts to (B, T, S) or has 4 axes, or None.
         dropout_layer: a `keras.layers.Dropout` for the attention weights, or None.
         training: whether dropout is on.
+        quantizer: a `FakeQuantizer` for the attention weights, or None.
 
     Returns:
         (B, N, T, H), zeros where a query may see nothing.
     """
     drops = dropout_layer is not None and dropout_layer.rate and training
+    if quantizer is not None:
+        # Zeros before the product: the next product rounds what comes out of this one as it is.
+        weights = quantizer(zero_masked_rows(masked_softmax(scores, mask), mask))
+        weights = dropout_layer(weights, training=True) if drops else weights
+        return ops.matmul(weights, value)
     if drops or value.shape[1] != scores.shape[1]:
         weights = masked_softmax(scores, mask)
         weights = dropout_layer(weights, training=True) if drops else weights

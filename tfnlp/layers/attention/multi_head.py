@@ -73,4 +73,5 @@ class MultiHeadAttention(BaseAttention):
         q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
         how = {"training": training, "return_attention_scores": return_attention_scores}
         projections = (q, k, v) if return_projections else ()
-        return self._attend(scaled(q), k, v, seen, projections=projections, **how)
+        q = self._rounded("query", scaled(q))
+        return self._attend(q, k, v, seen, projections=projections, **how)

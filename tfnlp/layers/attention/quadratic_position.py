@@ -9,6 +9,7 @@ from keras import ops
 from tfnlp.layers.attention.dot_product import attend
 from tfnlp.layers.core.activations import get_activation
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_sizes
+from tfnlp.layers.core.fake_quantization import WEIGHT_RANGE
 from tfnlp.layers.core.masks import combine_masks
 
 
@@ -159,7 +160,7 @@ class QuadraticPositionAttention(BaseLayer):
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
         mask = inputs_mask if mask is None else mask
         batch, height, width, channels = ops.shape(inputs)
-        values = self._values(inputs)  # (B, N or 1, height, width, C)
+        values = self._rounded("values", self._values(inputs))  # (B, N or 1, height, width, C)
         # v . r_d is a sum of a part in rows and a part in columns.
         by_row, by_column = self._scores(height, 0), self._scores(width, 1)  # (N, L, L) each
         scores = None
@@ -174,7 +175,9 @@ class QuadraticPositionAttention(BaseLayer):
             # So is its softmax a product, and attention goes along columns, then along rows.
             rows = ops.cast(ops.softmax(by_row), inputs.dtype)[None, :, None]
             columns = ops.cast(ops.softmax(by_column), inputs.dtype)[None, :, None]
+            rows, columns = (self._rounded("weights", x) for x in (rows, columns))
             x = ops.matmul(columns, values)  # (B, N, height, width, C)
+            x = self._rounded("columns", x)
             x = ops.swapaxes(ops.matmul(rows, ops.swapaxes(x, 2, 3)), 2, 3)
         else:
             x = self._masked(scores, values, inputs, attention_mask, mask)
@@ -185,6 +188,9 @@ class QuadraticPositionAttention(BaseLayer):
         if not return_attention_scores:
             return output
         return output, ops.tile(ops.cast(scores, self.compute_dtype), (batch, 1, 1, 1))
+
+    def rounded_tensors(self):
+        return {"values": None, "columns": None, "weights": WEIGHT_RANGE}
 
     def _values(self, inputs):
         if not self.value_dim:
@@ -211,7 +217,9 @@ class QuadraticPositionAttention(BaseLayer):
             pixels, pixels, attention_mask, key_mask=mask, num_heads=self.num_heads
         )
         shape = (-1, values.shape[1], height * width, values.shape[-1])
-        x = attend(ops.cast(scores, inputs.dtype), ops.reshape(values, shape), seen)
+        quantizer = self._quantizer("weights")
+        values = ops.reshape(values, shape)
+        x = attend(ops.cast(scores, inputs.dtype), values, seen, quantizer=quantizer)
         return ops.reshape(x, (-1, self.num_heads, height, width, values.shape[-1]))
 
     def compute_output_spec(

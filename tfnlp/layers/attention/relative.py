@@ -95,6 +95,10 @@ class RelativeAttention(BaseAttention):
         self.content_bias = self._build_bias("content_bias", content_bias_shape)
         self.position_bias = self._build_bias("position_bias", position_bias_shape)
 
+    def rounded_tensors(self):
+        own = {"position_query": None, "position_scores": None}
+        return super().rounded_tensors() | own
+
     def _build_position(self, query_shape, name="query"):
         width = query_shape[-1]
         if width % 2:
@@ -139,9 +143,12 @@ class RelativeAttention(BaseAttention):
         positions = self._positions(
             ops.shape(query)[1], ops.shape(k)[2], use_causal_mask, training
         )
-        term = RelativeTerm(add_by_head(q, w), *positions, causal=use_causal_mask)
+        by_position = self._rounded("position_query", add_by_head(q, w))
+        name = "position_scores"
+        term = RelativeTerm(by_position, *positions, causal=use_causal_mask, name=name)
+        by_content = self._rounded("query", add_by_head(q, u))
         how = {"training": training, "return_attention_scores": return_attention_scores}
-        return self._attend(add_by_head(q, u), k, v, seen, [term], projections=projections, **how)
+        return self._attend(by_content, k, v, seen, [term], projections=projections, **how)
 
     def _positions(self, length, source_length, causal, training):
         """The projected sinusoids, as a `RelativeTerm` takes them.
@@ -158,7 +165,8 @@ class RelativeAttention(BaseAttention):
         offsets = length + source_length - 1
         distances = source_length - 1 - ops.arange(offsets)
         dropped = self.position_dropout and training
-        if causal or dropped or self.position.quantization_mode:
+        quantized = self.position.quantization_mode or self.is_fake_quantized
+        if causal or dropped or quantized:
             # Causal attention never looks ahead: one row past distance 0 is all the shift needs.
             used = distances[: source_length + 1] if causal else distances
             r = ops.concatenate(self._waves(used), axis=-1)

@@ -141,6 +141,7 @@ class RelativeTerm:
         causal: as `relative_scores` takes it.
         find_far: whether tiles all of whose offsets share a row are found, at run time, to cost
             little; `rows` never fall then, or never rise.
+        name: of the scores among what a fake-quantised layer rounds, or None.
     """
 
     vectors: object
@@ -149,6 +150,7 @@ class RelativeTerm:
     of_keys: bool = False
     causal: bool = False
     find_far: bool = False
+    name: str | None = None
 
     def scores(self, query, key):
         """(B, N, T, S), whole, for queries (B, N, T, H) and keys (B, N, S, H)."""

@@ -6,6 +6,7 @@ from keras import ops
 from tfnlp.layers.attention.base import fill_inputs
 from tfnlp.layers.attention.dot_product import attend
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_states
+from tfnlp.layers.core.fake_quantization import WEIGHT_RANGE
 from tfnlp.layers.core.masks import combine_masks
 
 SCORES = ("dot", "general", "concat")
@@ -110,8 +111,16 @@ class ScoreAttention(BaseLayer):
         check_states(query=query.shape, value=value.shape, key=key.shape)
         seen = combine_masks(query.shape, key.shape, *masks)
         scores = self._scores(query, key)  # (B, T, S)
-        context = attend(scores[:, None], value[:, None], seen, self.dropout_layer, training)[:, 0]
+        value = self._rounded("value", value)
+        how = self.dropout_layer, training, self._quantizer("weights")
+        context = self._rounded("context", attend(scores[:, None], value[:, None], seen, *how))
+        context = context[:, 0]
         return (context, scores) if return_attention_scores else context
+
+    def rounded_tensors(self):
+        names = ("value", "context")
+        names += () if self.score == "concat" else ("query", "key", "scores")
+        return dict.fromkeys(names) | {"weights": WEIGHT_RANGE}
 
     def _scores(self, query, key):
         if self.score == "concat":
@@ -119,7 +128,8 @@ class ScoreAttention(BaseLayer):
             hidden = self.query(query)[:, :, None] + self.key(key)[:, None]  # (B, T, S, units)
             return self.direction(ops.tanh(hidden))[..., 0]
         key = key if self.score == "dot" else self.key(key)
-        return ops.matmul(query, ops.swapaxes(key, 1, 2))
+        query, key = self._rounded("query", query), self._rounded("key", key)
+        return self._rounded("scores", ops.matmul(query, ops.swapaxes(key, 1, 2)))
 
     def compute_output_spec(
         self, query, value, key=None, *masks, return_attention_scores=False, **kwargs

@@ -16,6 +16,7 @@ class SegmentTerm:
 
     by_segment: object
     is_same: object
+    name = None  # a product with two vectors, too small to be rounded
 
     def scores(self, query, key):
         """(B, N, T, S), whole, for queries (B, N, T, H) and keys (B, N, S, H)."""

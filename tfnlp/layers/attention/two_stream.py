@@ -101,8 +101,10 @@ class TwoStreamAttention(RelativeAttention):
             q, mapping = self._queries(stream, mapping)  # (B, N, T, H)
             projections = (q, k, v) if return_projections else ()
             q = scaled(q)
-            of_content = add_by_head(q, scaled(self.content_bias))
-            of_position = RelativeTerm(add_by_head(q, scaled(self.position_bias)), *positions)
+            of_content = self._rounded("query", add_by_head(q, scaled(self.content_bias)))
+            by_position = add_by_head(q, scaled(self.position_bias))
+            by_position = self._rounded("position_query", by_position)
+            of_position = RelativeTerm(by_position, *positions, name="position_scores")
             of_segment = self._segment_term(q, is_same)
             terms = [of_position], of_segment
             options = how | {"projections": projections}

@@ -5,6 +5,7 @@ import numbers
 import keras
 
 from tfnlp.layers.core.dense import Dense
+from tfnlp.layers.core.fake_quantization import FakeQuantized
 
 KERNEL_OPTIONS = ("kernel_regularizer", "kernel_constraint")
 BIAS_OPTIONS = ("bias_initializer", "bias_regularizer", "bias_constraint")
@@ -17,7 +18,7 @@ _MODULES = {
 }
 
 
-class BaseLayer(keras.layers.Layer):
+class BaseLayer(FakeQuantized, keras.layers.Layer):
     """Keras' options for weights, output shapes, and parts that are quantised or frozen.
 
     A subclass names the options that it takes in `OPTIONS`; they come by keyword, are attributes

@@ -3,11 +3,12 @@
 import keras
 from keras import ops
 
+from tfnlp.layers.core.fake_quantization import FakeQuantized, round_weights
 from tfnlp.layers.core.shapes import reshape
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class Dense(keras.layers.Dense):
+class Dense(FakeQuantized, keras.layers.Dense):
     """`keras.layers.Dense` over the last axis, with one pass less.
 
     TensorFlow fuses a product and its bias only where nothing stands between them, not even the
@@ -24,10 +25,21 @@ class Dense(keras.layers.Dense):
 
     def call(self, inputs, training=None):
         if len(inputs.shape) == 2:
-            return super().call(inputs, training=training)
+            return self._product(inputs, training)
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
-        outputs = super().call(rows, training=training)
+        outputs = self._product(rows, training)
         return reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
+
+    def rounded_tensors(self):
+        return {"inputs": None, "outputs": None}
+
+    def _product(self, rows, training):
+        """What comes out, (rows, units), for inputs (rows, D)."""
+        if not self.is_fake_quantized:
+            return super().call(rows, training=training)
+        x = ops.matmul(self._rounded("inputs", rows), round_weights(self.kernel, 0))
+        x = self._rounded("outputs", x if self.bias is None else ops.add(x, self.bias))
+        return x if self.activation is None else self.activation(x)
 
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras asks subclasses to opt in, as they may compute something else; this one does not.

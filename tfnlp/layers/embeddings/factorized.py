@@ -90,7 +90,7 @@ class FactorizedEmbedding(TokenLayer):
 
     def call(self, inputs, reverse=False):
         if not reverse:
-            x = ops.take(self.token_table, as_ids(inputs), axis=0)  # (B, L, E)
+            x = self._take_rows(self.token_table, as_ids(inputs))  # (B, L, E)
             return hide_padding(self.projection(x), inputs, self.pad_token_id)  # (B, L, D)
         self._check_states(inputs)
         x = ops.cast(inputs, self.compute_dtype)

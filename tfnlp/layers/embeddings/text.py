@@ -153,17 +153,17 @@ class TextEmbedding(TokenLayer):
             states = ops.cast(token_ids, self.compute_dtype)
             return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
         check_length("token_ids", token_ids, self.max_length)
-        x = ops.take(self.token_table, as_ids(token_ids), axis=0)  # (B, L, E)
+        x = self._take_rows(self.token_table, as_ids(token_ids))  # (B, L, E)
         if self.max_length:
             positions = ops.arange(ops.shape(token_ids)[1]) + self.position_offset
             # A gather, not a slice: TFLite's quantisation reaches the tables of gathers alone.
-            x = x + ops.take(self.position_table, positions, axis=0)[None]  # (1, L, E)
+            x = x + self._take_rows(self.position_table, positions)[None]  # (1, L, E)
         if self.num_segments:
             # Where there is one segment, a tokenizer that tells two apart does no harm.
             if segment_ids is None or self.num_segments == 1:
                 x = x + self.segment_table[:1][None]
             else:
-                x = x + ops.take(self.segment_table, as_ids(segment_ids), axis=0)
+                x = x + self._take_rows(self.segment_table, as_ids(segment_ids))
         x = ops.cast(x, self.compute_dtype)
         x = x if self.norm is None else self.norm(x)
         x = self.dropout_layer(x, training=training)

@@ -77,7 +77,7 @@ class TwoStreamEmbedding(TokenLayer):
         if reverse:
             states = ops.cast(token_ids, self.compute_dtype)
             return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
-        h = ops.cast(ops.take(self.token_table, as_ids(token_ids), axis=0), self.compute_dtype)
+        h = ops.cast(self._take_rows(self.token_table, as_ids(token_ids)), self.compute_dtype)
         h = self.dropout_layer(h, training=training)  # (B, L, D)
         h = hide_padding(h, token_ids, self.pad_token_id)
         if target_mapping is None:

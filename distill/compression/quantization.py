@@ -1,0 +1,179 @@
+"""What the numbers of an exported file are rounded to, and the ranges that this needs."""
+
+import dataclasses
+
+import flatbuffers
+import keras
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from tfnlp.errors import InputError
+from tfnlp.layers.core.fake_quantization import (
+    fake_quantize,
+    get_ranges,
+    observing,
+    weights_without_ranges,
+)
+from tfnlp.text import LengthBatches
+
+# Fewer texts do not show the ranges of activations.
+LEAST_TEXTS = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantization:
+    """How a file is quantised.
+
+    Args:
+        description: for people.
+        weight_bits: of the weights of products, and of embedding tables; 32 is float32.
+        block_size: weights with a scale together; a whole channel or row where None.
+        static: whether activations are 8-bit integers of known ranges, and not quantised as
+            they come.
+    """
+
+    description: str
+    weight_bits: int = 32
+    block_size: int | None = None
+    static: bool = False
+
+
+QUANTIZATIONS = {
+    "float32": Quantization("weights as they are"),
+    "float16": Quantization("weights in 16 bits", 16),
+    "int8": Quantization("weights in 8 bits, activations quantised as they come", 8),
+    "static_int8": Quantization("weights and activations in 8 bits", 8, static=True),
+    "int4": Quantization("weights in 4 bits, a scale for each channel or row", 4),
+    "int4_block32": Quantization("weights in 4 bits, a scale for each 32", 4, 32),
+}
+# Other names of theirs.
+ALIASES = {"none": "float32", "dynamic_int8": "int8"}
+
+
+def check_quantization(name):
+    """The name in `QUANTIZATIONS` that is meant.
+
+    Raises:
+        InputError: for an unknown one, and for one whose package is not installed.
+    """
+    name = ALIASES.get(name, name)
+    if name not in QUANTIZATIONS:
+        raise InputError(
+            f"quantization={name!r} is unknown; use one of {', '.join(QUANTIZATIONS)}."
+        )
+    if QUANTIZATIONS[name].weight_bits < 8:
+        try:
+            import ai_edge_quantizer  # noqa: F401
+        except ImportError:
+            raise InputError(
+                f"quantization={name!r} needs the package ai-edge-quantizer; install "
+                "tfnlp[quantizer], or use int8."
+            ) from None
+    return name
+
+
+def check_calibration(name, model, texts):
+    """Raises an InputError unless a model, or texts, give the ranges that a quantization needs.
+
+    Args:
+        name: of the quantization.
+        model: to be exported.
+        texts: to calibrate with, or None.
+    """
+    if not QUANTIZATIONS[name].static:
+        if texts is not None:
+            raise InputError(
+                f"calibration_text is for quantization='static_int8', not {name!r}; leave it out."
+            )
+        return
+    if texts is None and not get_ranges(model):
+        raise InputError(
+            "quantization='static_int8' needs calibration_text, or a model from quantisation-"
+            "aware training, to know the ranges of activations."
+        )
+    if texts is not None and len(texts) < LEAST_TEXTS:
+        raise InputError(
+            f"calibration_text holds {len(texts)} texts, but at least {LEAST_TEXTS} are needed "
+            "to see the ranges of activations."
+        )
+
+
+def calibrated(model, encodings, pad_token_id=0, batch_size=16):
+    """A copy of a model, fake-quantised with the ranges of its activations on real texts.
+
+    Args:
+        model: from `tfnlp.models`.
+        encodings: `tfnlp.text.Encodings` of the texts.
+        pad_token_id: of the tokenizer.
+        batch_size: B.
+    """
+    copy = keras.models.clone_model(model)
+    copy.set_weights([v.numpy() for v in weights_without_ranges(model)])
+    fake_quantize(copy)
+    batches = LengthBatches(encodings, batch_size, pad_token_id=pad_token_id)
+    with observing(copy):
+        for indices in batches.order():
+            inputs = batches.batch(indices)[0]
+            if model.head == "chooser":  # a choice of one
+                inputs = {name: x[:, None] for name, x in inputs.items()}
+            copy(inputs)
+    logging.info("Calibrated %d ranges on %d texts.", len(get_ranges(copy)), len(encodings))
+    return copy
+
+
+def set_up(converter, name):
+    """Tells a `tf.lite.TFLiteConverter` of a quantization."""
+    quantization = QUANTIZATIONS[name]
+    if quantization.weight_bits in (8, 16):
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if quantization.weight_bits == 16:
+        converter.target_spec.supported_types = [tf.float16]
+
+
+def quantize_file(content, name):
+    """A converted file whose weights are quantised further, where the converter cannot.
+
+    Args:
+        content: the bytes of a .tflite, its weights still in float32 then.
+        name: of the quantization.
+
+    Returns:
+        The bytes of the new file.
+    """
+    quantization = QUANTIZATIONS[name]
+    bits = quantization.weight_bits
+    if bits >= 8:
+        return content
+    from ai_edge_quantizer import algorithm_manager, qtyping, quantizer
+
+    granularity = qtyping.QuantGranularity.CHANNELWISE
+    if quantization.block_size:
+        granularity = qtyping.QuantGranularity[f"BLOCKWISE_{quantization.block_size}"]
+    maker = quantizer.Quantizer(bytearray(content))
+    operations = qtyping.TFLOperationName
+    algorithms = algorithm_manager.AlgorithmName
+    # Scales of the least squared error, which there are none of for blocks; those of the largest
+    # weight cost 1.4 times the error.
+    algorithm = algorithms.MIN_MAX_UNIFORM_QUANT if quantization.block_size else algorithms.MSE
+    for operation in (operations.FULLY_CONNECTED, operations.EMBEDDING_LOOKUP):
+        maker.add_dynamic_config(".*", operation, bits, granularity, algorithm)
+    quiet = {"enable_progress_report": False, "enable_progress_bar": False}
+    return _with_buffers_inside(bytes(maker.quantize(**quiet).quantized_model))
+
+
+def _with_buffers_inside(content):
+    """A .tflite whose large buffers stand behind its flatbuffer, with them in it.
+
+    What else is put into the file, or behind it, would move them.
+    """
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
+    for buffer in tree.buffers:
+        if buffer.offset > 1:  # 0 and 1 are none
+            data = content[buffer.offset : buffer.offset + buffer.size]
+            buffer.data, buffer.offset, buffer.size = np.frombuffer(data, "uint8"), 0, 0
+    b = flatbuffers.Builder(len(content) + 1024)
+    b.Finish(tree.Pack(b), file_identifier=b"TFL3")
+    return bytes(b.Output())

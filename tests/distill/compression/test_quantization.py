@@ -1,0 +1,167 @@
+"""Files of fewer bits: what they say, what they take, and what is refused before any work."""
+
+import dataclasses
+import random
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from safetensors import safe_open
+from tensorflow.lite.python import schema_py_generated as schema
+
+from distill.compression.quantization import (
+    QUANTIZATIONS,
+    calibrated,
+    check_calibration,
+    check_quantization,
+)
+from distill.device.tflite import export_tflite
+from distill.runtime import TextClassifier
+from tfnlp.checkpoints import load_model
+from tfnlp.errors import InputError
+from tfnlp.layers import fake_quantize, get_ranges
+from tfnlp.layers.core.fake_quantization import in_float
+from tfnlp.models import build_model
+from tfnlp.tasks import Classification
+from tfnlp.text import LengthBatches
+from tfnlp.text.readers import Examples
+from tfnlp.training import RunFolder, TrainingConfig, finetune
+
+LABELS = ["bad", "good"]
+WORDS = ["a", "fine", "film", "dull", "not", "the", "is", ".", ",", "!", "영화", "정말", "좋다"]
+TEXTS = [" ".join(random.Random(i).choices(WORDS, k=2 + i % 16)) for i in range(64)]
+LENGTH = 24
+# The most and the least error of the logits (rms, in deviations of theirs), and the file's bytes
+# for each weight.
+BOUNDS = {
+    "float32": (1e-5, 0, 4.4),
+    "float16": (5e-4, 1e-6, 2.4),
+    "int8": (5e-3, 1e-4, 1.4),
+    "static_int8": (0.01, 2e-4, 1.4),
+    "int4": (0.15, 5e-3, 0.8),
+    "int4_block32": (0.15, 5e-3, 0.8),
+}
+
+
+@pytest.fixture(scope="module")
+def run(tiny_config, tokenizer, tmp_path_factory):
+    """The run of a model that learned under rounding which texts are good."""
+    keras.utils.set_random_seed(1)
+    sizes = {"num_layers": 2, "hidden_dim": 128, "intermediate_dim": 512}
+    config = dataclasses.replace(tiny_config, **sizes, initializer_range=0.05)
+    model = build_model(config, "classifier", 2)
+    fake_quantize(model)
+    labels = [int("fine" in text or "좋다" in text) for text in TEXTS]
+    train, dev = (Examples(TEXTS[s], None, labels[s]) for s in (slice(48), slice(48, None)))
+    run = RunFolder(tmp_path_factory.mktemp("run"), {})
+    training = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
+    finetune(Classification(LABELS), model, tokenizer, train, dev, training, run, LENGTH)
+    return run
+
+
+@pytest.fixture(scope="module")
+def model(run):
+    return load_model(run.best, "classifier")
+
+
+def probabilities(model, tokenizer):
+    batches = LengthBatches(tokenizer.encode(TEXTS, max_length=LENGTH), len(TEXTS))
+    logits = model(batches.batch(np.arange(len(TEXTS)))[0])["logits"]
+    return tf.nn.softmax(logits).numpy()
+
+
+def of_file(path):
+    found = TextClassifier(path).classify(TEXTS)
+    return np.array([list(x.probabilities.values()) for x in found])
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_each_quantization_keeps_what_its_bits_can(quantization, model, tokenizer, tmp_path):
+    if QUANTIZATIONS[quantization].weight_bits < 8:
+        pytest.importorskip("ai_edge_quantizer")
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS, quantization, LENGTH)
+    with in_float(model):
+        expected = log_odds(probabilities(model, tokenizer))
+    error = np.sqrt(np.mean((log_odds(of_file(path)) - expected) ** 2)) / expected.std()
+    weights = sum(np.prod(v.shape) for v in model.trainable_variables)
+    most, least, size = BOUNDS[quantization]
+    assert least <= error <= most
+    assert path.stat().st_size / weights < size
+    types = {tensor.type for tensor in weights_of(path)}
+    due = {32: "FLOAT32", 16: "FLOAT16", 8: "INT8", 4: "INT4"}
+    bits = QUANTIZATIONS[quantization].weight_bits
+    assert types == {getattr(schema.TensorType, due[bits])}
+
+
+def log_odds(probabilities):
+    return np.log(probabilities[:, 1] / probabilities[:, 0])
+
+
+def weights_of(path):
+    """The tensors of a file that hold a kernel of its blocks."""
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    return [
+        x
+        for x in tree.subgraphs[0].tensors
+        if sorted(x.shape) in ([128, 128], [128, 512]) and tree.buffers[x.buffer].data is not None
+    ]
+
+
+def test_trained_under_rounding_a_model_is_its_file(run, model, tokenizer, tmp_path):
+    with safe_open(run.state_path, "np") as f:  # to resume from
+        saved = {name for name in f.keys() if "_range/" in name}  # noqa: SIM118
+    assert len(saved) == 2 * len(get_ranges(model)) > 40
+    expected = log_odds(probabilities(model, tokenizer))
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS, "static_int8", LENGTH)
+    found = log_odds(of_file(path))
+    assert np.abs(found - expected).max() < 0.02 * expected.std()
+    assert np.array_equal(found > 0, expected > 0)
+
+
+def test_calibrated_on_texts_a_file_is_close_too(model, tokenizer, tmp_path):
+    path = tmp_path / "model.tflite"
+    before = get_ranges(model)
+    how = {"calibration_text": TEXTS[:32]}
+    export_tflite(model, path, tokenizer, LABELS, "static_int8", LENGTH, **how)
+    assert get_ranges(model) == before  # calibration is of a copy
+    with in_float(model):
+        expected = log_odds(probabilities(model, tokenizer))
+    error = np.sqrt(np.mean((log_odds(of_file(path)) - expected) ** 2)) / expected.std()
+    assert error < 0.01
+
+
+def test_calibration_is_of_the_texts(model, tokenizer):
+    few = get_ranges(calibrated(model, tokenizer.encode(TEXTS[:2], max_length=8)))
+    many = get_ranges(calibrated(model, tokenizer.encode(TEXTS, max_length=LENGTH)))
+    assert few.keys() == many.keys()
+    wider = [many[k][1] - many[k][0] > few[k][1] - few[k][0] for k in few]
+    assert np.mean(wider) > 0.9
+
+
+@pytest.mark.parametrize("name", ["int4", "int4_block32"])
+def test_a_package_that_is_not_there_is_named(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ai_edge_quantizer", None)
+    with pytest.raises(InputError, match=rf"quantization='{name}' needs .*tfnlp\[quantizer\]"):
+        check_quantization(name)
+
+
+def test_names_of_before_and_other_names():
+    assert [check_quantization(n) for n in ("none", "dynamic_int8", "int8")] == [
+        "float32",
+        "int8",
+        "int8",
+    ]
+
+
+def test_ranges_or_texts_are_needed(model):
+    check_calibration("static_int8", model, None)
+    with in_float(model), pytest.raises(InputError, match=r"needs calibration_text, or a model"):
+        check_calibration("static_int8", model, None)
+    with pytest.raises(InputError, match=r"calibration_text holds 3 texts, but at least 16"):
+        check_calibration("static_int8", model, ["x"] * 3)
+    with pytest.raises(InputError, match=r"calibration_text is for .* not 'int8'"):
+        check_calibration("int8", model, ["x"] * 30)

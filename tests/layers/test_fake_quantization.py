@@ -1,0 +1,197 @@
+"""Layers that round as 8-bit integers do, and the .tflite of integers that they become."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+from keras import ops
+from tensorflow.lite.python import schema_py_generated as schema
+
+from tfnlp.layers import (
+    DisentangledAttention,
+    FeedForward,
+    MultiHeadAttention,
+    QuadraticPositionAttention,
+    RelativeAttention,
+    ScoreAttention,
+    TwoStreamAttention,
+    fake_quantize,
+    get_ranges,
+    set_ranges,
+)
+from tfnlp.layers.core.fake_quantization import FakeQuantizer, in_float, observing, round_weights
+
+LENGTH, WIDTH = 12, 32
+SIZES = {"num_heads": 2, "key_dim": 16}
+# How each layer is made, and called on states (B, L, D).
+LAYERS = {
+    "multi_head": (MultiHeadAttention, SIZES),
+    "relative": (RelativeAttention, SIZES),
+    "two_stream": (TwoStreamAttention, SIZES),
+    "disentangled_v1": (
+        DisentangledAttention,
+        SIZES | {"max_distance": 8, "joint_projection": True},
+    ),
+    "disentangled_v2": (DisentangledAttention, SIZES | {"max_distance": 8, "share_att_key": True}),
+    "quadratic_position": (
+        QuadraticPositionAttention,
+        {"num_heads": 2, "filters": WIDTH, "value_dim": 16},
+    ),
+    "score": (ScoreAttention, {}),
+    "feed_forward": (FeedForward, {"intermediate_dim": 64}),
+}
+
+
+def output_of(name, layer, x):
+    if name == "quadratic_position":
+        return layer(ops.expand_dims(x, 1))[:, 0]
+    return layer(x, x) if name == "score" else layer(x)
+
+
+@pytest.fixture(scope="module")
+def all_layers():
+    """A model of all layers side by side, fake-quantised and calibrated; its inputs."""
+    keras.utils.set_random_seed(0)
+    x = keras.Input((LENGTH, WIDTH))
+    layers = {name: make(**sizes, name=name) for name, (make, sizes) in LAYERS.items()}
+    model = keras.Model(x, {name: output_of(name, layer, x) for name, layer in layers.items()})
+    inputs = np.random.default_rng(0).normal(size=(8, LENGTH, WIDTH)).astype("float32")
+    in_full = {name: y.numpy() for name, y in model(inputs).items()}
+    fake_quantize(model)
+    with observing(model):
+        model(inputs)
+    return model, inputs, in_full
+
+
+def test_every_attention_rounds_and_stays_close(all_layers):
+    model, inputs, in_full = all_layers
+    rounded = model(inputs)
+    with in_float(model):
+        again = model(inputs)
+    for name, expected in in_full.items():
+        np.testing.assert_allclose(again[name], expected, atol=2e-6)
+        error = np.sqrt(np.mean((rounded[name] - expected) ** 2)) / expected.std()
+        assert 1e-3 < error < 0.03, name
+
+
+def test_outputs_of_products_have_256_values(all_layers):
+    model, inputs, _ = all_layers
+    low, high = get_ranges(model)["multi_head/output/outputs"]
+    found = model(inputs)["multi_head"].numpy()
+    steps = (found - found.min()) / ((high - low) / 255)
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-3)
+    assert 50 < len(np.unique(np.round(steps))) <= 256
+
+
+def test_every_attention_becomes_integers_that_say_the_same(all_layers):
+    """All products in the file take integers, and their results are those of Keras to two bits."""
+    model, inputs, _ = all_layers
+    run = tf.function(
+        lambda x: model(x, training=False),
+        input_signature=[tf.TensorSpec((1, LENGTH, WIDTH), "float32", name="x")],
+    )
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([run.get_concrete_function()])
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    content = converter.convert()
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
+    names = {v: k for k, v in vars(schema.BuiltinOperator).items()}
+    graph, products = tree.subgraphs[0], []
+    for operator in graph.operators:
+        code = tree.operatorCodes[operator.opcodeIndex]
+        name = names[max(code.builtinCode, code.deprecatedBuiltinCode)]
+        if name in ("FULLY_CONNECTED", "BATCH_MATMUL"):
+            products.append([graph.tensors[i].type for i in operator.inputs[:2]])
+    integers = [types for types in products if types == [schema.TensorType.INT8] * 2]
+    assert len(integers) > 30
+    assert len(products) - len(integers) <= 1  # that of XLNet's two segment vectors
+    interpreter = Interpreter(model_content=content)
+    interpreter.allocate_tensors()
+    (given,) = interpreter.get_input_details()
+    outputs = {d["name"]: d["index"] for d in interpreter.get_output_details()}
+    assert len(outputs) == len(LAYERS)
+    ranges, steps = get_ranges(model), {}
+    for name in LAYERS:
+        last = f"{name}/context" if name == "score" else f"{name}/output/outputs"
+        low, high = ranges[last]
+        steps[name] = (high - low) / 255
+    for row in inputs[:3]:
+        interpreter.set_tensor(given["index"], row[None])
+        interpreter.invoke()
+        found = [interpreter.get_tensor(i)[0] for i in outputs.values()]
+        for name, expected in model(row[None]).items():
+            # Outputs have no names in a file: the nearest is meant.
+            error = min(np.abs(y - expected[0]).max() for y in found)
+            assert error <= 2.01 * steps[name], name
+
+
+def test_gradients_pass_as_if_nothing_were_rounded(all_layers):
+    model, inputs, _ = all_layers
+
+    def gradients():
+        x = tf.constant(inputs)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = sum(tf.reduce_sum(y**2) for y in model(x).values())
+        of = [x, *(v.value for v in model.trainable_variables)]
+        return [tf.convert_to_tensor(g).numpy() for g in tape.gradient(loss, of, None, "zero")]
+
+    rounded = gradients()
+    with in_float(model):
+        expected = gradients()
+    for a, b in zip(rounded, expected, strict=True):
+        assert np.any(a != b) or not np.any(b)
+    a, b = (np.concatenate([g.ravel() for g in found]) for found in (rounded, expected))
+    assert np.linalg.norm(a - b) < 0.1 * np.linalg.norm(b)
+
+
+def test_a_range_widens_at_once_and_narrows_slowly():
+    quantizer = FakeQuantizer(momentum=0.9)
+    quantizer.build(None)
+
+    def bounds():
+        return pytest.approx([float(quantizer.low), float(quantizer.high)])
+
+    quantizer(np.array([1.0, 4.0]), training=True)
+    assert bounds() == [0, 4]  # with zero in it
+    quantizer(np.array([-2.0, 2.0]), training=True)
+    assert bounds() == [-2, 0.9 * 4 + 0.1 * 2]
+    found = quantizer(np.array([-5.0, 5.0, 0.0]))  # at inference it stays
+    assert bounds() == [-2, 3.8]
+    np.testing.assert_allclose(found, [-2, 3.8, 0], atol=5.8 / 255)
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(quantizer(np.array([0.5])), [0.5], atol=1e-6)
+
+
+def test_weights_are_rounded_by_channel():
+    kernel = np.array([[127.0, 0.3], [1.4, -1.27], [-63.5, 0.006]], "float32")
+    expected = [[127.0, 0.3], [1.0, -1.27], [-64.0, 0.01]]
+    np.testing.assert_allclose(round_weights(kernel, 0), expected, rtol=1e-5)
+
+
+def test_ranges_go_from_one_model_to_another():
+    first, second, other = (
+        MultiHeadAttention(2, 4, name="a"),
+        MultiHeadAttention(2, 4, name="a"),
+        FeedForward(8, name="a"),
+    )
+    x = np.random.default_rng(0).normal(size=(1, 5, 8)).astype("float32")
+    for layer in (first, second, other):
+        layer(x)
+    assert get_ranges(first) == {}
+    fake_quantize(first)
+    first(x, training=True)
+    second.set_weights([w for w in first.get_weights() if w.ndim])
+    set_ranges(second, get_ranges(first))
+    np.testing.assert_array_equal(second(x), first(x))
+    assert get_ranges(second) == get_ranges(first)
+    with pytest.raises(ValueError, match=r"not this model's: a/.* is in one of them alone"):
+        set_ranges(other, get_ranges(first))
+
+
+def test_attention_by_blocks_is_refused():
+    layer = MultiHeadAttention(2, 4, block_size=2, name="a")
+    layer.build((None, None, 8))
+    with pytest.raises(ValueError, match="a has block_size=2 and never holds the scores"):
+        fake_quantize(layer)
+    assert not layer.is_fake_quantized
