@@ -46,7 +46,7 @@ def define_label_flags():
         "keep",
         ["keep", "teacher", "agree"],
         "A copy's label: that of its text, the teacher's, or its text's where the teacher agrees "
-        "(else it is left out).",
+        "(else it is left out). A teacher's labels without names are the column's, sorted.",
     )
     flags.DEFINE_string("label_column", "label", "Column of the label, for teacher and agree.")
     flags.DEFINE_string("teacher_dir", None, "Folder of the fine-tuned teacher, a classifier.")
@@ -76,6 +76,7 @@ define_continuation_flags()
 
 def make_judge():
     """What the teacher calls texts, or None where labels are kept."""
+    from distill.learning.augmented_file import labels_in_file
     from tfnlp.errors import InputError
     from tfnlp.training.runners import load_runner, read_kind
 
@@ -89,6 +90,9 @@ def make_judge():
             f"--teacher_dir={FLAGS.teacher_dir} holds the kind {kind}; labels are a classifier's."
         )
     teacher = load_runner(FLAGS.teacher_dir, FLAGS.batch_size)
+    teacher.labels = labels_in_file(
+        teacher.labels, FLAGS.input, FLAGS.text_column, FLAGS.label_column
+    )
     return lambda texts, pairs: [found.label for found in teacher.classify(texts, pairs)]
 
 

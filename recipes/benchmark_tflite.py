@@ -3,12 +3,13 @@
     python -m recipes.benchmark_tflite --model=runs/export/model.tflite \\
         --model_dir=runs/student/best --input=dev.tsv --output_dir=runs/benchmark
 
-Latency is the median of --repeats runs at 16, 32, 64 and 128 tokens, with 1 and 2 threads, and of
-texts whose lengths change from call to call; the time to open the file and the first call are
-measured too. Peak memory is that of a process that only runs the file. Agreement is the share of
-the texts of --input to which the file and the Keras model of --model_dir give the same label.
---operators says which operators take the time, --onnx what ONNX Runtime takes with int8 of the
-same weights (needs tfnlp[benchmarks]).
+Latency is the median of --repeats runs at 16, 32, 64 and 128 tokens, of these as many as the file
+does not cut, with 1 and 2 threads, and of texts whose lengths change from call to call; the time
+to open the file and the first call, which prepares the graph, are measured too. Peak memory is
+that of a process that only runs the file. Agreement is the share of the texts of --input to which
+the file and the Keras model of --model_dir give the same label. --operators says which operators
+take the time, --onnx what ONNX Runtime takes with int8 of the same weights (needs
+tfnlp[benchmarks]).
 """
 
 from absl import flags

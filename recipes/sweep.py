@@ -28,8 +28,8 @@ other:
 In flags {run} is the run's folder, {sweep} that of the sweep, {variant} the variant's name and
 {seed} the seed; an empty value leaves a flag at its default. The table shows the mean of each
 figure over the seeds with its standard error, and the difference to the base (base: NAME, else the
-first variant), paired by seed; metrics: [...] names the figures. OUTPUT_DIR gets table.tsv,
-runs.tsv and variants.png.
+first variant), paired by seed; metrics: [...] names the figures. It is of finished runs alone, and
+says where a run has no number, such as NaN. OUTPUT_DIR gets table.tsv, runs.tsv and variants.png.
 """
 
 import sys
@@ -47,11 +47,15 @@ flags.mark_flags_as_required(["sweep", "output_dir"])
 
 def main():
     from recipes.sweep_file import check_sweep, read_sweep
-    from recipes.sweep_runs import run_sweep
+    from recipes.sweep_runs import check_runs, run_sweep
     from recipes.sweep_table import write_table
 
-    sweep = read_sweep(FLAGS.sweep)
-    failed = [] if FLAGS.table_only else run_sweep(check_sweep(sweep), FLAGS.output_dir)
+    sweep = check_sweep(read_sweep(FLAGS.sweep), with_files=not FLAGS.table_only)
+    if FLAGS.table_only:
+        check_runs(sweep, FLAGS.output_dir)
+        failed = []
+    else:
+        failed = run_sweep(sweep, FLAGS.output_dir)
     write_table(sweep, FLAGS.output_dir)
     if failed:
         sys.exit(f"Error: {len(failed)} runs failed: {'; '.join(failed)}; see the warnings above.")

@@ -132,15 +132,20 @@ def read_sweep(path):
     return Sweep(path, found, _seeds(path, content.get("seeds", ["0"])), base, metrics or None)
 
 
-def check_sweep(sweep):
+def check_sweep(sweep, with_files=True):
     """Checks all flags of a sweep against its recipes, and gives each step its run's seed.
+
+    Args:
+        sweep: as `read_sweep` gives it.
+        with_files: whether the files that flags name must be there.
 
     Returns:
         The `Sweep` with `seed={seed}` in each step whose recipe has a seed.
 
     Raises:
         InputError: for the first flag that a recipe does not know or take, or that names a file
-            which is not there, naming file and variant.
+            which is not there, naming file and variant; and for several seeds where a variant's
+            runs would not differ by them.
     """
     by_recipe = {}
     for name, steps in sweep.variants.items():
@@ -160,19 +165,23 @@ def check_sweep(sweep):
         for (name, step), error in zip(uses, errors, strict=True):
             if error:
                 raise InputError(f"{sweep.path}, variant {name!r}, {step.name}: {error}")
-            for flag, value in step.flags.items():
+            for flag, value in step.flags.items() if with_files else ():
                 _check_place(f"{sweep.path}, variant {name!r}, {step.name}", flag, value)
-    if len(sweep.seeds) > 1 and not with_seed:
-        raise InputError(
-            f"{sweep.path} has {len(sweep.seeds)} seeds, but none of its recipes has a seed; "
-            "leave `seeds` out."
-        )
 
     def seeded(step):
         own = {"seed": "{seed}"} if step.recipe in with_seed else {}
         return dataclasses.replace(step, flags=own | step.flags)
 
     variants = {name: [seeded(s) for s in steps] for name, steps in sweep.variants.items()}
+    for name, steps in variants.items():
+        if len(sweep.seeds) > 1 and not any(map(_takes_seed, steps)):
+            fixed = any("seed" in step.flags for step in steps)
+            why = "its flags fix one" if fixed else "none of its recipes has a seed"
+            mend = "leave `seed` out of them" if fixed else "leave `seeds` out"
+            raise InputError(
+                f"{sweep.path}, variant {name!r}: the file has {len(sweep.seeds)} seeds, but "
+                f"{why}, so that all runs would be the same; {mend}."
+            )
     return dataclasses.replace(sweep, variants=variants)
 
 
@@ -181,6 +190,11 @@ def recipes():
     folder = pathlib.Path(__file__).parent
     found = (p.stem for p in folder.glob("*.py") if "\ndef main():\n" in p.read_text("utf-8"))
     return sorted({*found} - {"demo", "sweep"})
+
+
+def _takes_seed(step):
+    # Where outputs of a teacher are cached decides nothing.
+    return any("{seed}" in value for name, value in step.flags.items() if name != "cache_dir")
 
 
 def _filled(text, places):

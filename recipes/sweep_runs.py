@@ -34,9 +34,8 @@ def run_sweep(sweep, folder):
             sweep is at work in it.
         SystemExit: with status 130 if it was stopped.
     """
+    check_runs(sweep, folder)
     runs, folder = sweep.runs(folder), pathlib.Path(folder)
-    for run in runs:
-        _check_same(sweep, run)
     with _alone(folder) as lock:
         left = [run for run in runs if not _finished(run)]
         if len(left) < len(runs):
@@ -57,12 +56,28 @@ def run_sweep(sweep, folder):
     return failed
 
 
+def check_runs(sweep, folder):
+    """Checks that a folder holds the runs of a sweep.
+
+    Args:
+        sweep: a checked `recipes.sweep_file.Sweep`.
+        folder: of its runs.
+
+    Raises:
+        InputError: if a step was done with other flags.
+    """
+    for run in sweep.runs(folder):
+        _check_same(sweep, run, str(folder))
+
+
 def read_figures(run):
-    """The figures of a run's finished steps, {name: number}; of two of a name the later."""
+    """The figures of a finished run, {name: number}; of two steps' of a name the later's.
+
+    One that is not finished has none: of a teacher and its student that is still to come, the
+    teacher's would pass for the student's.
+    """
     found = {}
-    for step in run.steps:
-        if not _step_finished(run, step):
-            continue
+    for step in run.steps if _finished(run) else ():
         place = run.folder / step.name
         for name in FIGURES:
             if (place / name).exists():
@@ -144,19 +159,21 @@ def _finished(run):
     return all(_step_finished(run, step) for step in run.steps)
 
 
-def _check_same(sweep, run):
-    """Raises an InputError if a step was done with other flags."""
+def _check_same(sweep, run, folder):
     for step in run.steps:
         record = _record(run, step)
         if "seconds" not in record:
             continue  # a recipe that resumes compares its flags itself
         there = {"recipe": record["recipe"]} | record["flags"]
+        # The folder may have been moved since, or have been given by another path.
+        old = str(pathlib.Path(there["output_dir"]).parents[2])
         here = {"recipe": step.recipe} | step.flags
         for name in sorted(there.keys() | here):
-            if there.get(name) != here.get(name):
+            before, now = there.get(name), here.get(name)
+            if now not in (before, before and before.replace(old, folder)):
                 raise InputError(
                     f"{sweep.path}, variant {run.variant!r}: {run.folder} holds {step.name} with "
-                    f"{name}={there.get(name)!r}, here it is {here.get(name)!r}; give the variant "
+                    f"{name}={before!r}, here it is {now!r}; give the variant "
                     "another name, or delete that folder."
                 )
 

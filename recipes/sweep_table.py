@@ -14,7 +14,7 @@ OTHERS = ("kept", "accuracy", "parameters", "file_mb")
 
 
 def read_runs(sweep, folder):
-    """The figures of all runs, {variant: {seed: {name: number}}}; of the unfinished what is there.
+    """The figures of all finished runs, {variant: {seed: {name: number}}}.
 
     Args:
         sweep: a `recipes.sweep_file.Sweep`.
@@ -73,40 +73,49 @@ def write_table(sweep, folder):
 def _print_table(sweep, runs, summary, metrics):
     rows = [["variant", "runs", *metrics]]
     for name, figures in summary.items():
-        cells = [_cell(figures[metric]) for metric in metrics]
-        rows.append([f"{name} (base)" if name == sweep.base else name, str(len(runs[name]))])
-        rows[-1] += cells
+        count = len(runs[name])
+        cells = [_cell(figures[metric], count) for metric in metrics]
+        rows.append([f"{name} (base)" if name == sweep.base else name, str(count), *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
     print("Means over seeds ± standard error; in brackets the difference to the base, by seed.")
+    if any(" of " in cell for row in rows[1:] for cell in row[2:]):
+        print(
+            "Of so many seeds alone where it says so: the others have no number, or the base none."
+        )
 
 
-def _cell(figure):
+def _cell(figure, count):
     if figure.estimate is None:
         return "-"
-    text = _shown(figure.estimate, "")
-    return text if figure.difference is None else f"{text} ({_shown(figure.difference, '+')})"
+    text = _shown(figure.estimate, "", count)
+    if figure.difference is None:
+        return text
+    return f"{text} ({_shown(figure.difference, '+', figure.estimate.count)})"
 
 
-def _shown(estimate, sign):
+def _shown(estimate, sign, count):
+    """An estimate as text, with the number of its values where it is not `count`."""
     if estimate.mean == round(estimate.mean) and abs(estimate.mean) >= 1000:
         digits = ",.0f"
     else:
         digits = ".2f" if abs(estimate.mean) >= 10 else ".4f"
     text = format(estimate.mean, f"{sign}{digits}")
     # What does not vary has no error worth a place, such as a size.
-    return f"{text} ± {estimate.error:{digits}}" if estimate.error else text
+    text = f"{text} ± {estimate.error:{digits}}" if estimate.error else text
+    return text if estimate.count == count else f"{text} of {estimate.count}"
 
 
 def _summary_rows(runs, summary, metrics):
-    kinds = ("", "_error", "_difference", "_difference_error")
+    kinds = ("", "_error", "_seeds", "_difference", "_difference_error", "_difference_seeds")
     yield ["variant", "runs", *(f"{metric}{kind}" for metric in metrics for kind in kinds)]
     for name, figures in summary.items():
         row = [name, str(len(runs[name]))]
         for metric in metrics:
             for estimate in (figures[metric].estimate, figures[metric].difference):
                 row += [_number(estimate and estimate.mean), _number(estimate and estimate.error)]
+                row.append(str(estimate.count if estimate else 0))
         yield row
 
 

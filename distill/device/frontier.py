@@ -45,8 +45,8 @@ class Candidate:
 
     @property
     def latency_ms(self):
-        """Of a warm call on one thread, at `LENGTH` tokens."""
-        return self.figures["latency_ms"]["1"][str(LENGTH)]
+        """Of a warm call on one thread, at `LENGTH` tokens; None for a file that takes fewer."""
+        return self.figures["latency_ms"]["1"].get(str(LENGTH))
 
 
 def find_candidates(folder):
@@ -119,6 +119,10 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50):
             scores.append(memory(_score, path, inputs=inputs, said=said))
         metric = scores[0]["metric"]
         candidate.score = Estimate.of(found["score"] for found in scores)
+        if candidate.score is None:
+            raise InputError(
+                f"{first} has no {metric}: it is not a number there; leave the file out."
+            )
         candidate.agreement = Estimate.of(found["agreement"] for found in scores)
     return metric
 

@@ -23,35 +23,32 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 520, 360, 60, 46, 14, 20
 def table_rows(candidates, metric):
     """The header and a row of texts for each candidate, the smallest first."""
     shown = sorted(candidates, key=lambda c: (c.size_mb, c.name))
-    best = {
-        name: pareto([(of(c), c.score.mean) for c in shown]) for name, (_, of) in COSTS.items()
-    }
+    best = {name: _frontier(shown, of) for name, (_, of) in COSTS.items()}
     agreement = any(c.agreement for c in shown)
     header = ["model", metric, *(["agreement"] if agreement else [])]
     header += ["MB", "ms at 16", "ms at 32", "ms at 128", "first call ms", "create ms"]
     rows = [[*header, "mixed / equal", "peak MB", "frontier"]]
-    for i, c in enumerate(shown):
+    for c in shown:
         warm = c.figures["latency_ms"]["1"]
-        row = [c.name, _estimate(c.score), *([_estimate(c.agreement)] if agreement else [])]
-        row += [f"{c.size_mb:.2f}", *(f"{warm[str(n)]:.2f}" for n in (16, 32, 128))]
+        count = len(c.paths)
+        row = [c.name, _estimate(c.score, count)]
+        row += [_estimate(c.agreement, count)] if agreement else []
+        row += [f"{c.size_mb:.2f}", *(_milliseconds(warm.get(str(n))) for n in (16, 32, 128))]
         row += [f"{c.figures[name]:.1f}" for name in ("first_call_ms", "create_ms")]
         row += [f"{c.figures['mixed_ms'] / c.figures['equal_ms']:.2f}"]
         row += [f"{c.figures['peak_memory_mb']:.0f}"]
-        rows.append([*row, " ".join(name for name in COSTS if best[name][i])])
+        rows.append([*row, " ".join(name for name in COSTS if c.name in best[name])])
     return rows
 
 
 def page(candidates, metric, title):
     """The HTML page: a plot for each cost, the table, and a profile of each file's operators."""
     rows = table_rows(candidates, metric)
-    plots = "\n".join(
-        scatter(
-            [(cost(c), c.score.mean, c.score.error, c.name) for c in candidates],
-            label,
-            metric,
-        )
-        for label, cost in COSTS.values()
-    )
+    plots = []
+    for label, cost in COSTS.values():
+        shown = [c for c in candidates if cost(c) is not None]
+        points = [(cost(c), c.score.mean, c.score.error, c.name) for c in shown]
+        plots += [f"{scatter(points, label, metric)}\n"] if points else []
     profiles = "\n".join(_profile(c) for c in candidates if c.operators)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -60,10 +57,10 @@ def page(candidates, metric, title):
 <h1>{html.escape(title)}</h1>
 <p>Blue: no other file is smaller (or faster) and scores as much. Bars are standard errors over
 seeds. Latency is of warm calls on one thread; peak memory is that of a Python process.</p>
-{plots}
-{_table(rows, marks=True)}
+{"".join(plots)}{_table(rows, marks=True)}
 <h2>Operators</h2>
-<p>Time of each kind of operator at {LENGTH} tokens, measured with LiteRT's profiler on.</p>
+<p>Time of each kind of operator at {LENGTH} tokens, or as many as the file takes, measured with
+LiteRT's profiler on.</p>
 {profiles}
 </body>
 </html>
@@ -154,8 +151,21 @@ def _profile(candidate):
     return f"<details><summary>{html.escape(said)}</summary>\n{_table(rows)}\n</details>"
 
 
-def _estimate(estimate):
+def _frontier(candidates, cost):
+    """The names of the candidates that none beats, among those that have the cost."""
+    there = [c for c in candidates if cost(c) is not None]
+    marks = pareto([(cost(c), c.score.mean) for c in there])
+    return {c.name for c, is_best in zip(there, marks, strict=True) if is_best}
+
+
+def _milliseconds(ms):
+    return "-" if ms is None else f"{ms:.2f}"
+
+
+def _estimate(estimate, count):
+    """An estimate as text, with the number of its values where it is not `count`."""
     if estimate is None:
         return "-"
     error = f" ± {estimate.error:.4f}" if estimate.error else ""
-    return f"{estimate.mean:.4f}{error}"
+    left = f" of {estimate.count}" if estimate.count != count else ""
+    return f"{estimate.mean:.4f}{error}{left}"

@@ -5,6 +5,7 @@ That interface may change from version to version, and a wrong call can end a pr
 is taken in a process of its own, and where it fails one sentence says so.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -12,6 +13,7 @@ import pathlib
 import subprocess
 import sys
 
+from distill.device.associated_files import read_files
 from tfnlp.errors import InputError
 
 # From LiteRT's C headers.
@@ -28,7 +30,7 @@ def profile_operators(path, length=32, runs=50):
 
     Args:
         path: of the file, with inputs (1, L) of whole numbers.
-        length: L, tokens.
+        length: L, tokens; as many as the file takes where it would cut them.
         runs: of the file; times are means over the faster half of them.
 
     Returns:
@@ -41,6 +43,8 @@ def profile_operators(path, length=32, runs=50):
     """
     if not pathlib.Path(path).is_file():
         raise InputError(f"{path} does not exist; check the path.")
+    with contextlib.suppress(InputError):  # a file of others says no length
+        length = min(length, read_files(path)[0]["model_max_length"])
     done = subprocess.run(
         [sys.executable, "-m", "distill.device.operators", str(path), str(length), str(runs)],
         check=False,

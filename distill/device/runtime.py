@@ -39,6 +39,8 @@ class TextRunner:
     Args:
         path: the file.
         num_threads: threads of the interpreter.
+        try_out: whether a text is run at once, so that a file that cannot be run is told here and
+            not with its first text. LiteRT prepares its graph with the first text.
 
     Raises:
         InputError: if the file is missing, is no .tflite, is damaged, lacks its tokenizer, is
@@ -48,7 +50,7 @@ class TextRunner:
     kind = None
     also_runs = ()  # the other kinds of files that do for this one
 
-    def __init__(self, path, num_threads=1):
+    def __init__(self, path, num_threads=1, try_out=True):
         check_whole(num_threads=num_threads)
         if num_threads < 1:
             raise InputError(f"num_threads={num_threads} must be at least 1.")
@@ -72,9 +74,10 @@ class TextRunner:
             self._runners = _runners(self._interpreter)
         except (ValueError, RuntimeError) as e:
             raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None
-        tried = self.outputs(Encoding([0], [0]))
-        if kind in ("classifier", "tagger"):
-            self._check_labels(tried["probability"].shape[-1])
+        if try_out:
+            tried = self.outputs(Encoding([0], [0]))
+            if kind in ("classifier", "tagger"):
+                self._check_labels(tried["probability"].shape[-1])
 
     def outputs_of(self, encodings):
         """The `outputs` for each of many encodings, with a progress bar where there are many."""
@@ -180,12 +183,12 @@ CLASSES = {
 }
 
 
-def load_runner(path, num_threads=1):
+def load_runner(path, num_threads=1, try_out=True):
     """The runner of a file, of whatever kind it is.
 
     Args:
         path: of a .tflite file.
-        num_threads: threads of the interpreter.
+        num_threads, try_out: as `TextRunner` takes them.
 
     Returns:
         One of `CLASSES`, whose name is the file's `kind`.
@@ -193,7 +196,7 @@ def load_runner(path, num_threads=1):
     Raises:
         InputError: as `TextRunner`.
     """
-    return CLASSES[_kind(path, read_files(path)[0])](path, num_threads)
+    return CLASSES[_kind(path, read_files(path)[0])](path, num_threads, try_out)
 
 
 def _kind(path, settings):

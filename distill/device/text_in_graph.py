@@ -16,7 +16,8 @@ from tfnlp.text.texts import as_texts
 
 KIND = "string classifier"
 TEXT_INPUT = {"text": "The text, one string."}
-# TensorFlow Text counts bytes where BERT counts characters, of which Hangul has three each.
+# TensorFlow Text counts bytes where BERT counts characters, 100 of them: as many of Hangul, which
+# has three bytes each. Of others the bound of a word is not the same in the graph.
 BYTES_IN_A_WORD = 300
 
 
@@ -70,13 +71,28 @@ def check_text_input(kind, tokenizer, fixed_lengths):
 
 
 def text_differences(tokenizer):
-    """What the graph's tokenizer does otherwise than a `WordPieceTokenizer`: sentences."""
+    """What the graph's tokenizer does otherwise than a `WordPieceTokenizer`: sentences.
+
+    Not among them is what holds for every tokenizer: a word above 100 characters is [UNK] there,
+    and one above 300 bytes in the graph, which is the same for Hangul alone.
+    """
+    found = []
     if tokenizer.lowercase and not _strips(tokenizer):
-        return [
+        found.append(
             "TensorFlow Text lowercases only where it strips accents too, and the tokenizer keeps "
             "accents: texts with capitals get other ids in the graph; give them in lower case."
-        ]
-    return []
+        )
+    if _strips(tokenizer) and not tokenizer.lowercase:
+        found.append(
+            "TensorFlow Text strips accents only where it lowercases too, and the tokenizer keeps "
+            "capitals: texts with accents, or Hangul, get other ids in the graph."
+        )
+    if not tokenizer.split_cjk:
+        found.append(
+            "TensorFlow Text takes each CJK ideograph for a word of its own, and the tokenizer "
+            "does not: texts with ideographs get other ids in the graph."
+        )
+    return found
 
 
 def text_input(tokenizer, max_length):

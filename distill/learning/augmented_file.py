@@ -11,6 +11,7 @@ from tfnlp.files import read_json, write_json
 from tfnlp.progress import progress_bar
 from tfnlp.text.columns import format_of, read_columns, read_header
 from tfnlp.text.lines import read_lines
+from tfnlp.text.readers import read_examples
 
 PIECE = 64  # examples between two states to resume from
 COUNTS = ("originals", "copies", "duplicates", "refused")
@@ -76,6 +77,8 @@ def augment_file(
         with open(part, "ab+") as file:
             file.truncate(state["bytes"])
             seen = _written(file, header, texts)
+            # Examples that are not written are not to come back as copies either.
+            seen.update(tuple(row[column] for column in texts) for row in rows[: state["rows"]])
             if not state["bytes"]:
                 file.write(_line(header))
             with progress_bar(total=len(rows), initial=state["rows"], unit="text") as bar:
@@ -110,6 +113,40 @@ def augment_file(
         *counts.values(),
     )
     return counts
+
+
+def labels_in_file(labels, source, text_column="sentence", label_column="label"):
+    """What a teacher's labels are called in a file of examples.
+
+    Those of a teacher whose labels have no names (LABEL_0, LABEL_1, ...) are the file's, sorted,
+    as training takes them.
+
+    Args:
+        labels: the teacher's, in order of their ids.
+        source: the file.
+        text_column, label_column: of the file.
+
+    Returns:
+        A list of labels in order of their ids.
+
+    Raises:
+        InputError: if the file cannot be read, or has labels that the teacher does not give.
+    """
+    names = read_examples(source, text_column, label_column=label_column).label_names
+    if set(names) <= set(labels):
+        return list(labels)
+    if list(labels) != [f"LABEL_{i}" for i in range(len(labels))]:
+        other = next(name for name in names if name not in labels)
+        raise InputError(
+            f"{source} has the {label_column} {other!r}, but the teacher's labels are "
+            f"{', '.join(labels)}; give a teacher that was fine-tuned for these labels."
+        )
+    if len(names) != len(labels):
+        raise InputError(
+            f"{source} has {len(names)} labels and the teacher {len(labels)}, which have no "
+            "names; write their names into the id2label of its config.json."
+        )
+    return names
 
 
 def _read(source, text_column, pair_column, label_column):

@@ -10,7 +10,7 @@ import pytest
 
 from recipes import sweep_file, sweep_runs
 from recipes.sweep_file import check_sweep, read_sweep
-from recipes.sweep_runs import run_sweep
+from recipes.sweep_runs import check_runs, run_sweep
 from recipes.sweep_table import write_table
 from tfnlp.errors import InputError
 from tfnlp.plots.variants import draw_variants
@@ -34,6 +34,9 @@ if flags["epochs"] == "9":
 if flags["epochs"] == "5" and not (folder / "begun").exists():
     (folder / "begun").touch()
     sys.exit(130)
+if flags["epochs"] == "17":
+    (folder / "figures.json").write_text('{"parameters": 5000, "dev_accuracy": NaN}')
+    sys.exit()
 score = 0.5 + 0.1 * int(flags["epochs"]) + 0.05 * int(flags["seed"]) * int(flags["num_layers"])
 (folder / "best").mkdir(exist_ok=True)
 (folder / "figures.json").write_text(json.dumps({"parameters": 5000, "dev_accuracy": score}))
@@ -156,6 +159,57 @@ def test_a_stopped_sweep_goes_on_and_a_failed_run_stops_no_other(calls, write, t
             run_sweep(sweep, out)
 
 
+def test_figures_are_of_whole_runs_and_a_table_says_which_have_none(
+    calls, write, tmp_path, capsys
+):
+    out = tmp_path / "out"
+    text = f"""
+steps:
+  - {{recipe: finetune_classifier, name: teacher, flags: {FLAGS}}}
+  - {{recipe: finetune_classifier, name: student, flags: {FLAGS}}}
+seeds: [0, 1]
+variants:
+  good: {{student: {{epochs: 2}}}}
+  broken: {{student: {{epochs: 9}}}}
+  diverged: {{student: {{epochs: "{{seed}}7"}}}}
+"""
+    sweep = check_sweep(read_sweep(write(text)))
+    assert run_sweep(sweep, out) == ["broken, seed 0", "broken, seed 1"]
+    write_table(sweep, out)
+    rows = [line.split("\t") for line in (out / "table.tsv").read_text().splitlines()]
+    found = {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[1:]}
+    # The teacher of a broken run has a score too, 0.6, which is not the student's.
+    assert (found["broken"]["runs"], found["broken"]["dev_accuracy"]) == ("0", "")
+    assert float(found["good"]["dev_accuracy"]) == pytest.approx((0.7 + 0.75) / 2)
+    assert float(found["diverged"]["dev_accuracy"]) == pytest.approx(1.2)
+    counts = {name: row["dev_accuracy_seeds"] for name, row in found.items()}
+    assert counts == {"good": "2", "broken": "0", "diverged": "1"}
+    assert found["diverged"]["parameters_seeds"] == "2"
+    said = capsys.readouterr().out
+    assert "1.2000 of 1 (+0.5000)" in said and "the others have no number" in said
+    assert "0.7250 ± 0.0250 " in said
+
+    # A table is of the sweep as its file has it; where its folder and files are does not matter.
+    moved = tmp_path / "moved"
+    out.rename(moved)
+    (tmp_path / "train.tsv").unlink()
+    check_runs(check_sweep(read_sweep(write(text)), with_files=False), moved)
+    path = write(text.replace("epochs: 2", "epochs: 3"))
+    done = run_recipe(f"--sweep={path}", f"--output_dir={moved}", "--table_only")
+    assert done.returncode == 2 and done.stdout == ""
+    assert "holds student with epochs='2', here it is '3'; give the variant" in done.stderr
+
+
+def run_recipe(*flags):
+    return subprocess.run(
+        [sys.executable, "-m", "recipes.sweep", *flags],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=sweep_file.__file__.rpartition("/recipes/")[0],
+    )
+
+
 def test_yaml_and_json_say_the_same_and_values_stay_as_they_are_written(write):
     yaml = """
 common: &no_key
@@ -214,6 +268,10 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
         ("recipe: export_tflite\nvariants: {a: }", "variant 'a', .* --model_dir must be given;"),
         ("recipe: export_tflite\nflags: {model_dir: TMP}\nvariants: {a: }\nseeds: [0, 1]",
          "has 2 seeds, but none of its recipes has a seed"),
+        (HEAD + "variants: {a: , b: {seed: 3}}\nseeds: [0, 1]",
+         "variant 'b': the file has 2 seeds, but its flags fix one, so .*; leave `seed` out of"),
+        (HEAD + "variants: {a: , b: {steps: [{recipe: export_tflite, flags: {model_dir: TMP}}]}}"
+         "\nseeds: [0, 1]", "variant 'b': the file has 2 seeds, but none of its"),
         ("variants: {a: }", "variant 'a' has no `steps`, and the file no `recipe`"),
         ("a: [1\nb: 2", r"yaml, line 2: not valid YAML \(expected"),
         ("- a", "must be a mapping with `recipe`, `flags` and `variants`"),
@@ -228,13 +286,7 @@ def test_a_wrong_file_is_one_sentence_before_anything_runs(text, said, write):
 
 def test_the_recipe_says_so_with_status_2(write, tmp_path):
     path = write('{"variants": {"a": {}, "a": {}}}', "sweep.json")
-    done = subprocess.run(
-        [sys.executable, "-m", "recipes.sweep", f"--sweep={path}", f"--output_dir={tmp_path}/o"],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=sweep_file.__file__.rpartition("/recipes/")[0],
-    )
+    done = run_recipe(f"--sweep={path}", f"--output_dir={tmp_path}/o")
     said = f"Error: {path} has 'a' twice in one mapping; give each name once.\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
     assert not (tmp_path / "o").exists()

@@ -1,18 +1,20 @@
 """Files side by side: the frontier, its page, operators, and what a benchmark says of a file."""
 
 import html.parser
+import json
+import math
 import shutil
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from distill.device import frontier, frontier_page
+from distill.device import benchmark, frontier, frontier_page
 from distill.device.benchmark import benchmark_file, print_benchmark
 from distill.device.frontier import Candidate, find_candidates, name_candidates, pareto
 from distill.device.operators import print_operators, profile_operators, summarise_events
-from distill.device.predictions import Columns, read_inputs
+from distill.device.predictions import Columns, Inputs, read_inputs
 from distill.device.tflite import export_tflite
-from distill.runtime import load_runner
+from distill.runtime import TextRunner, load_runner
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.variants import Estimate
@@ -22,8 +24,57 @@ from tfnlp.variants import Estimate
 def file(tiny_config, tokenizer, tmp_path_factory):
     path = tmp_path_factory.mktemp("file") / "model.tflite"
     model = build_model(tiny_config, "classifier", 2)
-    export_tflite(model, path, tokenizer, ["bad", "good"], "int8", max_length=20)
+    export_tflite(model, path, tokenizer, ["bad", "good"], "int8", max_length=40)
     return path
+
+
+def test_lengths_that_a_file_cuts_are_not_timed_nor_is_the_first_call_a_second(
+    file, monkeypatch, capsys
+):
+    lengths, outputs = [], TextRunner.outputs
+
+    def counted(runner, encoding):
+        lengths.append(len(encoding.token_ids))
+        return outputs(runner, encoding)
+
+    monkeypatch.setattr(TextRunner, "outputs", counted)
+    benchmark._measure(file, 1, [16, 40, 64, 128], [1, 2])
+    figures = json.loads(capsys.readouterr().out)
+    # LiteRT prepares its graph with the first text of all, which is therefore the one timed.
+    assert lengths[0] == figures["first_call_tokens"] == 32
+    assert {*lengths[1:]} == {1, 16, 40}
+    assert [list(figures["latency_ms"][t]) for t in "12"] == [["16", "40"]] * 2
+    lengths.clear()
+    benchmark._measure(file, 1, [64, 128], [1])
+    assert list(json.loads(capsys.readouterr().out)["latency_ms"]["1"]) == ["40"]
+    assert {*lengths} == {32, 40}
+    assert profile_operators(file, length=64, runs=1)["length"] == 40
+
+
+def test_scores_that_are_no_numbers_are_told(tmp_path, monkeypatch):
+    scores = {"a": 0.5, "b": math.nan}
+    for name in scores:
+        (tmp_path / name).write_text(name)
+
+    def scored(path, inputs, said):
+        return {"metric": "pearson", "score": scores[path.name], "agreement": None}
+
+    def nothing(path, repeats=None, num_threads=None):
+        return {}
+
+    monkeypatch.setattr(frontier, "_score", scored)
+    for name in ("benchmark_file", "_profile", "load_runner"):
+        monkeypatch.setattr(frontier, name, nothing)
+    inputs = Inputs(["a film"], ["a film"], [1.0])
+
+    def measured(*names):
+        candidate = Candidate("c", [tmp_path / name for name in names])
+        frontier.measure_candidates([candidate], lambda _: inputs, tmp_path / "measured.json")
+        return frontier_page._estimate(candidate.score, len(names))
+
+    assert (measured("a"), measured("a", "b")) == ("0.5000", "0.5000 of 1")
+    with pytest.raises(InputError, match="b has no pearson: it is not a number there; leave the"):
+        measured("b")
 
 
 def test_what_no_other_beats_is_on_the_frontier():
@@ -60,11 +111,11 @@ def test_files_are_scored_timed_and_remembered(file, tmp_path, monkeypatch):
     # One variant with two seeds: what is timed, and how often, is counted.
     timed = []
 
-    def benchmark(path, repeats):
+    def timing(path, repeats):
         timed.append(path)
         return benchmark_file(path, repeats=repeats)
 
-    monkeypatch.setattr(frontier, "benchmark_file", benchmark)
+    monkeypatch.setattr(frontier, "benchmark_file", timing)
 
     def measured():
         candidates = [Candidate("both", [file, copy])]
@@ -100,16 +151,21 @@ def test_files_are_scored_timed_and_remembered(file, tmp_path, monkeypatch):
 
 
 def test_the_page_is_whole_and_marks_the_frontier(capsys):
-    def candidate(name, score, size, ms, error=None):
-        warm = {str(n): ms * n / 32 for n in (16, 32, 64, 128)}
+    def candidate(name, score, size, ms, error=None, lengths=(16, 32, 64, 128)):
+        warm = {str(n): ms * n / 32 for n in lengths}
         figures = {"size_mb": size, "latency_ms": {"1": warm, "2": warm}, "create_ms": 14.0}
-        figures |= {"first_call_ms": 9.0, "mixed_ms": 2.5, "equal_ms": 2.0}
+        figures |= {
+            "first_call_ms": 9.0,
+            "first_call_tokens": 32,
+            "mixed_ms": 2.5,
+            "equal_ms": 2.0,
+        }
         figures |= {"peak_memory_mb": 70.4, "memory_before_mb": 50.0}
         operators = {"ms": 2.0, "pieces": 3, "length": 32}
         operators["operators"] = [
             {"operator": "Fully <Connected>", "runs_in": "XNNPACK", "calls": 7.0, "ms": 1.5}
         ]
-        return Candidate(name, [], Estimate(score, error, 2), None, figures, operators)
+        return Candidate(name, ["1", "2"], Estimate(score, error, 2), None, figures, operators)
 
     candidates = [
         candidate("large & slow", 0.9, 20.0, 8.0, 0.01),
@@ -143,11 +199,22 @@ def test_the_page_is_whole_and_marks_the_frontier(capsys):
         assert all(0 < float(s.get("cx")) < 520 and 0 < float(s.get("cy")) < 360 for s in spots)
     # "worse" weighs as much as "small", but is faster.
     assert [plot.count('fill="#1f77b4"') for plot in plots] == [2, 3]
-    onnx = {"onnxruntime": {"size_mb": 1.0, "latency_ms": {32: 4.0}}}
+    # A file of 16 tokens has no latency at 32: it is in no plot of it, and beats none.
+    short = candidate("short", 0.95, 30.0, 0.1, lengths=(16,))
+    header, *rows = frontier_page.table_rows([*candidates, short], "accuracy")
+    cells = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    found = cells["short"]
+    assert [found[f"ms at {n}"] for n in (16, 32, 128)] == ["0.05", "-", "-"]
+    assert found["frontier"] == "size" and cells["worse"]["frontier"] == "latency"
+    page = frontier_page.page([*candidates, short], "accuracy", "dev")
+    assert [plot.count("<circle") for plot in page.split("<svg")[1:]] == [5, 4]
+    assert frontier_page.page([short], "accuracy", "dev").count("<svg") == 1
+    onnx = {"onnxruntime": {"size_mb": 1.0, "latency_ms": {32: 4.0, 256: 8.0}}}
     print_benchmark(candidates[0].figures | {"onnx": onnx})
     print_operators(candidates[0].operators)
     said = capsys.readouterr().out
     assert "1.25 of equal ones (2.00)" in said and "the file takes 2.00 of it" in said
+    assert "1 thread, 256 tokens     8.00 ms\n" in said
     assert "1.500 ms  75.0%      7 calls  XNNPACK Fully <Connected>" in said
 
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from benchmarks.hostile_texts import LONG, agreements, hostile_strings
 from distill.device import text_in_graph
@@ -56,6 +57,27 @@ def test_strings_get_the_models_probabilities(strips, model, tokenizer, tmp_path
     assert [answer.label for answer in answers] == [LABELS[int(np.argmax(row))] for row in rows]
     with pytest.raises(InputError, match="of the kind 'string classifier'"):
         load_runner(path)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("strips", [False, True])
+@pytest.mark.parametrize("split_cjk", [False, True])
+def test_what_the_graph_reads_otherwise_is_said(lowercase, strips, split_cjk):
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"aAeEéÉ字가", "字字", "##字", "##a", "##가"]
+    tokenizer = WordPieceTokenizer(tokens, lowercase, strips, split_cjk)
+    tokenize = text_in_graph.text_input(tokenizer, 400)
+    said = " ".join(text_differences(tokenizer))
+
+    def is_same(text):
+        ids = tokenize(tf.constant([text]))[0][0].numpy().tolist()
+        return ids == tokenizer.encode([text])[0].token_ids
+
+    assert is_same("a e a 字")
+    assert is_same("A") != ("texts with capitals" in said)
+    assert is_same("é") != ("texts with accents" in said)
+    assert is_same("字字") != ("texts with ideographs" in said)
+    # The bound of a word: 100 characters, 300 bytes.
+    assert is_same("가" * 101) and not is_same("a" * 101)
 
 
 def test_what_has_no_strings_is_told(model, tiny_config, tokenizer, tmp_path):

@@ -17,7 +17,7 @@ from distill.learning.augmentation import (
     WordVectors,
     whole_words,
 )
-from distill.learning.augmented_file import augment_file
+from distill.learning.augmented_file import augment_file, labels_in_file
 from tests.grammar_corpus import make_reviews
 from tfnlp.errors import InputError
 from tfnlp.models import Gpt2Config, build_model
@@ -256,6 +256,41 @@ def test_a_file_has_examples_and_copies_once_and_goes_on_after_a_kill(
     source.write_text(source.read_text().replace("text 3", "text three"))
     with pytest.raises(InputError, match="were made from another input file"):
         augment_file(stopped, source, broken, settings={"seed": 1})
+
+
+def test_a_file_without_its_examples_is_the_same_after_a_kill(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(augmented_file, "PIECE", 2)
+    calls = []
+
+    def first_one(texts, first):
+        """The first example's text, which is there already, and a new one."""
+        calls.append(first)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return [["text 0", f"{text}!"] for text in texts]
+
+    counts = augment_file(first_one, source, tmp_path / "whole", originals=False)
+    assert counts == {"originals": 0, "copies": 6, "duplicates": 8, "refused": 0}
+    with pytest.raises(KeyboardInterrupt):
+        augment_file(first_one, source, tmp_path / "broken", originals=False)
+    assert calls == [0, 2, 4, 6, 0, 2]
+    assert augment_file(first_one, source, tmp_path / "broken", originals=False) == counts
+    whole, broken = (tmp_path / name / "augmented.tsv" for name in ("whole", "broken"))
+    assert broken.read_text() == whole.read_text()
+
+
+def test_a_teachers_labels_are_those_of_the_file(source):
+    assert labels_in_file(["0", "1", "2"], source) == ["0", "1", "2"]
+    # "LABEL_1" would be another label beside "1" in the file, and agree with none.
+    assert labels_in_file(["LABEL_0", "LABEL_1"], source) == ["0", "1"]
+    with pytest.raises(InputError, match="has 2 labels and the teacher 3, which have no names"):
+        labels_in_file(["LABEL_0", "LABEL_1", "LABEL_2"], source)
+    with pytest.raises(InputError, match="has the label '0', but the teacher's labels are bad, g"):
+        labels_in_file(["bad", "good"], source)
+    lines = source.with_suffix(".txt")
+    lines.write_text("a film\n")
+    with pytest.raises(InputError, match="has no column 'label', as each line of a"):
+        labels_in_file(["bad", "good"], lines)
 
 
 def test_labels_are_kept_given_or_checked_and_second_texts_augmented_too(tmp_path):
