@@ -89,6 +89,12 @@ def test_masks_by_head_and_by_position_meet_on_their_axes(batch):
     np.testing.assert_array_equal(found, expected)
 
 
+def test_a_memory_is_seen_whatever_the_mask_says():
+    mask = np.array([[[0, 1], [1, 0]]])
+    found = layers.with_memory(mask, 3)
+    np.testing.assert_array_equal(found, [[[1, 1, 1, 0, 1], [1, 1, 1, 1, 0]]])
+
+
 def test_a_mask_of_other_values_may_be_given():
     block = layers.EncoderBlock(2, 16)
     x, values = np.random.default_rng(0).normal(size=(2, 1, 5, 8)).astype("float32")
