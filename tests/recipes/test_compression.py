@@ -106,7 +106,5 @@ def test_a_student_of_fewer_tokens_heads_units_and_weights_in_one_call(teacher, 
     assert (tmp_path / "best").exists()
     start = [f"--student_dir={tmp_path / 'best'}", f"--output_dir={tmp_path / 'other'}"]
     flags = [flag for flag in flags if "keep_" not in flag and "layers" not in flag]
-    for flag in ("--keep_heads=2", "--noinitialize"):
-        done = run("distill_classifier", *flags, *start, flag, status=2)
-        said = "--initialize=False" if flag == "--noinitialize" else flag
-        assert done.stderr.startswith(f"Error: {said} has no effect beside --student_dir=")
+    done = run("distill_classifier", *flags, *start, "--noinitialize", status=2)
+    assert done.stderr.startswith("Error: --initialize=False has no effect beside --student_dir=")
