@@ -115,6 +115,16 @@ def test_outputs_on_the_corpus_stay_the_same(case, texts, tokenizers, tmp_path):
     assert sizes["parameters"][0] - sizes["parameters"][1] == gone * (rows * tables + biases)
 
 
+def test_the_id_that_pads_moves_with_its_token():
+    tokenizer = WordPieceTokenizer(
+        ["unused", "film", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PAD]"]
+    )
+    model = build_model(BertConfig(vocabulary_size=7, pad_token_id=6, **SIZES), "classifier", 2)
+    smaller, pruned = prune_vocabulary(model, tokenizer, ["film"])
+    assert pruned.tokens_by_id()[0] == "film"
+    assert smaller.text_config.pad_token_id == pruned.pad_token_id == 5
+
+
 @pytest.mark.parametrize(("kind", "keep"), [("wordpiece", 150), ("bpe", 300), ("unigram", 150)])
 def test_the_most_frequent_tokens_stay_and_other_texts_can_be_read(kind, keep, texts, tokenizers):
     tokenizer = next(t for (k, _), t in tokenizers.items() if k == kind)
