@@ -53,6 +53,13 @@ def main():
     for name, values in figures.items():
         shown = " to ".join(f"{value:,.6g}" for value in values)
         logging.info("%s: %s.", name.replace("_", " ").capitalize(), shown)
+    before, after = figures["unknown_share"]
+    if after > before + 0.01:
+        logging.warning(
+            "%.0f %% of the texts' tokens are unknown to the smaller vocabulary; what it says of "
+            "such texts is worth little: give more --keep_tokens.",
+            100 * after,
+        )
 
 
 if __name__ == "__main__":

@@ -190,9 +190,17 @@ def _divergence(teacher, student):
 
 
 def _check_width(teacher, student):
+    """Raises a ValueError unless both are of one width, and of as many axes but for teachers."""
     sizes = teacher.shape[-1], student.shape[-1]
     if None not in sizes and sizes[0] != sizes[1]:
         raise ValueError(
             f"the teacher's is {sizes[0]} wide and the student's {sizes[1]}; give the term a "
             "`projection` to the teacher's width"
+        )
+    more = len(teacher.shape) - len(student.shape)
+    # The number of several teachers is known, unlike a length.
+    if more not in (0, 1) or (more and teacher.shape[1] is None):
+        raise ValueError(
+            f"the teacher's has {len(teacher.shape)} axes and the student's "
+            f"{len(student.shape)}; name tensors of one kind, of texts or of tokens"
         )

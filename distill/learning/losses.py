@@ -54,7 +54,9 @@ class Term:
         teacher: the teacher's tensor: the name of an output, such as "pooled_output", or
             (output, index) where it is a list, such as ("hidden_states", 3).
         student: likewise the student's.
-        error: of both, such as those of `distill.learning.errors`.
+        error: a function of both, in float32, and of the padding mask, that gives the error of
+            each text (B,), token (B, L) or pair of tokens (B, L, L), such as those of
+            `distill.learning.errors`; the term takes the mean.
         weight: of the term, a number or a schedule: a function of the step, such as a
             `keras.optimizers.schedules.LearningRateSchedule`.
         temperature: what the error takes as `temperature`, a number above 0 or a schedule; None
@@ -66,7 +68,7 @@ class Term:
         at_labels: whether tokens count only where they have a label.
 
     Raises:
-        ValueError: for a temperature that is not above 0.
+        ValueError: for a temperature that is not above 0, and a weight below 0.
     """
 
     teacher: tuple | str
@@ -87,6 +89,8 @@ class Term:
             object.__setattr__(self, "name", _tensor_name(self.student, "_"))
         if isinstance(self.temperature, int | float) and self.temperature <= 0:
             raise ValueError(f"temperature={self.temperature} must be above 0.")
+        if isinstance(self.weight, int | float) and self.weight < 0:
+            raise ValueError(f"weight={self.weight} of {self.name!r} must be at least 0.")
 
     def errors(self, teacher, student, padding_mask=None, step=None):
         """The errors of both tensors, the student's not yet projected, float32."""
@@ -214,13 +218,20 @@ def check_terms(terms, teacher, student):
         specs = [tf.TensorSpec(x.shape, x.dtype) for x in read]
         compare = functools.partial(term.errors, step=0)
         try:
-            tf.function(compare, autograph=False).get_concrete_function(*specs)
+            traced = tf.function(compare, autograph=False).get_concrete_function(*specs)
         except Exception as e:  # whatever an error of the user's own raises
             reason = str(e).strip().partition("\n")[0].rstrip(".")
             raise InputError(
                 f"The term {term.name!r} cannot compare {_tensor_name(term.teacher)} of the "
                 f"teacher with {_tensor_name(term.student)} of the student: {reason}."
             ) from e
+        found = tf.nest.flatten(traced.structured_outputs)[0].shape
+        if found.rank not in (None, 1, 2, 3):
+            raise InputError(
+                f"The error of the term {term.name!r} gives {found.rank} axes; let it give a "
+                "number for each text (B,), token (B, L) or pair of tokens (B, L, L), not their "
+                "mean."
+            )
 
 
 def read_tensor(model, tensor, side):

@@ -173,10 +173,18 @@ def pkd(
 
     The student's last layer learns from the soft labels alone. The paper's PKD-Skip is the layer
     map "uniform" (2, 4, 6, 8 and 10 of 12, counted from 1), PKD-Last is "last" (7 to 11).
+
+    Raises:
+        InputError: for a student of one layer, where no state is left to compare.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     *layers, _ = resolve_layer_map(layer_map, *_layers(teacher, student))
-    if hidden_state_weight and layers:
+    if hidden_state_weight:
+        if not layers:
+            raise InputError(
+                "method=pkd compares all layers of the student but its last, and it has one "
+                "alone; give it two or more, or take another method."
+            )
         configs = [getattr(model, "text_config", None) for model in (teacher, student)]
         tokens = tuple(config.pooling.token if config else "first" for config in configs)
         error = functools.partial(text_state_error, tokens=tokens)

@@ -6,9 +6,15 @@ import functools
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from distill.learning.distiller import Distiller
-from distill.learning.errors import attention_error, relation_error, squared_error
+from distill.learning.errors import (
+    attention_error,
+    cosine_error,
+    relation_error,
+    squared_error,
+)
 from distill.learning.losses import Term, TermsLoss
 from distill.learning.methods import METHODS, attention_score_terms, make_terms, soft_label_terms
 from recipes.common import METHOD_NAMES
@@ -264,12 +270,27 @@ def test_what_is_not_defined_is_said_in_one_sentence(pair, tiny_config):
             lambda *_: [Term("logits", "logits", broken)],
             "of the student: no such",
         ),
+        (
+            (teacher, student),
+            lambda *_: [Term("logits", "logits", lambda t, s, mask: ops.mean(ops.square(t - s)))],
+            "The error of the term 'logits' gives 0 axes; let it give a number for each text",
+        ),
+        (
+            (teacher, teacher),
+            lambda *_: [Term("sequence_output", "pooled_output", cosine_error)],
+            "the teacher's has 3 axes and the student's 2; name tensors of one kind",
+        ),
     ]:
         if isinstance(make, str):
             make = METHODS[make]
         with pytest.raises(InputError, match=message) as error:
             Distiller(models[1], TASK, make(*models), models[0])
         assert "\n" not in str(error.value)
+    shallow = build_model(dataclasses.replace(tiny_config, num_layers=1), "classifier", 2, **ASKED)
+    with pytest.raises(InputError, match="method=pkd compares all layers of the student but its"):
+        make_terms("pkd", teacher, shallow, TASK)
+    with pytest.raises(ValueError, match=r"^weight=-1 of 'logits' must be at least 0"):
+        Term("logits", "logits", squared_error, -1)
     assert tuple(METHODS) == METHOD_NAMES
     with pytest.raises(InputError, match="method=lora is unknown; use one of logits, dist"):
         make_terms("lora", teacher, student)
