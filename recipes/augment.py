@@ -81,6 +81,11 @@ def make_judge():
     from tfnlp.training.runners import load_runner, read_kind
 
     if FLAGS.label == "keep":
+        if FLAGS.teacher_dir:
+            raise InputError(
+                f"--teacher_dir={FLAGS.teacher_dir} has no effect with --label=keep; give "
+                "--label=agree or --label=teacher, or leave it out."
+            )
         return None
     if not FLAGS.teacher_dir:
         raise InputError(f"--label={FLAGS.label} needs the --teacher_dir that says the label.")

@@ -449,6 +449,8 @@ def test_texts_are_augmented_and_called_what_the_teacher_says(corpus, teacher, r
     assert (
         "holds a model with the head 'classifier', but --method=replace needs one" in done.stderr
     )
+    done = run("augment", f"--model_dir={tmp_path / 'lm'}", *flags, "--label=keep", status=2)
+    assert "has no effect with --label=keep; give" in done.stderr
     done = run("augment", f"--model_dir={tmp_path / 'lm'}", *flags)
     assert re.search(r"Wrote .*augmented\.tsv: 8 examples and \d+ copies; left out", done.stderr)
     rows = (tmp_path / "augmented" / "augmented.tsv").read_text().splitlines()

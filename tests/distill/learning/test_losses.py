@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 
+from distill.learning.errors import class_error, position_error
 from distill.learning.layer_map import (
     check_layer_map,
     even_layer_map,
@@ -159,3 +160,15 @@ def test_layer_maps():
         check_layer_map([1, 2], 6, 3)
     with pytest.raises(ValueError, match="names layer 6"):
         check_layer_map([1, 3, 6], 6, 3)
+
+
+def test_positions_of_padding_have_no_share_in_either_distribution():
+    rng = np.random.default_rng(2)
+    teacher, student = (rng.normal(size=(2, 5)).astype("float32") for _ in range(2))
+    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    found = position_error(teacher, student, mask, temperature=2.0)
+    expected = [
+        class_error(teacher[i : i + 1, :n], student[i : i + 1, :n], None, temperature=2.0)[0]
+        for i, n in ((0, 3), (1, 5))
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
