@@ -114,7 +114,9 @@ def fake_quantize(model):
     """Makes a built model, or layer, compute as 8-bit integers do.
 
     Its products round what goes into them and what comes out to ranges that follow the training;
-    see `get_ranges`. A model that was fake-quantised before has the ranges of then.
+    see `get_ranges`. A model that was fake-quantised before has the ranges of then. A folder of
+    `tfnlp.checkpoints.save_model` keeps them, but a .keras file computes in float once it is
+    loaded: give it to `set_ranges` then.
 
     Raises:
         ValueError: for attention by blocks, which never holds the scores to round.
