@@ -207,11 +207,6 @@ def define_training_flags(epochs, learning_rate):
         ["float32", "mixed_bfloat16", "mixed_float16"],
         "Keras dtype policy of the training.",
     )
-    flags.DEFINE_bool(
-        "quantization_aware",
-        False,
-        "Round what products take and give to 8 bits in training, as a static_int8 file does.",
-    )
     flags.mark_flag_as_required("output_dir")
 
 
@@ -299,21 +294,21 @@ def finetune(task, make_model, train, dev, test=None):
     with make_strategy(FLAGS.strategy).scope():
         model, tokenizer = make_model()
         check_fit(model, tokenizer)
-        fake_quantize(model)
         regularizer = make_regularizer(model, task)
-        return finetune(
-            task,
-            model,
-            tokenizer,
-            train,
-            dev,
-            training_config(),
-            run,
-            FLAGS.max_length,
-            test,
-            regularizer,
-            compress,
-        )
+        with compression.rounding(model):
+            return finetune(
+                task,
+                model,
+                tokenizer,
+                train,
+                dev,
+                training_config(),
+                run,
+                FLAGS.max_length,
+                test,
+                regularizer,
+                compress,
+            )
 
 
 def make_regularizer(model, task):
@@ -325,17 +320,6 @@ def make_regularizer(model, task):
     return AdversarialRegularizer(
         model, task.outputs, FLAGS.adversarial_weight, FLAGS.adversarial_step, seed=FLAGS.seed
     )
-
-
-def fake_quantize(model):
-    """Makes a model compute as 8-bit integers do where --quantization_aware asks for it."""
-    from tfnlp.layers import fake_quantize
-
-    if FLAGS.quantization_aware:
-        try:
-            fake_quantize(model)
-        except ValueError as e:
-            raise InputError(f"--quantization_aware: {e}") from None
 
 
 def check_fit(model, tokenizer):
@@ -596,32 +580,32 @@ def distill(task, train, dev, test=None):
         )
         teachers, unpruned, student, tokenizer, other = teachers_and_student(task, train, outputs)
         check_fit(student, tokenizer)
-        fake_quantize(student)
         terms = make_terms(
             FLAGS.method, teachers[0], student, task, layer_map_flag(), **method_arguments()
         )
         intermediate_epochs = FLAGS.intermediate_epochs
         if intermediate_epochs is None:
             intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
-        return distill(
-            task,
-            teachers,
-            student,
-            tokenizer,
-            train,
-            dev,
-            training_config(),
-            run,
-            FLAGS.max_length,
-            test,
-            terms,
-            FLAGS.hard_label_weight,
-            FLAGS.cache_dir,
-            intermediate_epochs,
-            other,
-            compress,
-            unpruned,
-        )
+        with compression.rounding(student):
+            return distill(
+                task,
+                teachers,
+                student,
+                tokenizer,
+                train,
+                dev,
+                training_config(),
+                run,
+                FLAGS.max_length,
+                test,
+                terms,
+                FLAGS.hard_label_weight,
+                FLAGS.cache_dir,
+                intermediate_epochs,
+                other,
+                compress,
+                unpruned,
+            )
 
 
 def read_texts(paths):

@@ -1,5 +1,7 @@
 """Flags of recipes that train: what a student is made smaller by."""
 
+import contextlib
+
 from absl import flags, logging
 
 from recipes.command_line import group
@@ -58,6 +60,28 @@ def define_training_flags():
         "if not given.",
         2,
     )
+    flags.DEFINE_bool(
+        "quantization_aware",
+        False,
+        "Round what products take and give to 8 bits in training, as a static_int8 file does.",
+    )
+
+
+@contextlib.contextmanager
+def rounding(model):
+    """Where it is active, a model computes as --quantization_aware says, whatever it did."""
+    from tfnlp.layers import fake_quantize
+    from tfnlp.layers.core.fake_quantization import in_float
+
+    if not FLAGS.quantization_aware:
+        with in_float(model):
+            yield
+        return
+    try:
+        fake_quantize(model)
+    except ValueError as e:
+        raise InputError(f"--quantization_aware: {e}") from None
+    yield
 
 
 def compressor():

@@ -1,8 +1,9 @@
 """Whole layers that go: a model of fewer blocks, each as it was."""
 
 from distill.learning.layer_map import resolve_layer_map
-from distill.learning.student import make_student
+from distill.learning.student import initialize_student, make_student
 from tfnlp.errors import InputError
+from tfnlp.layers import fake_quantize, get_ranges
 from tfnlp.models import config_of
 
 
@@ -24,4 +25,8 @@ def drop_layers(model, num_layers, layer_map="first"):
     layers = resolve_layer_map(layer_map, config_of(model).num_layers, num_layers)
     if len(set(layers)) < len(layers):
         raise InputError(f"layer_map={layers} names a layer twice; each can stay once.")
-    return make_student(model, num_layers, layer_map=layers)
+    smaller = make_student(model, num_layers, layer_map=layers)
+    if get_ranges(model):
+        fake_quantize(smaller)
+        initialize_student(smaller, model, layers)  # again, with the ranges
+    return smaller

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tfnlp.layers import get_ranges, set_ranges
 from tfnlp.models import build_model
 
 
@@ -30,7 +31,7 @@ def rebuild(model, config):
 
 
 def copy_weights(source, target, cut=lambda path, value: value):
-    """Gives a rebuilt model the weights of the one it was made from.
+    """Gives a rebuilt model the weights of the one it was made from, and its ranges.
 
     Args:
         source, target: models whose weights have the same paths.
@@ -39,3 +40,5 @@ def copy_weights(source, target, cut=lambda path, value: value):
     values = {weight.path: weight for weight in source.weights}
     for weight in target.weights:
         weight.assign(cut(weight.path, np.asarray(values[weight.path])))
+    if ranges := get_ranges(source):
+        set_ranges(target, ranges)

@@ -11,6 +11,7 @@ import tokenizers
 
 from distill.compression.rebuild import copy_weights, rebuild
 from tfnlp.errors import InputError
+from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.models import RobertaConfig, check_vocabulary, config_of
 from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
 from tfnlp.text.load import fit_of_tokenizer
@@ -144,7 +145,7 @@ def compare_tokenizers(tokenizer, pruned, texts):
 
 def compare_models(model, smaller):
     """The size of a model before and after: a dict of `parameters` and of `float32_bytes`."""
-    sizes = model.count_params(), smaller.count_params()
+    sizes = count_parameters(model), count_parameters(smaller)
     return {"parameters": sizes, "float32_bytes": tuple(4 * size for size in sizes)}
 
 

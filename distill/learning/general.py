@@ -12,6 +12,7 @@ from absl import logging
 from distill.learning.distiller import Distiller
 from tfnlp.checkpoints import check_saves, load_model, read_head, save_model
 from tfnlp.errors import InputError
+from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.objectives import MaskedBatches, MaskedLM, predict_at_positions
 from tfnlp.text import LengthBatches
@@ -160,8 +161,8 @@ def distill_general(
         )
     last = run.metrics()[-1]
     figures = {
-        "parameters": student.count_params(),
-        "teacher_parameters": teacher.count_params(),
+        "parameters": count_parameters(student),
+        "teacher_parameters": count_parameters(teacher),
         "texts": len(encodings),
         "tokens": len(encodings.token_ids),
         **{key: value for key, value in last.items() if key.endswith("loss")},

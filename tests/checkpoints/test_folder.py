@@ -6,6 +6,8 @@ import safetensors.numpy
 
 from tfnlp.checkpoints import load_model, read_labels, save_model
 from tfnlp.errors import InputError
+from tfnlp.layers import fake_quantize, get_ranges, set_ranges
+from tfnlp.layers.core.fake_quantization import count_parameters, in_float
 from tfnlp.models import DistilBertConfig, Gpt2Config, XLNetConfig, build_model
 from tfnlp.text import train_tokenizer
 
@@ -89,6 +91,29 @@ def test_a_new_head_starts_fresh_where_the_number_of_classes_differs(saved):
     kernel = next(w for w in model.weights if w.path == "encoder_0/attention/query/kernel")
     stored = tensors_of(saved)["bert.encoder.layer.0.attention.self.query.weight"]
     np.testing.assert_array_equal(kernel, stored.T)
+
+
+def test_ranges_come_with_what_was_trained_under_them_alone(saved):
+    model = load_model(saved, "classifier")
+    fake_quantize(model)
+    ranges = {name: [-2.0, 3.0] for name in get_ranges(model)}
+    set_ranges(model, ranges)
+    save_model(model, saved)
+    assert get_ranges(load_model(saved, "classifier")) == ranges
+    assert get_ranges(load_model(saved)) == ranges
+    assert get_ranges(load_model(saved, "classifier", num_classes=5)) == {}
+    assert get_ranges(load_model(saved, "tagger", num_classes=2)) == {}
+    with in_float(model):
+        save_model(model, saved)
+    assert get_ranges(load_model(saved, "classifier")) == {}
+    assert count_parameters(model) == load_model(saved, "classifier").count_params()
+    model = build_model(model.text_config, "masked_lm")
+    fake_quantize(model)
+    save_model(model, saved)
+    encoder = load_model(saved)  # without lm_transform, and its pooler is new
+    blocks = {f"encoder_{i}" for i in range(model.text_config.num_layers)}
+    assert {name.partition("/")[0] for name in get_ranges(encoder)} == blocks
+    assert encoder.get_layer("embeddings").is_fake_quantized
 
 
 def test_encoder_alone_is_saved_without_prefix(tmp_path, tiny_config):

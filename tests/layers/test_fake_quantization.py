@@ -20,6 +20,7 @@ from tfnlp.layers import (
     get_ranges,
     set_ranges,
 )
+from tfnlp.layers.core.dense import Dense
 from tfnlp.layers.core.fake_quantization import FakeQuantizer, in_float, observing, round_weights
 
 LENGTH, WIDTH = 12, 32
@@ -75,6 +76,30 @@ def test_every_attention_rounds_and_stays_close(all_layers):
         assert 1e-3 < error < 0.03, name
 
 
+def test_what_keras_compiled_before_is_not_used_after():
+    x = np.random.default_rng(0).normal(size=(2, LENGTH, WIDTH)).astype("float32")
+    inner = keras.Sequential([keras.Input((LENGTH, WIDTH)), FeedForward(64)])
+    model = keras.Sequential([keras.Input((LENGTH, WIDTH)), inner])
+
+    def difference(predicted, expected):
+        return np.abs(predicted - expected).max() / expected.std()
+
+    in_full = model.predict(x, verbose=0)
+    inner.predict(x, verbose=0)
+    fake_quantize(model)
+    with observing(model):
+        assert difference(model.predict(x, verbose=0), model(x).numpy()) < 1e-5
+    for predict in (model.predict, inner.predict):
+        rounded = predict(x, verbose=0)
+        assert difference(rounded, model(x).numpy()) < 1e-5
+        assert difference(rounded, in_full) > 1e-3
+    compiled = model.predict_function
+    with in_float(model):
+        assert difference(model.predict(x, verbose=0), in_full) < 1e-5
+    assert model.predict_function is compiled
+    assert difference(model.predict(x, verbose=0), rounded) < 1e-5
+
+
 def test_outputs_of_products_have_256_values(all_layers):
     model, inputs, _ = all_layers
     low, high = get_ranges(model)["multi_head/output/outputs"]
@@ -87,19 +112,22 @@ def test_outputs_of_products_have_256_values(all_layers):
 def test_every_attention_becomes_integers_that_say_the_same(all_layers):
     """All products in the file take integers, and their results are those of Keras to two bits."""
     model, inputs, _ = all_layers
-    run = tf.function(
-        lambda x: model(x, training=False),
-        input_signature=[tf.TensorSpec((1, LENGTH, WIDTH), "float32", name="x")],
-    )
+    names = sorted(LAYERS)  # those of outputs are not in the file
+
+    @tf.function(input_signature=[tf.TensorSpec((1, LENGTH, WIDTH), "float32", name="x")])
+    def run(x):
+        found = model(x, training=False)
+        return [found[name] for name in names]
+
     converter = tf.lite.TFLiteConverter.from_concrete_functions([run.get_concrete_function()])
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
     content = converter.convert()
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
-    names = {v: k for k, v in vars(schema.BuiltinOperator).items()}
+    operators = {v: k for k, v in vars(schema.BuiltinOperator).items()}
     graph, products = tree.subgraphs[0], []
     for operator in graph.operators:
         code = tree.operatorCodes[operator.opcodeIndex]
-        name = names[max(code.builtinCode, code.deprecatedBuiltinCode)]
+        name = operators[max(code.builtinCode, code.deprecatedBuiltinCode)]
         if name in ("FULLY_CONNECTED", "BATCH_MATMUL"):
             products.append([graph.tensors[i].type for i in operator.inputs[:2]])
     integers = [types for types in products if types == [schema.TensorType.INT8] * 2]
@@ -108,8 +136,7 @@ def test_every_attention_becomes_integers_that_say_the_same(all_layers):
     interpreter = Interpreter(model_content=content)
     interpreter.allocate_tensors()
     (given,) = interpreter.get_input_details()
-    outputs = {d["name"]: d["index"] for d in interpreter.get_output_details()}
-    assert len(outputs) == len(LAYERS)
+    outputs = dict(zip(names, interpreter.get_output_details(), strict=True))
     ranges, steps = get_ranges(model), {}
     for name in LAYERS:
         last = f"{name}/context" if name == "score" else f"{name}/output/outputs"
@@ -118,10 +145,8 @@ def test_every_attention_becomes_integers_that_say_the_same(all_layers):
     for row in inputs[:3]:
         interpreter.set_tensor(given["index"], row[None])
         interpreter.invoke()
-        found = [interpreter.get_tensor(i)[0] for i in outputs.values()]
         for name, expected in model(row[None]).items():
-            # Outputs have no names in a file: the nearest is meant.
-            error = min(np.abs(y - expected[0]).max() for y in found)
+            error = np.abs(interpreter.get_tensor(outputs[name]["index"]) - expected).max()
             assert error <= 2.01 * steps[name], name
 
 
@@ -167,6 +192,19 @@ def test_weights_are_rounded_by_channel():
     kernel = np.array([[127.0, 0.3], [1.4, -1.27], [-63.5, 0.006]], "float32")
     expected = [[127.0, 0.3], [1.0, -1.27], [-64.0, 0.01]]
     np.testing.assert_allclose(round_weights(kernel, 0), expected, rtol=1e-5)
+
+
+def test_weights_are_rounded_before_they_are_cast():
+    layer = Dense(8, use_bias=False, dtype="mixed_bfloat16")
+    layer.build((None, 16))
+    kernel = np.random.default_rng(0).normal(size=(16, 8)).astype("float32")
+    layer.kernel.assign(kernel)
+    fake_quantize(layer)
+    layer.fake_quantizers = {}  # of the weights alone
+    found = layer(np.eye(16, dtype="float32"))
+    expected = ops.cast(round_weights(kernel, 0), "bfloat16")
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(ops.cast(found, "float32"), ops.cast(expected, "float32"))
 
 
 def test_ranges_go_from_one_model_to_another():

@@ -183,7 +183,7 @@ def load_model(
 
     Returns:
         A `TextModel`, see `tfnlp.models.build_model`; one that was saved fake-quantised is so
-        again. Its tokenizer is
+        again, unless it has a new head. Its tokenizer is
         `tfnlp.text.load_tokenizer(folder)`.
 
     Raises:
@@ -225,14 +225,26 @@ def load_model(
             stored,
             num_classes,
         )
-    _assign(model, family, reader, has_head and stored in (None, num_classes))
+    has_head = has_head and stored in (None, num_classes)
+    _assign(model, family, reader, has_head)
     ranges = read_json(folder / "config.json").get("activation_ranges")
-    if ranges and has_head:  # a new head starts in float, and its encoder with it
+    if ranges and (has_head or head is None):  # a new head starts in float, its encoder with it
         try:
-            set_ranges(model, ranges)
+            if has_head:
+                set_ranges(model, ranges)
+            else:
+                _set_encoder_ranges(model, ranges)
         except ValueError as e:
             raise InputError(f"{folder / 'config.json'}: activation_ranges: {e}") from None
     return model
+
+
+def _set_encoder_ranges(model, ranges):
+    """Gives an encoder its ranges of those of a model with a head; a new pooler stays in float."""
+    for layer in model.layers:
+        own = {name: x for name, x in ranges.items() if name.startswith(f"{layer.path}/")}
+        if own or layer.name not in HEAD_LAYERS:
+            set_ranges(layer, own)
 
 
 def _kind(folder, family):
@@ -292,6 +304,8 @@ def _stored_architecture(folder):
 
 def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
     """Writes a model as a Hugging Face folder that `transformers` loads.
+
+    One that is fake-quantised computes in float there; `load_model` gives it its ranges back.
 
     Args:
         model: from `tfnlp.models.build_model` or `load_model`.

@@ -8,6 +8,7 @@ from absl import logging
 from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.checkpoints.tensors import WEIGHTS
 from tfnlp.errors import InputError
+from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.models import check_lengths
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.fingerprint import content_fingerprint
@@ -182,7 +183,7 @@ def fit_best(
 
 def score_splits(model, task, splits, batches):
     """A model's size and its scores on all splits but "train": a dict of figures."""
-    figures = {"parameters": model.count_params()}
+    figures = {"parameters": count_parameters(model)}
     predict = predictor(model, task.outputs)
     for name, split in batches.items():
         if name != "train":

@@ -12,6 +12,7 @@ from distill.learning.layer_map import resolve_layer_map
 from distill.learning.student import make_student, student_config
 from tfnlp.checkpoints import load_model, read_config, save_model
 from tfnlp.errors import InputError
+from tfnlp.layers import fake_quantize, get_ranges, set_ranges
 from tfnlp.models import (
     AlbertConfig,
     BertConfig,
@@ -144,6 +145,19 @@ def test_importance_is_of_texts_of_any_length(tokenizer, monkeypatch, no_graphs)
     first = looked_at(0)
     assert 2 <= sum(i >= 30 for i in first) <= 10 and len({*first}) == 12
     assert looked_at(0) == first != looked_at(1)
+
+
+def test_models_cut_from_a_fake_quantised_one_have_its_ranges():
+    model = make_model(BertConfig, num_layers=3)
+    fake_quantize(model)
+    names = sorted(get_ranges(model))
+    ranges = {name: [-float(i), i + 1.0] for i, name in enumerate(names)}
+    set_ranges(model, ranges)
+    assert get_ranges(prune_structure(model, random_importance(model), 3, 10)) == ranges
+    smaller = get_ranges(drop_layers(model, 2, [0, 2]))
+    assert len(smaller) == len(names) - sum(name.startswith("encoder_1/") for name in names)
+    for name, found in smaller.items():
+        assert found == ranges[name.replace("encoder_1/", "encoder_2/")]
 
 
 def test_students_of_a_pruned_model_keep_its_heads():

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.core.fake_quantization import FakeQuantized, round_weights
+from tfnlp.layers.core.fake_quantization import FakeQuantized
 from tfnlp.layers.core.shapes import reshape
 
 
@@ -37,7 +37,7 @@ class Dense(FakeQuantized, keras.layers.Dense):
         """What comes out, (rows, units), for inputs (rows, D)."""
         if not self.is_fake_quantized:
             return super().call(rows, training=training)
-        x = ops.matmul(self._rounded("inputs", rows), round_weights(self.kernel, 0))
+        x = ops.matmul(self._rounded("inputs", rows), self._rounded_kernel())
         x = self._rounded("outputs", x if self.bias is None else ops.add(x, self.bias))
         return x if self.activation is None else self.activation(x)
 

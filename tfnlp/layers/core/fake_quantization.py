@@ -6,9 +6,11 @@ and what comes out, each to 256 steps; all else stays in float.
 """
 
 import contextlib
+import math
 
 import keras
 from keras import ops
+from keras.src.backend import AutocastScope  # not public, and there is no other way
 
 # TFLite keeps smaller weights in float32.
 SMALL = 1024
@@ -87,9 +89,19 @@ class FakeQuantized:
 
     def _take_rows(self, table, ids):
         """The rows of a table (R, D), each rounded by itself as a .tflite file has them."""
-        rows = ops.take(table, ids, axis=0)
         small = table.shape[0] * table.shape[1] < SMALL
-        return round_weights(rows, -1) if self.is_fake_quantized and not small else rows
+        if not self.is_fake_quantized or small:
+            return ops.take(table, ids, axis=0)
+        with AutocastScope(None):
+            rows = round_weights(ops.take(table, ids, axis=0), -1)
+        return ops.cast(rows, self.compute_dtype)
+
+    def _rounded_kernel(self):
+        """The `kernel` (D, units) with each unit's weights rounded by themselves."""
+        # Of the variable's own type: cast to half precision before, it would have other steps.
+        with AutocastScope(None):
+            kernel = round_weights(ops.convert_to_tensor(self.kernel), 0)
+        return ops.cast(kernel, self.compute_dtype)
 
 
 def round_weights(x, axis):
@@ -102,7 +114,9 @@ def fake_quantize(model):
     """Makes a built model, or layer, compute as 8-bit integers do.
 
     Its products round what goes into them and what comes out to ranges that follow the training;
-    see `get_ranges`. A model that was fake-quantised before has the ranges of then.
+    see `get_ranges`. A model that was fake-quantised before has the ranges of then. A folder of
+    `tfnlp.checkpoints.save_model` keeps them, but a .keras file computes in float once it is
+    loaded: give it to `set_ranges` then.
 
     Raises:
         ValueError: for attention by blocks, which never holds the scores to round.
@@ -114,6 +128,9 @@ def fake_quantize(model):
                 f"{path} has block_size={layer.block_size} and never holds the scores to round; "
                 "build the model with block_size=None to fake-quantise it."
             )
+    if not all(layer.is_fake_quantized for layer in layers.values()):
+        for compiled, name in _compiled(model):
+            setattr(compiled, name, None)
     for path, layer in layers.items():
         if not layer.fake_quantizers:
             _add_quantizers(layer, path)
@@ -136,26 +153,48 @@ def _add_quantizers(layer, path):
 def in_float(model):
     """Where it is active, a fake-quantised model computes in float."""
     layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
-    for layer in layers:
-        layer.is_fake_quantized = False
-    try:
-        yield
-    finally:
+    with _compiled_anew(model):
         for layer in layers:
-            layer.is_fake_quantized = True
+            layer.is_fake_quantized = False
+        try:
+            yield
+        finally:
+            for layer in layers:
+                layer.is_fake_quantized = True
 
 
 @contextlib.contextmanager
 def observing(model):
     """Where it is active, ranges of a fake-quantised model follow its calls, and round nothing."""
     quantizers = _quantizers(model).values()
-    for quantizer in quantizers:
-        quantizer.observes = True
+    with _compiled_anew(model):
+        for quantizer in quantizers:
+            quantizer.observes = True
+        try:
+            yield
+        finally:
+            for quantizer in quantizers:
+                quantizer.observes = False
+
+
+@contextlib.contextmanager
+def _compiled_anew(model):
+    """Where it is active, `predict` and its kin are not those compiled before, nor after it."""
+    kept = {place: getattr(*place) for place in _compiled(model)}
+    for compiled, name in kept:
+        setattr(compiled, name, None)
     try:
         yield
     finally:
-        for quantizer in quantizers:
-            quantizer.observes = False
+        for (compiled, name), function in kept.items():
+            setattr(compiled, name, function)
+
+
+def _compiled(model):
+    """Where Keras holds what it compiled: pairs of a model, or one within, and an attribute."""
+    models = [layer for layer in model._flatten_layers() if isinstance(layer, keras.Model)]
+    names = ("train_function", "test_function", "predict_function")
+    return [(model, name) for model in models for name in names]
 
 
 def get_ranges(model):
@@ -188,6 +227,11 @@ def weights_without_ranges(model):
     layers = _layers(model).values()
     ranges = {id(v) for x in layers for q in x.fake_quantizers.values() for v in q.variables}
     return [v for v in model.weights if id(v) not in ranges]
+
+
+def count_parameters(model):
+    """How many numbers a model's weights hold, its ranges apart."""
+    return sum(math.prod(v.shape) for v in weights_without_ranges(model))
 
 
 def _layers(model):
