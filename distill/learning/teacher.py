@@ -6,7 +6,6 @@ from keras import ops
 from distill.learning.errors import HIDDEN
 from tfnlp.checkpoints import load_model, read_head, read_labels
 from tfnlp.errors import InputError
-from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.text import load_tokenizer
 from tfnlp.training.predict import TOKEN_OUTPUTS
 
@@ -147,8 +146,8 @@ class SeveralTeachers:
         self.layers = [layer for model in self.models for layer in model.layers]
         self.weights = [weight for model in self.models for weight in model.weights]
 
-    def count_params(self):
-        return sum(count_parameters(model) for model in self.models)
+    def _flatten_layers(self):
+        return [layer for model in self.models for layer in model._flatten_layers()]
 
     def __call__(self, inputs, training=False):
         found = [model(inputs, training=training) for model in self.models]

@@ -167,12 +167,17 @@ def test_changed_data_are_noticed_on_resuming(tmp_path):
         ({"batches": make_batches(25, count=25)}, other_batches),
         ({"batches": make_batches(25, count=4)}, other_batches),  # fewer than were done
         ({"dev": make_batches(25, False, count=25)}, "the encoded dev batches"),
-        ({"dev": None}, "the encoded dev batches"),
         ({"made_from": {"dev": "1", "teacher": "3"}}, "teacher"),
-        ({"made_from": {"dev": "1"}}, "teacher"),
         ({"made_from": {"dev": "0", "teacher": "2"}}, r"dev \(dev\.tsv\)"),
     ]:
         with pytest.raises(InputError, match=rf"was trained on other content of {what} than"):
+            resume(**changed)
+    for changed, what in [
+        ({"dev": None}, "with the encoded dev batches"),
+        ({"made_from": {"dev": "1"}}, "with teacher"),
+        ({"made_from": {"dev": "1", "teacher": "2", "pruning": "3"}}, "without pruning"),
+    ]:
+        with pytest.raises(InputError, match=f"was trained {what}; do so to go on, or start anew"):
             resume(**changed)
 
 

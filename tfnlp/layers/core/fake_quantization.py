@@ -224,7 +224,7 @@ def set_ranges(model, ranges):
 
 def weights_without_ranges(model):
     """A model's weights, as if it were not fake-quantised."""
-    layers = _layers(model).values()
+    layers = [layer for layer in model._flatten_layers() if isinstance(layer, FakeQuantized)]
     ranges = {id(v) for x in layers for q in x.fake_quantizers.values() for v in q.variables}
     return [v for v in model.weights if id(v) not in ranges]
 

@@ -86,7 +86,7 @@ def distance_rows(max_distance, num_buckets=None):
 
 
 def check_length(name, inputs, max_length):
-    """Raises a ValueError for an input longer than a table of positions.
+    """The input; raises a ValueError where it is longer than a table of positions.
 
     A CPU's gather raises for rows that a table lacks, a GPU's gives zeros. Where the length shows
     at run time alone TensorFlow's own error names it then, which a conversion to TFLite leaves
@@ -96,10 +96,13 @@ def check_length(name, inputs, max_length):
         name: of the input.
         inputs: (B, L, ...).
         max_length: the rows of the table; None for no limit.
+
+    Returns:
+        `inputs`, to be read only where the length is right: a gather might fail first.
     """
     length = inputs.shape[1]
     if max_length is None:
-        return
+        return inputs
     only = f"but there are only max_length={max_length} positions; cut the input."
     if length is not None:
         if length > max_length:
@@ -108,7 +111,10 @@ def check_length(name, inputs, max_length):
         import tensorflow as tf
 
         message = f"{name} is too long, {only}"
-        tf.debugging.assert_less_equal(tf.shape(inputs)[1], max_length, message)
+        checked = tf.debugging.assert_less_equal(tf.shape(inputs)[1], max_length, message)
+        with tf.control_dependencies([checked]):
+            return tf.identity(inputs)
+    return inputs
 
 
 def check_distances(max_distance, num_buckets):

@@ -44,7 +44,7 @@ class LearnedPositionEncoding(BaseLayer):
         )
 
     def call(self, inputs):
-        check_length("inputs", inputs, self.max_length)
+        inputs = check_length("inputs", inputs, self.max_length)
         # Gathered, not sliced: TFLite quantises the tables of gathers alone.
         return inputs + ops.take(self.position_table, ops.arange(ops.shape(inputs)[1]), axis=0)
 

@@ -152,7 +152,7 @@ class TextEmbedding(TokenLayer):
             self._check_states(token_ids)
             states = ops.cast(token_ids, self.compute_dtype)
             return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
-        check_length("token_ids", token_ids, self.max_length)
+        token_ids = check_length("token_ids", token_ids, self.max_length)
         x = self._take_rows(self.token_table, as_ids(token_ids))  # (B, L, E)
         if self.max_length:
             positions = ops.arange(ops.shape(token_ids)[1]) + self.position_offset
