@@ -13,7 +13,6 @@ import time
 import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
-from tensorflow.lite import Optimize
 
 WIDTH, ROWS, CALLS = 1024, 16, 200
 KERNELS = {
@@ -28,7 +27,9 @@ def main():
     for name, weights in patterns(rng):
         for int8 in (False, True):
             for sparse in (False, True):
-                chosen = [Optimize.DEFAULT] * int8 + [Optimize.EXPERIMENTAL_SPARSITY] * sparse
+                chosen = [tf.lite.Optimize.DEFAULT] * int8 + [
+                    tf.lite.Optimize.EXPERIMENTAL_SPARSITY
+                ] * sparse
                 content = convert(weights, chosen)
                 form = f"{'int8' if int8 else 'float32'}{', sparse tensors' if sparse else ''}"
                 sizes = f"{len(content):,} bytes, {len(gzip.compress(content)):,} gzipped"
