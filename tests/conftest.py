@@ -12,6 +12,7 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tfnlp.models import BertConfig
 from tfnlp.text import WordPieceTokenizer
@@ -50,6 +51,14 @@ def _free_memory():
     yield
     gc.collect()
     gc.freeze()  # what TensorFlow and Keras keep is not looked through again
+
+
+@pytest.fixture
+def no_graphs():
+    """For so few and small batches that tracing takes longer than running."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
 
 
 @pytest.fixture(scope="session")

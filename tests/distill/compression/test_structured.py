@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from distill.compression.layer_dropping import drop_layers
 from distill.compression.structured import measure_importance, prune_structure
@@ -114,14 +113,6 @@ def test_importance_is_the_gradient_of_a_gate(tokenizer):
         slopes = (losses(path, rows, 1 + step) - losses(path, rows, 1 - step)) / (2 * step)
         expected = np.abs(slopes).mean()
         assert found["encoder_1"][kind][place] == pytest.approx(expected, rel=0.02, abs=2e-4)
-
-
-@pytest.fixture
-def no_graphs():
-    """For so few batches that tracing takes longer than running."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config")

@@ -7,7 +7,6 @@ import re
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from distill.learning import (
     METHODS,
@@ -18,12 +17,13 @@ from distill.learning import (
     make_student,
     read_teacher_labels,
 )
+from tests.kills import KILLS, killed_after
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.tasks import Answering, Classification, Regression, Tagging
 from tfnlp.tasks.tagging import TaggedSentences
-from tfnlp.text import Examples, LengthBatches, WordPieceTokenizer, load_tokenizer
+from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer
 from tfnlp.training import RunFolder, TrainingConfig, predict
 
 README = pathlib.Path(__file__).parents[3] / "README.md"
@@ -33,10 +33,6 @@ TAGS = [["O", "B-x", "I-x"], ["O", "O"], ["O", "B-x", "O", "O"]]
 TRAIN = TaggedSentences(SENTENCES * 4, TAGS * 4)
 DEV = TaggedSentences(SENTENCES, TAGS)
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
-
-
-class Killed(Exception):
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -50,35 +46,22 @@ def teacher(small_config):
     return build_model(small_config, "tagger", 3, hidden_states=True)
 
 
-def test_a_killed_distillation_ends_with_the_same_weights(
-    teacher, tokenizer, tmp_path, monkeypatch
-):
-    original = LengthBatches.batch
-
+def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tmp_path):
     def run(folder, stop_after=None, cache=tmp_path / "cache"):
-        seen = []
-
-        def batch(self, indices):
-            if self.shuffle:
-                seen.append(1)
-                if stop_after and len(seen) > stop_after:
-                    raise Killed
-            return original(self, indices)
-
-        monkeypatch.setattr(LengthBatches, "batch", batch)
         keras.utils.set_random_seed(0)
         student = make_student(teacher, 1, hidden_dim=16)
         terms = METHODS["logits"](teacher, student, TASK, [1], hidden_state_weight=0.3)
         folder = RunFolder(folder, {})
-        figures = distill(
-            *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV, terms),
-            cache_dir=cache,
-        )
+        with killed_after(stop_after):
+            figures = distill(
+                *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV, terms),
+                cache_dir=cache,
+            )
         return figures, [*student.weights, terms[-1].projection.kernel], folder
 
     figures, whole, folder = run(tmp_path / "whole")
     # Of 3 batches an epoch the second of the second epoch is the last; the cache is read.
-    with pytest.raises((Killed, tf.errors.OpError)):
+    with pytest.raises(KILLS):
         run(tmp_path / "broken", stop_after=5)
     # States are rounded in a cache: without it the run would end elsewhere.
     with pytest.raises(InputError, match="broken was trained with cache_dir; do so to go on"):
@@ -111,43 +94,25 @@ def test_a_killed_distillation_ends_with_the_same_weights(
     assert figures.get("kept") == kept
 
 
-@pytest.fixture
-def no_graphs():
-    """For models so small that tracing takes longer than training."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
-
-
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config")
 def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothing(
-    tiny_config, tokenizer, tmp_path, monkeypatch, no_graphs
+    tiny_config, tokenizer, tmp_path, no_graphs
 ):
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 8}
     keras.utils.set_random_seed(1)
     config = dataclasses.replace(tiny_config, **sizes)
     outputs = {"hidden_states": True, "attention_scores": True}
     teacher = build_model(config, "tagger", 3, **outputs)
-    original = LengthBatches.batch
 
     def run(folder, stop_after=None, overwrite=False):
         """To the end, or to the batch that is one too many."""
-        seen = []
-
-        def batch(self, indices):
-            if self.shuffle:
-                seen.append(1)
-                if stop_after is not None and len(seen) > stop_after:
-                    raise Killed
-            return original(self, indices)
-
-        monkeypatch.setattr(LengthBatches, "batch", batch)
         keras.utils.set_random_seed(0)
         student = make_student(teacher, 1, hidden_dim=4, num_heads=2)
         terms = METHODS["tinybert"](teacher, student, TASK)
         folder = RunFolder(folder, {}, overwrite)
         data = (tokenizer, TRAIN, DEV, CONFIG, folder)
-        distill(TASK, teacher, student, *data, 16, terms=terms, intermediate_epochs=1)
+        with killed_after(stop_after):
+            distill(TASK, teacher, student, *data, 16, terms=terms, intermediate_epochs=1)
         return [w.numpy() for w in student.weights], folder
 
     whole, folder = run(tmp_path / "whole")
@@ -162,14 +127,14 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
 
     # The third batch of the first phase, then, that one read again, the sixth of the second.
     for stop_after in (2, 6):
-        with pytest.raises((Killed, tf.errors.OpError)):
+        with pytest.raises(KILLS):
             run(tmp_path / "broken", stop_after)
     assert len(RunFolder(tmp_path / "broken", {}).metrics()) == 1
     resumed, _ = run(tmp_path / "broken")
     for a, b in zip(whole, resumed, strict=True):
         np.testing.assert_array_equal(a, b)
     # Overwritten, both phases begin anew.
-    with pytest.raises((Killed, tf.errors.OpError)):
+    with pytest.raises(KILLS):
         run(tmp_path / "broken", 0, overwrite=True)
     assert not RunFolder(tmp_path / "broken", {}).state_path.exists()
     assert not list((tmp_path / "broken").rglob("state.safetensors"))

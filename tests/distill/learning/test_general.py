@@ -11,6 +11,7 @@ import tensorflow as tf
 from distill.learning import make_student, make_terms, what_is_predicted
 from distill.learning.distiller import Distiller
 from distill.learning.general import distill_general, load_general_teacher
+from tests.kills import KILLS, Killed
 from tfnlp.checkpoints import load_model, read_head, save_model
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
@@ -27,10 +28,6 @@ from tfnlp.training import RunFolder, TrainingConfig
 
 TEXTS = ["a fine film", "the plot is dull .", "unbelievable !", "not a dull film , is x"] * 3
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
-
-
-class Killed(Exception):
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +123,7 @@ def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_o
         return figures, student, folder
 
     figures, whole, folder = run("whole")
-    with pytest.raises((Killed, tf.errors.OpError)):
+    with pytest.raises(KILLS):
         run("broken", stop_after=5)
     resumed_figures, resumed, _ = run("broken")
     assert resumed_figures == pytest.approx(figures)
