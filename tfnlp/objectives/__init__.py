@@ -1,9 +1,13 @@
 """What encoders are pretrained for: each objective makes inputs and targets, and has a loss."""
 
+from tfnlp.objectives.corpus import Corpus
+from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.masked_lm import MaskedBatches, MaskedLM, Masking, predict_at_positions
 from tfnlp.objectives.texts import encode_texts, read_texts
 
 __all__ = [
+    "Corpus",
+    "Frame",
     "MaskedBatches",
     "MaskedLM",
     "Masking",

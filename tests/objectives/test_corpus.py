@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from tfnlp.errors import InputError
+from tfnlp.objectives import Corpus, Frame
+from tfnlp.text.load import kind_for, train_tokenizer
+
+TEXTS = ["a cat sat on the mat", "the dog ran to a cat", "이 영화 정말 재미있다", "a b c d e"] * 20
+
+
+def test_documents_and_their_sentences_come_back():
+    documents = [[[5, 6], [7]], [[8, 9, 10]], [[11], [], [12, 13]]]
+    corpus = Corpus.of(documents)
+    assert len(corpus) == 3
+    assert corpus.token_counts.tolist() == [3, 3, 3]
+    assert corpus.sentence_counts.tolist() == [2, 1, 3]
+    for i, document in enumerate(documents):
+        assert [s.tolist() for s in corpus.sentences(i)] == document
+        assert corpus.document(i).tolist() == [i for ids in document for i in ids]
+    assert Corpus.of(documents).fingerprint() == corpus.fingerprint()
+    # The same tokens in other sentences, or in other documents, are another corpus.
+    assert Corpus.of([[[5, 6, 7]], *documents[1:]]).fingerprint() != corpus.fingerprint()
+    with pytest.raises(InputError, match="holds no token"):
+        Corpus.of([[[]]])
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet", "albert", "deberta-v2", "gpt2"])
+def test_a_frame_is_what_the_tokenizer_puts_around_texts(family):
+    kind = kind_for(family)
+    tokenizer, _ = train_tokenizer(TEXTS, kind, 300, None if kind == "wordpiece" else family)
+    frame = Frame.of(tokenizer)
+    framing = {*tokenizer.special_token_ids} - {tokenizer.unknown_token_id}
+    for text, pair in (("the cat sat", "a dog"), ("a", "이 영화")):
+        plain = []
+        for one in (text, pair):
+            ids = tokenizer.encode([one])[0].token_ids
+            plain.append(np.array([i for i in ids if i not in framing], "int32"))
+        for texts, given in (([text], plain[:1]), ([text, pair], plain)):
+            whole = tokenizer.encode(*([t] for t in texts))[0]
+            ids, segments = frame.around(*given)
+            assert ids.dtype == segments.dtype == "int32"
+            assert ids.tolist() == list(whole.token_ids)
+            assert segments.tolist() == list(whole.segment_ids)
+        assert frame.single_size == len(frame.around(plain[0])[0]) - len(plain[0])
+        assert frame.pair_size == len(ids) - sum(map(len, plain))
