@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from tfnlp.errors import InputError
 from tfnlp.text.encoding import Encodings
 
 # Batches that are sorted by length together: enough for little padding, few enough that
@@ -32,6 +33,8 @@ class LengthBatches:
         seed: of the orders.
         pad_token_id: the id that fills the ends.
     """
+
+    error = None  # the InputError that ended an epoch of `dataset`
 
     def __init__(
         self,
@@ -106,6 +109,14 @@ class LengthBatches:
         for indices in self.order(epoch)[skip:]:
             yield self.batch(indices)
 
+    def _epoch_of(self, epoch, skip):
+        """`epoch`, of which an error is kept: tf.data makes another one of it."""
+        try:
+            yield from self.epoch(epoch, skip)
+        except InputError as e:
+            self.error = e
+            raise
+
     def inputs_fingerprint(self):
         """A SHA-256 of the encodings."""
         rows = self._rows
@@ -140,7 +151,7 @@ class LengthBatches:
         import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
 
         data = tf.data.Dataset.from_generator(
-            lambda: self.epoch(epoch(), skip), output_signature=self.signature()
+            lambda: self._epoch_of(epoch(), skip), output_signature=self.signature()
         )
         return data.apply(tf.data.experimental.assert_cardinality(len(self) - skip)).prefetch(4)
 
