@@ -37,6 +37,7 @@ from tfnlp.checkpoints.tensors import (
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
 from tfnlp.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
+from tfnlp.layers import GradientDisentangledEmbedding
 from tfnlp.layers.core.fake_quantization import get_ranges, set_ranges
 from tfnlp.layers.core.truncated_normal import no_fresh_weights
 from tfnlp.models import build_model, config_of
@@ -60,7 +61,8 @@ FAMILIES = (
 # Layers that a checkpoint without that head lacks; they start from fresh weights.
 HEAD_LAYERS = {
     *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_output", "lm_bias"),
-    *("discriminator_transform", "discriminator", "lm_softmax", "decoder_positions"),
+    *("discriminator_norm", "discriminator_transform", "discriminator", "lm_softmax"),
+    "decoder_positions",
 }
 # Weights of other heads.
 OTHER_HEADS = (
@@ -379,6 +381,9 @@ def _check_read_back(family, config, fields, tensors):
 def _tensors(model, family):
     """Their tensors by their names."""
     variables = {v.path: v for v in model.weights}
+    for layer in model.layers:
+        if isinstance(layer, GradientDisentangledEmbedding):  # whole tables, not what makes them
+            variables |= {f"{layer.path}/{name}": table for name, table in layer.sums().items()}
     parts = collections.defaultdict(list)
     for weight in family.weights(model.text_config, model.head):
         value = np.asarray(variables[weight.path])

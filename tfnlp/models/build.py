@@ -63,7 +63,8 @@ def build_model(
         memory: also take the memory of earlier segments, and give the one for the next; of a
             Transformer-XL or an XLNet.
         shared_embeddings: the other model of an ELECTRA's two, to have its embedding tables and
-            their norm (but not its projection) in common with it.
+            their norm (but not its projection) in common with it; of a DeBERTa's two, to have
+            its tables without training them (`GradientDisentangledEmbedding`).
         dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
         name: of the model; the family's where None.
         block_size: tokens that attention looks at together, so that training on long inputs
@@ -180,7 +181,7 @@ def _shared_tables(config, model):
     if not config.shares_embeddings or type(config_of(model)) is not type(config):
         raise InputError(
             f"shared_embeddings does not fit the family {family_name(config)!r} with a "
-            f"{model.name}; only the two models of an ELECTRA share theirs."
+            f"{model.name}; only the two models of an ELECTRA or of a DeBERTa share theirs."
         )
     return {"shared": model.get_layer("embeddings")}
 

@@ -82,6 +82,8 @@ class TextConfig:
     any_head_dim: ClassVar[bool] = False
     # Whether two models of the family can have their embedding tables in common.
     shares_embeddings: ClassVar[bool] = False
+    # Whether a discriminator first normalises each state plus that of the first token.
+    discriminator_norm: ClassVar[bool] = False
     # The sub-layers of a block whose outputs `dropout` is for.
     dropout_after: ClassVar[tuple] = SUBLAYERS
 

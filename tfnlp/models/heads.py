@@ -123,7 +123,15 @@ def adaptive_lm(config, embeddings, x, dtype):
 
 
 def discriminate(config, x, dtype):
-    """The logits of each token being replaced, (B, L) float32 (Clark et al. 2020, section 2)."""
+    """The logits of each token being replaced, (B, L) float32 (Clark et al. 2020, section 2).
+
+    With the config's `discriminator_norm` it is the head of DeBERTa v3's code release.
+    """
+    if config.discriminator_norm:
+        norm = LayerNormalization(
+            epsilon=config.layer_norm_epsilon, dtype=dtype, name="discriminator_norm"
+        )
+        x = norm(x + x[:, :1])
     transform = keras.layers.Dense(
         config.hidden_dim,
         activation=get_activation(config.activation),

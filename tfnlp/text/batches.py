@@ -23,7 +23,8 @@ class LengthBatches:
 
     Args:
         encodings: from a tokenizer; or a list of `tfnlp.text.Encoding`, or of lists of as many
-            each, to choose from.
+            each, to choose from; or what has `lengths`, `padded` and `fingerprint` as `Encodings`
+            have them.
         batch_size: B.
         labels: for each encoding a number or as many numbers each; or one for each of its
             tokens, padded with `IGNORED`; or None.
@@ -49,7 +50,7 @@ class LengthBatches:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1.")
         self.encodings = encodings
-        self._rows = Encodings.of(encodings)
+        self._rows = encodings if hasattr(encodings, "padded") else Encodings.of(encodings)
         self.choices = self._rows.choices is not None
         self.lengths = self._rows.lengths
         self.token_labels = None
@@ -119,11 +120,7 @@ class LengthBatches:
 
     def inputs_fingerprint(self):
         """A SHA-256 of the encodings."""
-        rows = self._rows
-        digest = hashlib.sha256(f"{rows.choices}".encode())
-        for flat in (rows.starts, rows.token_ids, rows.segment_ids):
-            digest.update(np.ascontiguousarray(flat))
-        return digest.hexdigest()
+        return self._rows.fingerprint()
 
     def fingerprint(self):
         """A SHA-256 of all that decides the batches of every epoch, save `targets`."""
