@@ -35,8 +35,6 @@ class LengthBatches:
         pad_token_id: the id that fills the ends.
     """
 
-    error = None  # the InputError that ended an epoch of `dataset`
-
     def __init__(
         self,
         encodings,
@@ -110,14 +108,6 @@ class LengthBatches:
         for indices in self.order(epoch)[skip:]:
             yield self.batch(indices)
 
-    def _epoch_of(self, epoch, skip):
-        """`epoch`, of which an error is kept: tf.data makes another one of it."""
-        try:
-            yield from self.epoch(epoch, skip)
-        except InputError as e:
-            self.error = e
-            raise
-
     def inputs_fingerprint(self):
         """A SHA-256 of the encodings."""
         return self._rows.fingerprint()
@@ -148,7 +138,7 @@ class LengthBatches:
         import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
 
         data = tf.data.Dataset.from_generator(
-            lambda: self._epoch_of(epoch(), skip), output_signature=self.signature()
+            lambda: _with_kept_error(self, epoch(), skip), output_signature=self.signature()
         )
         return data.apply(tf.data.experimental.assert_cardinality(len(self) - skip)).prefetch(4)
 
@@ -172,3 +162,12 @@ class LengthBatches:
         """The share of padding among the tokens of an epoch's batches."""
         padded = sum(len(b) * int(self.lengths[b].max()) for b in self.order(epoch))
         return 1 - self.lengths.sum() / padded
+
+
+def _with_kept_error(batches, epoch, skip):
+    """An epoch of batches, whose InputError they keep: tf.data makes another error of it."""
+    try:
+        yield from batches.epoch(epoch, skip)
+    except InputError as e:
+        batches.error = e
+        raise

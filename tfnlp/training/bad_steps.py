@@ -103,3 +103,10 @@ class LeavesOutBadSteps:
         if isinstance(self.optimizer, FiniteSteps) and int(self.optimizer.step_counter):
             return "the gradients are not finite"
         return None
+
+    def forget(self):
+        """Empties what it remembers of a bad batch, such as a memory that is not finite."""
+        for variable in self.non_trainable_variables:
+            floating = keras.backend.is_float_dtype(variable.dtype)
+            if floating and not np.isfinite(np.asarray(variable)).all():
+                variable.assign(ops.zeros_like(variable))

@@ -309,6 +309,7 @@ class _Recorder(keras.callbacks.Callback):
             self.progress["in_a_row"] = 0
             return
         # The weights are what they were before the step: as good a state as any.
+        self.model.forget()
         skipped, in_a_row = (self.progress.get(key, 0) + 1 for key in ("skipped", "in_a_row"))
         self.progress |= {"skipped": skipped, "in_a_row": in_a_row}
         if self.on_nan == "skip" and in_a_row < MOST_IN_A_ROW:

@@ -1,7 +1,6 @@
 """Pretraining for an objective, from batches to a finished run."""
 
 import keras
-import numpy as np
 import tensorflow as tf
 from absl import logging
 from keras import ops
@@ -66,7 +65,6 @@ def evaluator(objective, trained, signature):
     Returns:
         A function from batches to a dict: the objective's losses, means over the batches by
         their examples; `loss`, their weighted sum; and its scores, means over what is scored.
-        What the model remembers of its training, such as a memory, is as before.
     """
 
     @tf.function(input_signature=list(signature))
@@ -75,7 +73,6 @@ def evaluator(objective, trained, signature):
         return objective.losses(labels, outputs), objective.scores(labels, outputs)
 
     def run(batches):
-        kept = [np.array(v) for v in trained.non_trainable_variables]
         sums = {}
 
         def add(name, value, weight):
@@ -89,8 +86,6 @@ def evaluator(objective, trained, signature):
                 add(name, float(loss) * count, count)
             for name, (total, weight) in scores.items():
                 add(name, total, weight)
-        for variable, value in zip(trained.non_trainable_variables, kept, strict=True):
-            variable.assign(value)
         means = {name: total / weight for name, (total, weight) in sums.items() if weight}
         losses = {name: means[name] for name in objective.loss_weights}
         if len(losses) == 1:  # a loss alone is the whole loss
@@ -139,7 +134,9 @@ def pretrain(
         check_saves(model)
         check_lengths(batches, model)
     first = next(iter(models.values()))
-    trained = objective.trained(models if len(models) > 1 else first)
+    # A memory has a lane for each row of a batch.
+    lanes = {"batch_size": config.batch_size} if getattr(objective, "memory", False) else {}
+    trained = objective.trained(models if len(models) > 1 else first, **lanes)
     pretrainer = Pretrainer(objective, trained)
     pretrainer.compile(config.optimizer(pretrainer, len(batches)), jit_compile=False)
     logging.info(

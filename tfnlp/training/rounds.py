@@ -14,9 +14,7 @@ class Rounds:
         steps: of an epoch.
     """
 
-    error = None
     dataset = LengthBatches.dataset
-    _epoch_of = LengthBatches._epoch_of
 
     def __init__(self, batches, steps):
         self.batches = batches
