@@ -49,12 +49,14 @@ class RunFolder:
             from keeps its name. `epochs` may be more once the run is finished: it then goes on
             from its state, by the learning rates that the new number of epochs has from there.
         overwrite: whether `start` deletes the run that the folder holds.
+        writes: whether anything is written at all; of several workers but one does.
 
     Raises:
         InputError: if the folder holds a run with other flags, or other files.
     """
 
-    def __init__(self, path, flags, overwrite=False):
+    def __init__(self, path, flags, overwrite=False, writes=True):
+        self.writes = writes
         self.path = pathlib.Path(path)
         self.best = self.path / "best"
         self.metrics_path = self.path / "metrics.jsonl"
@@ -142,13 +144,16 @@ class RunFolder:
 
     def intermediate(self):
         """The `RunFolder` of the first of two phases, within this one, whose flags are of both."""
-        return RunFolder(self.path / INTERMEDIATE, {}, overwrite=bool(self.overwritten))
+        return RunFolder(self.path / INTERMEDIATE, {}, bool(self.overwritten), self.writes)
 
     def start(self):
         """Writes the flags; until then nothing is written, so that bad input leaves no run.
 
         Nor is a run that is to be overwritten deleted before.
         """
+        if not self.writes:
+            self.overwritten = []
+            return
         for path in self.overwritten:
             path.unlink(missing_ok=True)
         self.overwritten = []
@@ -165,6 +170,8 @@ class RunFolder:
             self._write_metrics(kept)
 
     def _write_metrics(self, records):
+        if not self.writes:
+            return
         write_text(self.metrics_path, "".join(json_text(m) + "\n" for m in records))
 
     def metrics(self):
@@ -182,6 +189,8 @@ class RunFolder:
             progress: a dict that JSON can say.
             made_from: a dict of the fingerprints of what decides the result, by what it is.
         """
+        if not self.writes:
+            return
         arrays = {f"{VARIABLE}{name}": np.asarray(v) for name, v in variables.items()}
         arrays |= {f"{SUM}{name}": np.asarray(v) for name, v in sums.items()}
         metadata = {"progress": json_text(progress), "made_from": json_text(made_from)}
@@ -250,6 +259,8 @@ class RunFolder:
 
     def write_model_card(self, text):
         """Writes the model card, README.md."""
+        if not self.writes:
+            return
         write_text(self.path / "README.md", text)
 
 
