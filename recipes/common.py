@@ -199,7 +199,10 @@ def define_training_flags(epochs, learning_rate):
     flags.DEFINE_integer("seed", 0, "Seed of weights, dropout and data order.", 0)
     flags.DEFINE_integer("checkpoint_steps", 500, "Steps between states to resume from.", 1)
     flags.DEFINE_enum(
-        "strategy", "auto", ["auto", "one_device", "mirrored"], "tf.distribute strategy."
+        "strategy",
+        "auto",
+        ["auto", "one_device", "mirrored", "multi_worker"],
+        "tf.distribute strategy; multi_worker: a process for each worker that TF_CONFIG names.",
     )
     flags.DEFINE_enum(
         "precision",
@@ -233,9 +236,10 @@ def _whole_path(name, value):
 
 def run_folder():
     """The `RunFolder` of --output_dir."""
-    from tfnlp.training import RunFolder
+    from tfnlp.training import RunFolder, is_chief
 
-    return RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite)
+    writes = is_chief(FLAGS.strategy)
+    return RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite, writes)
 
 
 def training_config():

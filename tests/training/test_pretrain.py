@@ -3,15 +3,14 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from tests.kills import KILLS, killed_after
+from tests.kills import killed_after
 from tfnlp.checkpoints import load_model
 from tfnlp.models import ElectraConfig
 from tfnlp.objectives import Corpus
 from tfnlp.objectives.replaced_tokens import ReplacedTokens
 from tfnlp.training import RunFolder, TrainingConfig
-from tfnlp.training.pretrain import evaluator, pretrain
+from tfnlp.training.pretrain import pretrain
 
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-3, checkpoint_steps=2)
 LENGTH = 12
@@ -39,7 +38,7 @@ def make_corpus(tokenizer, documents=26, seed=0):
     )
 
 
-def train(folder, tokenizer, objective=None, config=CONFIG, stop_after=None, dev=True, **options):
+def train(folder, tokenizer, objective=None, config=CONFIG, stop_after=None, dev=True, **more):
     """Trains fresh models in `folder`, or goes on; killed after so many batches if asked."""
     keras.utils.set_random_seed(0)
     objective = objective or ReplacedTokens(generator_size=0.5)
@@ -50,7 +49,14 @@ def train(folder, tokenizer, objective=None, config=CONFIG, stop_after=None, dev
     run = RunFolder(folder, {"seed": 0})
     with killed_after(stop_after):
         figures = pretrain(
-            objective, models, tokenizer, batches, held_out if dev else None, config, run, **options
+            objective,
+            models,
+            tokenizer,
+            batches,
+            held_out if dev else None,
+            config,
+            run,
+            **options,
         )
     return models, run, figures
 

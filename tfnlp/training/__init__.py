@@ -8,6 +8,7 @@ from tfnlp.training.predict import predict
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.runners import load_runner
 from tfnlp.training.strategy import make_strategy
+from tfnlp.training.workers import is_chief
 
 __all__ = [
     "FineTuner",
@@ -19,6 +20,7 @@ __all__ = [
     "encode_batches",
     "finetune",
     "fit",
+    "is_chief",
     "load_runner",
     "make_strategy",
     "predict",

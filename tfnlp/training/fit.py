@@ -19,6 +19,14 @@ from tfnlp.training.optimizer import WarmupLinearDecay, adamw
 from tfnlp.training.run_folder import BAD_BATCH
 from tfnlp.training.strategy import UnequalShares
 from tfnlp.training.variable_names import metric_names, variable_names
+from tfnlp.training.workers import (
+    agreed,
+    check_same,
+    lost_workers,
+    several_workers,
+    shared_dataset,
+    wait_for_all,
+)
 
 # So many bad batches in a row are not due to the batches.
 MOST_IN_A_ROW = 10
@@ -116,10 +124,12 @@ def fit(
         InputError: if the loss or a weight becomes NaN or infinite, naming the step and the
             batch, which is saved as `bad_batch.npz`; the folder keeps the last good state and the
             best weights. If the folder's state is of another model or of other data, or another
-            process writes to it. As the batches do, such as for a damaged shard.
+            process writes to it. As the batches do, such as for a damaged shard. If workers were
+            started with other flags or data than the first, or one of them is lost.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the step in hand, the state saved.
     """
-    with model.distribute_strategy.scope():
+    strategy = model.distribute_strategy
+    with strategy.scope():
         model.optimizer.build(model.trainable_variables)
     made_from = {**(made_from or {}), "the encoded batches": batches.fingerprint()}
     if dev is not None:
@@ -128,6 +138,8 @@ def fit(
     recorder.set_model(model)
     with run.alone():
         recorder.restore()
+        facts = {"flags": run.flags, "settings": dataclasses.asdict(config)}
+        check_same(strategy, facts | {"data": made_from, "state": recorder.progress})
         if recorder.finished():
             logging.info("%s is complete; nothing to train.", run.path)
             return
@@ -140,26 +152,37 @@ def fit(
 
 def _train(model, batches, config, recorder, dev):
     """Runs Keras' `fit` until the training is finished or a signal asked for a stop."""
+    strategy = model.distribute_strategy
+    several = several_workers(strategy)
     with (
         contextlib.closing(recorder),
         _asked_to_stop_by_signals(recorder),
         contextlib.suppress(_Stopped),
+        lost_workers(strategy),
         _errors_of(batches, dev),
     ):
-        dev_data = None if dev is None else dev.dataset()
+        dev_data = None
+        if dev is not None:
+            dev_data = shared_dataset(strategy, dev.dataset(), len(dev))
         while not recorder.finished():
             start, skip = recorder.progress["epoch"], recorder.progress["step"]
+            left = len(batches) - skip
+            data = batches.dataset(lambda: recorder.progress["epoch"], skip)
             model.fit(
-                batches.dataset(lambda: recorder.progress["epoch"], skip),
+                shared_dataset(strategy, data, left),
                 # The rest of a broken epoch is a `fit` of its own: Keras takes the number of
-                # its steps for that of every epoch.
-                epochs=start + 1 if skip else config.epochs,
+                # its steps for that of every epoch. So is each epoch of several workers, whose
+                # datasets Keras cannot count.
+                epochs=start + 1 if skip or several else config.epochs,
                 initial_epoch=start,
+                steps_per_epoch=left if several else None,
                 validation_data=dev_data,
+                validation_steps=len(dev) if several and dev is not None else None,
                 callbacks=[recorder],
                 shuffle=False,
                 verbose=0,
             )
+        wait_for_all(strategy)  # the chief has saved
 
 
 @contextlib.contextmanager
@@ -223,8 +246,15 @@ class _Recorder(keras.callbacks.Callback):
         """Starts the progress bar and the events."""
         steps = len(self.batches)
         done = self.progress["epoch"] * steps + self.progress["step"]
-        self.bar = progress_bar(total=self.config.epochs * steps, initial=done, unit="step")
-        self.events = tf.summary.create_file_writer(str(self.run.path / "events"))
+        self.bar = progress_bar(
+            total=self.config.epochs * steps,
+            initial=done,
+            unit="step",
+            disable=not self.run.writes,
+        )
+        self.events = tf.summary.create_noop_writer()
+        if self.run.writes:
+            self.events = tf.summary.create_file_writer(str(self.run.path / "events"))
 
     def on_epoch_begin(self, epoch, logs=None):
         self.bar.set_description(f"epoch {epoch + 1}/{self.config.epochs}", refresh=False)
@@ -242,11 +272,16 @@ class _Recorder(keras.callbacks.Callback):
             self.bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
         if self.progress["step"] == len(self.batches):
             return  # the epoch's end follows, and saves
-        if self.signal is not None or self.progress["step"] % self.config.checkpoint_steps == 0:
+        stop = self.asked_to_stop()
+        if stop or self.progress["step"] % self.config.checkpoint_steps == 0:
             self.check_weights()
             self.save()
-        if self.signal is not None:
+        if stop:
             raise _Stopped
+
+    def asked_to_stop(self):
+        """Whether a signal came, to this or to another worker."""
+        return agreed(self.model.distribute_strategy, self.signal is not None)
 
     def on_epoch_end(self, epoch, logs=None):
         self.check_weights()
@@ -264,24 +299,30 @@ class _Recorder(keras.callbacks.Callback):
                     tf.summary.scalar(key, value)
         self.events.flush()
         shown = ", ".join(f"{key} {value:.4f}" for key, value in logs.items() if "rate" not in key)
-        tqdm.write(f"epoch {epoch + 1}: {shown}")
+        if self.run.writes:
+            tqdm.write(f"epoch {epoch + 1}: {shown}")
         score = logs.get(self.monitor)
         # Before its compression is complete a model is not what the training is for.
         compressor = getattr(self.model, "compressor", None)
         complete = compressor is None or compressor.complete(self.model.optimizer.iterations)
         if complete and self.is_best(score):
             self.progress |= {"best": score, "waited": 0}
-            self.save_best()
+            self.write_best()
         else:
             if epoch == 0:
-                self.save_best()
+                self.write_best()
             self.progress["waited"] += complete
             if self.config.patience and self.progress["waited"] >= self.config.patience:
                 self.progress["stopped"] = True
                 self.model.stop_training = True
         self.save()
-        if self.signal is not None and not self.finished():
+        if not self.finished() and self.asked_to_stop():
             raise _Stopped
+
+    def write_best(self):
+        """Saves the best weights, where this process does so."""
+        if self.run.writes:
+            self.save_best()
 
     def is_best(self, score):
         """Whether an epoch of that score is the best so far; the first of equals is."""
@@ -360,7 +401,9 @@ class _Recorder(keras.callbacks.Callback):
         self.events.close()
 
     def save(self):
-        sums = metric_names(self.model) if self.progress["step"] else {}
+        # All workers read them, though but one writes: each has a part of the sums.
+        found = metric_names(self.model) if self.progress["step"] else {}
+        sums = {name: np.asarray(variable) for name, variable in found.items()}
         self.run.save_state(self.variables, sums, self.progress, self.made_from)
 
 

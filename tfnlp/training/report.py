@@ -32,6 +32,8 @@ def write_report(run, figures, labels=None, metric="accuracy"):
         labels: the class names, or None.
         metric: what is plotted beside the loss.
     """
+    if not run.writes:
+        return
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
     run.write_model_card(_model_card(run, labels, figures, plot))

@@ -66,13 +66,15 @@ class RunFolder:
             from keeps its name. `epochs` may be more once the run is finished: it then goes on
             from its state, by the learning rates that the new number of epochs has from there.
         overwrite: whether `start` deletes the run that the folder holds.
+        writes: whether anything is written at all; of several workers but one does.
 
     Raises:
         InputError: if the folder holds a run with other flags, or other files, or if another
             process writes to it.
     """
 
-    def __init__(self, path, flags, overwrite=False):
+    def __init__(self, path, flags, overwrite=False, writes=True):
+        self.writes = writes
         self.path = pathlib.Path(path)
         self.best = self.path / "best"
         self.metrics_path = self.path / "metrics.jsonl"
@@ -165,7 +167,7 @@ class RunFolder:
 
     def intermediate(self):
         """The `RunFolder` of the first of two phases, within this one, whose flags are of both."""
-        return RunFolder(self.path / INTERMEDIATE, {}, overwrite=bool(self.overwritten))
+        return RunFolder(self.path / INTERMEDIATE, {}, bool(self.overwritten), self.writes)
 
     def start(self):
         """Writes the flags; until then nothing is written, so that bad input leaves no run.
@@ -175,6 +177,9 @@ class RunFolder:
         Raises:
             InputError: if another process writes to the folder, or the disk is full.
         """
+        if not self.writes:
+            self.overwritten = []
+            return
         if self._writing and self._lock is None:
             make_folder(self.path)
             self._lock = self._locked()
@@ -192,6 +197,9 @@ class RunFolder:
         Raises:
             InputError: if another one does.
         """
+        if not self.writes:
+            yield
+            return
         if (self.path / "flags.json").exists():
             self._lock = self._locked()
         self._writing = True
@@ -231,6 +239,8 @@ class RunFolder:
             self._write_metrics(kept)
 
     def _write_metrics(self, records):
+        if not self.writes:
+            return
         write_text(self.metrics_path, "".join(json_text(m) + "\n" for m in records))
 
     def metrics(self):
@@ -248,6 +258,8 @@ class RunFolder:
             progress: a dict that JSON can say.
             made_from: a dict of the fingerprints of what decides the result, by what it is.
         """
+        if not self.writes:
+            return
         arrays = {f"{VARIABLE}{name}": np.asarray(v) for name, v in variables.items()}
         arrays |= {f"{SUM}{name}": np.asarray(v) for name, v in sums.items()}
         metadata = {"progress": json_text(progress), "made_from": json_text(made_from)}
@@ -255,6 +267,8 @@ class RunFolder:
 
     def save_bad_batch(self, batch):
         """Writes a batch, as batches give it, as one file of arrays by their names."""
+        if not self.writes:
+            return
         arrays = {}
         for part, value in zip(("", "labels", "sample_weight"), batch, strict=False):
             if isinstance(value, dict):
@@ -331,6 +345,8 @@ class RunFolder:
 
     def write_model_card(self, text):
         """Writes the model card, README.md."""
+        if not self.writes:
+            return
         write_text(self.path / "README.md", text)
 
 

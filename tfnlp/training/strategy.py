@@ -6,8 +6,9 @@ import keras
 import tensorflow as tf
 
 from tfnlp.errors import InputError
+from tfnlp.training.workers import read_cluster, several_workers
 
-STRATEGIES = ("auto", "one_device", "mirrored")
+STRATEGIES = ("auto", "one_device", "mirrored", "multi_worker")
 
 
 def make_strategy(name="auto"):
@@ -16,13 +17,22 @@ def make_strategy(name="auto"):
     Args:
         name: "one_device" for the first GPU, or the CPU where there is none; "mirrored" for
             a copy of the model on every GPU (on every logical CPU where there is no GPU);
-            "auto" for mirrored if there are several GPUs, else one device.
+            "multi_worker" for copies in several processes, on the GPUs of each (or its CPU), as
+            the environment variable TF_CONFIG says; it has to be made before anything else is
+            done by TensorFlow, and waits for all processes; "auto" for mirrored if there are
+            several GPUs, else one device.
 
     Raises:
-        InputError: for another name.
+        InputError: for another name; if TF_CONFIG is missing or broken, or it is too late for
+            processes to find each other.
     """
     if name not in STRATEGIES:
         raise InputError(f"strategy={name!r} is unknown; use one of {', '.join(STRATEGIES)}.")
+    if name == "multi_worker":
+        # A single worker has nobody to wait for.
+        if len(read_cluster().workers) > 1:
+            return _multi_worker()
+        name = "auto"
     gpus = tf.config.list_logical_devices("GPU")
     if name == "auto":
         name = "mirrored" if len(gpus) > 1 else "one_device"
@@ -39,12 +49,33 @@ def _mirrored(devices):
     return tf.distribute.MirroredStrategy(devices)
 
 
+@functools.cache
+def _multi_worker():
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    except RuntimeError as e:
+        raise InputError(
+            "strategy='multi_worker' was asked for after TensorFlow had begun to work, when "
+            f"processes cannot find each other any more ({e}); make the strategy first."
+        ) from None
+
+
 class UnequalShares:
     """A mixin for a `keras.Model` whose batches the replicas may share unequally.
 
     Keras builds metrics and losses before the first step for the mean of all shares of a batch,
-    which there is only of equal ones; here it is done for the first share.
+    which there is only of equal ones; here it is done for the first share. Under several workers
+    Keras 3.15 takes the mean of what a step logs over an axis that scalars lack: they get one.
     """
+
+    def _make_function(self, step_function):
+        if not several_workers(self.distribute_strategy):
+            return super()._make_function(step_function)
+
+        def step(data):
+            return keras.tree.map_structure(lambda value: value[None], step_function(data))
+
+        return super()._make_function(step)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         strategy = self.distribute_strategy

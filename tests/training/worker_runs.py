@@ -1,0 +1,124 @@
+"""One of several workers that train a small model together; writes what it ended with.
+
+    TF_CONFIG=... python tests/training/worker_runs.py FOLDER ROUND
+
+A program of its own for `test_workers.py` and `benchmarks/workers.py`: a worker is a process. In
+round 1 a training runs to its end, and the last worker is killed in mid-run of another; in round
+2 all go on with that one, one of them is asked to stop a third, and they are started unlike.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import sys
+
+import keras
+import numpy as np
+
+from tfnlp.errors import InputError
+from tfnlp.text import LengthBatches
+from tfnlp.text.tokenizer import Encoding
+from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
+from tfnlp.training.workers import read_cluster
+
+V = 20
+# 17 texts in batches of 7, 7 and 3: two workers have 3 + 4 and 1 + 2, four 1 + 2 + 2 + 2 and
+# 0 + 1 + 1 + 1.
+CONFIG = TrainingConfig(
+    epochs=7, batch_size=7, learning_rate=1e-2, weight_decay=0.1, clip_norm=0.05
+)
+CONFIG = dataclasses.replace(CONFIG, checkpoint_steps=2)
+
+
+def batches(seed, texts=17):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 8, texts)
+    encodings = [Encoding(rng.integers(1, V, n).tolist(), [0] * n, cut=False) for n in lengths]
+    labels = [e.token_ids[0] % 2 for e in encodings]
+    return LengthBatches(encodings, CONFIG.batch_size, labels, shuffle=True, seed=seed)
+
+
+def train(strategy, folder, writes, config=CONFIG, kill_at=None, number=signal.SIGKILL):
+    """Trains a run in a folder; sends itself a signal at a step of all if asked for.
+
+    Returns:
+        The weights, and the metrics of all epochs without their times.
+    """
+    data, dev = batches(config.seed), batches(99, 5)
+    keras.utils.set_random_seed(config.seed)
+    with strategy.scope():
+        keys = ("token_ids", "segment_ids", "padding_mask")
+        inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in keys}
+        x = keras.layers.Embedding(V, 8)(inputs["token_ids"])
+        x = keras.layers.Dense(8, activation="tanh")(x)
+        mask = keras.ops.cast(inputs["padding_mask"], "float32")[..., None]
+        x = keras.ops.sum(x * mask, 1) / keras.ops.sum(mask, 1)
+        model = keras.Model(inputs, {"logits": keras.layers.Dense(2)(x)})
+        optimizer = config.optimizer(model, len(data))
+        # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
+        optimizer.epsilon = 1e-3
+        trained = compile_classifier(model, optimizer)
+    if kill_at is not None:
+        kill_at_step(trained, kill_at, number)
+    run = RunFolder(folder, {}, writes=writes)
+    fit(trained, data, config, run, lambda: run.best.mkdir(exist_ok=True), dev=dev)
+    logs = [{k: v for k, v in m.items() if k != "time"} for m in run.metrics()]
+    return [w.numpy() for w in model.weights], logs
+
+
+def kill_at_step(model, step, number):
+    make = model.make_train_function
+
+    def make_and_kill(force=False):
+        make(force)
+        function, done = model.train_function, []
+
+        def killing(iterator):
+            done.append(1)
+            if len(done) == step:
+                os.kill(os.getpid(), number)
+            return function(iterator)
+
+        model.train_function = killing
+
+    model.make_train_function = make_and_kill
+
+
+def main():
+    folder, number = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+    cluster = read_cluster()
+    last = cluster.index == len(cluster.workers) - 1
+    strategy = make_strategy("multi_worker")
+    writes = cluster.index == 0
+
+    def ended(run, arrays, logs, **more):
+        np.savez(folder / f"{run}{cluster.index}.npz", *arrays)
+        text = json.dumps({"logs": logs, "replicas": strategy.num_replicas_in_sync, **more})
+        (folder / f"{run}{cluster.index}.json").write_text(text)
+
+    if number == 1:
+        ended("whole", *train(strategy, folder / "whole", writes))
+        # Its state is that after step 10, the first of the fourth epoch.
+        train(strategy, folder / "broken", writes, kill_at=12 if last else None)
+        return
+    ended("broken", *train(strategy, folder / "broken", writes))
+    stop = 5 if last else None
+    try:
+        train(strategy, folder / "stopped", writes, kill_at=stop, number=signal.SIGTERM)
+    except KeyboardInterrupt:
+        ended("stopped", *train(strategy, folder / "stopped", writes))
+    try:
+        train(
+            strategy,
+            folder / "unlike",
+            writes,
+            dataclasses.replace(CONFIG, weight_decay=0.2 if last else 0.1),
+        )
+    except InputError as e:
+        ended("unlike", [], [], error=str(e))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Processes that train one model together: who they are, what each reads, what all agree on."""
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from tfnlp.errors import InputError
+
+EXAMPLE = (
+    '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker", "index": 0}}'
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """What TF_CONFIG says.
+
+    Args:
+        workers: addresses "host:port" of all processes, the chief's first.
+        index: which of them this process is.
+    """
+
+    workers: tuple
+    index: int
+
+
+def read_cluster(text=None):
+    """The `Cluster` of a TF_CONFIG.
+
+    Args:
+        text: its JSON; that of the environment where None. Beside "worker" it may have a "chief",
+            as Kubernetes' training operator writes it.
+
+    Raises:
+        InputError: where it is missing, is not JSON, or says something that is no cluster of
+            workers with this process among them.
+    """
+    text = os.environ.get("TF_CONFIG") if text is None else text
+    if not text:
+        raise InputError(
+            "strategy='multi_worker' needs the environment variable TF_CONFIG, which names all "
+            f"workers, and which of them this process is, such as {EXAMPLE}."
+        )
+    try:
+        said = json.loads(text)
+    except json.JSONDecodeError as e:
+        raise InputError(f"TF_CONFIG is not JSON ({e}); write it as {EXAMPLE}.") from None
+
+    def refuse(why):
+        return InputError(f"TF_CONFIG {why}; write it as {EXAMPLE}.")
+
+    cluster, task = (said.get(k) if isinstance(said, dict) else None for k in ("cluster", "task"))
+    if not isinstance(cluster, dict) or not isinstance(task, dict):
+        raise refuse('has no objects "cluster" and "task"')
+    unknown = sorted(cluster.keys() - {"chief", "worker"})
+    if unknown:
+        raise refuse(f"names {unknown[0]!r} in its cluster, where workers (and a chief) alone are")
+    for kind, addresses in cluster.items():
+        whole = isinstance(addresses, list) and addresses
+        if not whole or not all(isinstance(a, str) and _is_address(a) for a in addresses):
+            raise refuse(f"gives {kind!r} as {addresses!r}, which is no list of host:port")
+    chiefs, others = cluster.get("chief", []), cluster.get("worker", [])
+    workers = [*chiefs, *others]
+    (repeated, times), *_ = collections.Counter(workers).most_common(1) or [(None, 0)]
+    if times > 1:
+        raise refuse(f"gives the address {repeated} to {times} workers")
+    kind, index = task.get("type"), task.get("index")
+    if kind not in cluster or type(index) is not int or not 0 <= index < len(cluster[kind]):
+        raise refuse(f"has the task {task}, which is none of its cluster's")
+    return Cluster(tuple(workers), index + (len(chiefs) if kind == "worker" else 0))
+
+
+def _is_address(text):
+    host, _, port = text.rpartition(":")
+    return bool(host) and port.isdecimal() and 0 < int(port) < 65536
+
+
+def several_workers(strategy):
+    """Whether a strategy has replicas in other processes."""
+    many = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    return many and strategy.extended._in_multi_worker_mode()  # as Keras asks
+
+
+def is_chief(name):
+    """Whether this process writes the run folder of a training under a strategy of that name.
+
+    Raises:
+        InputError: as `read_cluster`.
+    """
+    return name != "multi_worker" or read_cluster().index == 0
+
+
+def shared_dataset(strategy, data, batches):
+    """What a strategy reads of a dataset of whole batches.
+
+    Under several workers each makes all batches and takes its own rows of them, so that a batch
+    is the one that a single device would have. Shares differ by one row at most.
+
+    Args:
+        strategy: to read under.
+        data: a `tf.data.Dataset`; the first axis of each tensor is that of the examples.
+        batches: how many there are.
+
+    Returns:
+        The dataset as it is, or a `tf.distribute.DistributedDataset`, whose passes Keras counts by
+        `steps_per_epoch=batches`.
+    """
+    if not several_workers(strategy):
+        return data
+
+    def own(context):
+        replicas = context.num_replicas_in_sync
+        here = replicas // context.num_input_pipelines
+        first = context.input_pipeline_id * here
+
+        def shares(*batch):
+            rows = tf.shape(tf.nest.flatten(batch)[0])[0]
+            bounds = [rows * i // replicas for i in range(first, first + here + 1)]
+            parts = [
+                tf.data.Dataset.from_tensors(tf.nest.map_structure(lambda v: v[a:b], batch))
+                for a, b in zip(bounds, bounds[1:], strict=False)
+            ]
+            return functools.reduce(lambda a, b: a.concatenate(b), parts)
+
+        found = data.flat_map(shares)
+        return found.apply(tf.data.experimental.assert_cardinality(batches * here)).prefetch(4)
+
+    return strategy.distribute_datasets_from_function(own)
+
+
+def agreed(strategy, asked):
+    """Whether any worker asks for something; all have to call it at the same step."""
+    if not several_workers(strategy):
+        return asked
+    return _total(strategy, float(asked)) > 0
+
+
+def wait_for_all(strategy):
+    """Returns once all workers are here."""
+    if several_workers(strategy):
+        _total(strategy, 0.0)
+
+
+def _total(strategy, number):
+    value = tf.constant(number)
+    return float(strategy.reduce("SUM", strategy.run(lambda: tf.identity(value)), axis=None))
+
+
+@contextlib.contextmanager
+def lost_workers(strategy):
+    """Within, an InputError says that another worker is gone, where TensorFlow fails by that."""
+    gone = (
+        *(tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError),
+        *(tf.errors.DeadlineExceededError, tf.errors.InternalError),
+    )
+    try:
+        yield
+    except gone as e:
+        if not several_workers(strategy):
+            raise
+        raise InputError(
+            f"The training cannot go on without another worker ({_first_line(e)}); start all of "
+            "them again, and it goes on from what is saved."
+        ) from None
+
+
+def _first_line(error):
+    return next(iter(error.message.strip().splitlines()), type(error).__name__)
+
+
+def check_same(strategy, facts):
+    """Raises an InputError, on all workers, unless they were started alike.
+
+    Args:
+        strategy: of the training.
+        facts: a dict of dicts that JSON can say, by what they are, such as
+            {"flags": {"epochs": 3}}.
+    """
+    if not several_workers(strategy):
+        return
+    found = [json.loads(text) for text in _gathered(strategy, json.dumps(facts))]
+    for number, theirs in enumerate(found):
+        for what, first in found[0].items():
+            other = theirs[what]
+            for key in sorted(first.keys() | other):
+                if first.get(key) != other.get(key):
+                    raise InputError(
+                        f"The workers were not started alike: of the {what}, `{key}` is "
+                        f"{first.get(key)!r} for the first and {other.get(key)!r} for number "
+                        f"{number} (counted from 0); start all with the same flags, files and "
+                        "run folder, which all have to see."
+                    )
+
+
+def _gathered(strategy, text):
+    """The texts of all replicas, in their order."""
+    own = np.frombuffer(text.encode(), np.uint8).astype("int32")
+
+    def gather():
+        context = tf.distribute.get_replica_context()
+        lengths = context.all_gather(tf.constant([len(own)]), axis=0)
+        return lengths, context.all_gather(tf.constant(own), axis=0)
+
+    lengths, codes = (
+        strategy.experimental_local_results(v)[0].numpy()
+        for v in strategy.run(tf.function(gather))
+    )
+    parts = np.split(codes, np.cumsum(lengths)[:-1])
+    return [part.astype(np.uint8).tobytes().decode() for part in parts]
