@@ -3,6 +3,7 @@
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.masked_lm import MaskedBatches, MaskedLM, Masking, predict_at_positions
+from tfnlp.objectives.replaced_tokens import ReplacedTokens
 from tfnlp.objectives.segments import Segments
 from tfnlp.objectives.texts import encode_texts, read_texts
 
@@ -12,6 +13,7 @@ __all__ = [
     "MaskedBatches",
     "MaskedLM",
     "Masking",
+    "ReplacedTokens",
     "Segments",
     "encode_texts",
     "predict_at_positions",

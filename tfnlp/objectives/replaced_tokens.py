@@ -7,13 +7,21 @@ import dataclasses
 from typing import ClassVar
 
 import keras
+import numpy as np
 from keras import ops
 
 from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy, weighted_mean
 from tfnlp.models import DebertaConfig, build_model
 from tfnlp.models.build import family_name
-from tfnlp.objectives.masked_lm import POSITIONS, predict_at_positions
+from tfnlp.objectives.frame import Frame
+from tfnlp.objectives.masked_lm import (
+    POSITIONS,
+    MaskedBatches,
+    Masking,
+    predict_at_positions,
+)
+from tfnlp.objectives.segments import Segments
 from tfnlp.text.batches import IGNORED
 
 # Of inputs: the tokens that stood at the masked positions, and a number for each, from 0 to 1.
@@ -108,8 +116,34 @@ class ReplacedTokens:
         )
         return {"discriminator": discriminator, "generator": generator}
 
+    def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
+        """The batches of a corpus, see `ReplacedBatches`.
+
+        Args:
+            corpus: see `tfnlp.objectives.Corpus`.
+            tokenizer: see `tfnlp.text`.
+            batch_size: B.
+            max_length: the most tokens of a text, special ones counted.
+            seed: of the order, the masks and the draws.
+            shuffle: whether each epoch has its own order.
+
+        Raises:
+            InputError: for a tokenizer without a mask, and a `max_length` without room.
+        """
+        masking = dataclasses.replace(
+            Masking.of(tokenizer, self.share), masked=self.masked, replaced=0.0
+        )
+        return ReplacedBatches(
+            Segments.of(corpus, Frame.of(tokenizer), max_length),
+            batch_size,
+            masking,
+            shuffle=shuffle,
+            seed=seed,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+
     def trained(self, models):
-        """The model to fit, which shares every weight with the two of `build`.
+        """The model to fit, which shares every weight with the two of `build`: save those.
 
         Args:
             models: a dict of "discriminator" and "generator".
@@ -182,6 +216,26 @@ class ReplacedTokens:
         }
 
 
+class ReplacedBatches(MaskedBatches):
+    """Masked texts with what the draw of replacements takes: `masked_ids` and `draws` (B, P).
+
+    The draws depend on the seed, the epoch and the batch's number alone, as the masks do.
+    """
+
+    def epoch(self, epoch=0, skip=0):
+        for number, (inputs, labels) in enumerate(super().epoch(epoch, skip), skip):
+            # A fourth number: other draws than those that chose the masks.
+            rng = np.random.default_rng([self.seed, epoch, number, 1])
+            draws = rng.random(labels.shape, "float32")
+            yield inputs | {ORIGINALS: labels, DRAWS: draws}, labels
+
+    def signature(self):
+        import tensorflow as tf
+
+        inputs, labels = super().signature()
+        return inputs | {ORIGINALS: labels, DRAWS: tf.TensorSpec((None, None), "float32")}, labels
+
+
 def check_family(config):
     """Raises an InputError for a family that has no generator and discriminator."""
     if not config.shares_embeddings:
@@ -247,7 +301,6 @@ def sample(logits, draws):
     return ops.minimum(below, logits.shape[-1] - 1)  # a product may be rounded up to the last sum
 
 
-@keras.saving.register_keras_serializable("tfnlp")
 class SampleTokens(keras.layers.Layer):
     """`sample` of logits (B, P, V) and draws (B, P), without a gradient."""
 
@@ -258,7 +311,6 @@ class SampleTokens(keras.layers.Layer):
         return keras.KerasTensor(draws.shape, dtype="int32")
 
 
-@keras.saving.register_keras_serializable("tfnlp")
 class ReplaceTokens(keras.layers.Layer):
     """Texts with sampled tokens in place of masked ones, and where these are other tokens.
 
