@@ -56,7 +56,7 @@ def train(folder, tokenizer, objective=None, config=CONFIG, stop_after=None, dev
             held_out if dev else None,
             config,
             run,
-            **options,
+            **more,
         )
     return models, run, figures
 
