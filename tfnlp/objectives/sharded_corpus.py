@@ -8,7 +8,7 @@ import numpy as np
 
 from tfnlp.errors import InputError
 from tfnlp.text.records import document_from_bytes, unframe
-from tfnlp.text.shards import part_path, read_index, read_manifest, tokenizer_hash
+from tfnlp.text.shards import read_index, read_manifest, shard_path, tokenizer_hash
 
 # Files that are open at a time.
 OPEN_FILES = 64
@@ -25,8 +25,8 @@ class ShardedCorpus:
         tokenizer: which it must have been prepared with, if given; see `tfnlp.text`.
 
     Raises:
-        InputError: if the folder is no whole prepared corpus, a part of it is missing, cut or of
-            another corpus, or it was prepared with another tokenizer. What of a part is damaged
+        InputError: if the folder is no whole prepared corpus, a shard of it is missing, cut or of
+            another corpus, or it was prepared with another tokenizer. What of a shard is damaged
             inside is found when it is read.
     """
 
@@ -39,17 +39,15 @@ class ShardedCorpus:
                 "texts with this one."
             )
         indices = [
-            read_index(folder, part, number) for number, part in enumerate(self.manifest["parts"])
+            read_index(folder, shard, number)
+            for number, shard in enumerate(self.manifest["shards"])
         ]
-        # The first document of each part, and the end.
+        # The first document of each shard, and the end.
         self._firsts = np.cumsum([0, *map(len, indices)])
         self._ends, self._tokens, self._sentences = (
             np.concatenate([index[:, column] for index in indices]) for column in range(3)
         )
-        # A file that is dropped closes once nobody reads from it.
-        self._open = functools.lru_cache(OPEN_FILES)(
-            lambda number: open(part_path(folder, number, "tfrecord"), "rb", buffering=0)
-        )
+        self._open = functools.lru_cache(OPEN_FILES)(self._open_shard)
 
     def __len__(self):
         """The number of documents."""
@@ -87,25 +85,29 @@ class ShardedCorpus:
         """A SHA-256 of all ids and borders, as they were when they were written."""
         return self.manifest["fingerprint"]
 
+    def _open_shard(self, number):
+        # Closes when the cache drops it and nobody reads from it any more.
+        return open(shard_path(self.folder, number, "tfrecord"), "rb", buffering=0)
+
     def _read(self, index):
         """The ids and the sentences' tokens of a document."""
         if not 0 <= index < len(self):
             raise IndexError(f"document {index} of {len(self)}")
-        part = int(np.searchsorted(self._firsts, index, side="right")) - 1
-        record = int(index - self._firsts[part])
+        shard = int(np.searchsorted(self._firsts, index, side="right")) - 1
+        record = int(index - self._firsts[shard])
         begin = int(self._ends[index - 1]) if record else 0
         try:
-            content = os.pread(self._open(part).fileno(), int(self._ends[index]) - begin, begin)
+            content = os.pread(self._open(shard).fileno(), int(self._ends[index]) - begin, begin)
             ids, lengths = document_from_bytes(unframe(content))
         except (OSError, ValueError) as e:
-            raise self._damaged(part, record, e) from None
+            raise self._damaged(shard, record, e) from None
         counts = (self._tokens[index], self._sentences[index], self._tokens[index])
         if (len(ids), len(lengths), lengths.sum()) != counts:
-            raise self._damaged(part, record, "it is another document")
+            raise self._damaged(shard, record, "it is another document")
         return ids, lengths
 
-    def _damaged(self, part, record, why):
+    def _damaged(self, shard, record, why):
         return InputError(
-            f"{part_path(self.folder, part, 'tfrecord')}, record {record} (counted from 0), "
+            f"{shard_path(self.folder, shard, 'tfrecord')}, record {record} (counted from 0), "
             f"cannot be read ({why}); copy the folder again, or prepare the corpus anew."
         )

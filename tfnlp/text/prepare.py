@@ -19,11 +19,11 @@ from tfnlp.text.documents import DOCUMENTS, SENTENCES, find_files, read_document
 from tfnlp.text.shards import (
     MANIFEST,
     make_manifest,
-    part_path,
     read_index,
     read_manifest,
+    shard_path,
     tokenizer_hash,
-    write_part,
+    write_shard,
 )
 from tfnlp.text.tokenizer import Tokenizer
 
@@ -39,15 +39,15 @@ def prepare_corpus(
     sentences="split",
     text_column="sentence",
     deduplicate=False,
-    part_mb=8,
+    shard_mb=8,
     processes=1,
 ):
     """Prepares a corpus: a folder that `ShardedCorpus` opens.
 
-    The texts are read, and duplicates left out, in this process, and tokenised part by part in
-    others. Each part is written whole, so that a killed preparation goes on, when it is called
-    again, with the parts that are missing; the files are the same, byte for byte, then, and with
-    any number of processes. In memory are the texts of as many parts as there are processes, and
+    The texts are read, and duplicates left out, in this process, and tokenised shard by shard in
+    others. Each shard is written whole, so that a killed preparation goes on, when it is called
+    again, with the shards that are missing; the files are the same, byte for byte, then, and with
+    any number of processes. In memory are the texts of as many shards as there are processes, and
     one more; of duplicates some 100 bytes for each document.
 
     Args:
@@ -58,7 +58,7 @@ def prepare_corpus(
         sentences: as `encode_documents` takes it.
         deduplicate: whether a document that stood there before, but for its white space, is left
             out.
-        part_mb: of how many megabytes of text a part is made, of UTF-8; a document more.
+        shard_mb: of how many megabytes of text a shard is made, of UTF-8; a document more.
         processes: how many tokenise.
 
     Returns:
@@ -80,7 +80,7 @@ def prepare_corpus(
         "sentences": sentences,
         "text_column": text_column,
         "deduplicate": deduplicate,
-        "part_mb": part_mb,
+        "shard_mb": shard_mb,
     }
     folder = pathlib.Path(output_dir)
     with _held(folder):
@@ -89,19 +89,19 @@ def prepare_corpus(
         _take_up(folder, settings)
         texts = _Texts(files, documents, text_column, deduplicate)
         with texts.bar:
-            parts = _write_parts(
-                folder, texts.parts(part_mb * 1e6), tokenizer, sentences, processes
+            shards = _write_shards(
+                folder, texts.shards(shard_mb * 1e6), tokenizer, sentences, processes
             )
-        manifest = make_manifest(settings, files, parts, texts.duplicates, texts.empty)
+        manifest = make_manifest(settings, files, shards, texts.duplicates, texts.empty)
         if not manifest["counts"]["tokens"]:
             raise InputError(f"{files[0][0]} and the like hold no text; give files with text.")
         write_json(folder / MANIFEST, manifest)
-        _clean(folder, len(parts))
+        _clean(folder, len(shards))
     return manifest
 
 
 class _Texts:
-    """The documents of files in parts, with counts of those that are left out."""
+    """The documents of files in shards, with counts of those that are left out."""
 
     def __init__(self, files, documents, text_column, deduplicate):
         self.duplicates = self.empty = 0
@@ -115,7 +115,7 @@ class _Texts:
     def _on_read(self, read):
         self.bar.update(read - self.bar.n)
 
-    def parts(self, size):
+    def shards(self, size):
         """Yields lists of texts, each of `size` bytes or a document more, and their hash."""
         texts, held, digest = [], 0, hashlib.sha256()
         for text in self._documents:
@@ -148,14 +148,14 @@ class _Texts:
         return False
 
 
-def _write_parts(folder, parts, tokenizer, sentences, processes):
-    """Writes the parts that are missing; what the manifest says of all."""
+def _write_shards(folder, shards, tokenizer, sentences, processes):
+    """Writes the shards that are missing; what the manifest says of all."""
     done, waiting = {}, collections.deque()
     with _workers(tokenizer, processes) as submit:
-        for number, (texts, texts_hash) in enumerate(parts):
-            part = _written(folder, number, texts_hash)
-            if part:
-                done[number] = part
+        for number, (texts, texts_hash) in enumerate(shards):
+            shard = _written(folder, number, texts_hash)
+            if shard:
+                done[number] = shard
                 continue
             waiting.append((number, submit(folder, number, texts, texts_hash, sentences)))
             del texts
@@ -168,35 +168,35 @@ def _write_parts(folder, parts, tokenizer, sentences, processes):
 
 
 def _written(folder, number, texts_hash):
-    """What the manifest says of a part that was written before; None where it was not.
+    """What the manifest says of a shard that was written before; None where it was not.
 
     Raises:
         InputError: if it was made of other texts.
     """
-    path = part_path(folder, number, "json")
+    path = shard_path(folder, number, "json")
     if not path.exists():
         return None
-    part = read_json(path)
-    if part.get("texts") != texts_hash:
+    shard = read_json(path)
+    if shard.get("texts") != texts_hash:
         raise InputError(
             f"{path.with_suffix('.tfrecord')} was made of other texts than those that are given; "
             "give the same files, or another folder."
         )
     try:
-        read_index(folder, part, number)
+        read_index(folder, shard, number)
     except InputError:
         return None  # is written again
-    return part
+    return shard
 
 
 @contextlib.contextmanager
 def _workers(tokenizer, processes):
-    """Gives `submit`, which calls `write_part` in another process and gives what waits for it."""
+    """Gives `submit`, which calls `write_shard` in another process and gives what waits for it."""
     if processes == 1:
 
         def submit(folder, number, texts, texts_hash, sentences):
-            part = write_part(folder, number, texts, texts_hash, tokenizer, sentences)
-            return lambda: part
+            shard = write_shard(folder, number, texts, texts_hash, tokenizer, sentences)
+            return lambda: shard
 
         yield submit
         return
@@ -208,7 +208,7 @@ def _workers(tokenizer, processes):
         (tokenizer.to_json(), tokenizer.token(tokenizer.pad_token_id)),
     )
     try:
-        yield lambda *args: pool.submit(_write_part, *args).result
+        yield lambda *args: pool.submit(_write_shard, *args).result
     except concurrent.futures.process.BrokenProcessPool:
         raise InputError(
             "A process was ended from outside, perhaps as memory ran out; the same call goes on "
@@ -235,8 +235,8 @@ def _end_with_parent():
     os._exit(1)
 
 
-def _write_part(folder, number, texts, texts_hash, sentences):
-    return write_part(folder, number, texts, texts_hash, _worker_tokenizer, sentences)
+def _write_shard(folder, number, texts, texts_hash, sentences):
+    return write_shard(folder, number, texts, texts_hash, _worker_tokenizer, sentences)
 
 
 @contextlib.contextmanager
@@ -263,7 +263,7 @@ def _held(folder):
 
 
 def _finished(folder, settings, files):
-    """The manifest of a corpus that is prepared already, which must be the one that is asked for."""
+    """The manifest of a corpus that is prepared already; it must be the one asked for."""
     manifest = read_manifest(folder)
     _check_settings(folder, manifest["settings"], settings)
     if manifest["files"] != [[str(path), size] for path, size in files]:
@@ -281,7 +281,7 @@ def _take_up(folder, settings):
         _check_settings(folder, read_json(stored), settings)
     elif any(not path.name.startswith(f".{SETTINGS}.") for path in folder.iterdir()):
         raise InputError(f"{folder} holds other files and no corpus; choose another folder.")
-    for pattern in (".part-*", f".{SETTINGS}.*", f".{MANIFEST}.*"):  # what a kill left
+    for pattern in (".shard-*", f".{SETTINGS}.*", f".{MANIFEST}.*"):  # what a kill left
         for path in folder.glob(pattern):
             path.unlink()
     write_json(stored, settings)
@@ -301,9 +301,9 @@ def _check_settings(folder, stored, settings):
             )
 
 
-def _clean(folder, parts):
+def _clean(folder, shards):
     """Removes what only an unfinished corpus has."""
     (folder / SETTINGS).unlink(missing_ok=True)
-    kept = {part_path(folder, i, suffix) for i in range(parts) for suffix in ("tfrecord", "npy")}
-    for path in {*folder.glob("part-*")} - kept:
+    kept = {shard_path(folder, i, suffix) for i in range(shards) for suffix in ("tfrecord", "npy")}
+    for path in {*folder.glob("shard-*")} - kept:
         path.unlink()

@@ -10,25 +10,30 @@ and `ㅋㅋ`, `ㅠㅠ`, `^^` and `~` behind an ending, or behind a mark, end a s
 import itertools
 import re
 
+
+def _words(text):
+    return frozenset(text.split())
+
+
 # Words before a period after which a sentence does not end.
-_NEVER_LAST = frozenset(
+_NEVER_LAST = _words(
     "mr mrs ms mx dr prof rev hon gen col lt sgt capt cmdr adm gov sen rep pres st mt ft messrs "
     "mme mlle vs cf eg ie viz approx ca fig figs eq eqs sec ch vol vols pp ed eds resp "
-    "e.g i.e".split()
+    "e.g i.e"
 )
 # Those after which it ends where the next word begins a sentence as a rule.
-_SELDOM_LAST = frozenset(
+_SELDOM_LAST = _words(
     "etc inc ltd co corp jr sr al bros dept univ assn est ave blvd rd jan feb mar apr jun jul aug "
-    "sep sept oct nov dec ph.d m.d b.a m.a b.sc m.sc ph b.c a.d a.m p.m".split()
+    "sep sept oct nov dec ph.d m.d b.a m.a b.sc m.sc ph b.c a.d a.m p.m"
 )
 # Those that a number follows where they are abbreviations.
-_BEFORE_NUMBERS = frozenset("no nos p art op".split())
+_BEFORE_NUMBERS = _words("no nos p art op")
 # Words that begin sentences and are seldom names.
-_STARTERS = frozenset(
+_STARTERS = _words(
     "The A An This That These Those There Here He She It We They I You His Her Its Our Their My "
     "Your But And Or So If When While Where What Who Why How Although Though Because Since As "
     "After Before At In On By For From With Yet Then Now However Some Many Most All No Not One "
-    "Another Each Both Even Still Also Once Do Don't Did Is Was Are Were Has Have Had".split()
+    "Another Each Both Even Still Also Once Do Don't Did Is Was Are Were Has Have Had"
 )
 _CLOSERS = "\"'”’»)\\]}」』》〉"
 _OPENERS = "\"'“‘«(\\[{「『《〈"
@@ -63,7 +68,7 @@ def split_sentences(text):
 
 
 def sentence_starts(text):
-    """Where each sentence of a text begins, a list of places of characters that are no white space.
+    """Where each sentence of a text begins, a list of places of what is no white space.
 
     Args:
         text: a string; ends of lines end sentences.
@@ -138,6 +143,6 @@ def _period_ends(text, begin, match, following, small):
         return False
     if lower in _BEFORE_NUMBERS and following[:1].isdigit():
         return False
-    if _INITIALS.fullmatch(word) and word != "I" or lower in _SELDOM_LAST:
+    if (_INITIALS.fullmatch(word) and word != "I") or lower in _SELDOM_LAST:
         return following in _STARTERS
     return True

@@ -1,12 +1,12 @@
-"""A corpus on disk: parts of tokenised documents, an index of each, and a manifest of all.
+"""A corpus on disk: shards of tokenised documents, an index of each, and a manifest of all.
 
 | file | what |
 | --- | --- |
-| `part-00000.tfrecord` | documents, as `tfnlp.text.records` describes them |
-| `part-00000.npy` | (documents, 3) int64: where each record ends, its tokens, its sentences |
-| `manifest.json` | what the corpus was made by, counts, and each part's sizes and SHA-256 |
+| `shard-00000.tfrecord` | documents, as `tfnlp.text.records` describes them |
+| `shard-00000.npy` | (documents, 3) int64: where each record ends, its tokens, its sentences |
+| `manifest.json` | what the corpus was made by, counts, and each shard's sizes and SHA-256 |
 
-Until all parts are there each one has a `part-00000.json` of its own instead of the manifest.
+Until all shards are there each one has a `shard-00000.json` of its own instead of the manifest.
 """
 
 import hashlib
@@ -23,32 +23,32 @@ from tfnlp.text.records import document_to_bytes, frame
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-# What is counted of each part, and summed over all.
+# What is counted of each shard, and summed over all.
 COUNTS = ("documents", "sentences", "tokens", "unknown", "empty")
 
 
-def part_path(folder, number, suffix):
-    """The path of a file of a part."""
-    return pathlib.Path(folder) / f"part-{number:05d}.{suffix}"
+def shard_path(folder, number, suffix):
+    """The path of a file of a shard."""
+    return pathlib.Path(folder) / f"shard-{number:05d}.{suffix}"
 
 
-def write_part(folder, number, texts, texts_hash, tokenizer, sentences):
-    """Tokenises texts and writes them as a part, whole or not at all.
+def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
+    """Tokenises texts and writes them as a shard, whole or not at all.
 
     Args:
         folder: of the corpus.
-        number: of the part.
+        number: of the shard.
         texts: a list of strings, a document each.
         texts_hash: what tells them from other texts.
         tokenizer: see `tfnlp.text`.
         sentences: as `encode_documents` takes it.
 
     Returns:
-        What the manifest says of the part.
+        What the manifest says of the shard.
     """
     rows, counts, end = [], dict.fromkeys(COUNTS, 0), 0
     digest, unknown = hashlib.sha256(), tokenizer.unknown_token_id
-    path = part_path(folder, number, "tfrecord")
+    path = shard_path(folder, number, "tfrecord")
     with replaced_when_whole(path) as temporary, open(temporary, "wb") as file:
         for token_ids, lengths in encode_documents(texts, tokenizer, sentences):
             if not len(token_ids):
@@ -65,9 +65,9 @@ def write_part(folder, number, texts, texts_hash, tokenizer, sentences):
     counts |= {"tokens": int(rows[:, 1].sum()), "sentences": int(rows[:, 2].sum())}
     index = io.BytesIO()
     np.save(index, rows)
-    with replaced_when_whole(part_path(folder, number, "npy")) as temporary:
+    with replaced_when_whole(shard_path(folder, number, "npy")) as temporary:
         pathlib.Path(temporary).write_bytes(index.getvalue())
-    part = {
+    shard = {
         "file": path.name,
         "bytes": end,
         "sha256": digest.hexdigest(),
@@ -75,17 +75,17 @@ def write_part(folder, number, texts, texts_hash, tokenizer, sentences):
         "texts": texts_hash,
         **counts,
     }
-    write_json(part_path(folder, number, "json"), part)  # last: the part is whole
-    return part
+    write_json(shard_path(folder, number, "json"), shard)  # last: the shard is whole
+    return shard
 
 
-def read_index(folder, part, number):
-    """The index of a part, (documents, 3) int64, checked against the manifest.
+def read_index(folder, shard, number):
+    """The index of a shard, (documents, 3) int64, checked against the manifest.
 
     Raises:
-        InputError: if the part or its index is missing, cut, or another one.
+        InputError: if the shard or its index is missing, cut, or another one.
     """
-    records, index = (part_path(folder, number, suffix) for suffix in ("tfrecord", "npy"))
+    records, index = (shard_path(folder, number, suffix) for suffix in ("tfrecord", "npy"))
     mend = "copy the folder again, or prepare the corpus anew."
     try:
         size, content = records.stat().st_size, index.read_bytes()
@@ -93,28 +93,28 @@ def read_index(folder, part, number):
         raise InputError(f"{e.filename} is missing from the prepared corpus; {mend}") from None
     except OSError as e:
         raise InputError(f"{e.filename} cannot be read ({e.strerror}); {mend}") from None
-    if size != part["bytes"]:
+    if size != shard["bytes"]:
         raise InputError(
-            f"{records} has {size} bytes, but {part['bytes']} by the manifest; {mend}"
+            f"{records} has {size} bytes, but {shard['bytes']} by the manifest; {mend}"
         )
-    if hashlib.sha256(content).hexdigest() != part["index_sha256"]:
-        raise InputError(f"{index} is damaged, or the index of another part; {mend}")
+    if hashlib.sha256(content).hexdigest() != shard["index_sha256"]:
+        raise InputError(f"{index} is damaged, or the index of another shard; {mend}")
     return np.load(io.BytesIO(content), allow_pickle=False)
 
 
-def make_manifest(settings, files, parts, duplicates, empty):
+def make_manifest(settings, files, shards, duplicates, empty):
     """The manifest of a corpus.
 
     Args:
         settings: what decides the ids, a dict.
         files: (path, bytes) of each file that was read.
-        parts: what `write_part` gave.
+        shards: what `write_shard` gave.
         duplicates: how many documents were left out, as they stood there before.
         empty: how many had no text.
     """
-    counts = {name: sum(part[name] for part in parts) for name in COUNTS}
+    counts = {name: sum(shard[name] for shard in shards) for name in COUNTS}
     counts |= {"duplicates": duplicates, "empty": counts["empty"] + empty}
-    manifest = {"format": FORMAT, "settings": settings, "counts": counts, "parts": parts}
+    manifest = {"format": FORMAT, "settings": settings, "counts": counts, "shards": shards}
     manifest["fingerprint"] = _fingerprint(manifest)
     return manifest | {"files": [[str(path), size] for path, size in files]}
 
@@ -127,7 +127,7 @@ def read_manifest(folder):
     """
     path = pathlib.Path(folder) / MANIFEST
     if not path.exists():
-        if list(path.parent.glob("part-*")):
+        if list(path.parent.glob("shard-*")):
             raise InputError(
                 f"{folder} holds a corpus that is not prepared to its end; prepare_corpus with "
                 "the same flags goes on."
