@@ -3,8 +3,10 @@
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.masked_lm import MaskedBatches, MaskedLM, Masking, predict_at_positions
+from tfnlp.objectives.opening import open_corpus
 from tfnlp.objectives.replaced_tokens import ReplacedTokens
 from tfnlp.objectives.segments import Segments
+from tfnlp.objectives.sharded_corpus import ShardedCorpus
 from tfnlp.objectives.texts import encode_texts, read_texts
 
 __all__ = [
@@ -15,7 +17,9 @@ __all__ = [
     "Masking",
     "ReplacedTokens",
     "Segments",
+    "ShardedCorpus",
     "encode_texts",
+    "open_corpus",
     "predict_at_positions",
     "read_texts",
 ]
