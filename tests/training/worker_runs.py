@@ -24,15 +24,18 @@ from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, m
 from tfnlp.training.workers import read_cluster
 
 V = 20
-# 17 texts in batches of 7, 7 and 3: two workers have 3 + 4 and 1 + 2, four 1 + 2 + 2 + 2 and
-# 0 + 1 + 1 + 1.
+# 50 texts in seven batches of 7 and one of 1: two workers have 3 + 4 and 0 + 1.
 CONFIG = TrainingConfig(
-    epochs=7, batch_size=7, learning_rate=1e-2, weight_decay=0.1, clip_norm=0.05
+    epochs=3,
+    batch_size=7,
+    learning_rate=1e-2,
+    weight_decay=0.1,
+    clip_norm=0.05,
+    checkpoint_steps=5,
 )
-CONFIG = dataclasses.replace(CONFIG, checkpoint_steps=2)
 
 
-def batches(seed, texts=17):
+def batches(seed, texts=50):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 8, texts)
     encodings = [Encoding(rng.integers(1, V, n).tolist(), [0] * n, cut=False) for n in lengths]
@@ -100,8 +103,11 @@ def main():
 
     if number == 1:
         ended("whole", *train(strategy, folder / "whole", writes))
-        # Its state is that after step 10, the first of the fourth epoch.
-        train(strategy, folder / "broken", writes, kill_at=12 if last else None)
+        # What is left is the state after 5 steps of the second epoch.
+        try:
+            train(strategy, folder / "broken", writes, kill_at=15 if last else None)
+        except InputError as e:
+            ended("left", [], [], error=str(e))
         return
     ended("broken", *train(strategy, folder / "broken", writes))
     stop = 5 if last else None

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import math
 import signal
 import threading
@@ -164,18 +165,22 @@ def _train(model, batches, config, recorder, dev):
         dev_data = None
         if dev is not None:
             dev_data = shared_dataset(strategy, dev.dataset(), len(dev))
+
+        @functools.cache  # for another one of several workers, steps would be traced anew
+        def data(skip):
+            found = batches.dataset(lambda: recorder.progress["epoch"], skip)
+            return shared_dataset(strategy, found, len(batches) - skip)
+
         while not recorder.finished():
             start, skip = recorder.progress["epoch"], recorder.progress["step"]
-            left = len(batches) - skip
-            data = batches.dataset(lambda: recorder.progress["epoch"], skip)
             model.fit(
-                shared_dataset(strategy, data, left),
+                data(skip),
                 # The rest of a broken epoch is a `fit` of its own: Keras takes the number of
                 # its steps for that of every epoch. So is each epoch of several workers, whose
                 # datasets Keras cannot count.
                 epochs=start + 1 if skip or several else config.epochs,
                 initial_epoch=start,
-                steps_per_epoch=left if several else None,
+                steps_per_epoch=len(batches) - skip if several else None,
                 validation_data=dev_data,
                 validation_steps=len(dev) if several and dev is not None else None,
                 callbacks=[recorder],

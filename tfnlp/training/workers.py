@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 import os
+import re
 
 import numpy as np
 import tensorflow as tf
@@ -148,30 +149,30 @@ def wait_for_all(strategy):
 
 
 def _total(strategy, number):
-    value = tf.constant(number)
-    return float(strategy.reduce("SUM", strategy.run(lambda: tf.identity(value)), axis=None))
+    return float(_summing(strategy)(tf.constant(number)))
+
+
+@functools.cache
+def _summing(strategy):
+    return tf.function(
+        lambda number: strategy.reduce("SUM", strategy.run(tf.identity, (number,)), axis=None)
+    )
 
 
 @contextlib.contextmanager
 def lost_workers(strategy):
     """Within, an InputError says that another worker is gone, where TensorFlow fails by that."""
-    gone = (
-        *(tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError),
-        *(tf.errors.DeadlineExceededError, tf.errors.InternalError),
-    )
     try:
         yield
-    except gone as e:
-        if not several_workers(strategy):
+    except tf.errors.OpError as e:
+        if not several_workers(strategy) or "/job:" not in e.message:
             raise
+        reason = re.search(r"aborted by:\s*(.*?)[\s:.]*$", e.message, re.MULTILINE)
         raise InputError(
-            f"The training cannot go on without another worker ({_first_line(e)}); start all of "
-            "them again, and it goes on from what is saved."
+            "The training cannot go on without another worker "
+            f"({reason[1] if reason else type(e).__name__}); start all of them again, and it goes "
+            "on from what is saved."
         ) from None
-
-
-def _first_line(error):
-    return next(iter(error.message.strip().splitlines()), type(error).__name__)
 
 
 def check_same(strategy, facts):
@@ -207,9 +208,7 @@ def _gathered(strategy, text):
         lengths = context.all_gather(tf.constant([len(own)]), axis=0)
         return lengths, context.all_gather(tf.constant(own), axis=0)
 
-    lengths, codes = (
-        strategy.experimental_local_results(v)[0].numpy()
-        for v in strategy.run(tf.function(gather))
-    )
+    found = tf.function(lambda: strategy.run(gather))()
+    lengths, codes = (strategy.experimental_local_results(v)[0].numpy() for v in found)
     parts = np.split(codes, np.cumsum(lengths)[:-1])
     return [part.astype(np.uint8).tobytes().decode() for part in parts]

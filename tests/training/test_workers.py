@@ -1,0 +1,152 @@
+"""Several processes that train together end with the weights of one."""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.training import worker_runs
+from tfnlp.errors import InputError
+from tfnlp.training import is_chief, make_strategy
+from tfnlp.training.workers import Cluster, read_cluster
+
+ROOT = pathlib.Path(__file__).parents[2]
+WORKERS = 2
+
+
+def start(folder, number):
+    """Both workers' exit states, and what they wrote to standard error."""
+    with socket.socket() as a, socket.socket() as b:
+        for s in (a, b):
+            s.bind(("127.0.0.1", 0))
+        addresses = [f"127.0.0.1:{s.getsockname()[1]}" for s in (a, b)]
+    workers = []
+    for index in range(WORKERS):
+        task = {"type": "worker", "index": index}
+        config = json.dumps({"cluster": {"worker": addresses}, "task": task})
+        workers.append(
+            subprocess.Popen(
+                [sys.executable, ROOT / "tests" / "training" / "worker_runs.py", folder, number],
+                env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CONFIG": config},
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    try:
+        errors = [worker.communicate(timeout=300)[1] for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    return [worker.returncode for worker in workers], errors
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """What two workers found in both rounds, by run and worker; and one process, in "one0"."""
+    folder = tmp_path_factory.mktemp("workers")
+    for number, last in (("1", -9), ("2", 0)):
+        codes, errors = start(folder, number)
+        assert codes == [0, last], errors
+    weights, logs = worker_runs.train(tf.distribute.get_strategy(), folder / "one", True)
+    found = {"one0": {"logs": logs, "weights": weights}}
+    for path in folder.glob("*.json"):
+        arrays = np.load(path.with_suffix(".npz"))
+        found[path.stem] = json.loads(path.read_text()) | {"weights": list(arrays.values())}
+    return found
+
+
+def largest_difference(a, b):
+    return max(np.abs(x - y).max() for x, y in zip(a["weights"], b["weights"], strict=True))
+
+
+def test_two_workers_end_with_the_weights_and_metrics_of_one_process(runs):
+    one, whole = runs["one0"], runs["whole0"]
+    assert whole["replicas"] == 2
+    assert largest_difference(whole, one) <= 1e-6
+    assert largest_difference(whole, runs["whole1"]) == 0
+    assert len(whole["logs"]) == 3
+    for ours, theirs in zip(whole["logs"], one["logs"], strict=True):
+        assert {"loss", "accuracy", "val_loss"} < ours.keys()
+        assert ours == pytest.approx(theirs, abs=1e-6)
+    assert one["logs"][0]["loss"] - one["logs"][2]["loss"] > 0.01
+
+
+def test_a_run_of_which_a_worker_was_killed_goes_on_to_the_same_weights(runs):
+    left = runs["left0"]["error"]
+    assert "cannot go on without another worker" in left and "start all of them again" in left
+    for worker in (0, 1):
+        assert largest_difference(runs[f"broken{worker}"], runs["whole0"]) == 0
+        assert runs[f"broken{worker}"]["logs"] == runs["whole0"]["logs"]
+
+
+def test_a_signal_to_one_worker_stops_all_at_one_step(runs):
+    for worker in (0, 1):
+        assert largest_difference(runs[f"stopped{worker}"], runs["whole0"]) == 0
+
+
+def test_workers_that_were_started_unlike_say_so_all(runs):
+    for worker in (0, 1):
+        error = runs[f"unlike{worker}"]["error"]
+        assert "of the settings, `weight_decay` is 0.1 for the first and 0.2 for" in error
+
+
+def test_a_cluster_is_read():
+    text = json.dumps(
+        {
+            "cluster": {"chief": ["a:1"], "worker": ["b:2", "[::1]:3"]},
+            "task": {"type": "worker", "index": 1},
+        }
+    )
+    assert read_cluster(text) == Cluster(("a:1", "b:2", "[::1]:3"), 2)
+
+
+TASK = '"task": {"type": "worker", "index": 0}'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "needs the environment variable TF_CONFIG"),
+        ("{", "TF_CONFIG is not JSON"),
+        ("[]", "has no objects"),
+        ('{"cluster": {"worker": ["a:1"]}}', "has no objects"),
+        ('{"cluster": {"ps": ["a:1"]}, %s}', "names .ps. in its cluster"),
+        ('{"cluster": {"worker": "a:1"}, %s}', "which is no list of host:port"),
+        ('{"cluster": {"worker": ["a"]}, %s}', "which is no list of host:port"),
+        ('{"cluster": {"worker": ["a:99999"]}, %s}', "which is no list of host:port"),
+        ('{"cluster": {"worker": []}, %s}', "which is no list of host:port"),
+        ('{"cluster": {"worker": ["a:1", "a:1"]}, %s}', "gives the address a:1 to 2 workers"),
+        (
+            '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}}',
+            "has the task",
+        ),
+        (
+            '{"cluster": {"worker": ["a:1"]}, "task": {"type": "chief", "index": 0}}',
+            "has the task",
+        ),
+        ('{"cluster": {}, "task": {"type": "worker", "index": 0}}', "has the task"),
+    ],
+)
+def test_a_broken_cluster_is_told(text, message, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", text.replace("%s", TASK))
+    for call in (lambda: make_strategy("multi_worker"), lambda: is_chief("multi_worker")):
+        with pytest.raises(InputError, match=message):
+            call()
+    assert is_chief("mirrored")
+
+
+def test_a_strategy_that_comes_too_late_is_told(monkeypatch):
+    tf.constant(1) + 1
+    cluster = {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}
+    text = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}})
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(InputError, match="after TensorFlow had begun to work"):
+        make_strategy("multi_worker")
+    monkeypatch.setenv("TF_CONFIG", text.replace(', "127.0.0.1:2"', ""))
+    assert make_strategy("multi_worker") is tf.distribute.get_strategy()
