@@ -214,9 +214,9 @@ def define_training_flags(epochs, learning_rate):
 
 
 # Flags that change where or how often a run is saved, but not what it ends with.
-_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test"}
+_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan"}
 # Flags of files, beside those of folders, whose names end in _dir.
-_FILES = {"train", "dev", "texts", "vocabulary_text"}
+_FILES = {"train", "dev", "texts", "corpus", "vocabulary_text"}
 
 
 def decisive_flags():

@@ -5,6 +5,7 @@ from tfnlp.training.fit import TrainingConfig, compile_classifier, fit
 from tfnlp.training.optimizer import WarmupLinearDecay, adamw
 from tfnlp.training.precision import set_precision
 from tfnlp.training.predict import predict
+from tfnlp.training.pretrain import pretrain, start_models
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.runners import load_runner
 from tfnlp.training.strategy import make_strategy
@@ -24,5 +25,7 @@ __all__ = [
     "load_runner",
     "make_strategy",
     "predict",
+    "pretrain",
     "set_precision",
+    "start_models",
 ]

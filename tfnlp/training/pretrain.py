@@ -5,10 +5,11 @@ import tensorflow as tf
 from absl import logging
 from keras import ops
 
-from tfnlp.checkpoints import check_saves, save_model
+from tfnlp.checkpoints import check_saves, load_model, read_config, save_model
+from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.losses import whole
-from tfnlp.models import check_lengths, check_vocabulary
+from tfnlp.models import build_model, check_lengths, check_vocabulary
 from tfnlp.training.bad_steps import FiniteMean, LeavesOutBadSteps
 from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
@@ -93,6 +94,39 @@ def evaluator(objective, trained, signature):
         return {"loss": weighted_sum(losses, objective.loss_weights), **means}
 
     return run
+
+
+def start_models(objective, config, folder=None, **options):
+    """The models that an objective trains.
+
+    Args:
+        objective: see `tfnlp.objectives`.
+        config: of the model, or of the first of several.
+        folder: of the weights to start from, whose config it is but for the length of a memory;
+            random ones where None.
+        options: as `build_model` takes them, such as `block_size`.
+
+    Returns:
+        {name: `TextModel`}, as `pretrain` takes them.
+
+    Raises:
+        InputError: for a folder where an objective builds several models, and as `load_model`.
+    """
+    if hasattr(objective, "build"):
+        if folder:
+            raise InputError(
+                f"model_dir={folder} holds one model, but {type(objective).__name__} trains "
+                "several; leave it out to start from random weights."
+            )
+        return objective.build(config, **options)
+    if getattr(objective, "memory", False):
+        options["memory"] = True
+    if folder and read_config(folder) == config:
+        return {"model": load_model(folder, objective.head, **options)}
+    model = build_model(config, objective.head, **options)
+    if folder:  # a memory has no weights
+        model.set_weights(load_model(folder, objective.head).get_weights())
+    return {"model": model}
 
 
 def pretrain(
