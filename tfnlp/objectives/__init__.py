@@ -3,11 +3,14 @@
 from tfnlp.objectives.causal_lm import CausalLM
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masked_lm import MaskedBatches, MaskedLM, Masking, predict_at_positions
+from tfnlp.objectives.masked_lm import MaskedLM, predict_at_positions
+from tfnlp.objectives.masking import MaskedBatches, Masking
+from tfnlp.objectives.next_sentence import NextSentence
 from tfnlp.objectives.opening import open_corpus
 from tfnlp.objectives.permutation_lm import PermutationLM
 from tfnlp.objectives.replaced_tokens import ReplacedTokens
 from tfnlp.objectives.segments import Segments
+from tfnlp.objectives.sentence_order import SentenceOrder
 from tfnlp.objectives.sharded_corpus import ShardedCorpus
 from tfnlp.objectives.texts import encode_texts, read_texts
 
@@ -18,9 +21,11 @@ __all__ = [
     "MaskedBatches",
     "MaskedLM",
     "Masking",
+    "NextSentence",
     "PermutationLM",
     "ReplacedTokens",
     "Segments",
+    "SentenceOrder",
     "ShardedCorpus",
     "encode_texts",
     "open_corpus",
