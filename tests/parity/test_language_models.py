@@ -1,4 +1,4 @@
-"""The losses of language models against those of `transformers`, on the same weights and inputs."""
+"""The losses of language models against those of `transformers`, on the same weights."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_the_causal_loss_with_a_memory(case, tmp_path):
         inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
         inputs |= {"next_token_ids": labels, "continues": np.ones(2, "int32")}
         found = objective.losses(labels, trained(inputs, training=True))["causal_lm_loss"]
-        expected = RECORDED[f"{case}/{number}/losses"].mean()
+        expected = float(RECORDED[f"{case}/{number}/losses"].mean())
         assert float(found) == pytest.approx(expected, abs=1e-5 * max(1, expected))
 
 
