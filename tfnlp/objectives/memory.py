@@ -51,10 +51,13 @@ class LaneMemory(keras.layers.Layer):
         context = _replicas()
         if context is not None:
             memory = context.all_gather(memory, axis=0)
+        # A segment that broke leaves the memory as it was, as its step changes no weight.
+        finite = ops.all(ops.isfinite(memory))
         filled = ops.shape(memory)[2]
         missing = self.memory_length - filled
-        self.states.assign(ops.pad(memory, [[0, 0], [0, 0], [missing, 0], [0, 0]]))
-        self.filled.assign(filled)
+        states = ops.pad(memory, [[0, 0], [0, 0], [missing, 0], [0, 0]])
+        self.states.assign(ops.where(finite, states, self.states))
+        self.filled.assign(ops.where(finite, filled, self.filled))
 
 
 class RemembersLanes(keras.Model):

@@ -1,7 +1,7 @@
-"""Permutation language modelling: tokens are predicted in a random order, from those before in it.
+"""Permutation language modelling: tokens are predicted in a random order of seeing them.
 
-Yang et al. 2019, 'XLNet', section 2.2 (orders), 2.3 (two streams, partial prediction), 2.4 (memory)
-and 2.5 (two segments); what a batch holds follows the release (data_utils.py).
+Yang et al. 2019, 'XLNet', section 2.2 (orders), 2.3 (two streams, partial prediction), 2.4
+(memory) and 2.5 (two segments); what a batch holds follows the release (data_utils.py).
 """
 
 import dataclasses
@@ -94,11 +94,12 @@ class PermutationLM:
                 f"memory={self.memory}."
             )
         inputs = {k: v for k, v in model.input.items() if k != "target_mapping"}
-        inputs[TARGETS] = keras.Input((None,), dtype="int32", name=TARGETS)
-        mapping = OneHotPositions(name="mapping")(inputs[TARGETS], inputs["token_ids"])
+        targets = keras.Input((None,), dtype="int32", name=TARGETS)
+        mapping = OneHotPositions(name="mapping")(targets, inputs["token_ids"])
         outputs = model(inputs | {"target_mapping": mapping})
         names = ("logits", "memory") if self.memory else ("logits",)
-        inner = keras.Model(inputs, {name: outputs[name] for name in names}, name=model.name)
+        outputs = {name: outputs[name] for name in names}
+        inner = keras.Model(inputs | {TARGETS: targets}, outputs, name=model.name)
         return with_memory(inner, config_of(model), batch_size) if self.memory else inner
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
@@ -173,8 +174,8 @@ class PermutationBatches(StreamBatches):
         if self.second < 2:
             raise InputError(
                 f"max_length={self.max_length} and reuse_length={given.reuse_length} leave "
-                f"{max(self.second, 0)} tokens for two texts beside {self.frame.pair_size} special "
-                "ones; give a reuse_length of about half of max_length."
+                f"{max(self.second, 0)} tokens for two texts beside {self.frame.pair_size} "
+                "special ones; give a reuse_length of about half of max_length."
             )
         shortest = min(self.first or self.second, self.second)
         for name in ("predict_one_in", "max_span"):
@@ -247,7 +248,7 @@ class PermutationBatches(StreamBatches):
         }, ids[chosen]
 
     def _special(self, size):
-        """Which tokens of A and B are of their frame, A having `size` tokens; (L - first,) bool."""
+        """Which tokens of the second part are the frame's, A having `size`; (L - first,) bool."""
         before, between, after = (np.ones(len(part), bool) for part in self.frame.pair)
         a, b = np.zeros(size, bool), np.zeros(self.second - size, bool)
         return np.concatenate([before, a, between, b, after])
@@ -324,8 +325,9 @@ def draw_spans(length, predict_one_in, max_span, rng):
 def draw_targets(length, count, predict_one_in, max_span, rng):
     """Exactly `count` positions of a text to predict, most of them in spans.
 
-    Spans as `draw_spans` has them, from the text's beginning on, the last cut where they are more
-    than `count`; where they are fewer further positions are drawn, as in the release.
+    Spans as `draw_spans` has them, the last cut where they are more than `count`; where they are
+    fewer further positions are drawn, as in the release. Not as there, contexts begin anywhere and
+    go on from the text's end to its beginning: so each position is as often a target as any other.
 
     Returns:
         (count,) integers.
@@ -335,7 +337,8 @@ def draw_targets(length, count, predict_one_in, max_span, rng):
     found = np.arange(ends[-1]) + np.repeat(starts - ends + spans, spans)
     found = found[found < length][:count]
     rest = np.setdiff1d(np.arange(length), found)
-    return np.concatenate([found, rng.choice(rest, count - len(found), replace=False)])
+    found = np.concatenate([found, rng.choice(rest, count - len(found), replace=False)])
+    return (found + rng.integers(length)) % length
 
 
 def draw_order(targets, special, rng):

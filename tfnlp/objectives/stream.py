@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import hashlib
+import math
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class TokenStream:
 
     def read(self, start, stop):
         """The ids from one place to before another, (stop - start,) int32."""
-        parts = []
+        parts = [np.zeros(0, "int32")]
         for begin, ids, _ in self._documents(start, stop):
             parts.append(ids[max(0, start - begin) : stop - begin])
         return np.concatenate(parts)
@@ -149,7 +150,7 @@ class StreamBatches:
 
     def __len__(self):
         """The number of batches in an epoch."""
-        return -(-self.rows // self.batch_size)
+        return math.ceil(self.rows / self.batch_size)
 
     # The same of all batches that have these methods.
     dataset = LengthBatches.dataset
