@@ -106,6 +106,7 @@ def test_a_cluster_is_read():
     assert read_cluster(text) == Cluster(("a:1", "b:2", "[::1]:3"), 2)
 
 
+ONE = '{"cluster": {"worker": ["a:1"]},'
 TASK = '"task": {"type": "worker", "index": 0}'
 
 

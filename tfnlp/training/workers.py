@@ -122,12 +122,14 @@ def shared_dataset(strategy, data, batches):
 
         def shares(*batch):
             rows = tf.shape(tf.nest.flatten(batch)[0])[0]
-            bounds = [rows * i // replicas for i in range(first, first + here + 1)]
-            parts = [
-                tf.data.Dataset.from_tensors(tf.nest.map_structure(lambda v: v[a:b], batch))
-                for a, b in zip(bounds, bounds[1:], strict=False)
-            ]
-            return functools.reduce(lambda a, b: a.concatenate(b), parts)
+
+            def share(replica):
+                own = slice(rows * replica // replicas, rows * (replica + 1) // replicas)
+                return tf.data.Dataset.from_tensors(tf.nest.map_structure(lambda v: v[own], batch))
+
+            return functools.reduce(
+                lambda a, b: a.concatenate(b), [share(first + i) for i in range(here)]
+            )
 
         found = data.flat_map(shares)
         return found.apply(tf.data.experimental.assert_cardinality(batches * here)).prefetch(4)
