@@ -1,6 +1,7 @@
 """Unlabelled files as documents, and documents as ids with the borders of their sentences."""
 
 import glob
+import itertools
 import pathlib
 import re
 
@@ -140,17 +141,23 @@ def _encode_pieces(pieces, tokenizer, starts):
     ours = encodings.sources >= 0  # the others frame a text
     ids = encodings.token_ids[ours]
     ends = np.append(0, np.cumsum(ours))[encodings.starts[1:]]
-    # Places of characters, counted through all pieces. A token is of the sentence that its last
-    # character is of: some begin with the white space before.
+    # Places of characters, counted through all pieces. White space is of the sentence behind it, as
+    # some tokens are a word and the space before; a token is where its last character is.
     bases = np.cumsum([0, *(len(piece) + 1 for piece in pieces)])
     counts = np.diff(ends, prepend=0)
     offsets = encodings.offsets[ours].astype("int64")
     places = np.maximum(offsets[:, 0], offsets[:, 1] - 1) + np.repeat(bases[:-1], counts)
-    borders = [[0, *starts(piece)[1:]] for piece in pieces]
+    borders = [_borders(piece, starts(piece)) for piece in pieces]
     sentence_ends = np.cumsum([len(own) for own in borders])
     flat = np.concatenate(borders) + np.repeat(bases[:-1], np.diff(sentence_ends, prepend=0))
     sentence = np.searchsorted(flat, np.maximum.accumulate(places), side="right") - 1
     return ids, ends, np.bincount(sentence, minlength=len(flat)), sentence_ends
+
+
+def _borders(text, starts):
+    """Where each sentence begins, the white space before it counted to it."""
+    ends = (a + len(text[a:b].rstrip()) for a, b in itertools.pairwise(starts))
+    return [0, *ends]
 
 
 def _line_starts(text):
