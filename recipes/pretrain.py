@@ -26,26 +26,24 @@ from recipes.command_line import group
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
-# The class of each objective in `tfnlp.objectives`, and the flags that are its arguments.
+# The class of each objective in `tfnlp.objectives`.
 OBJECTIVES = {
-    "masked_lm": ("MaskedLM", {"masked_share": "share"}),
-    "replaced_tokens": (
-        "ReplacedTokens",
-        {
-            "masked_share": "share",
-            "generator_size": "generator_size",
-            "discriminator_weight": "discriminator_weight",
-        },
-    ),
-    "permutation_lm": (
-        "PermutationLM",
-        {
-            "memory_length": None,
-            "reuse_length": "reuse_length",
-            "predict_one_in": "predict_one_in",
-        },
-    ),
-    "causal_lm": ("CausalLM", {"memory_length": None}),
+    "masked_lm": "MaskedLM",
+    "next_sentence": "NextSentence",
+    "sentence_order": "SentenceOrder",
+    "replaced_tokens": "ReplacedTokens",
+    "permutation_lm": "PermutationLM",
+    "causal_lm": "CausalLM",
+}
+# The flags of some objectives alone.
+MASKING = ("masked_share", "hide", "longest_span")
+OWN_FLAGS = {
+    "masked_lm": MASKING,
+    "next_sentence": MASKING,
+    "sentence_order": MASKING,
+    "replaced_tokens": ("masked_share", "generator_size", "discriminator_weight"),
+    "permutation_lm": ("memory_length", "reuse_length", "predict_one_in"),
+    "causal_lm": ("memory_length",),
 }
 
 
@@ -56,9 +54,19 @@ def define_objective_flags():
     flags.DEFINE_float(
         "masked_share",
         None,
-        "Share of the tokens that are hidden; 0.15 if not given. Of masked_lm, replaced_tokens.",
+        "Share of the tokens that are hidden; 0.15 if not given. Of all objectives that hide some.",
         0,
         1,
+    )
+    flags.DEFINE_enum(
+        "hide",
+        None,
+        ["tokens", "words", "spans"],
+        "What is hidden together; spans of words with sentence_order, else tokens, if not given. "
+        "Of masked_lm, next_sentence and sentence_order.",
+    )
+    flags.DEFINE_integer(
+        "longest_span", None, "The most words of a span; 3 if not given. With --hide=spans.", 1
     )
     flags.DEFINE_float(
         "generator_size",
@@ -102,8 +110,8 @@ def define_corpus_flags():
     flags.DEFINE_list(
         "corpus",
         None,
-        "The folder that prepare_corpus wrote; or text files, or patterns of them in quotes, which "
-        "then must fit in memory: .tsv, .csv, .json or .jsonl, of which each row is a document, "
+        "The folder that prepare_corpus wrote; or text files, or patterns of them in quotes, "
+        "which must fit in memory: .tsv, .csv, .json or .jsonl, of which each row is a document, "
         "or plain text; or with .gz.",
     )
     flags.DEFINE_list(
@@ -160,26 +168,35 @@ def make_objective():
     """
     from tfnlp import objectives
 
-    name, arguments = OBJECTIVES[FLAGS.objective]
-    for flag in {flag for _, known in OBJECTIVES.values() for flag in known} - arguments.keys():
+    name, own = FLAGS.objective, OWN_FLAGS[FLAGS.objective]
+    for flag in {flag for known in OWN_FLAGS.values() for flag in known}.difference(own):
         if FLAGS[flag].value is not None:
             raise InputError(
-                f"{flag}={FLAGS[flag].value} has no effect with objective={FLAGS.objective}; "
-                "leave it out."
+                f"{flag}={FLAGS[flag].value} has no effect with objective={name}; leave it out."
             )
-    given = {argument: FLAGS[flag].value for flag, argument in arguments.items() if argument}
-    if FLAGS.objective == "causal_lm":
-        given["memory"] = FLAGS.memory_length is not None
-    if FLAGS.objective == "permutation_lm":
-        if FLAGS.memory_length and not FLAGS.reuse_length:
-            given["reuse_length"] = FLAGS.max_length // 2
-        elif FLAGS.reuse_length and not FLAGS.memory_length:
-            raise InputError(
-                f"reuse_length={FLAGS.reuse_length} has no effect without a memory; give a "
-                "`memory_length`."
-            )
-    given = {argument: value for argument, value in given.items() if value is not None}
-    return getattr(objectives, name)(**given)
+    given = {flag: FLAGS[flag].value for flag in own if FLAGS[flag].value is not None}
+    if "masked_share" in given:
+        given["share"] = given.pop("masked_share")
+    if "memory_length" in own:
+        given |= memory_arguments(name, given.pop("memory_length", None))
+    if name in ("next_sentence", "sentence_order"):
+        hide = {"hide": "spans"} if name == "sentence_order" else {}
+        given = {"masked_lm": objectives.MaskedLM(**hide | given)}
+    return getattr(objectives, OBJECTIVES[name])(**given)
+
+
+def memory_arguments(name, length):
+    """The arguments of an objective whose model may remember so many tokens, or none."""
+    if name == "causal_lm":
+        return {"memory": length is not None}
+    if length and not FLAGS.reuse_length:
+        return {"reuse_length": FLAGS.max_length // 2}
+    if FLAGS.reuse_length and not length:
+        raise InputError(
+            f"reuse_length={FLAGS.reuse_length} has no effect without a memory; give a "
+            "`memory_length`."
+        )
+    return {}
 
 
 def read_start(objective):
