@@ -54,7 +54,7 @@ def define_objective_flags():
     flags.DEFINE_float(
         "masked_share",
         None,
-        "Share of the tokens that are hidden; 0.15 if not given. Of all objectives that hide some.",
+        "Share of the tokens that are hidden; 0.15 if not given. Of all that hide some.",
         0,
         1,
     )
