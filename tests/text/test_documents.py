@@ -92,7 +92,6 @@ def test_ids_are_those_of_running_text_and_sentences_part_them(family, monkeypat
     for text, (ids, lengths) in zip(TEXTS, found, strict=True):
         assert ids.tolist() == plain(text) and (lengths > 0).all()
         assert ids.dtype == "int32" and lengths.dtype == "int64" and lengths.sum() == len(ids)
-        # Where tokens do not hold the white space before a word, sentences are those by themselves.
         sentences = split_sentences(text)
         assert len(lengths) == len(sentences)
         if kind == "wordpiece":

@@ -1,4 +1,4 @@
-"""TFRecord files without TensorFlow: their checksums and records, held against TensorFlow's own."""
+"""TFRecord files without TensorFlow: checksums and records, held against TensorFlow's own."""
 
 import random
 
@@ -64,7 +64,7 @@ def test_a_record_gives_its_document_or_is_refused():
         for bit in range(8):
             broken = bytearray(record)
             broken[place] ^= 1 << bit
-            with pytest.raises(ValueError, match="its length is another|its checksum differs"):
+            with pytest.raises(ValueError, match=r"its length is another|its checksum differs"):
                 unframe(bytes(broken))
     for size in range(len(record)):
         with pytest.raises(ValueError, match="its length is another"):

@@ -97,7 +97,8 @@ class ShardedCorpus:
         record = int(index - self._firsts[shard])
         begin = int(self._ends[index - 1]) if record else 0
         try:
-            content = os.pread(self._open(shard).fileno(), int(self._ends[index]) - begin, begin)
+            file = self._open(shard)  # held, as another thread may have it dropped meanwhile
+            content = os.pread(file.fileno(), int(self._ends[index]) - begin, begin)
             ids, lengths = document_from_bytes(unframe(content))
         except (OSError, ValueError) as e:
             raise self._damaged(shard, record, e) from None

@@ -141,8 +141,8 @@ def _encode_pieces(pieces, tokenizer, starts):
     ours = encodings.sources >= 0  # the others frame a text
     ids = encodings.token_ids[ours]
     ends = np.append(0, np.cumsum(ours))[encodings.starts[1:]]
-    # Places of characters, counted through all pieces. White space is of the sentence behind it, as
-    # some tokens are a word and the space before; a token is where its last character is.
+    # Places of characters, counted through all pieces. White space is of the sentence behind it:
+    # some tokens are a word and the space before. A token is where its last character is.
     bases = np.cumsum([0, *(len(piece) + 1 for piece in pieces)])
     counts = np.diff(ends, prepend=0)
     offsets = encodings.offsets[ours].astype("int64")

@@ -68,6 +68,8 @@ def prepare_corpus(
         InputError: for files that cannot be read, or hold no text, for a folder of another
             corpus, and where nothing can be written.
     """
+    if shard_mb <= 0:
+        raise InputError(f"shard_mb={shard_mb} must be above 0.")
     if documents not in DOCUMENTS or sentences not in SENTENCES:
         raise InputError(
             f"documents={documents!r} must be one of {', '.join(DOCUMENTS)}, and "
