@@ -192,9 +192,6 @@ def define_training_flags(epochs, learning_rate):
         1,
     )
     flags.DEFINE_integer("batch_size", 32, "Examples in a batch, over all devices.", 1)
-    flags.DEFINE_float("learning_rate", learning_rate, "Peak learning rate.", 0)
-    flags.DEFINE_float("warmup_share", 0.1, "Share of the steps in which the rate rises.", 0, 1)
-    flags.DEFINE_float("weight_decay", 0.01, "AdamW's decay; none on biases and norms.", 0)
     flags.DEFINE_integer("patience", 0, "Stop after so many epochs without gain; 0: never.", 0)
     flags.DEFINE_integer("seed", 0, "Seed of weights, dropout and data order.", 0)
     flags.DEFINE_integer("checkpoint_steps", 500, "Steps between states to resume from.", 1)
@@ -211,6 +208,57 @@ def define_training_flags(epochs, learning_rate):
         "Keras dtype policy of the training.",
     )
     flags.mark_flag_as_required("output_dir")
+    define_optimizer_flags(learning_rate)
+    define_memory_flags()
+
+
+# Known without Keras, so that --help is quick: `tfnlp.training.schedules.SCHEDULES`.
+SCHEDULE_NAMES = ("linear", "cosine", "inverse_sqrt", "constant")
+
+
+@group("Optimizer")
+def define_optimizer_flags(learning_rate):
+    """Flags of what a step does to the weights."""
+    flags.DEFINE_enum(
+        "optimizer", "adamw", ["adamw", "lamb"], "AdamW, or LAMB for batches of thousands."
+    )
+    flags.DEFINE_float("learning_rate", learning_rate, "Peak learning rate.", 0)
+    flags.DEFINE_enum(
+        "schedule", "linear", SCHEDULE_NAMES, "How the rate falls once it has its peak."
+    )
+    flags.DEFINE_float("warmup_share", 0.1, "Share of the steps in which the rate rises.", 0, 1)
+    flags.DEFINE_float(
+        "layer_decay",
+        1.0,
+        "The rate of each block, as a share of that of the block above; ELECTRA's is 0.8.",
+        0,
+        1,
+    )
+    flags.DEFINE_float("weight_decay", 0.01, "Decay of weights; none on biases and norms.", 0)
+    flags.DEFINE_float("clip_norm", 1.0, "Largest norm of all gradients together; 0: any.", 0)
+    flags.DEFINE_float(
+        "ema_decay",
+        0.0,
+        "Evaluate and save the moving average of the weights, by this decay, such as 0.999; 0: "
+        "the weights.",
+        0,
+        1,
+    )
+
+
+@group("Memory and speed")
+def define_memory_flags():
+    """Flags of how a step is computed."""
+    flags.DEFINE_integer(
+        "accumulation_steps",
+        1,
+        "Parts that each batch is read in, for less memory; the step is that of the batch.",
+        1,
+    )
+    flags.DEFINE_bool(
+        "fixed_length", False, "Pad all training texts to the longest; else to their batch's."
+    )
+    flags.DEFINE_bool("xla", False, "Compile the steps by XLA; needs --fixed_length.")
 
 
 # Flags that change where or how often a run is saved, but not what it ends with.
@@ -252,9 +300,17 @@ def training_config():
         learning_rate=FLAGS.learning_rate,
         warmup_share=FLAGS.warmup_share,
         weight_decay=FLAGS.weight_decay,
+        clip_norm=FLAGS.clip_norm,
         patience=FLAGS.patience,
         checkpoint_steps=FLAGS.checkpoint_steps,
         seed=FLAGS.seed,
+        schedule=FLAGS.schedule,
+        optimizer_name=FLAGS.optimizer,
+        ema_decay=FLAGS.ema_decay,
+        layer_decay=FLAGS.layer_decay,
+        accumulation_steps=FLAGS.accumulation_steps,
+        fixed_length=FLAGS.fixed_length,
+        xla=FLAGS.xla,
     )
 
 

@@ -5,6 +5,9 @@ weights of all replicas, so that training under a `tf.distribute` strategy is tr
 device, however many entries each replica has, and be it none.
 """
 
+import contextlib
+import threading
+
 import keras
 import tensorflow as tf
 from keras import ops
@@ -31,6 +34,8 @@ def weighted_mean(values, *weights):
     values = ops.cast(values, "float32")
     weight = entry_weights(values, *weights)
     total, weight = ops.sum(values * weight), ops.sum(weight)
+    if reads_parts():
+        return _thread.parts.mean(total, weight)
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
         return ops.divide_no_nan(total, weight)
@@ -40,6 +45,56 @@ def weighted_mean(values, *weights):
     share = ops.divide_no_nan(all_total, all_weight) / context.num_replicas_in_sync
     # All replicas show the same value, so that means over replicas or steps stay exact.
     return own + ops.stop_gradient(share - own)
+
+
+# The threads of replicas each have parts of their own.
+_thread = threading.local()
+
+
+def reads_parts():
+    """Whether this thread reads a part of a batch: see `in_parts`."""
+    return getattr(_thread, "parts", None) is not None
+
+
+class CountedWeights:
+    """While a batch's parts are counted: the weight of every `weighted_mean`, in their order."""
+
+    def __init__(self):
+        self.weights = []
+
+    def mean(self, total, weight):
+        self.weights.append(weight)
+        return 0.0 * total
+
+
+class KnownWeights:
+    """While a part is learned from: each `weighted_mean` is over the weights of the whole batch.
+
+    Args:
+        weights: (n,) of the n means in their order, of all parts and replicas.
+        scale: what the value of a part's mean, but not its gradient, is multiplied with, so that
+            means over parts by their examples are those of the whole batch.
+    """
+
+    def __init__(self, weights, scale):
+        self.weights = weights
+        self.scale = scale
+        self.seen = 0
+
+    def mean(self, total, weight):
+        own = ops.divide_no_nan(total, self.weights[self.seen])
+        self.seen += 1
+        return own + ops.stop_gradient((self.scale - 1) * own)
+
+
+@contextlib.contextmanager
+def in_parts(parts):
+    """Within, this thread's `weighted_mean` is that of `CountedWeights` or `KnownWeights`."""
+    _thread.parts = parts
+    try:
+        yield parts
+    finally:
+        _thread.parts = None
 
 
 def entry_weights(values, *weights):

@@ -15,6 +15,7 @@ from tfnlp.errors import InputError
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
 from tfnlp.training.finetune import (
+    check_compresses,
     check_varied,
     compressed_steps,
     compression_figures,
@@ -139,8 +140,9 @@ def distill(
         first = dataclasses.replace(config, **epochs)
         _fit_intermediate(intermediate, task, splits, batches["train"], first, run, made_from)
     if compress is not None:
+        check_compresses(config)
         distiller.compressor = compress(student, compressed_steps(config, run, batches["train"]))
-    _compile(distiller, config, batches["train"])
+    config.compile(distiller, len(batches["train"]))
     fit_best(
         distiller,
         student,
@@ -193,10 +195,6 @@ def _check_of_texts(terms, teacher):
             )
 
 
-def _compile(distiller, config, batches):
-    distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
-
-
 def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
     """The first of two phases, in a folder of its own within the run's.
 
@@ -205,7 +203,7 @@ def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
     folder = run.intermediate()
     run.start()
     logging.info("%d epochs on embeddings, states and attention come first.", config.epochs)
-    _compile(distiller, config, batches)
+    config.compile(distiller, len(batches))
     train = {"train": content_fingerprint([splits["train"], task.label_names])}
     with warnings.catch_warnings():
         # The head, which no layer below it needs, is learned in the second phase.

@@ -123,6 +123,8 @@ def distill_general(
     if predicts and masking is None:
         raise InputError("Hidden tokens are to be predicted, but `masking` is None; give one.")
     options = {"shuffle": True, "seed": config.seed, "pad_token_id": tokenizer.pad_token_id}
+    if config.fixed_length:
+        options["fixed_length"] = int(encodings.lengths.max())
     if masking is None:
         batches = LengthBatches(encodings, config.batch_size, **options)
     else:
@@ -143,7 +145,7 @@ def distill_general(
         taught = keras.Model(student.input, {key: student.output[key] for key in read})
         task, teaching = None, teacher
     distiller = Distiller(taught, task, terms, teaching, masked_lm_weight)
-    distiller.compile(config.optimizer(distiller, len(batches)), jit_compile=False)
+    config.compile(distiller, len(batches))
     with warnings.catch_warnings():
         # Methods of attention alone leave what the last block makes of it as it was drawn.
         warnings.filterwarnings("ignore", "Gradients do not exist for variables")

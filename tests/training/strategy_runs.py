@@ -16,15 +16,16 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-CPU = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 2)
+if __name__ == "__main__":
+    CPU = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 2)
 
-from distill.learning.distiller import Distiller  # noqa: E402
-from distill.learning.methods import logits  # noqa: E402
-from tfnlp import tasks  # noqa: E402
-from tfnlp.text import LengthBatches  # noqa: E402
-from tfnlp.text.tokenizer import Encoding  # noqa: E402
-from tfnlp.training import (  # noqa: E402
+from distill.learning.distiller import Distiller
+from distill.learning.methods import logits
+from tfnlp import tasks
+from tfnlp.text import LengthBatches
+from tfnlp.text.tokenizer import Encoding
+from tfnlp.training import (
     FineTuner,
     RunFolder,
     TrainingConfig,
@@ -33,7 +34,7 @@ from tfnlp.training import (  # noqa: E402
     fit,
     make_strategy,
 )
-from tfnlp.training.adversarial import AdversarialRegularizer  # noqa: E402
+from tfnlp.training.adversarial import AdversarialRegularizer
 
 V, L = 20, 7
 KEYS = ("token_ids", "segment_ids", "padding_mask")
@@ -126,7 +127,7 @@ def distiller(name):
     return Distiller(student, task, terms, teacher)
 
 
-def train(strategy, name, make):
+def train(strategy, name, make, sizes=SIZES):
     """The weights after 20 steps, how far they moved, the last gradient's norm, and the logs."""
     keras.utils.set_random_seed(0)
     with strategy.scope():
@@ -139,7 +140,7 @@ def train(strategy, name, make):
         model.compile(optimizer, jit_compile=False)
     before = [v.numpy() for v in model.trainable_variables]
     history = model.fit(
-        dataset(name, SIZES),
+        dataset(name, sizes),
         validation_data=dataset(name, [3, 4, 1]) if isinstance(model, Distiller) else None,
         verbose=0,
         shuffle=False,

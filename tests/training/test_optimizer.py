@@ -5,7 +5,8 @@ import tensorflow as tf
 
 from tfnlp import models
 from tfnlp.training import TrainingConfig
-from tfnlp.training.optimizer import FusedAdamW, WarmupLinearDecay, adamw, is_decayed
+from tfnlp.training.optimizer import FusedAdamW, adamw, is_decayed
+from tfnlp.training.schedules import WarmupLinearDecay
 
 
 def test_schedule_rises_and_falls_linearly():

@@ -33,6 +33,7 @@ class LengthBatches:
         shuffle: whether each epoch has its own order; else sorted by length.
         seed: of the orders.
         pad_token_id: the id that fills the ends.
+        fixed_length: the length that all batches are padded to; None for that of their longest.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class LengthBatches:
         shuffle=False,
         seed=0,
         pad_token_id=0,
+        fixed_length=None,
     ):
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1.")
@@ -63,6 +65,7 @@ class LengthBatches:
         self.shuffle = shuffle
         self.seed = seed
         self.pad_token_id = pad_token_id
+        self.fixed_length = fixed_length
 
     def __len__(self):
         """The number of batches in an epoch."""
@@ -91,6 +94,8 @@ class LengthBatches:
         To choose from, inputs are (B, choices, L).
         """
         inputs = self._rows.padded(indices, self.pad_token_id)
+        if self.fixed_length is not None:
+            inputs = _padded_to(self.fixed_length, inputs, self.pad_token_id)
         length = inputs["token_ids"].shape[-1]
         if self.labels is None:
             return (inputs,)
@@ -115,6 +120,8 @@ class LengthBatches:
     def fingerprint(self):
         """A SHA-256 of all that decides the batches of every epoch, save `targets`."""
         settings = [self.batch_size, self.shuffle, self.seed, self.pad_token_id]
+        if self.fixed_length is not None:
+            settings.append(self.fixed_length)
         digest = hashlib.sha256(f"{self.inputs_fingerprint()} {settings}".encode())
         if self.labels is not None:
             digest.update(f"{self.labels.dtype}{self.labels.shape}".encode())
@@ -160,7 +167,8 @@ class LengthBatches:
 
     def padding_share(self, epoch=0):
         """The share of padding among the tokens of an epoch's batches."""
-        padded = sum(len(b) * int(self.lengths[b].max()) for b in self.order(epoch))
+        longest = (self.fixed_length or int(self.lengths[b].max()) for b in self.order(epoch))
+        padded = sum(len(b) * length for b, length in zip(self.order(epoch), longest))
         return 1 - self.lengths.sum() / padded
 
 
@@ -171,3 +179,11 @@ def _with_kept_error(batches, epoch, skip):
     except InputError as e:
         batches.error = e
         raise
+
+
+def _padded_to(length, inputs, pad_token_id):
+    """Inputs (..., L) of that length, which is no less than theirs."""
+    missing = length - inputs["token_ids"].shape[-1]
+    axes = [(0, 0)] * (inputs["token_ids"].ndim - 1) + [(0, missing)]
+    fill = {"token_ids": pad_token_id}
+    return {key: np.pad(v, axes, constant_values=fill.get(key, 0)) for key, v in inputs.items()}

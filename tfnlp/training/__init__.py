@@ -1,13 +1,15 @@
 """Training: strategies, schedules, run folders, and a `fit` that resumes exactly."""
 
+from tfnlp.training.config import TrainingConfig
 from tfnlp.training.finetune import FineTuner, encode_batches, finetune
-from tfnlp.training.fit import TrainingConfig, compile_classifier, fit
-from tfnlp.training.optimizer import WarmupLinearDecay, adamw
+from tfnlp.training.fit import compile_classifier, fit
+from tfnlp.training.optimizer import adamw
 from tfnlp.training.precision import set_precision
 from tfnlp.training.predict import predict
 from tfnlp.training.pretrain import pretrain, start_models
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.runners import load_runner
+from tfnlp.training.schedules import WarmupLinearDecay
 from tfnlp.training.strategy import make_strategy
 from tfnlp.training.workers import is_chief
 

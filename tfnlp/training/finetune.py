@@ -51,8 +51,20 @@ class FineTuner(CompressedSteps, UnequalShares, keras.Model):
         return loss
 
 
-def encode_batches(task, tokenizer, examples, max_length, batch_size, shuffle=False, seed=0):
-    """`LengthBatches` of a task's examples; how many were cut is logged."""
+def encode_batches(
+    task,
+    tokenizer,
+    examples,
+    max_length,
+    batch_size,
+    shuffle=False,
+    seed=0,
+    fixed_length=False,
+):
+    """`LengthBatches` of a task's examples, padded to `max_length` if `fixed_length`.
+
+    How many were cut is logged.
+    """
     encodings, labels = task.encode(tokenizer, examples, max_length)
     rows = Encodings.of(encodings)
     if rows.examples is None and rows.cut.any():
@@ -69,6 +81,7 @@ def encode_batches(task, tokenizer, examples, max_length, batch_size, shuffle=Fa
         shuffle=shuffle,
         seed=seed,
         pad_token_id=tokenizer.pad_token_id,
+        fixed_length=max_length if fixed_length else None,
     )
     logging.info(
         "%d examples in %d batches, %.1f %% of their tokens padding.",
@@ -117,6 +130,7 @@ def encode_splits(task, tokenizer, splits, config, max_length):
             config.batch_size,
             shuffle=name == "train",
             seed=config.seed,
+            fixed_length=name == "train" and config.fixed_length,
         )
         for name, examples in splits.items()
         if examples is not None
@@ -192,6 +206,15 @@ def score_splits(model, task, splits, batches):
     return figures
 
 
+def check_compresses(config):
+    """Raises an InputError for a `TrainingConfig` by which a compressor cannot work."""
+    if config.ema_decay:
+        raise InputError(
+            f"ema_decay={config.ema_decay} does not go with compression: the average of weights "
+            "that become zero, or clusters, one after the other has neither; leave out one."
+        )
+
+
 def compressed_steps(config, run, batches):
     """The steps by which a compressor counts: those of the training as it began.
 
@@ -252,8 +275,9 @@ def finetune(
     check_lengths(batches["train"], model)
     trained = FineTuner(model, task, regularizer)
     if compress is not None:
+        check_compresses(config)
         trained.compressor = compress(model, compressed_steps(config, run, batches["train"]))
-    trained.compile(config.optimizer(model, len(batches["train"])), jit_compile=False)
+    config.compile(trained, len(batches["train"]), model)
     made_from = {"model": content_fingerprint(model.text_config)}
     fit_best(trained, model, task, tokenizer, splits, batches, config, run, max_length, made_from)
     best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)

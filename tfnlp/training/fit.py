@@ -16,7 +16,7 @@ from tqdm import tqdm
 from tfnlp.errors import InputError
 from tfnlp.losses import CrossEntropy
 from tfnlp.progress import progress_bar
-from tfnlp.training.optimizer import WarmupLinearDecay, adamw
+from tfnlp.training.optimizer import averaged_weights
 from tfnlp.training.run_folder import BAD_BATCH
 from tfnlp.training.strategy import UnequalShares
 from tfnlp.training.variable_names import metric_names, variable_names
@@ -31,41 +31,6 @@ from tfnlp.training.workers import (
 
 # So many bad batches in a row are not due to the batches.
 MOST_IN_A_ROW = 10
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingConfig:
-    """How to train.
-
-    Args:
-        epochs: passes over the training data.
-        batch_size: B, over all devices together.
-        learning_rate: the peak.
-        warmup_share: the share of all steps in which the rate rises.
-        weight_decay: AdamW's lambda.
-        clip_norm: the largest norm of all gradients together.
-        patience: epochs without a better dev metric before stopping; 0 to never stop early.
-        checkpoint_steps: steps between saved states; an epoch's end is one too.
-        seed: of weights, dropout and data order.
-    """
-
-    epochs: int = 3
-    batch_size: int = 32
-    learning_rate: float = 5e-5
-    warmup_share: float = 0.1
-    weight_decay: float = 0.01
-    clip_norm: float = 1.0
-    patience: int = 0
-    checkpoint_steps: int = 500
-    seed: int = 0
-
-    def optimizer(self, model, steps_per_epoch):
-        """AdamW with warm-up and decay over the whole training."""
-        total = self.epochs * steps_per_epoch
-        schedule = WarmupLinearDecay(
-            self.learning_rate, total, warmup_steps=round(self.warmup_share * total)
-        )
-        return adamw(model, schedule, self.weight_decay, self.clip_norm)
 
 
 class ClassifierLogits(UnequalShares, keras.Model):
@@ -261,6 +226,13 @@ class _Recorder(keras.callbacks.Callback):
         if self.run.writes:
             self.events = tf.summary.create_file_writer(str(self.run.path / "events"))
 
+    def on_test_begin(self, logs=None):
+        self.tested = averaged_weights(self.model)
+        self.tested.__enter__()
+
+    def on_test_end(self, logs=None):
+        self.tested.__exit__(None, None, None)
+
     def on_epoch_begin(self, epoch, logs=None):
         self.bar.set_description(f"epoch {epoch + 1}/{self.config.epochs}", refresh=False)
 
@@ -292,7 +264,8 @@ class _Recorder(keras.callbacks.Callback):
         self.check_weights()
         logs = {key: float(value) for key, value in logs.items()}
         if self.evaluate is not None:
-            logs |= self.evaluate()
+            with averaged_weights(self.model):
+                logs |= self.evaluate()
         self.progress |= {"epoch": epoch + 1, "step": 0}
         if "skipped" in self.progress:
             logs["skipped_steps"] = self.progress["skipped"]
@@ -327,7 +300,8 @@ class _Recorder(keras.callbacks.Callback):
     def write_best(self):
         """Saves the best weights, where this process does so."""
         if self.run.writes:
-            self.save_best()
+            with averaged_weights(self.model):
+                self.save_best()
 
     def is_best(self, score):
         """Whether an epoch of that score is the best so far; the first of equals is."""

@@ -1,56 +1,62 @@
-"""AdamW with warm-up and linear decay, as BERT is trained."""
+"""AdamW and LAMB over all replicas, by layers' own rates, and averages of the weights."""
+
+import contextlib
 
 import keras
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.training.layer_rates import layer_factors
+
 # Names of the variables of norms; `scale` is that of Keras' `RMSNormalization`.
 NORM_VARIABLES = ("gamma", "beta", "scale")
 
 
-@keras.saving.register_keras_serializable("tfnlp")
-class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """A rate that rises linearly from 0 to its peak, then falls linearly to 0.
+class SummedGradients:
+    """A mixin for a `keras.optimizers.Optimizer` that clips what all replicas have together.
 
-    Devlin et al. 2019, appendix A.2. As in `transformers`, the first step's rate is 0.
-
-    Args:
-        peak: the highest rate.
-        total_steps: the steps until the rate is 0 again.
-        warmup_steps: the steps until the peak.
+    The norm of all gradients, for clipping, counts a token that occurs several times by the sum of
+    its gradients, as in PyTorch; and under a strategy it is the norm of the gradients that are
+    summed over the replicas, not of each replica's own. Variables may have a share of the rate.
+    Averages of the weights are Keras' (`use_ema`), but are never written into the model: see
+    `averaged_weights`.
     """
 
-    def __init__(self, peak, total_steps, warmup_steps=0):
-        if not 0 <= warmup_steps <= total_steps:
-            raise ValueError(
-                f"warmup_steps={warmup_steps} must lie between 0 and total_steps={total_steps}."
-            )
-        self.peak = peak
-        self.total_steps = total_steps
-        self.warmup_steps = warmup_steps
+    rate_factors = None
 
-    def __call__(self, step):
-        step = ops.cast(step, "float32")
-        rise = step / max(self.warmup_steps, 1)
-        fall = (self.total_steps - step) / max(self.total_steps - self.warmup_steps, 1)
-        return self.peak * ops.maximum(0.0, ops.minimum(rise, fall) if self.warmup_steps else fall)
+    def apply(self, grads, trainable_variables=None):
+        grads = [_summed_rows(g) for g in _sum_over_replicas(grads)]
+        super().apply(grads, trainable_variables)
 
-    def get_config(self):
-        return {
-            "peak": self.peak,
-            "total_steps": self.total_steps,
-            "warmup_steps": self.warmup_steps,
-        }
+    def _all_reduce_sum_gradients(self, grads_and_vars):
+        # Keras sums over the replicas here, after it has clipped: `apply` has done it before.
+        return grads_and_vars
+
+    def _apply_weight_decay(self, variables):
+        # `update_step` does it, by the variable's own rate.
+        pass
+
+    def finalize_variable_values(self, var_list):
+        # Keras would end each `fit` with the averages, from which no training can go on.
+        pass
+
+    def scale_rates(self, variables, factors):
+        """Multiplies the learning rate of each variable, and so its decay, with a factor."""
+        keys = map(self._var_key, variables)
+        self.rate_factors = dict(zip(keys, factors, strict=True))
+
+    def _rate(self, variable, learning_rate):
+        rate = tf.cast(learning_rate, variable.dtype)
+        factors = self.rate_factors
+        return rate if factors is None else rate * factors[self._var_key(variable)]
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class FusedAdamW(keras.optimizers.AdamW):
+class FusedAdamW(SummedGradients, keras.optimizers.AdamW):
     """`keras.optimizers.AdamW` in one TensorFlow kernel, each variable passed over once.
 
-    Three things are as in PyTorch and not as in Keras: `epsilon` is added to the corrected root
-    (Kingma & Ba 2015, algorithm 1); the norm of all gradients, for clipping, counts a token
-    that occurs several times by the sum of its gradients; and under a strategy it is the norm
-    of the gradients that are summed over the replicas, not of each replica's own.
+    As in PyTorch, and not as in Keras, `epsilon` is added to the corrected root (Kingma & Ba
+    2015, algorithm 1); and see `SummedGradients`.
 
     Raises:
         ValueError: for `amsgrad`, which the kernel has not.
@@ -63,15 +69,10 @@ class FusedAdamW(keras.optimizers.AdamW):
                 "amsgrad=True is not supported by FusedAdamW; use keras.optimizers.AdamW for it."
             )
 
-    def apply(self, grads, trainable_variables=None):
-        grads = [_summed_rows(g) for g in _sum_over_replicas(grads)]
-        super().apply(grads, trainable_variables)
-
-    def _all_reduce_sum_gradients(self, grads_and_vars):
-        # Keras sums over the replicas here, after it has clipped: `apply` has done it before.
-        return grads_and_vars
-
     def update_step(self, gradient, variable, learning_rate):
+        rate = self._rate(variable, learning_rate)
+        if self.weight_decay is not None and self._use_weight_decay(variable):
+            self.assign_sub(variable, variable * tf.cast(self.weight_decay, rate.dtype) * rate)
         index = self._get_variable_index(variable)
         step = ops.cast(self.iterations + 1, variable.dtype)
         beta2_power = self.beta_2**step
@@ -81,13 +82,40 @@ class FusedAdamW(keras.optimizers.AdamW):
             v=_handle(self._velocities[index]),
             beta1_power=self.beta_1**step,
             beta2_power=beta2_power,
-            lr=tf.cast(learning_rate, variable.dtype),
+            lr=rate,
             beta1=self.beta_1,
             beta2=self.beta_2,
             # The kernel adds it to the root before its correction.
             epsilon=self.epsilon * ops.sqrt(1 - beta2_power),
             grad=tf.cast(tf.convert_to_tensor(gradient), variable.dtype),
         )
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class Lamb(SummedGradients, keras.optimizers.Lamb):
+    """LAMB: Adam's update with decay, scaled to the size of each variable.
+
+    You et al. 2020, algorithm 2, with the identity for phi. Keras' own decays the weights beside
+    the scaled update, and scales every variable; here, as in the authors' code, what is excluded
+    from the decay (biases, norms) is updated by Adam's rule as it is. See `SummedGradients`.
+    """
+
+    def update_step(self, gradient, variable, learning_rate):
+        rate = self._rate(variable, learning_rate)
+        gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+        index = self._get_variable_index(variable)
+        m, v = self._momentums[index], self._velocities[index]
+        self.assign_add(m, (gradient - m) * (1 - self.beta_1))
+        self.assign_add(v, (tf.square(gradient) - v) * (1 - self.beta_2))
+        step = ops.cast(self.iterations + 1, variable.dtype)
+        root = ops.sqrt(v / (1 - self.beta_2**step)) + self.epsilon
+        update = m / (1 - self.beta_1**step) / root
+        if self._use_weight_decay(variable):
+            update = update + (self.weight_decay or 0.0) * variable
+            sizes = tf.norm(tf.convert_to_tensor(variable)), tf.norm(update)
+            scaled = tf.math.divide_no_nan(*sizes)
+            rate = rate * tf.where((sizes[0] > 0) & (sizes[1] > 0), scaled, 1.0)
+        self.assign_sub(variable, rate * update)
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -137,7 +165,7 @@ def is_decayed(variable):
     return "bias" not in variable.name and variable.name not in NORM_VARIABLES
 
 
-def adamw(model, schedule, weight_decay=0.01, clip_norm=1.0):
+def adamw(model, schedule, weight_decay=0.01, clip_norm=1.0, **options):
     """AdamW (Loshchilov & Hutter 2019) that leaves biases and norms undecayed.
 
     Args:
@@ -145,16 +173,67 @@ def adamw(model, schedule, weight_decay=0.01, clip_norm=1.0):
         schedule: a rate or a `LearningRateSchedule`.
         weight_decay: lambda; multiplied with the rate.
         clip_norm: the largest norm of all gradients together; None for no clipping.
+        options: as `make_optimizer` takes them.
 
     Returns:
         A `FusedAdamW`; in a loss scale optimizer where the global policy is "mixed_float16".
     """
-    optimizer = FusedAdamW(
-        schedule, weight_decay=weight_decay, epsilon=1e-8, global_clipnorm=clip_norm
+    return make_optimizer("adamw", model, schedule, weight_decay, clip_norm, **options)
+
+
+OPTIMIZERS = {"adamw": (FusedAdamW, 1e-8), "lamb": (Lamb, 1e-6)}
+
+
+def make_optimizer(
+    name, model, schedule, weight_decay=0.01, clip_norm=1.0, ema_decay=0.0, layer_decay=1.0
+):
+    """An optimizer that leaves biases and norms undecayed.
+
+    Args:
+        name: "adamw", or "lamb" for large batches (You et al. 2020).
+        model, schedule, weight_decay, clip_norm: as `adamw` takes them.
+        ema_decay: of the moving average of the weights, for `averaged_weights`; 0 for none.
+        layer_decay: what the rate of each block is multiplied with once more than that of the
+            block above it (`layer_factors`).
+    """
+    kind, epsilon = OPTIMIZERS[name]
+    optimizer = kind(
+        schedule,
+        weight_decay=weight_decay,
+        epsilon=epsilon,
+        global_clipnorm=clip_norm,
+        use_ema=bool(ema_decay),
+        ema_momentum=ema_decay,
     )
-    optimizer.exclude_from_weight_decay(
-        var_list=[v for v in model.trainable_variables if not is_decayed(v)]
-    )
+    variables = model.trainable_variables
+    optimizer.exclude_from_weight_decay(var_list=[v for v in variables if not is_decayed(v)])
+    if layer_decay != 1:
+        optimizer.scale_rates(variables, layer_factors(variables, layer_decay))
     if keras.config.dtype_policy().name == "mixed_float16":
         return ReplicaLossScaleOptimizer(optimizer)
     return optimizer
+
+
+@contextlib.contextmanager
+def averaged_weights(model):
+    """Within, a compiled model has the moving averages of its weights, where there are any.
+
+    The average of the first step is that step's weights; then
+    average = decay * average + (1 - decay) * weights (Polyak & Juditsky 1992, with forgetting).
+    """
+    optimizer = model.optimizer
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    if not optimizer.use_ema:
+        yield
+        return
+    variables = optimizer._trainable_variables
+    kept = [tf.identity(v.value) for v in variables]
+    for variable, average in zip(
+        variables, optimizer._model_variables_moving_average, strict=True
+    ):
+        variable.assign(average.value)
+    try:
+        yield
+    finally:
+        for variable, value in zip(variables, kept, strict=True):
+            variable.assign(value)

@@ -6,6 +6,8 @@ import keras
 import tensorflow as tf
 
 from tfnlp.errors import InputError
+from tfnlp.losses import reads_parts
+from tfnlp.training.accumulation import step_in_parts
 from tfnlp.training.workers import read_cluster, several_workers
 
 STRATEGIES = ("auto", "one_device", "mirrored", "multi_worker")
@@ -66,7 +68,15 @@ class UnequalShares:
     Keras builds metrics and losses before the first step for the mean of all shares of a batch,
     which there is only of equal ones; here it is done for the first share. Under several workers
     Keras 3.15 takes the mean of what a step logs over an axis that scalars lack: they get one.
+    A step is made in as many parts as `accumulation_steps` says.
     """
+
+    accumulation_steps = 1
+
+    def train_step(self, data):
+        if self.accumulation_steps == 1:
+            return super().train_step(data)
+        return step_in_parts(self, data, self.accumulation_steps)
 
     def _make_function(self, step_function):
         if not several_workers(self.distribute_strategy):
@@ -115,7 +125,8 @@ def replica_rows(count):
         The number of examples of the replicas before it, and of all replicas.
     """
     context = tf.distribute.get_replica_context()
-    if context.num_replicas_in_sync == 1:
+    # Within the loop over a batch's parts replicas cannot speak with each other.
+    if context.num_replicas_in_sync == 1 or reads_parts():
         return 0, count
     replica = context.replica_id_in_sync_group
     own = tf.one_hot(replica, context.num_replicas_in_sync, dtype="int32") * count

@@ -1,0 +1,77 @@
+"""A batch that is read in parts makes the step of the whole batch."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.training import strategy_runs as runs
+from tfnlp.errors import InputError
+from tfnlp.training import TrainingConfig
+
+# The fourth is less than the parts, the others are not shared evenly.
+SIZES = [8, 7, 5, 2, 8, 8]
+ONE = tf.distribute.get_strategy()
+CASES = {
+    "tagging": lambda: runs.finetuner("tagging"),
+    # Losses of tokens, of pairs of tokens and of texts together.
+    "distilling": lambda: runs.distiller("tagging"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steps_in_parts_are_those_of_whole_batches(case):
+    def trained(parts):
+        def make():
+            model = CASES[case]()
+            model.accumulation_steps = parts
+            return model
+
+        return runs.train(ONE, "tagging", make, SIZES)
+
+    (whole, moved, norm, logs), (parts, _, other_norm, other_logs) = trained(1), trained(4)
+    assert runs.largest_difference(whole, parts) <= 1e-6
+    assert moved > 0.02
+    assert other_norm == pytest.approx(norm, abs=1e-7)
+    for key, value in logs.items():
+        assert other_logs[key] == pytest.approx(value, abs=1e-6), key
+
+
+def test_the_mean_of_the_parts_would_be_another_step():
+    """What Keras' own accumulation computes, of parts with unlike numbers of tokens."""
+    model = runs.finetuner("tagging")
+    inputs, labels, weights = next(runs.batches("tagging", [8]))
+    logits = model.model(inputs)["logits"]
+
+    def loss(rows):
+        return float(model.task.loss(labels[rows], {"logits": logits[rows]}, weights[rows]))
+
+    parts = [loss(slice(i, i + 2)) for i in range(0, 8, 2)]
+    assert abs(np.mean(parts) - loss(slice(None))) > 1e-3
+
+
+def test_what_is_drawn_is_drawn_once_for_each_part():
+    """The pass that counts leaves seeds and metrics as they were."""
+    model = runs.FineTuner(
+        runs.text_model(runs.TASKS["tagging"], dropout=0.5), runs.TASKS["tagging"]
+    )
+    TrainingConfig(batch_size=8, accumulation_steps=4).compile(model, 1)
+    (seed,) = [v for v in model.non_trainable_variables if "seed" in v.path]
+    before = np.asarray(seed)
+    model.fit(runs.dataset("tagging", [8]), verbose=0)
+    assert (np.asarray(seed) - before).sum() == 4
+
+
+def test_a_loss_that_does_not_say_its_weights_is_refused():
+    model = runs.FineTuner(runs.text_model(runs.TASKS["regression"]), runs.TASKS["regression"])
+    model.compute_loss = lambda x, y, y_pred, sample_weight, training: keras.ops.mean(
+        y_pred["logits"]
+    )
+    TrainingConfig(batch_size=4, accumulation_steps=2).compile(model, 1)
+    with pytest.raises(ValueError, match="accumulation_steps=2 needs losses"):
+        model.fit(runs.dataset("regression", [4]), verbose=0)
+
+
+def test_parts_that_do_not_divide_a_batch_are_refused():
+    with pytest.raises(InputError, match="accumulation_steps=3 must divide batch_size=8"):
+        TrainingConfig(batch_size=8, accumulation_steps=3)

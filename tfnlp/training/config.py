@@ -1,0 +1,106 @@
+"""How to train: what decides the steps, and the optimizer that makes them."""
+
+import dataclasses
+
+from tfnlp.errors import InputError
+from tfnlp.training.optimizer import OPTIMIZERS, make_optimizer
+from tfnlp.training.schedules import SCHEDULES
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingConfig:
+    """How to train.
+
+    Args:
+        epochs: passes over the training data.
+        batch_size: B, over all devices together.
+        learning_rate: the peak.
+        warmup_share: the share of all steps in which the rate rises.
+        weight_decay: lambda of the optimizer.
+        clip_norm: the largest norm of all gradients together; 0 for no clipping.
+        patience: epochs without a better dev metric before stopping; 0 to never stop early.
+        checkpoint_steps: steps between saved states; an epoch's end is one too.
+        seed: of weights, dropout and data order.
+        schedule: what the rate does after the warm-up, of `SCHEDULES`.
+        optimizer_name: "adamw" or "lamb".
+        ema_decay: of the moving average of the weights, which is then what is evaluated and
+            saved; 0 for none.
+        layer_decay: by which the rate falls from each block to the one below (`layer_factors`).
+        accumulation_steps: parts that each batch is read in, one after the other; the step is
+            that of the whole batch.
+        fixed_length: whether all training texts are padded to the longest that may be.
+        xla: whether XLA compiles the training steps, which takes texts of one length.
+
+    Raises:
+        InputError: for values that cannot be, or not together.
+    """
+
+    epochs: int = 3
+    batch_size: int = 32
+    learning_rate: float = 5e-5
+    warmup_share: float = 0.1
+    weight_decay: float = 0.01
+    clip_norm: float = 1.0
+    patience: int = 0
+    checkpoint_steps: int = 500
+    seed: int = 0
+    schedule: str = "linear"
+    optimizer_name: str = "adamw"
+    ema_decay: float = 0.0
+    layer_decay: float = 1.0
+    accumulation_steps: int = 1
+    fixed_length: bool = False
+    xla: bool = False
+
+    def __post_init__(self):
+        for name, known in (("schedule", SCHEDULES), ("optimizer_name", OPTIMIZERS)):
+            if getattr(self, name) not in known:
+                raise InputError(
+                    f"{name}={getattr(self, name)!r} is unknown; use one of {', '.join(known)}."
+                )
+        if not 0 <= self.ema_decay < 1:
+            raise InputError(
+                f"ema_decay={self.ema_decay} must be at least 0, for no average, and below 1, at "
+                "which the first weights would stay."
+            )
+        if not 0 < self.layer_decay <= 1:
+            raise InputError(f"layer_decay={self.layer_decay} must be above 0, and at most 1.")
+        if self.accumulation_steps < 1 or self.batch_size % self.accumulation_steps:
+            raise InputError(
+                f"accumulation_steps={self.accumulation_steps} must divide "
+                f"batch_size={self.batch_size}, which is that of all parts together."
+            )
+        if self.xla and not self.fixed_length:
+            raise InputError(
+                "xla=True compiles the steps anew for each length of texts; give `fixed_length` "
+                "too, which pads all to one."
+            )
+
+    def compile(self, trained, steps_per_epoch, model=None, **options):
+        """Compiles a model to fit.
+
+        Args:
+            trained: the `keras.Model`, with the mixin `tfnlp.training.strategy.UnequalShares`.
+            steps_per_epoch: batches in an epoch.
+            model: whose variables are trained; those of `trained` where None.
+            options: for Keras' `compile`.
+        """
+        trained.accumulation_steps = self.accumulation_steps
+        optimizer = self.optimizer(model or trained, steps_per_epoch)
+        trained.compile(optimizer, jit_compile=self.xla, **options)
+
+    def optimizer(self, model, steps_per_epoch):
+        """The optimizer of a model, its rate by the steps of the whole training."""
+        total = self.epochs * steps_per_epoch
+        schedule = SCHEDULES[self.schedule](
+            self.learning_rate, total, warmup_steps=round(self.warmup_share * total)
+        )
+        return make_optimizer(
+            self.optimizer_name,
+            model,
+            schedule,
+            self.weight_decay,
+            self.clip_norm or None,
+            self.ema_decay,
+            self.layer_decay,
+        )

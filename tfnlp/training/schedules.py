@@ -1,0 +1,100 @@
+"""Learning rates that rise linearly from 0 to their peak, and what they do then.
+
+Each is that of `transformers.get_scheduler` by the same name, step by step; the first step's rate
+is 0 where there is a warm-up.
+"""
+
+import math
+
+import keras
+from keras import ops
+
+
+class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
+    """What the schedules share.
+
+    Args:
+        peak: the highest rate.
+        total_steps: the steps of the training.
+        warmup_steps: the steps until the peak.
+
+    Raises:
+        ValueError: for more warm-up than training.
+    """
+
+    def __init__(self, peak, total_steps, warmup_steps=0):
+        if not 0 <= warmup_steps <= total_steps:
+            raise ValueError(
+                f"warmup_steps={warmup_steps} must lie between 0 and total_steps={total_steps}."
+            )
+        self.peak = peak
+        self.total_steps = total_steps
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        after = self.after_warmup(step)
+        if self.warmup_steps:
+            after = ops.where(step < self.warmup_steps, step / self.warmup_steps, after)
+        return self.peak * after
+
+    def after_warmup(self, step):
+        """The share of the peak at a step of the whole training, after the warm-up."""
+        raise NotImplementedError
+
+    def _progress(self, step):
+        """How much of the steps after the warm-up is done, from 0 to 1."""
+        steps = max(self.total_steps - self.warmup_steps, 1)
+        return ops.clip((step - self.warmup_steps) / steps, 0.0, 1.0)
+
+    def get_config(self):
+        return {
+            "peak": self.peak,
+            "total_steps": self.total_steps,
+            "warmup_steps": self.warmup_steps,
+        }
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class WarmupLinearDecay(_Warmup):
+    """Falls linearly to 0 at the end: Devlin et al. 2019, appendix A.2."""
+
+    def after_warmup(self, step):
+        return 1 - self._progress(step)
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class WarmupCosineDecay(_Warmup):
+    """Falls to 0 at the end as half a cosine does: Loshchilov & Hutter 2017, eq. 5."""
+
+    def after_warmup(self, step):
+        return 0.5 * (1 + ops.cos(math.pi * self._progress(step)))
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class WarmupInverseSquareRoot(_Warmup):
+    """Falls as one over the root of the step: Vaswani et al. 2017, section 5.3, eq. 3.
+
+    Without warm-up as if the peak had been reached at step 10,000.
+    """
+
+    def after_warmup(self, step):
+        scale = self.warmup_steps or 10_000
+        return 1 / ops.sqrt((step + scale - self.warmup_steps) / scale)
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class WarmupConstant(_Warmup):
+    """Stays at its peak."""
+
+    def after_warmup(self, step):
+        return ops.ones_like(step)
+
+
+# By the names of flags, and what `transformers` calls them.
+SCHEDULES = {
+    "linear": WarmupLinearDecay,
+    "cosine": WarmupCosineDecay,
+    "inverse_sqrt": WarmupInverseSquareRoot,
+    "constant": WarmupConstant,
+}
