@@ -30,7 +30,7 @@ CASES = {
     ),
     "FeedForward": (lambda **kw: layers.FeedForward(16, **kw), [STATES]),
     "GradientDisentangledEmbedding": (
-        lambda **kw: layers.GradientDisentangledEmbedding(9, 8, max_length=6, **kw),
+        lambda **kw: layers.GradientDisentangledEmbedding(9, 8, 6, embedding_dim=4, **kw),
         [IDS, IDS],
     ),
     "LastState": (layers.LastState, [STATES, MASK]),

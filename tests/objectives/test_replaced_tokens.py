@@ -199,6 +199,34 @@ def test_the_trained_model_is_both_models_and_leaks_nothing(name, no_graphs):
     np.testing.assert_array_equal(trained(other)["logits"], outputs["logits"])
 
 
+def test_the_generator_does_not_see_what_is_masked(tokenizer, no_graphs):
+    """Bit for bit, from the text on: what stood at a masked position changes no prediction."""
+    objective = ReplacedTokens(masked=1.0, share=0.3)
+    config = dataclasses.replace(CONFIGS["electra"], vocabulary_size=tokenizer.vocabulary_size)
+    trained = objective.trained(objective.build(config))
+
+    def batch_of(corpus):
+        return next(objective.batches(corpus, tokenizer, 1, 16, shuffle=False).epoch())
+
+    corpus = corpus_of(tokenizer, TEXTS[:1])
+    inputs, labels = batch_of(corpus)
+    place, old = inputs["masked_positions"][0, 1], labels[0, 1]
+    ids = corpus.token_ids.copy()
+    assert ids[place - 1] == old
+    ids[place - 1] = 5 if old != 5 else 6
+    other, new_labels = batch_of(dataclasses.replace(corpus, token_ids=ids))
+    assert np.argwhere(new_labels != labels).tolist() == [[0, 1]]
+    found, again = trained(inputs), trained(other)
+    np.testing.assert_array_equal(again["generator_logits"], found["generator_logits"])
+    # Nor does the discriminator, which reads what was drawn.
+    np.testing.assert_array_equal(again["logits"], found["logits"])
+    # Another token that is not masked does change them.
+    seen = next(i for i in range(len(ids)) if i + 1 not in inputs["masked_positions"])
+    ids[seen] = 5 if ids[seen] != 5 else 6
+    moved = trained(batch_of(dataclasses.replace(corpus, token_ids=ids))[0])
+    assert np.abs(moved["generator_logits"] - found["generator_logits"]).max() > 1e-3
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_what_each_loss_trains(name, no_graphs):
     objective = ReplacedTokens()
@@ -338,6 +366,7 @@ def test_batches_depend_on_seed_and_epoch_alone_and_hide_the_share(tokenizer):
             there = np.take_along_axis(inputs["token_ids"], inputs["masked_positions"], 1)
             real = labels != -100
             np.testing.assert_array_equal(inputs["masked_ids"], labels)
+            assert not np.shares_memory(inputs["masked_ids"], labels)
             masked += np.sum(there[real] == tokenizer.mask_token_id)
             kept += np.sum(there[real] == labels[real])
     share, count = masked / (masked + kept), masked + kept

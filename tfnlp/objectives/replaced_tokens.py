@@ -227,7 +227,8 @@ class ReplacedBatches(MaskedBatches):
             # A fourth number: other draws than those that chose the masks.
             rng = np.random.default_rng([self.seed, epoch, number, 1])
             draws = rng.random(labels.shape, "float32")
-            yield inputs | {ORIGINALS: labels, DRAWS: draws}, labels
+            # A copy: TensorFlow takes arrays as they are, and may write over one it has read.
+            yield inputs | {ORIGINALS: labels.copy(), DRAWS: draws}, labels
 
     def signature(self):
         import tensorflow as tf
