@@ -234,7 +234,10 @@ def make_batches(objective, paths, tokenizer, shuffle):
         return None
     corpus = open_corpus(paths, tokenizer, FLAGS.documents, FLAGS.sentences, FLAGS.text_column)
     sizes = (FLAGS.batch_size, FLAGS.max_length)
-    return objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
+    batches = objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
+    if FLAGS.fixed_length and shuffle:  # those that read streams have one length anyway
+        batches.fixed_length = FLAGS.max_length
+    return batches
 
 
 def main():
@@ -243,6 +246,7 @@ def main():
     from tfnlp.training import make_strategy, pretrain, set_precision, start_models
     from tfnlp.training.rounds import Rounds
 
+    settings = common.training_config()
     run = common.run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
@@ -262,7 +266,7 @@ def main():
             tokenizer,
             batches,
             dev_batches,
-            common.training_config(),
+            settings,
             run,
             on_nan=FLAGS.on_nan,
         )

@@ -8,7 +8,7 @@ from keras import ops
 from tfnlp.checkpoints import check_saves, load_model, read_config, save_model
 from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
-from tfnlp.losses import whole
+from tfnlp.losses import reads_parts, whole
 from tfnlp.models import build_model, check_lengths, check_vocabulary
 from tfnlp.training.bad_steps import FiniteMean, LeavesOutBadSteps
 from tfnlp.training.fingerprint import content_fingerprint
@@ -47,7 +47,8 @@ class Pretrainer(LeavesOutBadSteps, UnequalShares, keras.Model):
         for name, tracker in self.trackers.items():
             tracker.update_state(whole(losses[name]), sample_weight=count)
         loss = weighted_sum(losses, self.objective.loss_weights)
-        return self.watched(loss) if training else loss
+        # Where a batch is read in parts, the step watches their sum.
+        return self.watched(loss) if training and not reads_parts() else loss
 
 
 def weighted_sum(losses, weights):
@@ -172,7 +173,7 @@ def pretrain(
     lanes = {"batch_size": config.batch_size} if getattr(objective, "memory", False) else {}
     trained = objective.trained(models if len(models) > 1 else first, **lanes)
     pretrainer = Pretrainer(objective, trained)
-    pretrainer.compile(config.optimizer(pretrainer, len(batches)), jit_compile=False)
+    config.compile(pretrainer, len(batches))
     logging.info(
         "%d texts of %d tokens in %d batches.",
         len(batches.lengths),
