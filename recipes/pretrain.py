@@ -244,7 +244,6 @@ def main():
     import keras
 
     from tfnlp.training import make_strategy, pretrain, set_precision, start_models
-    from tfnlp.training.rounds import Rounds
 
     settings = common.training_config()
     run = common.run_folder()
@@ -258,8 +257,6 @@ def main():
             common.check_fit(model, tokenizer)
         dev_batches = make_batches(objective, FLAGS.dev, tokenizer, shuffle=False)
         batches = make_batches(objective, FLAGS.corpus, tokenizer, shuffle=True)
-        if FLAGS.steps_per_epoch:
-            batches = Rounds(batches, FLAGS.steps_per_epoch)
         figures = pretrain(
             objective,
             started,
@@ -269,6 +266,7 @@ def main():
             settings,
             run,
             on_nan=FLAGS.on_nan,
+            steps_per_epoch=FLAGS.steps_per_epoch,
         )
     logging.info("Fine-tune it: --model_dir=%s", run.best)
     return figures

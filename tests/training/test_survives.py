@@ -19,8 +19,8 @@ from tests.kills import KILLS, killed_after
 from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy
 from tfnlp.models import BertConfig, build_model
+from tfnlp.objectives import Corpus, Frame, Segments
 from tfnlp.text import LengthBatches
-from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import RunFolder, TrainingConfig
 from tfnlp.training.pretrain import pretrain
 from tfnlp.training.rounds import Rounds
@@ -57,21 +57,22 @@ class Batches(LengthBatches):
     bad: ClassVar[dict] = {}
 
     def epoch(self, epoch=0, skip=0):
-        for number, (inputs, labels) in enumerate(super().epoch(epoch, skip), skip):
+        for number, (inputs,) in enumerate(super().epoch(epoch, skip), skip):
             kind = self.bad.get((epoch, number), 1)
             if isinstance(kind, Exception):
                 raise kind
-            yield inputs | {"padding_mask": inputs["padding_mask"] * kind}, labels
+            yield inputs | {"padding_mask": inputs["padding_mask"] * kind}, inputs["token_ids"]
 
-    def origin(self, epoch, number):
-        return f"batch {number}"
+    def signature(self):
+        (inputs,) = super().signature()
+        return inputs, inputs["token_ids"]
 
 
-def make_batches(vocabulary_size, bad, shuffle=True):
+def make_batches(tokenizer, bad, shuffle=True):
+    """26 documents of 6 tokens, in batches of 4."""
     rng = np.random.default_rng(0)
-    rows = [rng.integers(5, vocabulary_size, 6).tolist() for _ in range(26)]
-    encodings = [Encoding(ids, [0] * 6, cut=False) for ids in rows]
-    batches = Batches(encodings, 4, rows, shuffle=shuffle)
+    corpus = Corpus.of([[rng.integers(5, tokenizer.vocabulary_size, 6)] for _ in range(26)])
+    batches = Batches(Segments.of(corpus, Frame.of(tokenizer), 8), 4, shuffle=shuffle)
     batches.bad = bad
     return batches
 
@@ -90,12 +91,14 @@ def train(folder, tokenizer, bad=None, config=CONFIG, stop_after=None, steps=Non
         ),
         "masked_lm",
     )
-    batches = make_batches(tokenizer.vocabulary_size, bad or {})
-    dev = make_batches(tokenizer.vocabulary_size, {}, shuffle=False)
-    batches = Rounds(batches, steps) if steps else batches
+    batches = make_batches(tokenizer, bad or {})
+    dev = make_batches(tokenizer, {}, shuffle=False)
     run = RunFolder(folder, {"seed": 0})
     with killed_after(stop_after):
-        pretrain(Copy(), {"model": model}, tokenizer, batches, dev, config, run, **options)
+        pretrain(
+            *(Copy(), {"model": model}, tokenizer, batches, dev, config, run),
+            **(options | {"steps_per_epoch": steps}),
+        )
     return model.get_weights(), run
 
 
@@ -125,14 +128,15 @@ def test_a_bad_batch_stops_the_run_before_it_harms(kind, tmp_path, tokenizer, wh
     said = {NAN: "the loss is not finite", HUGE: r"the loss is [\d.e+]+, of"}[kind]
     folder = tmp_path / "run"
     bad = {(1, 3): kind}
-    message = rf"^At step 4 of epoch 2 \(batch 3\) {said}.*on_nan=skip"
+    documents = ", ".join(map(str, sorted(make_batches(tokenizer, {}).order(1)[3])))
+    message = rf"^At step 4 of epoch 2 \(documents {documents}\) {said}.*on_nan=skip"
     for _ in range(2):  # the same command says so again, at once
         with pytest.raises(InputError, match=message):
             train(folder, tokenizer, bad)
     run = RunFolder(folder, {"seed": 0})
     assert progress_of(run)["step"] == 4
     with np.load(folder / "bad_batch.npz") as saved:
-        expected = make_batches(tokenizer.vocabulary_size, {})
+        expected = make_batches(tokenizer, {})
         inputs, labels = list(expected.epoch(1))[3]
         np.testing.assert_array_equal(saved["labels"], labels)
         np.testing.assert_array_equal(saved["token_ids"], inputs["token_ids"])
@@ -171,7 +175,7 @@ def test_a_kill_within_epochs_of_a_number_of_steps(tmp_path, tokenizer, whole):
         train(tmp_path / "broken", tokenizer, config=config, steps=5, stop_after=9)
     resumed, _ = train(tmp_path / "broken", tokenizer, config=config, steps=5)
     assert_same_weights(rounds, resumed)
-    batches = make_batches(tokenizer.vocabulary_size, {})
+    batches = make_batches(tokenizer, {})
     passes = [labels for e in range(3) for _, labels in batches.epoch(e)]
     found = [labels for e in range(3) for _, labels in Rounds(batches, 5).epoch(e)]
     assert len(found) == 15

@@ -81,6 +81,11 @@ class ShardedCorpus:
         ends = np.cumsum(lengths)
         return [ids[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
+    def shard(self, index):
+        """The path of the shard that a document is in."""
+        number = int(np.searchsorted(self._firsts, index, side="right")) - 1
+        return shard_path(self.folder, number, "tfrecord")
+
     def fingerprint(self):
         """A SHA-256 of all ids and borders, as they were when they were written."""
         return self.manifest["fingerprint"]

@@ -63,6 +63,7 @@ def fit(
     evaluate=None,
     made_from=None,
     on_nan="stop",
+    origin=None,
 ):
     """Trains a compiled model, or goes on where a killed run of the same folder stopped.
 
@@ -85,6 +86,8 @@ def fit(
             the result, by what it is, such as "train"; those of `batches` and `dev` are known.
         on_nan: "stop", or "skip" to go on without the update of a bad batch, for a model that
             leaves such updates out (`tfnlp.training.bad_steps`).
+        origin: called with an epoch and a batch's number in it, both from 0; says what the batch
+            was made from. None for nothing to say.
 
     Raises:
         InputError: if the loss or a weight becomes NaN or infinite, naming the step and the
@@ -100,7 +103,8 @@ def fit(
     made_from = {**(made_from or {}), "the encoded batches": batches.fingerprint()}
     if dev is not None:
         made_from["the encoded dev batches"] = dev.fingerprint()
-    recorder = _Recorder(batches, config, run, save_best, monitor, evaluate, made_from, on_nan)
+    recorder = _Recorder(batches, config, run, save_best, monitor, evaluate, made_from)
+    recorder.on_nan, recorder.origin = on_nan, origin
     recorder.set_model(model)
     with run.alone():
         recorder.restore()
@@ -174,7 +178,9 @@ class _Stopped(Exception):
 class _Recorder(keras.callbacks.Callback):
     """Keeps the run folder up to date, shows progress, and stops when it is time."""
 
-    def __init__(self, batches, config, run, save_best, monitor, evaluate, made_from, on_nan):
+    on_nan, origin = "stop", None
+
+    def __init__(self, batches, config, run, save_best, monitor, evaluate, made_from):
         super().__init__()
         self.batches = batches
         self.config = config
@@ -183,7 +189,6 @@ class _Recorder(keras.callbacks.Callback):
         self.monitor = monitor
         self.evaluate = evaluate
         self.made_from = made_from
-        self.on_nan = on_nan
         # `epoch` and `step` count what is done; `step` is within the epoch.
         self.progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "stopped": False}
         self.signal = None
@@ -371,8 +376,7 @@ class _Recorder(keras.callbacks.Callback):
     def place(self):
         """The step that was made last, and what its batch was made from, in words."""
         epoch, step = self.progress["epoch"], self.progress["step"]
-        origin = getattr(self.batches, "origin", None)
-        made_from = f" ({origin(epoch, step - 1)})" if origin else ""
+        made_from = f" ({self.origin(epoch, step - 1)})" if self.origin else ""
         return f"step {step} of epoch {epoch + 1}{made_from}"
 
     def close(self):

@@ -10,10 +10,12 @@ from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.losses import reads_parts, whole
 from tfnlp.models import build_model, check_lengths, check_vocabulary
+from tfnlp.objectives.origin import batch_origin
 from tfnlp.training.bad_steps import FiniteMean, LeavesOutBadSteps
 from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.report import write_report
+from tfnlp.training.rounds import Rounds
 from tfnlp.training.strategy import UnequalShares
 
 
@@ -140,6 +142,7 @@ def pretrain(
     run,
     made_from=None,
     on_nan="stop",
+    steps_per_epoch=None,
 ):
     """Trains models for an objective, and keeps the last epoch's.
 
@@ -156,6 +159,8 @@ def pretrain(
         run: the `RunFolder` to write to.
         made_from: a dict of fingerprints, as `fit` takes it.
         on_nan: as `fit` takes it.
+        steps_per_epoch: what counts as an epoch, from pass to pass over the batches; all of them
+            where None.
 
     Returns:
         A dict of figures: sizes, and the losses and scores of the last epoch.
@@ -168,18 +173,24 @@ def pretrain(
         check_vocabulary(tokenizer, model)
         check_saves(model)
         check_lengths(batches, model)
+    rounds = Rounds(batches, steps_per_epoch) if steps_per_epoch else batches
     first = next(iter(models.values()))
     # A memory has a lane for each row of a batch.
     lanes = {"batch_size": config.batch_size} if getattr(objective, "memory", False) else {}
     trained = objective.trained(models if len(models) > 1 else first, **lanes)
     pretrainer = Pretrainer(objective, trained)
-    config.compile(pretrainer, len(batches))
+    config.compile(pretrainer, len(rounds))
     logging.info(
         "%d texts of %d tokens in %d batches.",
         len(batches.lengths),
         batches.lengths.sum(),
         len(batches),
     )
+
+    def origin(epoch, number):
+        step = epoch * len(rounds) + number
+        return batch_origin(batches, *divmod(step, len(batches)))
+
     evaluate = None
     if dev_batches is not None:
         measure = evaluator(objective, trained, dev_batches.signature())
@@ -201,7 +212,7 @@ def pretrain(
         made_from["the encoded dev batches"] = dev_batches.fingerprint()
     fit(
         pretrainer,
-        batches,
+        rounds,
         config,
         run,
         save,
@@ -209,14 +220,16 @@ def pretrain(
         evaluate=evaluate,
         made_from=made_from,
         on_nan=on_nan,
+        origin=origin,
     )
-    figures = _figures(models, batches, config, run)
+    figures = _figures(models, batches, run)
+    figures["steps"] = config.epochs * len(rounds)
     scores = [name for name in figures if name.startswith("val_") and not name.endswith("loss")]
     write_report(run, figures, metric=scores[0].removeprefix("val_") if scores else None)
     return figures
 
 
-def _figures(models, batches, config, run):
+def _figures(models, batches, run):
     """Sizes, and what the last epoch says."""
     (first, *further) = models.items()
     last = run.metrics()[-1]
@@ -225,6 +238,5 @@ def _figures(models, batches, config, run):
         **{f"{name}_parameters": count_parameters(model) for name, model in further},
         "texts": len(batches.lengths),
         "tokens": int(batches.lengths.sum()),
-        "steps": config.epochs * len(batches),
         **{k: v for k, v in last.items() if k not in ("epoch", "time", "learning_rate")},
     }

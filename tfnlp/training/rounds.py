@@ -32,10 +32,6 @@ class Rounds:
             yield from itertools.islice(self.batches.epoch(passed, number), end - step)
             step += len(self.batches) - number
 
-    def origin(self, epoch, number):
-        """What a batch was made from, in words."""
-        return self.batches.origin(*divmod(epoch * self.steps + number, len(self.batches)))
-
     def signature(self):
         """The `tf.TensorSpec`s of a batch."""
         return self.batches.signature()
