@@ -19,7 +19,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import traceback
 
 import safetensors.numpy
@@ -64,16 +63,20 @@ def run_recipe(recipe, flags, log, prepare=lambda: None):
 
 
 def kill_after(step, delay):
-    """Has this process kill itself, so many seconds after a step of the whole training."""
+    """Has this process kill itself, so many seconds after a step of the whole training.
+
+    If that step is done already, after the first that is not.
+    """
     # In the package there is a function of that name.
     recorder_class = sys.modules["tfnlp.training.fit"]._Recorder
-    original = recorder_class.on_train_batch_end
+    original, killing = recorder_class.on_train_batch_end, []
 
     def on_train_batch_end(recorder, batch, logs=None):
         progress = recorder.progress
-        if progress["epoch"] * len(recorder.batches) + progress["step"] + 1 == step:
-            kill = lambda: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-            threading.Timer(delay, kill).start()
+        done = progress["epoch"] * len(recorder.batches) + progress["step"] + 1
+        if done >= step and not killing:
+            killing.append(threading.Timer(delay, os.kill, (os.getpid(), signal.SIGKILL)))
+            killing[0].start()
         original(recorder, batch, logs)
 
     recorder_class.on_train_batch_end = on_train_batch_end
@@ -95,7 +98,6 @@ def killed_run(recipe, flags, folder, moments, delay, prepare=lambda: None):
     flags, log = [*flags, f"--output_dir={folder}"], pathlib.Path(f"{folder}.log")
     draw, kills = random.Random(len(moments)), 0
     for step in moments:
-
         seconds = draw.uniform(0, delay)
 
         def prepare_kill(step=step, seconds=seconds):
@@ -150,16 +152,13 @@ def main():
     arguments, flags = parser.parse_known_args()
     import_libraries()
     with tempfile.TemporaryDirectory() as place:
-        start = time.monotonic()
         killed_run(arguments.recipe, flags, f"{place}/whole", [], 0)
-        seconds = time.monotonic() - start
-        epochs = len(contents(f"{place}/whole")[1])
         log = pathlib.Path(f"{place}/whole.log").read_text()
         steps = steps_of(f"{place}/whole", log)
         draw = random.Random(arguments.kill_seed)
         moments = sorted(draw.sample(range(1, steps), arguments.kills))
-        print(f"{steps} steps in {epochs} epochs, {seconds:.0f} s; killed after {moments}")
-        delay = 5 * seconds / steps
+        print(f"{steps} steps, to be killed after {moments}", flush=True)
+        delay = 3 * step_seconds(f"{place}/whole", steps)
         kills = killed_run(arguments.recipe, flags, f"{place}/killed", moments, delay)
         differing = differences(f"{place}/whole", f"{place}/killed")
         tensors = len(contents(f"{place}/whole")[0])
@@ -174,6 +173,15 @@ def steps_of(folder, log):
     if not found:
         raise RuntimeError(f"the state names no iterations:\n{log}")
     return int(max(found))  # that of an optimizer around another one is 0
+
+
+def step_seconds(folder, steps):
+    """How long a step took after the first epoch, by the times of the metrics."""
+    lines = (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()
+    times = [json.loads(line)["time"] for line in lines]
+    if len(times) < 2:
+        raise RuntimeError("it takes 2 epochs to tell how long a step takes; give them")
+    return (times[-1] - times[0]) / (len(times) - 1) * len(times) / steps
 
 
 if __name__ == "__main__":
