@@ -100,7 +100,7 @@ class LeavesOutBadSteps:
             return "the loss is not finite"
         if kind == EXPLODED:
             return f"the loss is {loss:.4g}, of {usual:.4g} before"
-        if isinstance(self.optimizer, FiniteSteps) and int(self.optimizer.step_counter):
+        if isinstance(self.optimizer, FiniteSteps) and np.asarray(self.optimizer.step_counter):
             return "the gradients are not finite"
         return None
 
