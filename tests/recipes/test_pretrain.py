@@ -48,38 +48,44 @@ def test_every_objective(objective, texts, run, tmp_path):  # noqa: F811
     assert read_head(tmp_path / "run/best") is not None
 
 
-def test_a_folder_is_pretrained_further_and_fine_tuned(texts, run, tmp_path):  # noqa: F811
-    first, domain = tmp_path / "first", tmp_path / "domain"
-    corpus = [f"--corpus={texts}/corpus.txt", *FLAGS, "--epochs=1"]
-    run("pretrain", *corpus, *SMALL, f"--output_dir={first}")
-    flags = [f"--model_dir={first}/best", *corpus, "--hide=spans", f"--output_dir={domain}"]
-    run("pretrain", *flags)
-    done = run("pretrain", *flags)
-    assert "is complete" in done.stderr
-    figures = json.loads((domain / "figures.json").read_text())
+@pytest.fixture(scope="module")
+def first(texts, run, tmp_path_factory):  # noqa: F811
+    """The folder of a small BERT."""
+    folder = tmp_path_factory.mktemp("first") / "run"
+    flags = [f"--corpus={texts}/corpus.txt", *FLAGS, *SMALL, "--steps_per_epoch=2"]
+    run("pretrain", *flags, f"--output_dir={folder}")
+    return folder
+
+
+def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_path):  # noqa: F811
+    flags = [f"--corpus={texts}/corpus.txt", *FLAGS, f"--output_dir={tmp_path}/domain"]
+    run("pretrain", f"--model_dir={first}/best", *flags, "--hide=spans")
+    figures = json.loads((tmp_path / "domain/figures.json").read_text())
     assert figures["texts"] > 20 and figures["steps"] > 2
-    assert "| objective | masked_lm |" in (domain / "README.md").read_text()
+    assert "| objective | masked_lm |" in (tmp_path / "domain/README.md").read_text()
 
     write_reviews(tmp_path, train=40, dev=8, test=0)
     task = [f"--train={tmp_path}/train.tsv", f"--dev={tmp_path}/dev.tsv", "--epochs=1"]
-    run(
-        "finetune_classifier", f"--model_dir={domain}/best", *task, f"--output_dir={tmp_path}/fine"
-    )
+    task += [f"--model_dir={tmp_path}/domain/best", f"--output_dir={tmp_path}/fine"]
+    run("finetune_classifier", *task)
 
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("--corpus={folder}/empty.txt", "empty.txt"),
+        ("--dev={folder}/empty.txt", "empty.txt"),
+        ("--tokenizer_dir={first}/best", "has no effect beside --model_dir="),
+        ("--objective=causal_lm", "give a GPT"),
+        ("--objective=sentence_order --memory_length=4", "has no effect with --objective="),
+        ("--steps_per_epoch=0", "must be a whole number, 1 or more"),
+        ("--max_length=4096", "is above the model's"),
+    ],
+)
+def test_bad_input_is_one_sentence(wrong, message, texts, first, run, tmp_path):  # noqa: F811
     (tmp_path / "empty.txt").write_text("\n\n")
-    for wrong, message in [
-        ([f"--corpus={tmp_path}/empty.txt"], "empty.txt"),
-        ([f"--dev={tmp_path}/empty.txt"], "empty.txt"),
-        ([f"--tokenizer_dir={first}/best"], "has no effect beside --model_dir="),
-        (["--objective=causal_lm"], "give a GPT"),
-        (["--objective=permutation_lm"], "give an XLNet"),
-        (["--objective=replaced_tokens", "--hide=words"], "has no effect with --objective="),
-        (["--steps_per_epoch=0"], "must be a whole number, 1 or more"),
-        (["--max_length=4096"], "is above the model's"),
-        ([f"--corpus={tmp_path}/nothing.txt"], "nothing.txt"),
-    ]:
-        given = [f for f in flags if not f.startswith("--hide") and not f.startswith("--out")]
-        done = run("pretrain", *given, *wrong, f"--output_dir={tmp_path}/a", status=2)
-        line = done.stderr.splitlines()[-1]
-        assert line.startswith("Error: ") and message in line
+    flags = [f"--model_dir={first}/best", f"--corpus={texts}/corpus.txt", *FLAGS]
+    flags += [f"--output_dir={tmp_path}/a", *wrong.format(folder=tmp_path, first=first).split()]
+    (line,) = run("pretrain", *flags, status=2).stderr.splitlines()
+    assert line.startswith("Error: ") and message in line
     assert not (tmp_path / "a").exists()

@@ -47,7 +47,7 @@ OBJECTIVES = {
     "next_sentence": (NextSentence(), "bert", {}),
     "sentence_order": (SentenceOrder(), "albert", {}),
     "replaced_tokens": (ReplacedTokens(generator_size=1.0), "electra", {}),
-    "permutation_lm": (PermutationLM(7), "xlnet", MEMORY | {"reuse_length": 7}),
+    "permutation_lm": (PermutationLM(7, predict_one_in=3), "xlnet", MEMORY | {"reuse_length": 7}),
     "causal_lm": (CausalLM(memory=True), "transformer_xl", MEMORY | {"cutoffs": ()}),
 }
 STEPS = 30

@@ -1,18 +1,15 @@
 """Pretraining for an objective, and what it survives."""
 
-import keras
 import numpy as np
 import pytest
 
-from tests.kills import killed_after
 from tfnlp.checkpoints import load_model
 from tfnlp.models import ElectraConfig
-from tfnlp.objectives import Corpus
-from tfnlp.objectives.replaced_tokens import ReplacedTokens
+from tfnlp.objectives import Corpus, ReplacedTokens
 from tfnlp.training import RunFolder, TrainingConfig
 from tfnlp.training.pretrain import pretrain
 
-CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-3, checkpoint_steps=2)
+ROOT = pathlib.Path(__file__).parents[2]
 LENGTH = 12
 
 
@@ -38,41 +35,60 @@ def make_corpus(tokenizer, documents=26, seed=0):
     )
 
 
-def train(folder, tokenizer, objective=None, config=CONFIG, stop_after=None, dev=True, **more):
-    """Trains fresh models in `folder`, or goes on; killed after so many batches if asked."""
-    keras.utils.set_random_seed(0)
-    objective = objective or ReplacedTokens(generator_size=0.5)
+def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
+    config = TrainingConfig(epochs=6, batch_size=4, learning_rate=3e-3)
+    objective = ReplacedTokens(generator_size=0.5)
     models = objective.build(small(tokenizer))
     size = (tokenizer, config.batch_size, LENGTH)
-    batches = objective.batches(make_corpus(tokenizer), *size, seed=config.seed)
-    held_out = objective.batches(make_corpus(tokenizer, 10, 1), *size, shuffle=False)
-    run = RunFolder(folder, {"seed": 0})
-    with killed_after(stop_after):
-        figures = pretrain(
-            objective,
-            models,
-            tokenizer,
-            batches,
-            held_out if dev else None,
-            config,
-            run,
-            **more,
-        )
-    return models, run, figures
-
-
-def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
-    config = TrainingConfig(epochs=8, batch_size=4, learning_rate=3e-3)
-    models, run, figures = train(tmp_path / "run", tokenizer, config=config)
+    batches = objective.batches(make_corpus(tokenizer), *size)
+    dev = objective.batches(make_corpus(tokenizer, 10, 1), *size, shuffle=False)
+    run = RunFolder(tmp_path / "run", {"seed": 0})
+    figures = pretrain(objective, models, tokenizer, batches, dev, config, run)
     metrics = run.metrics()
     for m in metrics:
-        assert m["loss"] == pytest.approx(m["generator_loss"] + 50 * m["discriminator_loss"])
-        assert m["val_loss"] == pytest.approx(
-            m["val_generator_loss"] + 50 * m["val_discriminator_loss"]
-        )
+        for part in ("", "val_"):
+            losses = (m[f"{part}{name}_loss"] for name in ("generator", "discriminator"))
+            generator, discriminator = losses
+            assert m[f"{part}loss"] == pytest.approx(generator + 50 * discriminator, rel=1e-5)
     assert metrics[-1]["loss"] < 0.8 * metrics[0]["loss"]
-    assert figures["steps"] == 8 * 7 and figures["texts"] == 26
+    assert figures["steps"] == 6 * 7 and figures["texts"] == 26
     for name, folder in (("discriminator", run.best), ("generator", run.path / "generator")):
         loaded = load_model(folder, models[name].head)
         for a, b in zip(models[name].get_weights(), loaded.get_weights(), strict=True):
             np.testing.assert_array_equal(a, b)
+    # What dev says is what the models say, over all of its tokens.
+    trained, hits, tokens = objective.trained(models), 0, 0
+    for inputs, _ in dev.epoch():
+        outputs = trained(inputs)
+        there = inputs["padding_mask"] > 0
+        same = (outputs["logits"].numpy() > 0) == (outputs["replaced"].numpy() > 0)
+        hits, tokens = hits + (same & there).sum(), tokens + there.sum()
+    assert metrics[-1]["val_accuracy"] == pytest.approx(hits / tokens, abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def differences(tmp_path_factory):
+    """What `pretrain_runs.py` found, all objectives in one process."""
+    path = tmp_path_factory.mktemp("pretraining") / "differences.json"
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "training" / "pretrain_runs.py", path],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(path.read_text())
+    assert found["replicas"] == 2
+    return found
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_mirrored_pretraining_is_that_of_one_device(name, differences):
+    """Replicas of unequal shares, whose texts have unequal numbers of hidden tokens."""
+    found = differences[name]
+    assert found["difference"] <= 1e-6
+    assert found["moved"] > 0.02
+    for key, (one, other) in found["logs"].items():
+        assert other == pytest.approx(one, rel=1e-6, abs=1e-6), key
