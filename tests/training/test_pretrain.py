@@ -1,8 +1,15 @@
 """Pretraining for an objective, and what it survives."""
 
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
+from tests.training.pretrain_runs import OBJECTIVES
 from tfnlp.checkpoints import load_model
 from tfnlp.models import ElectraConfig
 from tfnlp.objectives import Corpus, ReplacedTokens
