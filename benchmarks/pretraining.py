@@ -77,9 +77,7 @@ def measure_steps(part):
         {name: float(np.median(x)) for name, x in times.items()}
         for times in (seconds, core_seconds)
     )
-    print(
-        f"\n{part}: tokens/s; ms a step (lowest, highest), tfnlp's rate over it; of all cores"
-    )
+    print(f"\n{part}: tokens/s; ms a step (lowest, highest), tfnlp's rate over it; of all cores")
     for name, times in seconds.items():
         found[name] = {
             "tokens_per_second": tokens / medians[name],

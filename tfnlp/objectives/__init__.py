@@ -2,9 +2,10 @@
 
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masked_lm import MaskedLM, predict_at_positions
+from tfnlp.objectives.masked_lm import MaskedLM
 from tfnlp.objectives.masking import MaskedBatches, Masking
 from tfnlp.objectives.next_sentence import NextSentence
+from tfnlp.objectives.positions import logits_at_positions, predict_at_positions
 from tfnlp.objectives.segments import Segments
 from tfnlp.objectives.sentence_order import SentenceOrder
 from tfnlp.objectives.texts import encode_texts, read_texts
@@ -19,6 +20,7 @@ __all__ = [
     "Segments",
     "SentenceOrder",
     "encode_texts",
+    "logits_at_positions",
     "predict_at_positions",
     "read_texts",
 ]
