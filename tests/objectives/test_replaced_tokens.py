@@ -302,6 +302,37 @@ def test_training_moves_what_it_must_and_what_is_saved_is_whole(
         np.testing.assert_allclose(states, models[kind](inputs)["sequence_output"], atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["electra", "deberta_v3"])
+def test_a_training_goes_on_from_models_that_are_there(name, no_graphs):
+    objective, inputs = ReplacedTokens(), make_batch()[0]
+    old = objective.build(CONFIGS[name])
+    if name == "deberta_v3":
+        difference = old["discriminator"].get_layer("embeddings").token_difference
+        difference.assign(0.1 * np.random.default_rng(0).normal(size=difference.shape))
+    texts = texts_of(inputs)
+    due = {kind: model(texts)["logits"] for kind, model in old.items()}
+    # As they are loaded: each by itself.
+    plain = build_model(CONFIGS[name], "discriminator")
+    paths = {weight.path: weight for weight in old["discriminator"].weights}
+    sums = getattr(old["discriminator"].get_layer("embeddings"), "sums", dict)()
+    for weight in plain.weights:
+        weight.assign(sums.get(weight.path.removeprefix("embeddings/"), paths[weight.path]))
+    keras.utils.set_random_seed(5)
+    both = objective.build(CONFIGS[name], discriminator=plain, generator=old["generator"])
+    for kind, model in both.items():
+        np.testing.assert_allclose(model(texts)["logits"], due[kind], atol=2e-6)
+    alone = objective.build(CONFIGS[name], discriminator=plain)
+    found = alone["discriminator"](texts)["logits"]
+    np.testing.assert_allclose(found, due["discriminator"], atol=2e-6)
+    tables = (alone["generator"].get_layer("embeddings"), plain.get_layer("embeddings"))
+    np.testing.assert_array_equal(*(layer.token_table for layer in tables))
+    assert np.abs(alone["generator"](texts)["logits"] - due["generator"]).max() > 1e-2
+    if name == "electra":
+        plain.get_layer("embeddings").token_table.assign_add(np.ones((28, 8)))
+        with pytest.raises(InputError, match="have other embeddings, so that they were not train"):
+            objective.build(CONFIGS[name], discriminator=plain, generator=old["generator"])
+
+
 def test_batches_depend_on_seed_and_epoch_alone_and_hide_the_share(tokenizer):
     corpus = corpus_of(tokenizer, TEXTS * 60)
     objective = ReplacedTokens()

@@ -16,7 +16,10 @@ HEADS = {
     "causal_lm": "which token comes next",
     "permutation_lm": "which token stood at some positions, seen in any order",
     "discriminator": "whether each token was replaced",
+    "pretraining": "which token stood at each position, and how two texts belong together",
 }
+# The heads that have all of "masked_lm".
+MASKED_LMS = ("masked_lm", "pretraining")
 
 
 def pool(config, x, padding_mask, dtype, head):
@@ -80,6 +83,15 @@ def masked_lm(config, embeddings, x, dtype):
     )
     norm = LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="lm_norm")
     return lm(config, embeddings, norm(transform(x)), dtype)
+
+
+def compare_texts(config, pooled, dtype):
+    """The logits of how a pair's texts belong together, (B, 2) float32, from a vector (B, D).
+
+    Devlin et al. 2019, task 2; Lan et al. 2020, section 3.1.
+    """
+    x = _dropout(config.pair_dropout, dtype, "pair_dropout")(pooled)
+    return _dense(config, 2, "pair_classifier")(x)
 
 
 def lm(config, embeddings, x, dtype, use_bias=True):

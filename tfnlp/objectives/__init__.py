@@ -2,9 +2,12 @@
 
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masked_lm import MaskedBatches, MaskedLM, Masking, predict_at_positions
+from tfnlp.objectives.masked_lm import MaskedLM, predict_at_positions
+from tfnlp.objectives.masking import MaskedBatches, Masking
+from tfnlp.objectives.next_sentence import NextSentence
 from tfnlp.objectives.replaced_tokens import ReplacedTokens
 from tfnlp.objectives.segments import Segments
+from tfnlp.objectives.sentence_order import SentenceOrder
 from tfnlp.objectives.texts import encode_texts, read_texts
 
 __all__ = [
@@ -13,8 +16,10 @@ __all__ = [
     "MaskedBatches",
     "MaskedLM",
     "Masking",
+    "NextSentence",
     "ReplacedTokens",
     "Segments",
+    "SentenceOrder",
     "encode_texts",
     "predict_at_positions",
     "read_texts",

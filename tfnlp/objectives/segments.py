@@ -1,5 +1,6 @@
 """Texts for a model, cut from a corpus: whole sentences of one document, up to a length."""
 
+import array
 import dataclasses
 import hashlib
 
@@ -51,15 +52,16 @@ class Segments:
                 f"max_length={max_length} leaves no room for text beside the {frame.single_size} "
                 f"special tokens; give at least {frame.single_size + 1}."
             )
-        ends = [
-            stretch_ends([len(ids) for ids in corpus.sentences(i)], room, packed)
-            for i in range(len(corpus))
-        ]
-        counts = [len(e) for e in ends]
-        sizes = np.concatenate([np.diff(e, prepend=0) for e in ends]).astype("int32")
-        ends = np.concatenate(ends).astype("int32")
-        documents = np.repeat(np.arange(len(corpus), dtype="int32"), counts)
-        return cls(corpus, frame, documents, ends - sizes, sizes)
+        documents, starts, sizes = (array.array("i") for _ in range(3))
+        for document in range(len(corpus)):
+            start = 0
+            sentences = [len(ids) for ids in corpus.sentences(document)]
+            for end in stretch_ends(sentences, room, packed):
+                documents.append(document)
+                starts.append(start)
+                sizes.append(end - start)
+                start = end
+        return cls(corpus, frame, *map(np.asarray, (documents, starts, sizes)))
 
     def __len__(self):
         return len(self.sizes)

@@ -47,7 +47,7 @@ class LengthBatches:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1.")
         self.encodings = encodings
-        self._rows = encodings if hasattr(encodings, "padded") else Encodings.of(encodings)
+        self._rows = encodings if hasattr(encodings, "fingerprint") else Encodings.of(encodings)
         self.choices = self._rows.choices is not None
         self.lengths = self._rows.lengths
         self.token_labels = None
