@@ -1,9 +1,15 @@
 """The next token: losses, what predictions see, and the memory of each lane."""
 
+import json
+import subprocess
+import sys
+
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.conftest import ROOT
 from tests.objectives.test_stream import Tokens, large_corpus
 from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, Gpt2Config, TransformerXLConfig, build_model
@@ -106,9 +112,8 @@ def test_a_memory_is_what_one_long_segment_sees(no_graphs):
     assert np.abs(found[:, 4:] - whole[:, 4:]).max(0).min() > 1e-3
 
 
-def compiled(trained, objective):
+def compiled(trained, objective, optimizer):
     """A model of Keras that trains `trained` as `fit` does."""
-    import keras
 
     class Trainer(keras.Model):
         def __init__(self):
@@ -123,7 +128,7 @@ def compiled(trained, objective):
             return objective.losses(y, y_pred)[objective.loss_name]
 
     trainer = Trainer()
-    trainer.compile(keras.optimizers.Adam(0.01), jit_compile=False)
+    trainer.compile(optimizer, jit_compile=False)
     trainer.optimizer.build(trainer.trainable_variables)
     return trainer
 
@@ -135,11 +140,10 @@ def test_memory_is_part_of_the_state_and_dev_has_its_own(no_graphs):
     assert len(batches) >= 8
 
     def start():
-        import keras
-
         keras.utils.set_random_seed(0)
         model = build_model(XL, "causal_lm", memory=True)
-        return compiled(objective.trained(model, batch_size=4), objective)
+        optimizer = keras.optimizers.Adam(0.01)
+        return compiled(objective.trained(model, batch_size=4), objective, optimizer)
 
     def state(trainer):
         return [np.array(v) for v in [*trainer.variables, *trainer.optimizer.variables]]
@@ -195,6 +199,17 @@ def test_a_segment_that_broke_leaves_the_memory(no_graphs):
     for a, b in zip(memory_of(trained), before, strict=True):
         np.testing.assert_array_equal(a, b)
     assert before[1] == 5 and np.isfinite(before[0]).all()
+
+
+def test_lanes_on_two_devices_are_those_on_one(tmp_path):
+    command = [sys.executable, "-m", "tests.objectives.mirrored_memory", tmp_path / "differences"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "differences").read_text())
+    assert sum("memory" in name for name in found) == 4
+    states = {name for name in found if name.endswith("memory/states")}
+    assert len(states) == 2 and max(found[name] for name in states) < 1e-4, found
+    assert max(found[name] for name in found.keys() - states) < 2e-6, found
 
 
 def test_what_does_not_fit_is_one_sentence():
