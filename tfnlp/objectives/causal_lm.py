@@ -14,7 +14,7 @@ from keras import ops
 from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy, weighted_mean
 from tfnlp.models import config_of
-from tfnlp.objectives.memory import CONTINUES, check_memory, with_memory
+from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
 from tfnlp.objectives.stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
 
@@ -152,7 +152,7 @@ class CausalBatches(StreamBatches):
             mask[row, :size] = 1
         inputs = as_inputs(ids) | {"padding_mask": mask, NEXT: labels}
         if self.memory:
-            inputs[CONTINUES] = np.full(len(ids), continues, "int32")
+            inputs |= lane_inputs(len(ids), continues)
         return inputs, labels
 
     def signature(self):
@@ -161,7 +161,7 @@ class CausalBatches(StreamBatches):
 
         ids = tf.TensorSpec((None, self.max_length), "int32")
         names = ("token_ids", "segment_ids", "padding_mask", NEXT)
-        more = {CONTINUES: tf.TensorSpec((None,), "int32")} if self.memory else {}
+        more = lane_signature() if self.memory else {}
         return dict.fromkeys(names, ids) | more, ids
 
 
