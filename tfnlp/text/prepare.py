@@ -90,10 +90,11 @@ def prepare_corpus(
             return _finished(folder, settings, files)
         _take_up(folder, settings)
         texts = _Texts(files, documents, text_column, deduplicate)
-        with texts.bar:
-            shards = _write_shards(
-                folder, texts.shards(shard_mb * 1e6), tokenizer, sentences, processes
-            )
+        total = sum(size for _, size in files)
+        with progress_bar(total=total, desc="preparing", unit="B", unit_scale=True) as bar:
+            of_shards = texts.shards(shard_mb * 1e6)
+            shards = _write_shards(folder, of_shards, tokenizer, sentences, processes, bar)
+            bar.update(total - bar.n)
         manifest = make_manifest(settings, files, shards, texts.duplicates, texts.empty)
         if not manifest["counts"]["tokens"]:
             raise InputError(f"{files[0][0]} and the like hold no text; give files with text.")
@@ -107,18 +108,19 @@ class _Texts:
 
     def __init__(self, files, documents, text_column, deduplicate):
         self.duplicates = self.empty = 0
-        self.bar = progress_bar(
-            total=sum(size for _, size in files), desc="preparing", unit="B", unit_scale=True
-        )
+        self._read = 0  # bytes of the files
         paths = [path for path, _ in files]
         self._documents = read_documents(paths, documents, text_column, self._on_read)
         self._seen = set() if deduplicate else None
 
     def _on_read(self, read):
-        self.bar.update(read - self.bar.n)
+        self._read = read
 
     def shards(self, size):
-        """Yields lists of texts, each of `size` bytes or a document more, and their hash."""
+        """Yields shards, of `size` bytes or a document more.
+
+        Of each it gives a list of texts, its hash, and how many bytes of the files are read.
+        """
         texts, held, digest = [], 0, hashlib.sha256()
         for text in self._documents:
             if not text:
@@ -133,10 +135,10 @@ class _Texts:
             texts.append(text)
             held += len(encoded)
             if held >= size:
-                yield texts, digest.hexdigest()
+                yield texts, digest.hexdigest(), self._read
                 texts, held, digest = [], 0, hashlib.sha256()
         if texts:
-            yield texts, digest.hexdigest()
+            yield texts, digest.hexdigest(), self._read
 
     def _is_duplicate(self, text):
         if self._seen is None:
@@ -150,27 +152,34 @@ class _Texts:
         return False
 
 
-def _write_shards(folder, shards, tokenizer, sentences, processes):
-    """Writes the shards that are missing; what the manifest says of all."""
-    done, waiting = {}, collections.deque()
+def _write_shards(folder, shards, tokenizer, sentences, processes, bar):
+    """Writes the shards that are missing; what the manifest says of all.
+
+    The bar shows how far in the files what is written reaches.
+    """
+    done, waiting = [], collections.deque()
+
+    def finish():
+        result, read = waiting.popleft()
+        done.append(result())
+        bar.update(read - bar.n)
+
     with _workers(tokenizer, processes) as submit:
-        for number, (texts, texts_hash) in enumerate(shards):
-            shard = _written(folder, number, texts_hash)
-            if shard:
-                done[number] = shard
-                continue
-            waiting.append((number, submit(folder, number, texts, texts_hash, sentences)))
+        for number, (texts, texts_hash, read) in enumerate(shards):
+            result = _written(folder, number, texts_hash)
+            if result is None:
+                result = submit(folder, number, texts, texts_hash, sentences)
+            waiting.append((result, read))
             del texts
-            if len(waiting) > processes:
-                number, result = waiting.popleft()
-                done[number] = result()
-        for number, result in waiting:
-            done[number] = result()
-    return [done[number] for number in range(len(done))]
+            while len(waiting) > processes:
+                finish()
+        while waiting:
+            finish()
+    return done
 
 
 def _written(folder, number, texts_hash):
-    """What the manifest says of a shard that was written before; None where it was not.
+    """Gives what the manifest says of a shard that was written before; None where it was not.
 
     Raises:
         InputError: if it was made of other texts.
@@ -188,7 +197,7 @@ def _written(folder, number, texts_hash):
         read_index(folder, shard, number)
     except InputError:
         return None  # is written again
-    return shard
+    return lambda: shard
 
 
 @contextlib.contextmanager

@@ -63,6 +63,7 @@ def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
     rows = np.array(rows, "int64").reshape(-1, 3)
     counts |= {"documents": len(rows)}
     counts |= {"tokens": int(rows[:, 1].sum()), "sentences": int(rows[:, 2].sum())}
+    text_bytes = sum(len(text.encode(errors="surrogatepass")) for text in texts)
     index = io.BytesIO()
     np.save(index, rows)
     with replaced_when_whole(shard_path(folder, number, "npy")) as temporary:
@@ -73,6 +74,7 @@ def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
         "sha256": digest.hexdigest(),
         "index_sha256": hashlib.sha256(index.getvalue()).hexdigest(),
         "texts": texts_hash,
+        "text_bytes": text_bytes,
         **counts,
     }
     write_json(shard_path(folder, number, "json"), shard)  # last: the shard is whole
