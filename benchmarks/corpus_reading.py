@@ -68,42 +68,43 @@ def memory_of(process):
 
 
 def read_documents(corpus):
-    """Reads documents at random: tokens a second of processor time."""
-    order, tokens, start = random_order(corpus), 0, time.process_time()
+    """Reads whole documents at random: tokens a second of processor time."""
+    import numpy as np
+
+    number = int(FLAGS.tokens / corpus.token_counts.mean()) + 1
+    order = np.random.default_rng(0).integers(0, len(corpus), number)
+    tokens, start = 0, time.process_time()
     for index in order:
         tokens += len(corpus.document(index))
     return tokens / (time.process_time() - start)
 
 
 def make_batches(corpus, tokenizer):
-    """Reads, frames, cuts, pads and masks random documents: tokens a second, likewise."""
+    """Reads, frames, pads and masks texts of random places: tokens a second, likewise."""
     import numpy as np
 
     from tfnlp.objectives import Frame, Masking
 
     frame, masking = Frame.of(tokenizer), Masking.of(tokenizer)
-    room = MAX_LENGTH - frame.single_size
-    order, tokens, start = random_order(corpus), 0, time.process_time()
-    for number, begin in enumerate(range(0, len(order), BATCH_SIZE)):
-        rows = [
-            frame.around(corpus.document(index)[:room])[0]
-            for index in order[begin : begin + BATCH_SIZE]
-        ]
+    room, rng = MAX_LENGTH - frame.single_size, np.random.default_rng(0)
+    counts = corpus.token_counts
+    ends = np.cumsum(counts)
+    tokens, start, number = 0, time.process_time(), 0
+    while tokens < FLAGS.tokens:
+        rows = []
+        for place in rng.integers(0, ends[-1], BATCH_SIZE):
+            index = np.searchsorted(ends, place, side="right")
+            begin = place - ends[index] + counts[index]
+            begin = max(0, min(begin, counts[index] - room))
+            rows.append(frame.around(corpus.part(index, begin, begin + room))[0])
         lengths = np.array([len(row) for row in rows])
         padding_mask = (np.arange(lengths.max()) < lengths[:, None]).astype("int32")
         token_ids = np.full(padding_mask.shape, tokenizer.pad_token_id, "int32")
         token_ids[padding_mask > 0] = np.concatenate(rows)
         masking.mask(token_ids, padding_mask, np.random.default_rng([0, 0, number]))
         tokens += lengths.sum()
+        number += 1
     return tokens / (time.process_time() - start)
-
-
-def random_order(corpus):
-    """As many documents as it takes for the tokens to read."""
-    import numpy as np
-
-    mean = corpus.token_counts.mean()
-    return np.random.default_rng(0).integers(0, len(corpus), int(FLAGS.tokens / mean) + 1)
 
 
 def main():

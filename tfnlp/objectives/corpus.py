@@ -62,6 +62,15 @@ class Corpus:
         start, end = self._sentence_range(index)
         return self.token_ids[self._token_start(start) : self._token_start(end)]
 
+    def part(self, index, start, stop):
+        """A document's ids from `start` to before `stop`, (tokens,) int32: no more than it has.
+
+        Args:
+            index: of the document.
+            start, stop: 0 or more.
+        """
+        return self.document(index)[start:stop]
+
     def sentences(self, index):
         """A document's sentences, a list of (tokens,) int32."""
         start, end = self._sentence_range(index)

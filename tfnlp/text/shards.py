@@ -3,7 +3,7 @@
 | file | what |
 | --- | --- |
 | `shard-00000.tfrecord` | documents, as `tfnlp.text.records` describes them |
-| `shard-00000.npy` | (documents, 3) int64: where each record ends, its tokens, its sentences |
+| `shard-00000.npy` | (records, 4) int64: where each ends, its tokens, its sentences, `continues` |
 | `manifest.json` | what the corpus was made by, counts, and each shard's sizes and SHA-256 |
 
 Until all shards are there each one has a `shard-00000.json` of its own instead of the manifest.
@@ -23,6 +23,8 @@ from tfnlp.text.records import document_to_bytes, frame
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+# A longer document is several records, of some more tokens each, to be read in parts.
+RECORD_TOKENS = 1024
 # What is counted of each shard, and summed over all.
 COUNTS = ("documents", "sentences", "tokens", "unknown", "empty")
 
@@ -54,14 +56,15 @@ def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
             if not len(token_ids):
                 counts["empty"] += 1
                 continue
-            record = frame(document_to_bytes(token_ids, lengths))
-            file.write(record)
-            digest.update(record)
-            end += len(record)
-            rows.append((end, len(token_ids), len(lengths)))
+            counts["documents"] += 1
             counts["unknown"] += int(np.count_nonzero(token_ids == unknown))
-    rows = np.array(rows, "int64").reshape(-1, 3)
-    counts |= {"documents": len(rows)}
+            for continues, (ids, own) in enumerate(_records(token_ids, lengths)):
+                record = frame(document_to_bytes(ids, own, continues > 0))
+                file.write(record)
+                digest.update(record)
+                end += len(record)
+                rows.append((end, len(ids), len(own), continues > 0))
+    rows = np.array(rows, "int64").reshape(-1, 4)
     counts |= {"tokens": int(rows[:, 1].sum()), "sentences": int(rows[:, 2].sum())}
     text_bytes = sum(len(text.encode(errors="surrogatepass")) for text in texts)
     index = io.BytesIO()
@@ -75,14 +78,27 @@ def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
         "index_sha256": hashlib.sha256(index.getvalue()).hexdigest(),
         "texts": texts_hash,
         "text_bytes": text_bytes,
+        "records": len(rows),
         **counts,
     }
     write_json(shard_path(folder, number, "json"), shard)  # last: the shard is whole
     return shard
 
 
+def _records(token_ids, lengths):
+    """Yields the ids and the sentences' tokens of each record of a document.
+
+    A record ends with the sentence that reaches `RECORD_TOKENS`.
+    """
+    ends, start, sentence = np.cumsum(lengths), 0, 0
+    while start < len(token_ids):
+        last = min(np.searchsorted(ends, start + RECORD_TOKENS), len(ends) - 1)
+        yield token_ids[start : ends[last]], lengths[sentence : last + 1]
+        start, sentence = int(ends[last]), last + 1
+
+
 def read_index(folder, shard, number):
-    """The index of a shard, (documents, 3) int64, checked against the manifest.
+    """The index of a shard, (records, 4) int64, checked against the manifest.
 
     Raises:
         InputError: if the shard or its index is missing, cut, or another one.
