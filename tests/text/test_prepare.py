@@ -45,6 +45,7 @@ def same_corpora(found, expected):
         ids = found.document(i)
         assert ids.dtype == "int32"
         np.testing.assert_array_equal(ids, expected.document(i))
+        np.testing.assert_array_equal(found.sentence_lengths(i), expected.sentence_lengths(i))
         for ours, theirs in zip(found.sentences(i), expected.sentences(i), strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -205,12 +206,12 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
     vocabulary = tmp_path / "vocabulary"
     vocabulary.write_text("\n".join(tokenizer.tokens_by_id()), encoding="utf-8")
     path = tmp_path / "texts.txt"
-    path.write_text("\n".join(drawn_documents(20_000)), encoding="utf-8")
+    path.write_text("\n".join(drawn_documents(12_000)), encoding="utf-8")
     (tmp_path / "call.py").write_text(CALL)
     tokenizer = WordPieceTokenizer(tokenizer.tokens_by_id())
     options = {"deduplicate": True, "shard_mb": 0.02}
     whole = prepare_corpus([path], tokenizer, tmp_path / "one", "lines", **options)
-    assert len(whole["shards"]) > 50 and whole["counts"]["duplicates"] > 500
+    assert len(whole["shards"]) > 30 and whole["counts"]["duplicates"] > 300
     expected = content(tmp_path / "one")
     folder = tmp_path / "two"
 
@@ -222,14 +223,14 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
         )
 
     seen = 0
-    for due in (1, 9, 23):
+    for due in (1, 6, 14):
         process = start()
         while len(list(folder.glob("shard-*.json"))) < due and process.poll() is None:
             time.sleep(0.002)
         process.kill()
         process.communicate()
         there = len(list(folder.glob("shard-*.json")))
-        assert due <= there < 50 and there > seen, "killed too late"
+        assert due <= there < 30 and there > seen, "killed too late"
         seen = there
         with pytest.raises(InputError, match="a corpus that is not prepared to its end"):
             ShardedCorpus(folder)

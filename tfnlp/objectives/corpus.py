@@ -77,6 +77,11 @@ class Corpus:
         bounds = [self._token_start(i) for i in range(start, end + 1)]
         return [self.token_ids[a:b] for a, b in itertools.pairwise(bounds)]
 
+    def sentence_lengths(self, index):
+        """The tokens of each of a document's sentences, (sentences,) int64."""
+        start, end = self._sentence_range(index)
+        return np.diff(self.sentence_ends[start:end], prepend=self._token_start(start))
+
     def fingerprint(self):
         """A SHA-256 of all ids and borders."""
         digest = hashlib.sha256()

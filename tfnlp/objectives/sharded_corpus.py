@@ -9,7 +9,14 @@ import numpy as np
 
 from tfnlp.errors import InputError
 from tfnlp.text.records import document_from_bytes, unframe
-from tfnlp.text.shards import read_index, read_manifest, shard_path, tokenizer_hash
+from tfnlp.text.shards import (
+    MEND,
+    read_index,
+    read_manifest,
+    read_sentence_lengths,
+    shard_path,
+    tokenizer_hash,
+)
 
 # Files that are open at a time.
 OPEN_FILES = 64
@@ -106,6 +113,25 @@ class ShardedCorpus:
             found += [ids[end - n : end] for end, n in zip(ends, lengths, strict=True)]
         return found
 
+    def sentence_lengths(self, index):
+        """The tokens of each of a document's sentences, (sentences,) int64.
+
+        No document is read for it, but at the first call the lengths of all, 4 bytes a sentence.
+
+        Raises:
+            InputError: if these are missing or damaged.
+        """
+        lengths, firsts = self._sentence_lengths
+        first, end = self._range(index)
+        return lengths[firsts[first] : firsts[end]].astype("int64")
+
+    @functools.cached_property
+    def _sentence_lengths(self):
+        """The tokens of all sentences, and the first sentence of each record."""
+        shards = enumerate(self.manifest["shards"])
+        lengths = [read_sentence_lengths(self.folder, shard, number) for number, shard in shards]
+        return np.concatenate(lengths), np.append(0, np.cumsum(self._sentences))
+
     def fingerprint(self):
         """A SHA-256 of all ids and borders, as they were when they were written."""
         return self.manifest["fingerprint"]
@@ -143,7 +169,7 @@ class ShardedCorpus:
     def _damaged(self, shard, record, why):
         return InputError(
             f"{shard_path(self.folder, shard, 'tfrecord')}, record {record} (counted from 0), "
-            f"cannot be read ({why}); copy the folder again, or prepare the corpus anew."
+            f"cannot be read ({why}); {MEND}"
         )
 
 

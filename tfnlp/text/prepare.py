@@ -18,9 +18,11 @@ from tfnlp.progress import progress_bar
 from tfnlp.text.documents import DOCUMENTS, SENTENCES, find_files, read_documents
 from tfnlp.text.shards import (
     MANIFEST,
+    SUFFIXES,
     make_manifest,
     read_index,
     read_manifest,
+    read_sentence_lengths,
     shard_path,
     tokenizer_hash,
     write_shard,
@@ -190,11 +192,12 @@ def _written(folder, number, texts_hash):
     shard = read_json(path)
     if shard.get("texts") != texts_hash:
         raise InputError(
-            f"{path.with_suffix('.tfrecord')} was made of other texts than those that are given; "
-            "give the same files, or another folder."
+            f"{shard_path(folder, number, 'tfrecord')} was made of other texts than those that "
+            "are given; give the same files, or another folder."
         )
     try:
         read_index(folder, shard, number)
+        read_sentence_lengths(folder, shard, number)
     except InputError:
         return None  # is written again
     return lambda: shard
@@ -315,6 +318,6 @@ def _check_settings(folder, stored, settings):
 def _clean(folder, shards):
     """Removes what only an unfinished corpus has."""
     (folder / SETTINGS).unlink(missing_ok=True)
-    kept = {shard_path(folder, i, suffix) for i in range(shards) for suffix in ("tfrecord", "npy")}
+    kept = {shard_path(folder, i, suffix) for i in range(shards) for suffix in SUFFIXES}
     for path in {*folder.glob("shard-*")} - kept:
         path.unlink()
