@@ -348,6 +348,7 @@ def finetune(task, make_model, train, dev, test=None):
     from tfnlp.training import finetune, make_strategy, set_precision
 
     compress = compression.compressor()
+    config = training_config()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
@@ -362,7 +363,7 @@ def finetune(task, make_model, train, dev, test=None):
                 tokenizer,
                 train,
                 dev,
-                training_config(),
+                config,
                 run,
                 FLAGS.max_length,
                 test,
@@ -628,6 +629,7 @@ def distill(task, train, dev, test=None):
 
     check_student_flags()
     compress = compression.compressor()
+    config = training_config()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
@@ -654,7 +656,7 @@ def distill(task, train, dev, test=None):
                 tokenizer,
                 train,
                 dev,
-                training_config(),
+                config,
                 run,
                 FLAGS.max_length,
                 test,
