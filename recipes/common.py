@@ -256,6 +256,11 @@ def define_memory_flags():
         1,
     )
     flags.DEFINE_bool(
+        "gradient_checkpointing",
+        False,
+        "Compute each block once more for its gradients: less memory, a third more time.",
+    )
+    flags.DEFINE_bool(
         "fixed_length", False, "Pad all training texts to the longest; else to their batch's."
     )
     flags.DEFINE_bool("xla", False, "Compile the steps by XLA; needs --fixed_length.")
@@ -309,6 +314,7 @@ def training_config():
         ema_decay=FLAGS.ema_decay,
         layer_decay=FLAGS.layer_decay,
         accumulation_steps=FLAGS.accumulation_steps,
+        gradient_checkpointing=FLAGS.gradient_checkpointing,
         fixed_length=FLAGS.fixed_length,
         xla=FLAGS.xla,
     )
