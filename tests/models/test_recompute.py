@@ -32,7 +32,10 @@ def test_gradients_and_draws_are_those_of_blocks_that_are_kept(family):
     ids = rng.integers(1, 20, (2, 6)).astype("int32")
     inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
     if head == "permutation_lm":
-        inputs["permutation_order"] = np.stack([rng.permutation(6) for _ in range(2)]).astype("int32")
+        inputs["permutation_order"] = np.stack([rng.permutation(6) for _ in range(2)]).astype(
+            "int32"
+        )
+        inputs["target_mapping"] = np.eye(6, dtype="float32")[None].repeat(2, 0)
     inputs = {name: inputs[name] for name in model.input}
 
     @tf.function
