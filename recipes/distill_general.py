@@ -71,6 +71,7 @@ def main():
     from tfnlp.text import load_tokenizer
     from tfnlp.training import make_strategy, set_precision
 
+    config = common.training_config()
     run = common.run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
@@ -105,7 +106,7 @@ def main():
             student,
             tokenizer,
             encodings,
-            common.training_config(),
+            config,
             run,
             terms,
             masking,

@@ -22,7 +22,8 @@ if __name__ == "__main__":
 
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits
-from tfnlp import tasks
+from tfnlp import models, tasks
+from tfnlp.layers.core.recompute import recompute_blocks
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import (
@@ -39,7 +40,7 @@ from tfnlp.training.adversarial import AdversarialRegularizer
 V, L = 20, 7
 KEYS = ("token_ids", "segment_ids", "padding_mask")
 # Two replicas share them as 2 + 2, 2 + 1, 1 + 0 and 1 + 1.
-SIZES = [4, 3, 1, 2] * 5
+SIZES = [4, 3, 1, 2] * 25
 NAMES = ["O", "B-a", "I-a"]
 TASKS = {
     "classification": tasks.Classification(["a", "b"]),
@@ -127,8 +128,18 @@ def distiller(name):
     return Distiller(student, task, terms, teacher)
 
 
-def train(strategy, name, make, sizes=SIZES):
-    """The weights after 20 steps, how far they moved, the last gradient's norm, and the logs."""
+def recomputed(name):
+    """A fine-tuner whose blocks are computed once more for their gradients."""
+    fields = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+    rates = {"dropout": 0.0, "attention_dropout": 0.0}
+    config = models.BertConfig(vocabulary_size=V, max_length=L, **fields, **rates)
+    model = models.build_model(config, "tagger", len(NAMES))
+    recompute_blocks(model)
+    return FineTuner(model, TASKS[name])
+
+
+def train(strategy, name, make, sizes=SIZES, parts=1):
+    """The weights at the end, how far they moved, the last gradient's norm, and the logs."""
     keras.utils.set_random_seed(0)
     with strategy.scope():
         model = make()
@@ -137,6 +148,7 @@ def train(strategy, name, make, sizes=SIZES):
         optimizer.epsilon = 1e-3
         # Without momentum, it keeps the last gradient as it was clipped.
         optimizer.beta_1 = 0.0
+        model.accumulation_steps = parts
         model.compile(optimizer, jit_compile=False)
     before = [v.numpy() for v in model.trainable_variables]
     history = model.fit(
@@ -151,10 +163,10 @@ def train(strategy, name, make, sizes=SIZES):
     return after, largest_difference(before, after), norm, logs
 
 
-def compare(strategies, name, make):
-    (one, moved, norm, logs), (other, _, other_norm, other_logs) = (
-        train(strategy, name, make) for strategy in strategies
-    )
+def compare(strategies, name, make, parts=1):
+    """One device, and several whose batches are read in parts."""
+    one, moved, norm, logs = train(strategies[0], name, make)
+    other, _, other_norm, other_logs = train(strategies[1], name, make, parts=parts)
     assert logs.keys() == other_logs.keys()
     return {
         "difference": largest_difference(one, other),
@@ -241,6 +253,8 @@ def main():
     found["adversarial"] = compare(strategies, "tagging", lambda: finetuner("tagging", True))
     for name in ("classification", "tagging"):
         found[f"distilling {name}"] = compare(strategies, name, lambda name=name: distiller(name))
+    found["in parts"] = compare(strategies, "tagging", lambda: finetuner("tagging"), parts=2)
+    found["recomputed"] = compare(strategies, "tagging", lambda: recomputed("tagging"))
     found["resume"] = resume(mirrored)
     found["overflow"] = overflow(mirrored)
     found["replicas"] = mirrored.num_replicas_in_sync

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from tests.training import strategy_runs as runs
-from tfnlp.errors import InputError
 from tfnlp.training import TrainingConfig
 
 # The fourth is less than the parts, the others are not shared evenly.
@@ -70,8 +69,3 @@ def test_a_loss_that_does_not_say_its_weights_is_refused():
     TrainingConfig(batch_size=4, accumulation_steps=2).compile(model, 1)
     with pytest.raises(ValueError, match="accumulation_steps=2 needs losses"):
         model.fit(runs.dataset("regression", [4]), verbose=0)
-
-
-def test_parts_that_do_not_divide_a_batch_are_refused():
-    with pytest.raises(InputError, match="accumulation_steps=3 must divide batch_size=8"):
-        TrainingConfig(batch_size=8, accumulation_steps=3)

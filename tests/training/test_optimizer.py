@@ -4,9 +4,18 @@ import pytest
 import tensorflow as tf
 
 from tfnlp import models
+from tfnlp.errors import InputError
 from tfnlp.training import TrainingConfig
-from tfnlp.training.optimizer import FusedAdamW, adamw, is_decayed
-from tfnlp.training.schedules import WarmupLinearDecay
+from tfnlp.training.layer_rates import layer_depths
+from tfnlp.training.optimizer import (
+    FusedAdamW,
+    Lamb,
+    adamw,
+    averaged_weights,
+    is_decayed,
+    make_optimizer,
+)
+from tfnlp.training.schedules import SCHEDULES, WarmupLinearDecay
 
 
 def test_schedule_rises_and_falls_linearly():
@@ -16,6 +25,29 @@ def test_schedule_rises_and_falls_linearly():
     assert float(WarmupLinearDecay(2.0, 10)(0)) == 2
     with pytest.raises(ValueError, match="warmup_steps=11"):
         WarmupLinearDecay(1.0, 10, 11)
+
+
+THEIR_NAMES = {"constant": "constant_with_warmup"}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules_are_those_of_transformers(name):
+    torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+    transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
+    for warmup in (0, 7):
+        schedule = SCHEDULES[name](0.3, 40, warmup)
+        stepped = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.3)
+        theirs = transformers.get_scheduler(THEIR_NAMES.get(name, name), stepped, warmup, 40)
+        expected = []
+        for _ in range(41):
+            expected.append(theirs.get_last_lr()[0])
+            stepped.step()
+            theirs.step()
+        assert [float(schedule(step)) for step in range(41)] == pytest.approx(expected, abs=1e-7)
+        copy = type(schedule).from_config(schedule.get_config())
+        assert float(copy(13)) == float(schedule(13))
+    # After its end a run that goes on has the last rate; a cosine would rise again.
+    assert float(schedule(60)) <= float(schedule(40))
 
 
 def test_updates_are_those_of_torch_with_clipping_and_repeated_tokens():
@@ -192,3 +224,155 @@ def test_the_scale_of_other_norms_is_not_decayed():
     layer = keras.layers.RMSNormalization()
     layer.build((None, 3))
     assert not any(is_decayed(v) for v in layer.trainable_variables)
+
+
+def test_lamb_is_algorithm_2_of_its_paper():
+    """Biases are neither decayed nor scaled, as in the authors' code."""
+    rng = np.random.default_rng(0)
+    inputs = keras.Input((4,))
+    model = keras.Model(inputs, keras.layers.Dense(3)(inputs))
+    kernel, bias = model.trainable_variables
+    bias.assign(rng.normal(size=3))
+    schedule = WarmupLinearDecay(0.1, 12, 3)
+    optimizer = make_optimizer("lamb", model, schedule, weight_decay=0.05, clip_norm=None)
+    weights = [kernel.numpy(), bias.numpy()]
+    m, v = ([np.zeros_like(w) for w in weights] for _ in range(2))
+    for step in range(10):
+        gradients = [rng.normal(size=w.shape).astype("float32") for w in weights]
+        optimizer.apply([tf.constant(g) for g in gradients], [kernel, bias])
+        rate = float(schedule(step))
+        for i, (g, decay) in enumerate(zip(gradients, (0.05, None), strict=True)):
+            m[i] = 0.9 * m[i] + 0.1 * g
+            v[i] = 0.999 * v[i] + 0.001 * g**2
+            ratio = m[i] / (1 - 0.9 ** (step + 1))
+            ratio = ratio / (np.sqrt(v[i] / (1 - 0.999 ** (step + 1))) + 1e-6)
+            if decay:
+                ratio = ratio + decay * weights[i]
+                ratio *= np.linalg.norm(weights[i]) / np.linalg.norm(ratio)
+            weights[i] = weights[i] - rate * ratio
+        np.testing.assert_allclose(kernel, weights[0], atol=1e-5)
+        np.testing.assert_allclose(bias, weights[1], atol=1e-5)
+
+
+def test_lamb_without_decay_is_that_of_keras_and_starts_from_zero():
+    values = np.random.default_rng(0).normal(size=(5, 2, 3)).astype("float32")
+    for start in (np.ones((2, 3)), np.zeros((2, 3))):  # of length 0: no scale
+        found = []
+        for kind in (Lamb, keras.optimizers.Lamb):
+            variable = keras.Variable(start.astype("float32"))
+            optimizer = kind(0.1)
+            for value in values:
+                optimizer.apply([tf.constant(value)], [variable])
+            found.append(variable.numpy())
+        np.testing.assert_allclose(*found, atol=1e-6)
+        assert np.abs(found[0] - start).min() > 1e-3
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_averages_are_lent_to_the_model(precision):
+    keras.config.set_dtype_policy(precision)
+    inputs = keras.Input((2,))
+    model = keras.Model(inputs, keras.layers.Dense(1)(inputs))
+    config = TrainingConfig(ema_decay=0.75, learning_rate=0.1, warmup_share=0.0)
+    model.compile(config.optimizer(model, 10), "mse")
+    rng, average, steps = np.random.default_rng(0), None, 0
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    while steps < 4:  # the first of float16 overflow, and are left out
+        x, y = rng.normal(size=(2, 4, 2)).astype("float32")
+        model.train_on_batch(x, y[:, :1])
+        weights = [w.numpy() for w in model.trainable_variables]
+        if int(optimizer.iterations) == steps:
+            with averaged_weights(model):
+                np.testing.assert_array_equal(model.trainable_variables[0], weights[0])
+            continue
+        steps += 1
+        average = weights if average is None else average
+        average = [0.75 * a + 0.25 * w for a, w in zip(average, weights, strict=True)]
+        with averaged_weights(model):
+            for variable, expected in zip(model.trainable_variables, average, strict=True):
+                np.testing.assert_allclose(variable, expected, atol=1e-6)
+        for variable, expected in zip(model.trainable_variables, weights, strict=True):
+            np.testing.assert_array_equal(variable, expected)
+    assert max(np.abs(a - w).max() for a, w in zip(average, weights, strict=True)) > 1e-3
+
+
+# Of two blocks: how far from the top what is no block is, by the first part of its path.
+DEPTHS = {"embeddings": 3, "relative_positions": 3, "convolution": 2}
+HEADS = {
+    "BertConfig": {"lm_transform", "lm_norm", "lm_bias"},
+    "TransformerXLConfig": {"lm_softmax"},
+    "XLNetConfig": {"lm_bias"},
+    "GptConfig": set(),
+    "Gpt2Config": {"final_norm"},
+}
+
+
+@pytest.mark.parametrize("family", DECAYED)
+def test_which_layer_each_variable_is_of(family):
+    head, _ = DECAYED[family]
+    sizes = SIZES | {"num_layers": 2}
+    more = MORE_FIELDS.get(family, {})
+    config = getattr(models, family)(vocabulary_size=20, **sizes, **more)
+    variables = models.build_model(config, head).trainable_variables
+    expected = DEPTHS | dict.fromkeys(HEADS.get(family, HEADS["BertConfig"]), 0)
+    # Blocks that share all their weights are one, below the head and above the embeddings.
+    blocks = {"encoder_0": 2, "encoder_1": 1}
+    if family == "AlbertConfig":
+        blocks, expected = {"encoder": 1}, expected | {"embeddings": 2}
+    expected |= blocks
+    depths = layer_depths(variables)
+    found = {v.path.partition("/")[0]: d for v, d in zip(variables, depths, strict=True)}
+    assert found == {name: expected[name] for name in found}
+    assert found.keys() >= blocks.keys() | {"embeddings"}
+    heads = {name for name, depth in found.items() if depth == 0}
+    assert heads == HEADS.get(family, HEADS["BertConfig"])
+
+
+def test_groups_of_shared_blocks_are_layers():
+    config = models.AlbertConfig(vocabulary_size=20, num_groups=3, **SIZES | {"num_layers": 3})
+    variables = models.build_model(config, "classifier", num_classes=2).trainable_variables
+    depths = {}
+    for variable, depth in zip(variables, layer_depths(variables), strict=True):
+        depths.setdefault("/".join(variable.path.split("/")[:2]), set()).add(depth)
+    blocks = {name: depth for name, depth in depths.items() if name.startswith("encoder")}
+    assert blocks == {f"encoder/block_{i}": {3 - i} for i in range(3)}
+
+
+def test_lower_layers_learn_and_decay_more_slowly():
+    config = models.BertConfig(vocabulary_size=20, **SIZES | {"num_layers": 2})
+    model = models.build_model(config, "classifier", num_classes=2)
+    for name in ("adamw", "lamb"):
+        optimizer = make_optimizer(name, model, 0.5, 0.1, layer_decay=0.5)
+        variables = model.trainable_variables
+        before = {v.path: np.ones(v.shape) for v in variables}
+        for variable in variables:
+            variable.assign(before[variable.path])
+        optimizer.apply([tf.zeros_like(v) for v in variables], variables)
+        for layer, depth in (("pooler", 0), ("encoder_1", 1), ("encoder_0", 2), ("embeddings", 3)):
+            (moved,) = {
+                round(float(1 - v.numpy().ravel()[0]), 6)
+                for v in variables
+                if v.path.startswith(layer) and is_decayed(v)
+            }
+            # The decay alone moves it: rate * lambda, or in LAMB by the rate.
+            whole = 0.05 if name == "adamw" else 0.5
+            assert moved == pytest.approx(whole * 0.5**depth, abs=1e-6)
+    with pytest.raises(InputError, match="layer_decay is for models with encoder blocks"):
+        inputs = keras.Input((4,))
+        adamw(keras.Model(inputs, keras.layers.Dense(3)(inputs)), 0.1, layer_decay=0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"schedule": "step"}, "schedule='step' is unknown; use one of linear, cosine"),
+        ({"optimizer_name": "sgd"}, "optimizer_name='sgd' is unknown; use one of adamw, lamb"),
+        ({"ema_decay": 1.0}, "ema_decay=1.0 must be at least 0"),
+        ({"layer_decay": 0.0}, "layer_decay=0.0 must be above 0"),
+        ({"accumulation_steps": 5}, "accumulation_steps=5 must divide batch_size=32"),
+        ({"xla": True}, "xla=True compiles the steps anew for each length"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        TrainingConfig(**arguments)

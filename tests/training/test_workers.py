@@ -1,13 +1,7 @@
 """Several processes that train together end with the weights of one."""
 
 import json
-import os
-import pathlib
-import socket
-import subprocess
-import sys
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -16,53 +10,20 @@ from tfnlp.errors import InputError
 from tfnlp.training import is_chief, make_strategy
 from tfnlp.training.workers import Cluster, read_cluster
 
-ROOT = pathlib.Path(__file__).parents[2]
-WORKERS = 2
-
-
-def start(folder, number):
-    """Both workers' exit states, and what they wrote to standard error."""
-    with socket.socket() as a, socket.socket() as b:
-        for s in (a, b):
-            s.bind(("127.0.0.1", 0))
-        addresses = [f"127.0.0.1:{s.getsockname()[1]}" for s in (a, b)]
-    workers = []
-    for index in range(WORKERS):
-        task = {"type": "worker", "index": index}
-        config = json.dumps({"cluster": {"worker": addresses}, "task": task})
-        workers.append(
-            subprocess.Popen(
-                [sys.executable, ROOT / "tests" / "training" / "worker_runs.py", folder, number],
-                env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CONFIG": config},
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-    try:
-        errors = [worker.communicate(timeout=300)[1] for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-    return [worker.returncode for worker in workers], errors
-
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """What two workers found in both rounds, by run and worker; and one process, in "one0"."""
     folder = tmp_path_factory.mktemp("workers")
     for number, last in (("1", -9), ("2", 0)):
-        codes, errors = start(folder, number)
+        codes, errors = worker_runs.start(folder, number)
         assert codes == [0, last], errors
     weights, logs = worker_runs.train(tf.distribute.get_strategy(), folder / "one", True)
-    found = {"one0": {"logs": logs, "weights": weights}}
-    for path in folder.glob("*.json"):
-        arrays = np.load(path.with_suffix(".npz"))
-        found[path.stem] = json.loads(path.read_text()) | {"weights": list(arrays.values())}
-    return found
+    return worker_runs.ends(folder) | {"one0": {"logs": logs, "weights": weights}}
 
 
 def largest_difference(a, b):
-    return max(np.abs(x - y).max() for x, y in zip(a["weights"], b["weights"], strict=True))
+    return worker_runs.largest_difference(a["weights"], b["weights"])
 
 
 def test_two_workers_end_with_the_weights_and_metrics_of_one_process(runs):

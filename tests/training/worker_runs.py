@@ -7,11 +7,15 @@ round 1 a training runs to its end, and the last worker is killed in mid-run of 
 2 all go on with that one, one of them is asked to stop a third, and they are started unlike.
 """
 
+import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import signal
+import socket
+import subprocess
 import sys
 
 import keras
@@ -23,8 +27,10 @@ from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
 from tfnlp.training.workers import read_cluster
 
+ROOT = pathlib.Path(__file__).parents[2]
 V = 20
-# 50 texts in seven batches of 7 and one of 1: two workers have 3 + 4 and 0 + 1.
+# 50 texts in seven batches of 7 and one of 1: two workers have 3 + 4 and 0 + 1,
+# four 1 + 2 + 2 + 2 and 0 + 0 + 0 + 1.
 CONFIG = TrainingConfig(
     epochs=3,
     batch_size=7,
@@ -87,6 +93,48 @@ def kill_at_step(model, step, number):
         model.train_function = killing
 
     model.make_train_function = make_and_kill
+
+
+def start(folder, number, workers=2):
+    """Runs a round by so many processes; their exit states and what they wrote to stderr."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(workers)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    processes = []
+    for index in range(workers):
+        task = {"type": "worker", "index": index}
+        config = json.dumps({"cluster": {"worker": addresses}, "task": task})
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, __file__, folder, str(number)],
+                env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CONFIG": config},
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    # Of all at once: a full pipe would hold a worker, and so the others.
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        try:
+            errors = list(pool.map(lambda p: p.communicate(timeout=300)[1], processes))
+        finally:
+            for process in processes:
+                process.kill()
+    return [process.returncode for process in processes], errors
+
+
+def ends(folder):
+    """What workers ended with, {run and worker: a dict}."""
+    found = {}
+    for path in pathlib.Path(folder).glob("*.json"):
+        arrays = np.load(path.with_suffix(".npz"))
+        found[path.stem] = json.loads(path.read_text()) | {"weights": list(arrays.values())}
+    return found
+
+
+def largest_difference(a, b):
+    return max(np.abs(x - y).max() for x, y in zip(a, b, strict=True))
 
 
 def main():

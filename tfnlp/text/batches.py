@@ -167,8 +167,8 @@ class LengthBatches:
 
     def padding_share(self, epoch=0):
         """The share of padding among the tokens of an epoch's batches."""
-        longest = (self.fixed_length or int(self.lengths[b].max()) for b in self.order(epoch))
-        padded = sum(len(b) * length for b, length in zip(self.order(epoch), longest))
+        fixed = self.fixed_length
+        padded = sum(len(b) * (fixed or int(self.lengths[b].max())) for b in self.order(epoch))
         return 1 - self.lengths.sum() / padded
 
 

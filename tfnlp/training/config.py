@@ -3,6 +3,7 @@
 import dataclasses
 
 from tfnlp.errors import InputError
+from tfnlp.layers.core.recompute import recompute_blocks
 from tfnlp.training.optimizer import OPTIMIZERS, make_optimizer
 from tfnlp.training.schedules import SCHEDULES
 
@@ -29,6 +30,8 @@ class TrainingConfig:
         accumulation_steps: parts that each batch is read in, one after the other; the step is
             that of the whole batch.
         fixed_length: whether all training texts are padded to the longest that may be.
+        gradient_checkpointing: whether the activations of blocks are computed once more for the
+            gradients, instead of kept (`recompute_blocks`).
         xla: whether XLA compiles the training steps, which takes texts of one length.
 
     Raises:
@@ -49,6 +52,7 @@ class TrainingConfig:
     ema_decay: float = 0.0
     layer_decay: float = 1.0
     accumulation_steps: int = 1
+    gradient_checkpointing: bool = False
     fixed_length: bool = False
     xla: bool = False
 
@@ -86,6 +90,8 @@ class TrainingConfig:
             options: for Keras' `compile`.
         """
         trained.accumulation_steps = self.accumulation_steps
+        if self.gradient_checkpointing:
+            recompute_blocks(trained)
         optimizer = self.optimizer(model or trained, steps_per_epoch)
         trained.compile(optimizer, jit_compile=self.xla, **options)
 

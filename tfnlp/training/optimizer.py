@@ -223,7 +223,7 @@ def averaged_weights(model):
     """
     optimizer = model.optimizer
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    if not optimizer.use_ema:
+    if not optimizer.use_ema or not int(optimizer.iterations):
         yield
         return
     variables = optimizer._trainable_variables

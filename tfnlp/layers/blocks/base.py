@@ -45,6 +45,8 @@ class BaseBlock(BaseLayer):
     OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
     # What is made where no attention is given.
     ATTENTION = MultiHeadAttention
+    # Whether training computes the block anew for its gradients: `recompute_blocks`.
+    recompute = False
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ import keras
 from tfnlp.layers.blocks.base import BaseBlock
 from tfnlp.layers.core.base_layer import check_states
 from tfnlp.layers.core.masks import combine_masks
+from tfnlp.layers.core.recompute import recomputable
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -85,6 +86,7 @@ class DecoderBlock(BaseBlock):
     def _around(self, part):
         return self.norms[part], self.dropouts[part]
 
+    @recomputable
     def call(
         self,
         inputs,

@@ -6,6 +6,7 @@ import keras
 
 from tfnlp.layers.blocks.base import BaseBlock
 from tfnlp.layers.core.base_layer import check_shared, check_states, serialize_shared
+from tfnlp.layers.core.recompute import recomputable
 
 SUBLAYERS = ("attention", "feed_forward")
 
@@ -162,6 +163,7 @@ class EncoderBlock(BaseBlock):
         if self.given_attention is not None:
             self.given_attention = self.attention
 
+    @recomputable
     def call(
         self,
         inputs,

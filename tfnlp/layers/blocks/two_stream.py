@@ -6,6 +6,7 @@ from tfnlp.layers.attention.two_stream import TwoStreamAttention, query_stream_m
 from tfnlp.layers.blocks.encoder import EncoderBlock
 from tfnlp.layers.core.base_layer import check_states
 from tfnlp.layers.core.masks import set_mask
+from tfnlp.layers.core.recompute import recomputable
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -44,6 +45,7 @@ class TwoStreamBlock(EncoderBlock):
         check_states(content_stream=content_stream_shape)
         super().build(content_stream_shape)
 
+    @recomputable
     def call(
         self,
         content_stream,

@@ -1,0 +1,292 @@
+"""Blocks and families on the JAX backend of Keras side by side with transformers' on a GPU.
+
+    python -m benchmarks.gpu --output_dir=runs/gpu
+    python -m benchmarks.gpu --output_dir=runs/gpu --tiny    # a dry run, on any machine
+
+One process, in which rounds alternate; figures are medians. A block is one of BERT-base's width
+with its attention, a family 12 of them behind its embeddings: forward, and with all gradients,
+without dropout and without an optimizer, 32 x 128 and 8 x 512 tokens, in float32 and in bfloat16.
+Ours are compiled by `jax.jit`; theirs run as they come and by `torch.compile`. Both libraries take
+of the GPU's memory what they need (`XLA_PYTHON_CLIENT_PREALLOCATE=false`).
+
+Needs tfnlp[benchmarks], a jax[cuda] and a CUDA build of torch.
+"""
+
+import os
+
+os.environ["KERAS_BACKEND"] = "jax"
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+import pathlib
+import time
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("output_dir", None, "Folder to write gpu.json into.")
+flags.DEFINE_bool("tiny", False, "Small sizes and few rounds, to see that all of it runs.")
+flags.DEFINE_bool("compile", True, "Whether transformers' run by torch.compile too.")
+flags.DEFINE_list("families", ["bert", "albert", "deberta_v3", "xlnet"], "What to measure.")
+flags.mark_flag_as_required("output_dir")
+
+VOCABULARY, BUCKETS = 30_000, 256
+BLOCKS = ("bert", "deberta_v3", "xlnet")
+
+
+def sizes():
+    """Width, heads, inner width, blocks, shapes (B, L), dtypes, rounds and repeats."""
+    if FLAGS.tiny:
+        return 32, 4, 64, 2, ((2, 16),), ("float32",), 1, 1
+    return 768, 12, 3072, 12, ((32, 128), (8, 512)), ("float32", "bfloat16"), 7, 5
+
+
+def main():
+    import jax
+    import torch
+
+    from tfnlp.files import write_json
+
+    gpu = torch.cuda.is_available() and jax.default_backend() == "gpu"
+    if not gpu and not FLAGS.tiny:
+        from tfnlp.errors import InputError
+
+        raise InputError(
+            f"JAX runs on {jax.default_backend()} and torch "
+            f"{'with' if torch.cuda.is_available() else 'without'} CUDA, but the figures are of a "
+            "GPU; install both with CUDA, or give `tiny` for a dry run."
+        )
+    name = torch.cuda.get_device_name() if gpu else "CPU, a dry run"
+    figures = {"device": name}
+    print(name)
+    *_, shapes, dtypes, _, _ = sizes()
+    for dtype in dtypes:
+        for shape in shapes:
+            for what, names in (("block", BLOCKS), ("family", FLAGS.families)):
+                for family in names:
+                    label = f"{what} {family} {shape[0]}x{shape[1]} {dtype}"
+                    figures[label] = compare(label, what, family, shape, dtype, gpu)
+                    write_json(pathlib.Path(FLAGS.output_dir) / "gpu.json", figures)
+
+
+def compare(label, what, family, shape, dtype, gpu):
+    """Milliseconds of forward and of forward and backward, ours and theirs."""
+    import keras
+
+    keras.backend.clear_session()
+    pairs = {"tfnlp": ours(what, family, shape, dtype)}
+    module, call = theirs(what, family, shape, dtype, gpu)
+    pairs["transformers"] = torch_pair(module, call, gpu)
+    if FLAGS.compile:
+        import torch
+
+        pairs["transformers, compiled"] = torch_pair(module, torch.compile(call), gpu)
+    times = [medians({name: pair[i] for name, pair in pairs.items()}) for i in range(2)]
+    print(f"\n{label}: ms forward / with backward, times tfnlp")
+    for name in pairs:
+        ms = [t[name] for t in times]
+        ratios = [t[name] / t["tfnlp"] for t in times]
+        print(f"  {name:24} {ms[0]:8.2f} / {ms[1]:8.2f}   {ratios[0]:5.2f} / {ratios[1]:5.2f}")
+    return {name: [t[name] for t in times] for name in pairs}
+
+
+def medians(runs):
+    """Milliseconds of each function, the median over rounds that take turns."""
+    import numpy as np
+
+    *_, rounds, repeats = sizes()
+    found = {name: [] for name in runs}
+    for step in range(rounds + 1):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            for _ in range(repeats):
+                run()
+            if step:  # the first round compiles
+                found[name].append((time.perf_counter() - start) / repeats * 1e3)
+    return {name: float(np.median(times)) for name, times in found.items()}
+
+
+def draw(shape, seed=0):
+    import numpy as np
+
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def token_ids(shape):
+    import numpy as np
+
+    return np.random.default_rng(0).integers(1, VOCABULARY, shape).astype("int32")
+
+
+def ours(what, family, shape, dtype):
+    """Compiled functions of a block or a model of tfnlp: forward, and with all gradients."""
+    import jax
+    import keras
+    from keras import ops
+
+    width, heads, inner, blocks, *_ = sizes()
+    keras.config.set_dtype_policy("mixed_bfloat16" if dtype == "bfloat16" else dtype)
+    if what == "block":
+        layer, arguments = our_block(family, shape, width, heads, inner)
+    else:
+        layer, arguments = our_family(family, shape, width, heads, inner, blocks)
+    trained = [v.value for v in layer.trainable_variables]
+    others = [v.value for v in layer.non_trainable_variables]
+
+    def forward(trained):
+        found, _ = layer.stateless_call(trained, others, **arguments, training=False)
+        return found["sequence_output"] if isinstance(found, dict) else found
+
+    def loss(trained):
+        return ops.mean(ops.square(ops.cast(forward(trained), "float32")))
+
+    compiled = jax.jit(forward), jax.jit(jax.grad(loss))
+    return [lambda f=f: jax.block_until_ready(f(trained)) for f in compiled]
+
+
+def our_block(family, shape, width, heads, inner):
+    from keras import ops
+
+    from tfnlp.layers import DisentangledAttention, EncoderBlock, RelativeAttention
+
+    size = width // heads
+    attention, further = None, {}
+    if family == "deberta_v3":
+        attention = DisentangledAttention(
+            heads, size, max_distance=512, num_buckets=BUCKETS, share_att_key=True
+        )
+        table = ops.convert_to_tensor(draw((2 * BUCKETS, width), 1))
+        further = {"attention_arguments": {"position_table": table}}
+    elif family == "xlnet":
+        attention = RelativeAttention(heads, size, use_bias=False)
+    block = EncoderBlock(heads, inner, attention=attention)
+    x = ops.convert_to_tensor(draw((*shape, width)))
+    block(x, **further)
+    return block, {"inputs": x, **further}
+
+
+def our_family(family, shape, width, heads, inner, blocks):
+    from keras import ops
+
+    from tfnlp.models import build_model, config_by_name
+
+    fields = {"num_layers": blocks, "num_heads": heads, "hidden_dim": width}
+    fields |= {"intermediate_dim": inner, "vocabulary_size": VOCABULARY}
+    if family == "deberta_v3":
+        fields["num_buckets"] = BUCKETS
+    ids = ops.convert_to_tensor(token_ids(shape))
+    inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": ops.ones_like(ids)}
+    return build_model(config_by_name(family, **fields)), {"inputs": inputs}
+
+
+def theirs(what, family, shape, dtype, gpu):
+    """A module of transformers', and a function that gives its states."""
+    import torch
+
+    width, heads, inner, blocks, *_ = sizes()
+    device = "cuda" if gpu else "cpu"
+    common_sizes = {"num_attention_heads": heads, "hidden_size": width, "vocab_size": VOCABULARY}
+    common_sizes |= {"intermediate_size": inner, "num_hidden_layers": blocks}
+    make = their_block if what == "block" else their_family
+    module, call = make(family, shape, common_sizes, device)
+    module.to(device).eval()
+    automatic = torch.autocast(device, torch.bfloat16, enabled=dtype == "bfloat16")
+
+    def cast():
+        with automatic:
+            return call()
+
+    return module, cast
+
+
+def their_config(family, sizes):
+    import transformers
+
+    if family == "xlnet":
+        names = {"num_attention_heads": "n_head", "hidden_size": "d_model"}
+        names |= {"intermediate_size": "d_inner", "num_hidden_layers": "n_layer"}
+        return transformers.XLNetConfig(**{names.get(k, k): v for k, v in sizes.items()})
+    if family == "deberta_v3":
+        return transformers.DebertaV2Config(
+            relative_attention=True,
+            position_buckets=BUCKETS,
+            max_relative_positions=512,
+            share_att_key=True,
+            norm_rel_ebd="layer_norm",
+            pos_att_type=["c2p", "p2c"],
+            position_biased_input=False,
+            **sizes,
+        )
+    if family == "albert":
+        return transformers.AlbertConfig(embedding_size=128, **sizes)
+    return transformers.BertConfig(**sizes)
+
+
+def their_block(family, shape, sizes, device):
+    import torch
+    from transformers.models.bert.modeling_bert import BertLayer
+    from transformers.models.deberta_v2 import modeling_deberta_v2
+    from transformers.models.xlnet.modeling_xlnet import XLNetLayer, XLNetModel
+
+    config = their_config(family, sizes)
+    width, length = sizes["hidden_size"], shape[1]
+    x = torch.tensor(draw((*shape, width)), device=device)
+    if family == "deberta_v3":
+        module = modeling_deberta_v2.DebertaV2Layer(config)
+        table = torch.tensor(draw((2 * BUCKETS, width), 1), device=device)
+        row = torch.empty(length, 1, device=device)
+        positions = modeling_deberta_v2.build_relative_position(row, row, BUCKETS, 512)
+        mask = torch.ones(shape[0], 1, length, length, dtype=torch.bool, device=device)
+        arguments = {"relative_pos": positions, "rel_embeddings": table}
+        return module, lambda: module(x, mask, **arguments)[0]
+    if family == "xlnet":
+        module = XLNetLayer(config)
+        positions = XLNetModel(config).relative_positional_encoding(length, length, shape[0])
+        h, positions = x.transpose(0, 1), positions.to(device)
+        arguments = {"output_g": None, "attn_mask_h": None, "attn_mask_g": None}
+        arguments |= {"r": positions, "seg_mat": None}
+        return module, lambda: module(h, **arguments)[0]
+    config._attn_implementation = "sdpa"
+    module = BertLayer(config)
+
+    def run():
+        found = module(x)
+        return found[0] if isinstance(found, tuple) else found
+
+    return module, run
+
+
+def their_family(family, shape, sizes, device):
+    import torch
+    import transformers
+
+    model = transformers.AutoModel.from_config(their_config(family, sizes))
+    ids = torch.tensor(token_ids(shape), device=device).long()
+    mask = torch.ones_like(ids)
+    return model, lambda: model(input_ids=ids, attention_mask=mask).last_hidden_state
+
+
+def torch_pair(module, call, gpu):
+    """Functions of a module: forward, and with all gradients."""
+    import torch
+
+    def wait():
+        if gpu:
+            torch.cuda.synchronize()
+
+    def forward():
+        with torch.no_grad():
+            call()
+        wait()
+
+    def backward():
+        module.zero_grad()
+        call().float().square().mean().backward()
+        wait()
+
+    return forward, backward
+
+
+if __name__ == "__main__":
+    common.run(main, tensorflow=False)

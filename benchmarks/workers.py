@@ -1,0 +1,37 @@
+"""Two and four processes that train together, beside one: how far apart they end.
+
+    python -m benchmarks.workers
+
+Processes on this machine by `--strategy=multi_worker`; 24 steps of batches that they share
+unequally. Prints the largest difference of a final weight between one process and several, and
+between a run that nothing broke and one of which the last worker was killed in mid-run.
+"""
+
+import os
+import tempfile
+
+
+def main():
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow as tf
+
+    from tests.training import worker_runs
+
+    with tempfile.TemporaryDirectory() as folder:
+        weights, _ = worker_runs.train(tf.distribute.get_strategy(), f"{folder}/one", True)
+    for workers in (2, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            killed = [0] * (workers - 1) + [-9]
+            for number, codes in ((1, killed), (2, [0] * workers)):
+                found, errors = worker_runs.start(folder, number, workers)
+                if found != codes:
+                    raise SystemExit("\n".join(errors))
+            ends = worker_runs.ends(folder)
+        whole = ends["whole0"]["weights"]
+        apart = worker_runs.largest_difference(whole, weights)
+        broken = worker_runs.largest_difference(whole, ends["broken0"]["weights"])
+        print(f"{workers} workers: {apart:.1e} from one, {broken:.1e} after a kill", flush=True)
+
+
+if __name__ == "__main__":
+    main()

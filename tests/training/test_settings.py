@@ -1,0 +1,102 @@
+"""What a `TrainingConfig` can ask for, in whole runs."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from tests.kills import KILLS, killed_after
+from tests.training.test_fit import make_batches
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.models import build_model
+from tfnlp.tasks import Classification
+from tfnlp.text import LengthBatches
+from tfnlp.training import FineTuner, RunFolder, TrainingConfig, fit
+from tfnlp.training.optimizer import averaged_weights
+
+ALL = TrainingConfig(
+    epochs=3,
+    batch_size=4,
+    learning_rate=1e-2,
+    checkpoint_steps=2,
+    schedule="cosine",
+    optimizer_name="lamb",
+    ema_decay=0.9,
+    layer_decay=0.8,
+    accumulation_steps=2,
+    gradient_checkpointing=True,
+)
+
+
+@pytest.fixture(scope="module")
+def small_config(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
+
+
+def train(folder, text_config, config, stop_after=None, fixed_length=None):
+    """The fine-tuner and its run; each epoch counts as the best."""
+    keras.utils.set_random_seed(0)
+    train, dev = (make_batches(text_config.vocabulary_size, s, 14) for s in (True, False))
+    train.fixed_length = fixed_length
+    model = build_model(text_config, "classifier", 2)
+    trained = FineTuner(model, Classification(["a", "b"]))
+    config.compile(trained, len(train), model)
+    run = RunFolder(folder, {})
+    with killed_after(stop_after):
+        fit(trained, train, config, run, lambda: save_model(model, run.best), dev, "none")
+    return trained, run
+
+
+def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, small_config):
+    whole, run = train(tmp_path / "whole", small_config, ALL)
+    with pytest.raises(KILLS):
+        train(tmp_path / "broken", small_config, ALL, stop_after=7)
+    resumed, broken = train(tmp_path / "broken", small_config, ALL)
+    weights = whole.model.get_weights()
+    for a, b in zip(weights, resumed.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    found = [load_model(r.best, "classifier").get_weights() for r in (run, broken)]
+    with averaged_weights(whole):
+        averages = whole.model.get_weights()
+        data = make_batches(small_config.vocabulary_size, False, 14).dataset()
+        loss = whole.evaluate(data, verbose=0)
+    for a, b, c in zip(*found, averages, strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+    assert run.metrics()[-1]["val_loss"] == pytest.approx(loss, abs=1e-6)
+    assert whole.evaluate(data, verbose=0) != pytest.approx(loss, abs=1e-4)
+    assert max(np.abs(a - b).max() for a, b in zip(averages, weights, strict=True)) > 1e-3
+
+
+def test_xla_computes_the_same_steps(tmp_path, small_config):
+    still = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+    config = TrainingConfig(epochs=1, batch_size=4, learning_rate=1e-3, fixed_length=True)
+    # In parts and recomputed too, of which XLA compiles the loop.
+    more = {"accumulation_steps": 2, "gradient_checkpointing": True, "ema_decay": 0.5}
+    found = []
+    for options in ({}, {"xla": True}, {"xla": True, **more}):
+        options = dataclasses.replace(config, **options)
+        trained, _ = train(tmp_path / f"{len(found)}", still, options, fixed_length=8)
+        assert trained.jit_compile == options.xla
+        found.append(trained.model.get_weights())
+    start = build_model(still, "classifier", 2).get_weights()
+    assert max(np.abs(a - b).max() for a, b in zip(start, found[0], strict=True)) > 1e-3
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(a, b, atol=2e-5)
+
+
+def test_batches_of_one_length_pad_with_the_token_that_pads():
+    batches = make_batches(20, False, 5)
+    fixed = LengthBatches(batches.encodings, 4, batches.labels, pad_token_id=3, fixed_length=11)
+    for (inputs, labels), (padded, same) in zip(batches.epoch(), fixed.epoch(), strict=True):
+        length = inputs["token_ids"].shape[1]
+        np.testing.assert_array_equal(labels, same)
+        for name, fill in (("token_ids", 3), ("segment_ids", 0), ("padding_mask", 0)):
+            assert padded[name].shape[1] == 11
+            real = inputs["padding_mask"] > 0
+            np.testing.assert_array_equal(padded[name][:, :length][real], inputs[name][real])
+            assert (padded[name][:, length:] == fill).all()
+    assert fixed.padding_share() == pytest.approx(1 - fixed.lengths.sum() / 55)
+    assert fixed.fingerprint() != batches.fingerprint()

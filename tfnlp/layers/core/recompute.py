@@ -1,0 +1,61 @@
+"""Blocks whose activations are not kept for the gradients, but computed once more."""
+
+import functools
+
+import keras
+from keras import ops
+
+
+def recomputable(call):
+    """Decorates the `call` of a layer: in training it is recomputed where `recompute` is true.
+
+    Chen et al. 2016, 'Training deep nets with sublinear memory cost', section 4.1: of each block
+    its inputs alone are kept. Dropout draws the same the second time, and what the layer assigns
+    is assigned once, neither of which `keras.remat` sees to.
+    """
+
+    @functools.wraps(call)
+    def recomputing(self, *args, **kwargs):
+        if not (self.recompute and kwargs.get("training")):
+            return call(self, *args, **kwargs)
+        given = keras.tree.flatten((args, kwargs))
+        moves = [i for i, x in enumerate(given) if _has_gradient(x)]
+        # Seeds, and whatever else a call changes, as they are before the first time.
+        states = [(v, ops.copy(v)) for v in self.non_trainable_variables]
+        structure = []
+
+        def compute(*tensors):
+            flat = list(given)
+            for i, tensor in zip(moves, tensors, strict=True):
+                flat[i] = tensor
+            own, named = keras.tree.pack_sequence_as((args, kwargs), flat)
+            if not structure:
+                found = call(self, *own, **named)
+                structure.append(found)
+            else:
+                with keras.StatelessScope(state_mapping=states):
+                    found = call(self, *own, **named)
+            return keras.tree.flatten(found)
+
+        found = keras.remat(compute)(*(given[i] for i in moves))
+        return keras.tree.pack_sequence_as(structure[0], keras.tree.flatten(found))
+
+    return recomputing
+
+
+def _has_gradient(x):
+    """Whether an argument is a tensor of floats; a symbolic one is asked nothing."""
+    return ops.is_tensor(x) and keras.backend.is_float_dtype(
+        keras.backend.standardize_dtype(x.dtype)
+    )
+
+
+def recompute_blocks(model):
+    """Has all blocks of a `keras.Model` recomputed in training.
+
+    The steps stay what they were, take about a third longer, and hold the activations of one block
+    at a time beside the inputs of all.
+    """
+    for layer in model._flatten_layers():
+        if hasattr(layer, "recompute"):
+            layer.recompute = True
