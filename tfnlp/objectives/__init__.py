@@ -3,7 +3,7 @@
 from tfnlp.objectives.causal_lm import CausalLM
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masked_lm import MaskedLM, predict_at_positions
+from tfnlp.objectives.masked_lm import MaskedLM
 from tfnlp.objectives.masking import MaskedBatches, Masking
 from tfnlp.objectives.next_sentence import NextSentence
 from tfnlp.objectives.opening import open_corpus

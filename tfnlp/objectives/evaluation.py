@@ -12,7 +12,8 @@ from tfnlp.errors import InputError
 from tfnlp.models import build_model, config_of, max_positions
 from tfnlp.objectives.causal_lm import NEXT, next_token_model
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masked_lm import POSITIONS, MaskedBatches, Masking, predict_at_positions
+from tfnlp.objectives.masking import POSITIONS, MaskedBatches, Masking
+from tfnlp.objectives.positions import predict_at_positions
 from tfnlp.objectives.stream import end_token_id
 from tfnlp.progress import progress_bar
 from tfnlp.text.batches import IGNORED

@@ -16,8 +16,9 @@ from tfnlp.losses import cross_entropy, weighted_mean
 from tfnlp.models import DebertaConfig, build_model, config_of
 from tfnlp.models.build import family_name
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masked_lm import MaskedLM, count_hits, predict_at_positions
+from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masking import POSITIONS, MaskedBatches
+from tfnlp.objectives.positions import predict_at_positions
 from tfnlp.objectives.segments import Segments
 from tfnlp.text.batches import IGNORED
 
