@@ -133,8 +133,8 @@ class ShardedCorpus:
         return np.concatenate(lengths), np.append(0, np.cumsum(self._sentences))
 
     def shard(self, index):
-        """The path of the shard that a document is in."""
-        number = int(np.searchsorted(self._firsts, index, side="right")) - 1
+        """The path of the shard that a document begins in."""
+        number = int(np.searchsorted(self._shards, self._records[index], side="right")) - 1
         return shard_path(self.folder, number, "tfrecord")
 
     def fingerprint(self):
