@@ -106,12 +106,13 @@ def make_augmenter():
     from distill.learning import augmentation
     from tfnlp.checkpoints import load_model, read_head
     from tfnlp.errors import InputError
+    from tfnlp.models import MASKED_LMS
     from tfnlp.text import load_tokenizer
 
     replace = FLAGS.method == "replace"
     head = "masked_lm" if replace else "causal_lm"
     stored = read_head(FLAGS.model_dir)
-    if stored != head:
+    if stored != head and not (replace and stored in MASKED_LMS):
         held = f"a model with the head {stored!r}" if stored else "an encoder without a head"
         raise InputError(
             f"--model_dir={FLAGS.model_dir} holds {held}, but --method={FLAGS.method} needs one "

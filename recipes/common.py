@@ -6,6 +6,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import re
+import shlex
 import sys
 
 from absl import app, flags, logging
@@ -37,13 +38,17 @@ def run(main, tensorflow=True):
         except InputError as e:
             fail(with_flags(str(e), FLAGS))
         except KeyboardInterrupt:
-            without = " without --overwrite" if getattr(FLAGS, "overwrite", False) else ""
-            print(
-                f"Stopped; the same command{without} goes on from what is saved.", file=sys.stderr
-            )
+            print(f"Stopped; to go on from what is saved: {resuming_command()}", file=sys.stderr)
             sys.exit(130)
 
     app.run(guarded, flags_parser=parse)
+
+
+def resuming_command():
+    """The command line of this recipe, for the shell, without what would delete its run."""
+    name = os.path.basename(sys.argv[0]).removesuffix(".py")
+    given = [word for word in sys.argv[1:] if word.lstrip("-").partition("=")[0] != "overwrite"]
+    return shlex.join(["python", "-m", f"recipes.{name}", *given])
 
 
 def with_flags(message, names):
@@ -267,9 +272,9 @@ def define_memory_flags():
 
 
 # Flags that change where or how often a run is saved, but not what it ends with.
-_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test"}
+_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan"}
 # Flags of files, beside those of folders, whose names end in _dir.
-_FILES = {"train", "dev", "texts", "vocabulary_text"}
+_FILES = {"train", "dev", "texts", "corpus", "vocabulary_text"}
 
 
 def decisive_flags():

@@ -88,18 +88,40 @@ def make_model(task, texts):
         tokenizer = load_tokenizer(FLAGS.model_dir)
         arguments = {"block_size": FLAGS.block_size}
         return load_model(FLAGS.model_dir, task.head, task.num_classes, **arguments), tokenizer
-    return _from_scratch(task, texts)
+    from tfnlp.models import build_model
+
+    config, tokenizer = _from_scratch(lambda: texts)
+    model = build_model(config, task.head, task.num_classes, block_size=FLAGS.block_size)
+    return model, tokenizer
 
 
-def _from_scratch(task, texts):
+def read_start(read_texts):
+    """The config and the tokenizer that the flags ask for: those of --model_dir, or new ones.
+
+    Args:
+        read_texts: gives the training texts, for a vocabulary to be learned from.
+
+    Raises:
+        InputError: as `make_model`.
+    """
+    if not FLAGS.model_dir:
+        return _from_scratch(read_texts)
+    from tfnlp.checkpoints import read_config
+    from tfnlp.text import load_tokenizer
+
+    _refuse(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
+    return read_config(FLAGS.model_dir), load_tokenizer(FLAGS.model_dir)
+
+
+def _from_scratch(read_texts):
     from tfnlp.checkpoints.folder import family_of
-    from tfnlp.models import build_model, config_by_name
+    from tfnlp.models import config_by_name
 
     sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
     named = FLAGS.family, FLAGS.size
     sizes = {name: FLAGS[name].value for name in sizes}
     family = family_of(config_by_name(*named, **sizes)).model_type
-    tokenizer = _tokenizer(family, texts)
+    tokenizer = _tokenizer(family, read_texts)
     fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
     config = config_by_name(*named, **sizes, **fields)
     if config.max_length is not None:
@@ -112,11 +134,10 @@ def _from_scratch(task, texts):
         config.hidden_dim,
         config.vocabulary_size,
     )
-    model = build_model(config, task.head, task.num_classes, block_size=FLAGS.block_size)
-    return model, tokenizer
+    return config, tokenizer
 
 
-def _tokenizer(family, texts):
+def _tokenizer(family, read_texts):
     """The tokenizer of --tokenizer_dir, or one of the family's kind, learned from texts."""
     from tfnlp.text import load_tokenizer, read_examples
     from tfnlp.text.load import kind_for, train_tokenizer
@@ -133,6 +154,7 @@ def _tokenizer(family, texts):
                 "family, or leave `tokenizer_dir` out to learn one."
             )
         return tokenizer
+    texts = read_texts()
     if FLAGS.vocabulary_text:
         texts = texts + read_examples(FLAGS.vocabulary_text, label_column=None).texts
     kind, size = kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE

@@ -98,6 +98,20 @@ def as_json(value):
     return json_text(value, indent=2) + "\n"
 
 
+def make_folder(path):
+    """Makes a folder, and those above it, where they are not there.
+
+    Raises:
+        InputError: if it cannot be made, saying why.
+    """
+    try:
+        pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise InputError(
+            f"{path} could not be made ({e.strerror or e}); choose another folder."
+        ) from e
+
+
 def check_writable(path):
     """Raises an `InputError` if a file could not be written; for use before long work.
 

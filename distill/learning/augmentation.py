@@ -14,7 +14,7 @@ from keras import ops
 from tfnlp.errors import InputError
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives import predict_at_positions
-from tfnlp.objectives.masked_lm import POSITIONS
+from tfnlp.objectives.masking import POSITIONS
 from tfnlp.progress import progress_bar
 from tfnlp.text import Encoding, LengthBatches
 from tfnlp.text.lines import read_lines

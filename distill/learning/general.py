@@ -13,7 +13,7 @@ from distill.learning.distiller import Distiller
 from tfnlp.checkpoints import check_saves, load_model, read_head, save_model
 from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
-from tfnlp.models import check_lengths, check_vocabulary
+from tfnlp.models import MASKED_LMS, check_lengths, check_vocabulary
 from tfnlp.objectives import MaskedBatches, MaskedLM, predict_at_positions
 from tfnlp.text import LengthBatches
 from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
@@ -70,7 +70,7 @@ def load_general_teacher(folder, predicts, **options):
     Raises:
         InputError: as `load_model`, and if what it predicts is asked for but it has no such head.
     """
-    head = "masked_lm" if read_head(folder) == "masked_lm" else None
+    head = "masked_lm" if read_head(folder) in MASKED_LMS else None
     if predicts and head is None:
         raise InputError(
             f"{folder} holds no masked language model, so that there are no soft labels of hidden "

@@ -29,6 +29,10 @@ CASES = {
         [IDS],
     ),
     "FeedForward": (lambda **kw: layers.FeedForward(16, **kw), [STATES]),
+    "GradientDisentangledEmbedding": (
+        lambda **kw: layers.GradientDisentangledEmbedding(9, 8, 6, embedding_dim=4, **kw),
+        [IDS, IDS],
+    ),
     "LastState": (layers.LastState, [STATES, MASK]),
     "LayerNormalization": (layers.LayerNormalization, [STATES]),
     "LearnedPositionEncoding": (lambda **kw: layers.LearnedPositionEncoding(5, **kw), [STATES]),

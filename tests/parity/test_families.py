@@ -112,6 +112,13 @@ HEADS = {
     "masked_lm": "ForMaskedLM",
     "causal_lm": "LMHeadModel",
     "discriminator": "ForPreTraining",
+    "pretraining": "ForPreTraining",
+}
+# What `transformers` calls the outputs of those heads that have no `logits`.
+OUTPUTS = {
+    "answerer": {key: key for key in ("start_logits", "end_logits")},
+    "bert-pretraining": {"logits": "prediction_logits", "pair_logits": "seq_relationship_logits"},
+    "albert-pretraining": {"logits": "prediction_logits", "pair_logits": "sop_logits"},
 }
 
 
@@ -210,6 +217,8 @@ def cases_with_heads():
                 suffix += "Simple"
             if head == "discriminator" and stem != "Electra":
                 continue
+            if head == "pretraining" and stem not in ("Bert", "Albert"):
+                continue
             if head == "causal_lm" and stem not in ("OpenAIGPT", "GPT2"):
                 continue
             if hasattr(transformers, stem + suffix):
@@ -233,9 +242,9 @@ def test_heads_load_and_what_is_saved_loads_in_transformers(name, head, suffix, 
         before = run_reference(theirs, name, inputs)
         after = run_reference(again, name, inputs)
     found = ours(inputs)
-    keys = ["start_logits", "end_logits"] if head == "answerer" else ["logits"]
-    for key in keys:
-        value = found[key].numpy()
+    keys = OUTPUTS.get(head) or OUTPUTS.get(f"{name.partition('_')[0]}-{head}")
+    for own, key in (keys or {"logits": "logits"}).items():
+        value = found[own].numpy()
         real = 1
         if value.ndim > 1 and value.shape[:2] == (2, 9):
             real = inputs["padding_mask"].reshape((2, 9) + (1,) * (value.ndim - 2))

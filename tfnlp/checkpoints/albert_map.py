@@ -15,6 +15,7 @@ from tfnlp.checkpoints.family import (
     token_heads,
 )
 from tfnlp.models.albert import AlbertConfig
+from tfnlp.models.heads import MASKED_LMS
 
 FIELDS = (
     COMMON_FIELDS
@@ -41,16 +42,18 @@ def weights(config, head):
         yield from dense(f"{ours}/feed_forward/intermediate", f"{theirs}.ffn")
         yield from dense(f"{ours}/feed_forward/output", f"{theirs}.ffn_output")
         yield from norm(f"{ours}/feed_forward_norm", f"{theirs}.full_layer_layer_norm")
-    if head in (None, "classifier", "chooser"):
+    if head in (None, "classifier", "chooser", "pretraining"):
         yield from dense("pooler", "pooler")
     if head in ("classifier", "chooser"):
         yield from dense("classifier", "classifier", head=True)
     yield from token_heads(head)
-    if head == "masked_lm":
+    if head in MASKED_LMS:
         yield from dense("lm_transform", "predictions.dense", head=True)
         yield from norm("lm_norm", "predictions.LayerNorm", head=True)
         yield from output_table(config, "predictions.decoder.weight")
         yield from output_bias(config, "predictions.bias", "predictions.decoder.bias")
+    if head == "pretraining":
+        yield from dense("pair_classifier", "sop_classifier.classifier", head=True)
 
 
 ALBERT = Family(
@@ -59,7 +62,7 @@ ALBERT = Family(
     prefix="albert.",
     fields=FIELDS,
     weights=weights,
-    architectures=architectures("Albert"),
+    architectures=architectures("Albert", pretraining="AlbertForPreTraining"),
     fixed=FIXED | {"inner_group_num": 1},
     harmless=COMMON_HARMLESS
     | because(

@@ -16,6 +16,7 @@ from tfnlp.checkpoints.family import (
     token_heads,
 )
 from tfnlp.models.bert import BertConfig, RobertaConfig
+from tfnlp.models.heads import MASKED_LMS
 
 FIXED = COMMON_FIXED | {"position_embedding_type": "absolute"}
 SELF_ATTENTION = {part: f"attention.self.{part}" for part in ("query", "key", "value")}
@@ -65,13 +66,15 @@ def lm_transform(name):
 def bert_weights(config, head):
     yield from embeddings(config)
     yield from layers(config)
-    if head in (None, "classifier", "chooser"):
+    if head in (None, "classifier", "chooser", "pretraining"):
         yield from dense("pooler", "pooler.dense")
     if head in ("classifier", "chooser"):
         yield from dense("classifier", "classifier", head=True)
     yield from token_heads(head)
-    if head == "masked_lm":
+    if head in MASKED_LMS:
         yield from bert_lm_head(config)
+    if head == "pretraining":
+        yield from dense("pair_classifier", "cls.seq_relationship", head=True)
 
 
 def roberta_weights(config, head):
@@ -108,7 +111,7 @@ BERT = Family(
     prefix="bert.",
     fields=COMMON_FIELDS | HEAD_FIELDS | {"classifier_dropout": "classifier_dropout"},
     weights=bert_weights,
-    architectures=architectures("Bert"),
+    architectures=architectures("Bert", pretraining="BertForPreTraining"),
     fixed=FIXED,
     harmless=COMMON_HARMLESS
     | because(

@@ -31,6 +31,8 @@ V2_FIELDS = FIELDS | {
     "conv_groups": "convolution_groups",
     "conv_act": "convolution_activation",
 }
+# The class of Microsoft's code.
+DISCRIMINATOR = "ReplacedTokenDetectionModel"
 POSITIONS = "embeddings.position_embeddings.weight"
 FIXED = COMMON_FIXED | {"pooler_hidden_act": "gelu", "pooler_dropout": 0, "talking_head": False}
 DEFAULTS = {
@@ -89,6 +91,12 @@ def weights(config, head):
     yield from token_heads(head)
     if head == "masked_lm":
         yield from _lm_head(config)
+    elif head == "discriminator":
+        # That of Microsoft's own files; `transformers` has none.
+        stem = "mask_predictions"
+        yield from norm("discriminator_norm", f"{stem}.LayerNorm", head=True)
+        yield from dense("discriminator_transform", f"{stem}.dense", head=True)
+        yield from dense("discriminator", f"{stem}.classifier", head=True)
 
 
 def _lm_head(config):
@@ -181,7 +189,7 @@ DEBERTA = Family(
     prefix="deberta.",
     fields=FIELDS,
     weights=weights,
-    architectures=architectures("Deberta"),
+    architectures=architectures("Deberta", discriminator=DISCRIMINATOR),
     fixed=FIXED,
     defaults=DEFAULTS,
     decode=_decode,
@@ -194,7 +202,7 @@ DEBERTA_V2 = Family(
     prefix="deberta.",
     fields=V2_FIELDS,
     weights=weights,
-    architectures=architectures("DebertaV2"),
+    architectures=architectures("DebertaV2", discriminator=DISCRIMINATOR),
     fixed=FIXED,
     defaults=V2_DEFAULTS,
     decode=_decode,

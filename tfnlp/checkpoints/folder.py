@@ -37,9 +37,10 @@ from tfnlp.checkpoints.tensors import (
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
 from tfnlp.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
+from tfnlp.layers import GradientDisentangledEmbedding
 from tfnlp.layers.core.fake_quantization import get_ranges, set_ranges
 from tfnlp.layers.core.truncated_normal import no_fresh_weights
-from tfnlp.models import build_model, config_of
+from tfnlp.models import MASKED_LMS, build_model, config_of
 from tfnlp.progress import progress_bar
 from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset_file
 from tfnlp.text.tokenizer_files import check_family
@@ -57,10 +58,13 @@ FAMILIES = (
     gpt_map.GPT,
     gpt_map.GPT2,
 )
+# What a head for pretraining has beside a masked language model's.
+PAIR_HEAD = "pair_classifier"
 # Layers that a checkpoint without that head lacks; they start from fresh weights.
 HEAD_LAYERS = {
     *("pooler", "classifier", "span", "lm_transform", "lm_norm", "lm_output", "lm_bias"),
-    *("discriminator_transform", "discriminator", "lm_softmax", "decoder_positions"),
+    *("discriminator_norm", "discriminator_transform", "discriminator", "lm_softmax"),
+    *("decoder_positions", PAIR_HEAD),
 }
 # Weights of other heads.
 OTHER_HEADS = (
@@ -379,6 +383,9 @@ def _check_read_back(family, config, fields, tensors):
 def _tensors(model, family):
     """Their tensors by their names."""
     variables = {v.path: v for v in model.weights}
+    for layer in model.layers:
+        if isinstance(layer, GradientDisentangledEmbedding):  # whole tables, not what makes them
+            variables |= {f"{layer.path}/{name}": table for name, table in layer.sums().items()}
     parts = collections.defaultdict(list)
     for weight in family.weights(model.text_config, model.head):
         value = np.asarray(variables[weight.path])
@@ -400,7 +407,8 @@ def _part_axis(weight):
 
 def _has_head(folder, family, head):
     """Whether the folder says that its head is of this kind, or does not say."""
-    others = {name for kind, name in family.architectures.items() if kind not in (None, head)}
+    same = MASKED_LMS if head in MASKED_LMS else (head,)
+    others = {name for kind, name in family.architectures.items() if kind not in (None, *same)}
     return _stored_architecture(folder) not in others
 
 
@@ -410,7 +418,10 @@ def _with_stored_output(config, family, head, reader):
     So it is in `transformers` 5, whatever config.json says.
     """
     one_table = not (config.enhanced_mask_decoder or config.adaptive_softmax)
-    if not (config.tie_embeddings and head == config.language_model and one_table):
+    predicts = head == config.language_model or (
+        head == "pretraining" and config.pretrained_on_pairs
+    )
+    if not (config.tie_embeddings and predicts and one_table):
         return config
     prefix, names = _stored_prefix(family, reader), reader.names()
     untied = dataclasses.replace(config, tie_embeddings=False)
@@ -470,7 +481,7 @@ def _assign(model, family, reader, with_head):
         for weight in family.weights(model.text_config, head)
         if not weight.head
     }
-    half = [weight.name for weight in fresh if weight.head]
+    half = [w.name for w in fresh if w.head and not w.path.startswith(PAIR_HEAD)]
     if half and any(weight.head for _, _, weight in plan):
         raise InputError(
             f"{reader.description} has a {model.head} head without the tensor {half[0]}; copy "

@@ -29,6 +29,7 @@ from tfnlp.layers.core.positions import log_buckets, sinusoids
 from tfnlp.layers.core.truncated_normal import FastTruncatedNormal
 from tfnlp.layers.embeddings.adaptive import AdaptiveEmbedding
 from tfnlp.layers.embeddings.factorized import FactorizedEmbedding
+from tfnlp.layers.embeddings.gradient_disentangled import GradientDisentangledEmbedding
 from tfnlp.layers.embeddings.learned_positions import LearnedPositionEncoding
 from tfnlp.layers.embeddings.sinusoidal_positions import SinusoidalPositionEncoding
 from tfnlp.layers.embeddings.text import TextEmbedding
@@ -49,6 +50,7 @@ __all__ = [
     "FactorizedEmbedding",
     "FastTruncatedNormal",
     "FeedForward",
+    "GradientDisentangledEmbedding",
     "LastState",
     "LayerNormalization",
     "LearnedPositionEncoding",

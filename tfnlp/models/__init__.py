@@ -8,7 +8,7 @@ from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
-from tfnlp.models.heads import HEADS
+from tfnlp.models.heads import HEADS, MASKED_LMS
 from tfnlp.models.sizes import FAMILIES, SIZES, config_by_name
 from tfnlp.models.text_model import (
     TextModel,
@@ -23,6 +23,7 @@ from tfnlp.models.xlnet import XLNetConfig
 __all__ = [
     "FAMILIES",
     "HEADS",
+    "MASKED_LMS",
     "SIZES",
     "AlbertConfig",
     "BertConfig",

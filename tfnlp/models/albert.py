@@ -32,6 +32,7 @@ class AlbertConfig(TextConfig):
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
     any_head_dim: ClassVar[bool] = True
     dropout_after: ClassVar[tuple] = ("attention",)
+    pretrained_on_pairs: ClassVar[bool] = True
 
     def __post_init__(self):
         super().__post_init__()
@@ -39,6 +40,11 @@ class AlbertConfig(TextConfig):
             raise InputError(
                 f"num_groups={self.num_groups} does not divide num_layers={self.num_layers}."
             )
+
+    @property
+    def pair_dropout(self):
+        """The dropout before the layer that tells how two texts belong together."""
+        return self.head_dropout
 
 
 def encode_albert(config, inputs, options):

@@ -19,6 +19,7 @@ class BertConfig(TextConfig):
 
     pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
     any_head_dim: ClassVar[bool] = True
+    pretrained_on_pairs: ClassVar[bool] = True
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -29,10 +29,10 @@ class BuildOptions:
         return asked | ({"return_projections": True} if self.attention_projections else {})
 
 
-def text_embedding(config, options, shared=None, **kwargs):
+def text_embedding(config, options, shared=None, layer=TextEmbedding, **kwargs):
     """A `TextEmbedding` of the config's sizes; further arguments are the family's own.
 
-    With `shared`, another one, it has that one's tables.
+    With `shared`, another one, it has that one's tables, as its class `layer` shares them.
     """
     arguments = {
         "max_length": config.max_length,
@@ -41,7 +41,7 @@ def text_embedding(config, options, shared=None, **kwargs):
         "layer_norm_epsilon": config.layer_norm_epsilon,
         "embeddings_initializer": config.initializer,
     }
-    embedding = TextEmbedding(
+    embedding = layer(
         config.vocabulary_size,
         config.hidden_dim,
         dtype=options.dtype,

@@ -56,14 +56,15 @@ def build_model(
         config: of a family, such as a `BertConfig`.
         head: None for the encoder alone, or one of `tfnlp.models.HEADS`: "classifier",
             "tagger", "answerer", "chooser", "masked_lm", "causal_lm", "permutation_lm",
-            "discriminator".
+            "discriminator", "pretraining".
         num_classes: C, of a classifier (1 for regression) or a tagger.
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
         memory: also take the memory of earlier segments, and give the one for the next; of a
             Transformer-XL or an XLNet.
         shared_embeddings: the other model of an ELECTRA's two, to have its embedding tables and
-            their norm (but not its projection) in common with it.
+            their norm (but not its projection) in common with it; of a DeBERTa's two, to have
+            its tables without training them (`GradientDisentangledEmbedding`).
         dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
         name: of the model; the family's where None.
         block_size: tokens that attention looks at together, so that training on long inputs
@@ -86,6 +87,7 @@ def build_model(
         - "chooser": `logits` (B, choices);
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
         - "discriminator": `logits` (B, L);
+        - "pretraining": `logits` (B, L, V) of tokens and `pair_logits` (B, 2);
 
         (a Transformer-XL's logits are log-probabilities already),
 
@@ -130,7 +132,7 @@ def build_model(
     states, further, *new_memory = ENCODERS[type(config)](config, texts, options, **own)
     x, mask = states[-1], texts["padding_mask"]
     outputs = {"sequence_output": x}
-    whole_text = head in ("classifier", "chooser")
+    whole_text = head in ("classifier", "chooser", "pretraining")
     if whole_text or (head is None and config.pooling.pretrained):
         outputs["pooled_output"] = heads.pool(config, x, mask, dtype, head)
     if head == "classifier":
@@ -152,7 +154,7 @@ def build_model(
     elif head is not None:
         encoder = keras.Model(inputs, x)
         embeddings = encoder.get_layer("embeddings")
-        if head == "masked_lm":
+        if head in heads.MASKED_LMS:
             if config.enhanced_mask_decoder:
                 x = deberta.decode_masks(config, encoder, mask, states, options)
             logits = heads.masked_lm(config, embeddings, x, dtype)
@@ -160,6 +162,9 @@ def build_model(
             logits = heads.adaptive_lm(config, embeddings, x, dtype)
         else:
             logits = heads.lm(config, embeddings, x, dtype, use_bias=head != "causal_lm")
+        if head == "pretraining":
+            pair_logits = heads.compare_texts(config, outputs["pooled_output"], dtype)
+            outputs = {"pair_logits": pair_logits} | outputs
         outputs = {"logits": logits} | outputs
     if hidden_states:
         outputs["hidden_states"] = states
@@ -180,7 +185,7 @@ def _shared_tables(config, model):
     if not config.shares_embeddings or type(config_of(model)) is not type(config):
         raise InputError(
             f"shared_embeddings does not fit the family {family_name(config)!r} with a "
-            f"{model.name}; only the two models of an ELECTRA share theirs."
+            f"{model.name}; only the two models of an ELECTRA or of a DeBERTa share theirs."
         )
     return {"shared": model.get_layer("embeddings")}
 
@@ -207,11 +212,16 @@ def _check_block_size(block_size, attention_scores):
         )
 
 
-def check_head(config, head, num_classes):
+def check_head(config, head, num_classes=None):
     """Raises an InputError for a head that is unknown or that the family cannot have."""
     if head is not None and head not in heads.HEADS:
         raise InputError(f"head={head!r} is unknown; use None or one of {list(heads.HEADS)}.")
     if head in ("masked_lm", "causal_lm", "permutation_lm") and head != config.language_model:
         raise InputError(f"head={head!r} does not fit the family {family_name(config)!r}.")
+    if head == "pretraining" and not config.pretrained_on_pairs:
+        raise InputError(
+            f"head={head!r} does not fit the family {family_name(config)!r}, which is not "
+            "pretrained on pairs of texts; a BERT and an ALBERT are."
+        )
     if head in ("classifier", "tagger") and not num_classes:
         raise InputError(f"num_classes={num_classes} must be at least 1 for head={head!r}.")

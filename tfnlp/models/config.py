@@ -80,8 +80,12 @@ class TextConfig:
     has_memory: ClassVar[bool] = False
     # Whether its heads can be of any size, and so pruned.
     any_head_dim: ClassVar[bool] = False
+    # Whether it is pretrained on pairs of texts too, and so can have the head "pretraining".
+    pretrained_on_pairs: ClassVar[bool] = False
     # Whether two models of the family can have their embedding tables in common.
     shares_embeddings: ClassVar[bool] = False
+    # Whether a discriminator first normalises each state plus that of the first token.
+    discriminator_norm: ClassVar[bool] = False
     # The sub-layers of a block whose outputs `dropout` is for.
     dropout_after: ClassVar[tuple] = SUBLAYERS
 
@@ -124,6 +128,11 @@ class TextConfig:
     def chooser_dropout(self):
         """The dropout before a chooser's layer."""
         return self.head_dropout
+
+    @property
+    def pair_dropout(self):
+        """The dropout before the layer that tells how two texts belong together."""
+        return 0.0
 
     @property
     def lm_activation(self):

@@ -9,6 +9,7 @@ from tfnlp.errors import InputError
 from tfnlp.layers import (
     ConvolutionBlock,
     DisentangledAttention,
+    GradientDisentangledEmbedding,
     LearnedPositionEncoding,
     RelativePositionTable,
 )
@@ -38,6 +39,8 @@ class DebertaConfig(TextConfig):
     enhanced_mask_decoder: bool = False
 
     pooling: ClassVar[Pooling] = Pooling("first", "gelu")
+    shares_embeddings: ClassVar[bool] = True
+    discriminator_norm: ClassVar[bool] = True
 
     def __post_init__(self):
         super().__post_init__()
@@ -74,19 +77,19 @@ class DebertaV2Config(DebertaConfig):
     convolution_activation: str = "tanh"
 
 
-def encode_deberta(config, inputs, options):
-    """As `run_blocks`, of a DeBERTa v1."""
+def encode_deberta(config, inputs, options, shared=None):
+    """As `run_blocks`, of a DeBERTa v1, with the tables of the `TextEmbedding` `shared`."""
 
     def attention():
         return DisentangledAttention(
             joint_projection=True, **_attention_arguments(config, options)
         )
 
-    x, arguments = _embed(config, inputs, options)
+    x, arguments = _embed(config, inputs, options, shared)
     return run_blocks(encoder_blocks(config, options, attention), x, options, **arguments)
 
 
-def encode_deberta_v2(config, inputs, options):
+def encode_deberta_v2(config, inputs, options, shared=None):
     """As `encode_deberta`, of a DeBERTa v2 or v3."""
 
     def attention():
@@ -100,6 +103,7 @@ def encode_deberta_v2(config, inputs, options):
         config,
         inputs,
         options,
+        shared,
         num_buckets=config.num_buckets,
         normalize=config.normalize_positions,
     )
@@ -169,10 +173,12 @@ def _attention_arguments(config, options):
     }
 
 
-def _embed(config, inputs, options, **table_arguments):
+def _embed(config, inputs, options, shared, **table_arguments):
     """The embeddings, and the arguments that all blocks are called with."""
-    max_length = config.max_length if config.absolute_positions else None
-    embed = text_embedding(config, options, max_length=max_length)
+    arguments = {"max_length": config.max_length if config.absolute_positions else None}
+    if shared is not None:
+        arguments |= {"shared": shared, "layer": GradientDisentangledEmbedding}
+    embed = text_embedding(config, options, **arguments)
     x = embed(inputs["token_ids"], inputs["segment_ids"])
     arguments = {"attention_mask": inputs["padding_mask"][:, None, :]}
     if config.terms != ("c2c",):

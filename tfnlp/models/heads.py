@@ -16,7 +16,10 @@ HEADS = {
     "causal_lm": "which token comes next",
     "permutation_lm": "which token stood at some positions, seen in any order",
     "discriminator": "whether each token was replaced",
+    "pretraining": "which token stood at each position, and how two texts belong together",
 }
+# The heads that have all of "masked_lm".
+MASKED_LMS = ("masked_lm", "pretraining")
 
 
 def pool(config, x, padding_mask, dtype, head):
@@ -82,6 +85,15 @@ def masked_lm(config, embeddings, x, dtype):
     return lm(config, embeddings, norm(transform(x)), dtype)
 
 
+def compare_texts(config, pooled, dtype):
+    """The logits of how a pair's texts belong together, (B, 2) float32, from a vector (B, D).
+
+    Devlin et al. 2019, task 2; Lan et al. 2020, section 3.1.
+    """
+    x = _dropout(config.pair_dropout, dtype, "pair_dropout")(pooled)
+    return _dense(config, 2, "pair_classifier")(x)
+
+
 def lm(config, embeddings, x, dtype, use_bias=True):
     """The logits of a token at each position, (B, L, V): a product with the token table.
 
@@ -123,7 +135,15 @@ def adaptive_lm(config, embeddings, x, dtype):
 
 
 def discriminate(config, x, dtype):
-    """The logits of each token being replaced, (B, L) float32 (Clark et al. 2020, section 2)."""
+    """The logits of each token being replaced, (B, L) float32 (Clark et al. 2020, section 2).
+
+    With the config's `discriminator_norm` it is the head of DeBERTa v3's code release.
+    """
+    if config.discriminator_norm:
+        norm = LayerNormalization(
+            epsilon=config.layer_norm_epsilon, dtype=dtype, name="discriminator_norm"
+        )
+        x = norm(x + x[:, :1])
     transform = keras.layers.Dense(
         config.hidden_dim,
         activation=get_activation(config.activation),

@@ -1,17 +1,34 @@
 """What encoders are pretrained for: each objective makes inputs and targets, and has a loss."""
 
+from tfnlp.objectives.causal_lm import CausalLM
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masked_lm import MaskedBatches, MaskedLM, Masking, predict_at_positions
+from tfnlp.objectives.masked_lm import MaskedLM, predict_at_positions
+from tfnlp.objectives.masking import MaskedBatches, Masking
+from tfnlp.objectives.next_sentence import NextSentence
+from tfnlp.objectives.opening import open_corpus
+from tfnlp.objectives.permutation_lm import PermutationLM
+from tfnlp.objectives.replaced_tokens import ReplacedTokens
+from tfnlp.objectives.segments import Segments
+from tfnlp.objectives.sentence_order import SentenceOrder
+from tfnlp.objectives.sharded_corpus import ShardedCorpus
 from tfnlp.objectives.texts import encode_texts, read_texts
 
 __all__ = [
+    "CausalLM",
     "Corpus",
     "Frame",
     "MaskedBatches",
     "MaskedLM",
     "Masking",
+    "NextSentence",
+    "PermutationLM",
+    "ReplacedTokens",
+    "Segments",
+    "SentenceOrder",
+    "ShardedCorpus",
     "encode_texts",
+    "open_corpus",
     "predict_at_positions",
     "read_texts",
 ]

@@ -5,176 +5,140 @@ Liu et al. 2019, 'RoBERTa', section 4.1.
 """
 
 import dataclasses
-import hashlib
+from typing import ClassVar
 
 import keras
-import numpy as np
 from keras import ops
 
 from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy
-from tfnlp.text.batches import IGNORED, LengthBatches
+from tfnlp.models import MASKED_LMS
+from tfnlp.models.build import family_name
+from tfnlp.objectives.frame import Frame
+from tfnlp.objectives.masking import POSITIONS, MaskedBatches, Masking
+from tfnlp.objectives.segments import Segments
+from tfnlp.text.batches import IGNORED
 
-POSITIONS = "masked_positions"
+# What can be hidden together.
+HIDDEN = ("tokens", "words", "spans")
 
 
+@dataclasses.dataclass(frozen=True)
 class MaskedLM:
-    """The token that stood at each hidden position; a task as `tfnlp.tasks` describes them."""
+    """The token that stood at each hidden position; a task as `tfnlp.tasks` describes them too.
 
-    head = "masked_lm"
-    num_classes = label_names = settings = None
-    outputs = ("logits",)
-    loss_name = "masked_lm_loss"
+    Args:
+        hide: "tokens"; "words", all tokens of one together; or "spans" of several words (Lan et
+            al. 2020, 'ALBERT', section 3.1).
+        share: of each text's tokens, or words, that are to be predicted; one at least.
+        masked: the share of those that [MASK] stands for.
+        replaced: the share of those that a random token stands for.
+        longest_span: the most words of a span.
+        packed: whether a text has as many sentences of a document as it has room for, or one.
+
+    Raises:
+        InputError: for an unknown `hide`.
+    """
+
+    hide: str = "tokens"
+    share: float = 0.15
+    masked: float = 0.8
+    replaced: float = 0.1
+    longest_span: int = 3
+    packed: bool = True
+
+    head: ClassVar[str] = "masked_lm"
+    num_classes: ClassVar[None] = None
+    label_names: ClassVar[None] = None
+    settings: ClassVar[None] = None
+    outputs: ClassVar[tuple] = ("logits",)
+    loss_name: ClassVar[str] = "masked_lm_loss"
+    loss_weights: ClassVar[dict] = {"masked_lm_loss": 1.0}
+
+    def __post_init__(self):
+        if self.hide not in HIDDEN:
+            raise InputError(f"hide={self.hide!r} is none of {', '.join(HIDDEN)}.")
+
+    def check(self, config, tokenizer):
+        """Raises an InputError where a model's config or its tokenizer does not fit."""
+        if config.language_model != "masked_lm":
+            raise InputError(
+                f"The family {family_name(config)!r} predicts no hidden tokens; pretrain it as "
+                f"{config.language_model!r}, or take a family with masked tokens, such as BERT."
+            )
+        self.masking(tokenizer)
+
+    def masking(self, tokenizer):
+        """The `Masking` of a tokenizer's texts; an InputError without a token that masks."""
+        return Masking.of(
+            tokenizer,
+            self.share,
+            self.hide != "tokens",
+            masked=self.masked,
+            replaced=self.replaced,
+            longest_span=self.longest_span if self.hide == "spans" else 1,
+        )
+
+    def trained(self, model):
+        """What is fitted: from a batch's inputs to `logits` (B, P, V)."""
+        model = predict_at_positions(model)
+        return keras.Model(model.input, {"logits": model.output["logits"]}, name=model.name)
+
+    def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
+        """The batches of a corpus, with labels (B, P).
+
+        Args:
+            corpus: see `tfnlp.objectives.Corpus`.
+            tokenizer: of its ids.
+            batch_size: B.
+            max_length: the most ids of a text, special tokens counted.
+            seed: of the order and of what is hidden.
+            shuffle: whether each epoch has its own order.
+
+        Returns:
+            `MaskedBatches`.
+
+        Raises:
+            InputError: if `max_length` leaves no room, or a span is longer than every text.
+        """
+        segments = Segments.of(corpus, Frame.of(tokenizer), max_length, self.packed)
+        self.check_spans(int(segments.sizes.max()))
+        return MaskedBatches(
+            segments,
+            batch_size,
+            self.masking(tokenizer),
+            shuffle=shuffle,
+            seed=seed,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+
+    def check_spans(self, longest):
+        """Raises an InputError for spans longer than the longest text, of so many tokens."""
+        if self.hide == "spans" and self.longest_span > longest:
+            raise InputError(
+                f"longest_span={self.longest_span} is more than the {longest} tokens of the "
+                "longest text; give a lower one."
+            )
 
     def loss(self, labels, outputs, sample_weight=None):
         """The mean cross-entropy of labels (B, P) and logits (B, P, V); -100 counts nothing."""
         return cross_entropy(labels, outputs["logits"], sample_weight)
 
+    def losses(self, labels, outputs, sample_weight=None):
+        """The one loss of a batch, by its name."""
+        return {"masked_lm_loss": self.loss(labels, outputs, sample_weight)}
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Masking:
-    """Which tokens are hidden, and what stands in their place.
-
-    Args:
-        mask_token_id: what hides a token.
-        ordinary_ids: (ids,), the tokens that may be hidden, and that may stand in place of
-            others; special tokens are none of them.
-        share: of each text's ordinary tokens that are to be predicted; one at least.
-        masked: the share of those that the mask stands for.
-        replaced: the share of those that another token stands for, drawn at random; the rest
-            stays as it is.
-        begins_word: (V,) bool, the tokens that begin a word, to hide whole words: as many as it
-            takes for that share of tokens. None to hide tokens.
-
-    Raises:
-        InputError: for shares that are none.
-    """
-
-    mask_token_id: int
-    ordinary_ids: np.ndarray
-    share: float = 0.15
-    masked: float = 0.8
-    replaced: float = 0.1
-    begins_word: np.ndarray | None = None
-
-    def __post_init__(self):
-        shares = (self.share, self.masked, self.replaced, self.masked + self.replaced)
-        if self.share == 0 or not all(0 <= share <= 1 for share in shares):
-            raise InputError(
-                f"share={self.share}, masked={self.masked} and replaced={self.replaced} must be "
-                "shares from 0 to 1, the first above 0, and the last two 1 at most together."
-            )
-        ordinary = np.zeros(np.max(self.ordinary_ids) + 2, bool)  # the last for all ids beyond
-        ordinary[self.ordinary_ids] = True
-        object.__setattr__(self, "_ordinary", ordinary)
-
-    @classmethod
-    def of(cls, tokenizer, share=0.15, whole_words=False):
-        """What a tokenizer's special tokens ask for.
-
-        Args:
-            tokenizer: see `tfnlp.text`.
-            share: of the tokens to predict.
-            whole_words: whether all tokens of a word are hidden together.
-
-        Raises:
-            InputError: for a tokenizer without a mask token.
-        """
-        if tokenizer.mask_token_id is None:
-            raise InputError(
-                "The tokenizer has no [MASK] (nor <mask>), so that no token can be hidden; give "
-                "the tokenizer of a masked language model."
-            )
-        ids = np.arange(tokenizer.vocabulary_size)
-        ordinary = np.setdiff1d(ids, tokenizer.special_token_ids)
-        begins = tokenizer.begins_word(ids) if whole_words else None
-        return cls(tokenizer.mask_token_id, ordinary, share, begins_word=begins)
-
-    def mask(self, token_ids, padding_mask, rng):
-        """Hides tokens of a batch.
-
-        Args:
-            token_ids: (B, L) int32.
-            padding_mask: (B, L), 1 at real tokens.
-            rng: a `numpy.random.Generator`.
-
-        Returns:
-            The ids to read (B, L), the positions to predict (B, P) in ascending order and 0
-            where a text has fewer, and the ids that stood there (B, P), -100 likewise; int32.
-        """
-        may = self._ordinary[np.minimum(token_ids, len(self._ordinary) - 1)] & (padding_mask > 0)
-        counts = may.sum(1)
-        counts = np.minimum(counts, np.maximum(1, np.round(self.share * counts)).astype(int))
-        draws = rng.random(token_ids.shape)
-        if self.begins_word is not None:
-            draws = np.take_along_axis(draws, self._word_starts(token_ids, may), 1)
-        draws[~may] = 2.0
-        # The smallest draws are chosen; those of a word are one.
-        limits = np.sort(draws, 1)[np.arange(len(draws)), np.maximum(counts, 1) - 1]
-        chosen = may & (draws <= limits[:, None])
-        kinds = rng.random(token_ids.shape)
-        others = rng.choice(self.ordinary_ids, token_ids.shape)
-        read = np.where(kinds < self.masked, self.mask_token_id, token_ids)
-        replaced = (kinds >= self.masked) & (kinds < self.masked + self.replaced)
-        read = np.where(chosen, np.where(replaced, others, read), token_ids)
-        places = np.argsort(~chosen, axis=1, kind="stable")[:, : max(1, chosen.sum(1).max())]
-        real = np.take_along_axis(chosen, places, 1)
-        labels = np.where(real, np.take_along_axis(token_ids, places, 1), IGNORED)
-        return tuple(x.astype("int32") for x in (read, np.where(real, places, 0), labels))
-
-    def _word_starts(self, token_ids, may):
-        """Where the word of each token begins, (B, L)."""
-        begins = self.begins_word[token_ids] | ~may
-        begins[:, 1:] |= ~may[:, :-1]
-        begins[:, 0] = True
-        return np.maximum.accumulate(np.where(begins, np.arange(begins.shape[1]), 0), 1)
+    def scores(self, labels, outputs):
+        """How many hidden tokens are found, and how many there are: `masked_accuracy`."""
+        return {"masked_accuracy": count_hits(labels, outputs["logits"])}
 
 
-class MaskedBatches(LengthBatches):
-    """Texts with hidden tokens, to be predicted: `masked_positions` (B, P), and labels (B, P).
-
-    What is hidden depends on the seed, the epoch and the batch's number alone, as the order
-    does, so that a killed run goes on with the same batches.
-
-    Args:
-        encodings, batch_size, options: as `LengthBatches` takes them.
-        masking: a `Masking`.
-        predicted: whether there are positions and labels; else the inputs alone.
-    """
-
-    def __init__(self, encodings, batch_size, masking, predicted=True, **options):
-        super().__init__(encodings, batch_size, **options)
-        self.masking = masking
-        self.predicted = predicted
-
-    def epoch(self, epoch=0, skip=0):
-        for number, indices in enumerate(self.order(epoch)):
-            if number < skip:
-                continue
-            (inputs,) = self.batch(indices)
-            rng = np.random.default_rng([self.seed, epoch, number])
-            ids, positions, labels = self.masking.mask(
-                inputs["token_ids"], inputs["padding_mask"], rng
-            )
-            inputs = inputs | {"token_ids": ids}
-            yield (inputs | {POSITIONS: positions}, labels) if self.predicted else (inputs,)
-
-    def fingerprint(self):
-        masking = self.masking
-        settings = [masking.mask_token_id, masking.share, masking.masked, masking.replaced]
-        digest = hashlib.sha256(f"{super().fingerprint()} {settings}".encode())
-        for table in (masking.ordinary_ids, masking.begins_word):
-            digest.update(b"" if table is None else np.ascontiguousarray(table))
-        return digest.hexdigest()
-
-    def signature(self):
-        import tensorflow as tf
-
-        (inputs,) = super().signature()
-        if not self.predicted:
-            return (inputs,)
-        ids = tf.TensorSpec((None, None), "int32")
-        return inputs | {POSITIONS: ids}, ids
+def count_hits(labels, logits):
+    """The labels (...) that have the largest logit, and the labels but for -100: two scalars."""
+    labels = ops.convert_to_tensor(labels)
+    hits = ops.equal(ops.cast(ops.argmax(logits, -1), labels.dtype), labels)
+    real = ops.not_equal(labels, IGNORED)
+    return ops.sum(ops.cast(hits & real, "float32")), ops.sum(ops.cast(real, "float32"))
 
 
 class TakePositions(keras.layers.Layer):
@@ -193,7 +157,7 @@ def predict_at_positions(model):
     """A masked language model whose logits are computed where tokens are hidden, not everywhere.
 
     Args:
-        model: a `TextModel` with the head "masked_lm".
+        model: a `TextModel` with the head "masked_lm" or "pretraining".
 
     Returns:
         A functional `keras.Model` of the same weights, with one more input, `masked_positions`
@@ -202,7 +166,7 @@ def predict_at_positions(model):
     Raises:
         InputError: for a model with another head.
     """
-    if model.head != "masked_lm":
+    if model.head not in MASKED_LMS:
         raise InputError(
             f"Model {model.name} has the head {model.head!r}, which predicts no hidden tokens; "
             "give a masked language model."

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from tfnlp.errors import InputError
 from tfnlp.text.encoding import Encodings
 
 # Batches that are sorted by length together: enough for little padding, few enough that
@@ -22,7 +23,8 @@ class LengthBatches:
 
     Args:
         encodings: from a tokenizer; or a list of `tfnlp.text.Encoding`, or of lists of as many
-            each, to choose from.
+            each, to choose from; or what has `lengths`, `padded` and `fingerprint` as `Encodings`
+            have them.
         batch_size: B.
         labels: for each encoding a number or as many numbers each; or one for each of its
             tokens, padded with `IGNORED`; or None.
@@ -48,7 +50,7 @@ class LengthBatches:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1.")
         self.encodings = encodings
-        self._rows = Encodings.of(encodings)
+        self._rows = encodings if hasattr(encodings, "fingerprint") else Encodings.of(encodings)
         self.choices = self._rows.choices is not None
         self.lengths = self._rows.lengths
         self.token_labels = None
@@ -113,11 +115,7 @@ class LengthBatches:
 
     def inputs_fingerprint(self):
         """A SHA-256 of the encodings."""
-        rows = self._rows
-        digest = hashlib.sha256(f"{rows.choices}".encode())
-        for flat in (rows.starts, rows.token_ids, rows.segment_ids):
-            digest.update(np.ascontiguousarray(flat))
-        return digest.hexdigest()
+        return self._rows.fingerprint()
 
     def fingerprint(self):
         """A SHA-256 of all that decides the batches of every epoch, save `targets`."""
@@ -147,7 +145,7 @@ class LengthBatches:
         import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
 
         data = tf.data.Dataset.from_generator(
-            lambda: self.epoch(epoch(), skip), output_signature=self.signature()
+            lambda: _with_kept_error(self, epoch(), skip), output_signature=self.signature()
         )
         return data.apply(tf.data.experimental.assert_cardinality(len(self) - skip)).prefetch(4)
 
@@ -172,6 +170,15 @@ class LengthBatches:
         fixed = self.fixed_length
         padded = sum(len(b) * (fixed or int(self.lengths[b].max())) for b in self.order(epoch))
         return 1 - self.lengths.sum() / padded
+
+
+def _with_kept_error(batches, epoch, skip):
+    """An epoch of batches, whose InputError they keep: tf.data makes another error of it."""
+    try:
+        yield from batches.epoch(epoch, skip)
+    except InputError as e:
+        batches.error = e
+        raise
 
 
 def _padded_to(length, inputs, pad_token_id):

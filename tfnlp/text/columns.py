@@ -12,10 +12,15 @@ FORMATS = (".tsv", ".csv", ".json", ".jsonl", ".txt")
 _LONGEST_FIELD = 2**31 - 1
 
 
-def read_columns(path, columns):
+def read_columns(path, columns, on_read=None):
     """Some columns of a TSV, CSV, JSON or JSON Lines file.
 
     Of JSON, a column may be a path to a field within a field, such as "labels.real-label".
+
+    Args:
+        path: the file.
+        columns: their names.
+        on_read: as `read_lines` takes it.
 
     Returns:
         Yields (place, {column: value}), the place as errors call it: "line 3", or "example 3"
@@ -28,7 +33,7 @@ def read_columns(path, columns):
     path = pathlib.Path(path)
     rows = _json_rows if format_of(path) in (".json", ".jsonl") else _table_rows
     found = False
-    for found in rows(path, columns):
+    for found in rows(path, columns, on_read):
         yield found
     if not found:
         raise InputError(f"{path} holds no examples; it needs at least one line of data.")
@@ -58,17 +63,17 @@ def format_of(path):
     return suffix
 
 
-def _json_rows(path, columns):
-    for place, value in _objects(path):
+def _json_rows(path, columns, on_read):
+    for place, value in _objects(path, on_read):
         yield place, {column: field_text(path, place, value, column) for column in columns}
 
 
-def _objects(path):
-    return read_objects(path, lines=format_of(path) == ".jsonl")
+def _objects(path, on_read=None):
+    return read_objects(path, format_of(path) == ".jsonl", on_read)
 
 
-def _table_rows(path, columns):
-    records = _records(path)
+def _table_rows(path, columns, on_read):
+    records = _records(path, on_read)
     header = _header(records)
     places = {column: _place(path, header, column) for column in columns}
     for number, record in records:
@@ -89,15 +94,15 @@ def _header(records):
     return next((record for _, record in records if record), [])
 
 
-def _records(path):
+def _records(path, on_read=None):
     """Yields (line number, list of values) of a TSV or CSV file; none of an empty line."""
     suffix = format_of(path)
     if suffix == ".txt":
         raise InputError(f"{path} has no columns; give a .tsv, .csv, .json or .jsonl file.")
     if suffix == ".csv":
-        yield from _csv_records(path, read_lines(path))
+        yield from _csv_records(path, read_lines(path, on_read))
     else:
-        for number, line in read_lines(path):
+        for number, line in read_lines(path, on_read):
             yield number, line.split("\t") if line else []
 
 

@@ -3,6 +3,7 @@
 import array
 import collections.abc
 import dataclasses
+import hashlib
 import itertools
 
 import numpy as np
@@ -133,6 +134,13 @@ class Encodings(collections.abc.Sequence):
             values[mask] = flat[places]
             inputs[name] = values.reshape(shape)
         return inputs
+
+    def fingerprint(self):
+        """A SHA-256 of the ids and the segments of all rows."""
+        digest = hashlib.sha256(f"{self.choices}".encode())
+        for flat in (self.starts, self.token_ids, self.segment_ids):
+            digest.update(np.ascontiguousarray(flat))
+        return digest.hexdigest()
 
     def _row(self, row):
         here = slice(self.starts[row], self.starts[row + 1])

@@ -23,13 +23,14 @@ def read_json_data(path):
     return _parse(path, 1, "\n".join(line for _, line in read_lines(path)))
 
 
-def read_objects(path, lines):
+def read_objects(path, lines, on_read=None):
     """Yields (place, object) of a file of JSON objects, the place as errors call it.
 
     Args:
         path: the file.
         lines: whether each line is an object (JSON Lines); else the file is a list of them, or
             an object with that list as its `data`.
+        on_read: as `read_lines` takes it, of JSON Lines.
 
     Raises:
         InputError: as `read_json_data`, and if there is another value where an object is due.
@@ -37,7 +38,7 @@ def read_objects(path, lines):
     if lines:
         values = (
             (f"line {number}", _parse(path, number, line))
-            for number, line in read_lines(path)
+            for number, line in read_lines(path, on_read)
             if line.strip()
         )
     else:

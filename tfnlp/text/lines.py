@@ -6,6 +6,9 @@ import zlib
 
 from tfnlp.errors import InputError
 
+# Lines between two calls of `on_read`.
+LINES_BETWEEN = 1000
+
 
 def check_file(path):
     """Raises an InputError unless there is such a file."""
@@ -15,19 +18,25 @@ def check_file(path):
         raise InputError(f"{path} is a folder; give a file in it.")
 
 
-def read_lines(path):
+def read_lines(path, on_read=None):
     """Yields (number, text) of each line, the line end removed.
+
+    Args:
+        path: the file; gzipped where its name ends in .gz.
+        on_read: called now and then with how many bytes of the file are read.
 
     Raises:
         InputError: if the file is missing, empty, not UTF-8 or not a whole gzip file.
     """
     path = pathlib.Path(path)
     check_file(path)
-    open_bytes = gzip.open if path.name.lower().endswith(".gz") else open
+    gzipped = path.name.lower().endswith(".gz")
     number = 0
     try:
-        with open_bytes(path, "rb") as file:
+        with open(path, "rb") as raw, gzip.open(raw) if gzipped else raw as file:
             for number, line in enumerate(file, start=1):
+                if on_read and number % LINES_BETWEEN == 0:
+                    on_read(raw.tell())
                 try:
                     text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as e:

@@ -6,6 +6,7 @@ from tfnlp.training.fit import compile_classifier, fit
 from tfnlp.training.optimizer import adamw
 from tfnlp.training.precision import set_precision
 from tfnlp.training.predict import predict
+from tfnlp.training.pretrain import pretrain, start_models
 from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.runners import load_runner
 from tfnlp.training.schedules import WarmupLinearDecay
@@ -26,5 +27,7 @@ __all__ = [
     "load_runner",
     "make_strategy",
     "predict",
+    "pretrain",
     "set_precision",
+    "start_models",
 ]

@@ -17,6 +17,7 @@ from tfnlp.errors import InputError
 from tfnlp.losses import CrossEntropy
 from tfnlp.progress import progress_bar
 from tfnlp.training.optimizer import averaged_weights
+from tfnlp.training.run_folder import BAD_BATCH
 from tfnlp.training.strategy import UnequalShares
 from tfnlp.training.variable_names import metric_names, variable_names
 from tfnlp.training.workers import (
@@ -27,6 +28,9 @@ from tfnlp.training.workers import (
     shared_dataset,
     wait_for_all,
 )
+
+# So many bad batches in a row are not due to the batches.
+MOST_IN_A_ROW = 10
 
 
 class ClassifierLogits(UnequalShares, keras.Model):
@@ -58,6 +62,8 @@ def fit(
     monitor="val_accuracy",
     evaluate=None,
     made_from=None,
+    on_nan="stop",
+    origin=None,
 ):
     """Trains a compiled model, or goes on where a killed run of the same folder stopped.
 
@@ -78,12 +84,17 @@ def fit(
         evaluate: called with no argument after each epoch; gives a dict of further metrics.
         made_from: a dict of fingerprints (`tfnlp.training.fingerprint`) of what else decides
             the result, by what it is, such as "train"; those of `batches` and `dev` are known.
+        on_nan: "stop", or "skip" to go on without the update of a bad batch, for a model that
+            leaves such updates out (`tfnlp.training.bad_steps`).
+        origin: called with an epoch and a batch's number in it, both from 0; says what the batch
+            was made from. None for nothing to say.
 
     Raises:
-        InputError: if the loss or a weight becomes NaN or infinite, naming the step; the folder
-            keeps the last good state and the best weights. If the folder's state is of another
-            model or of other data. If workers were started with other flags or data than the
-            first, or one of them is lost.
+        InputError: if the loss or a weight becomes NaN or infinite, naming the step and the
+            batch, which is saved as `bad_batch.npz`; the folder keeps the last good state and the
+            best weights. If the folder's state is of another model or of other data, or another
+            process writes to it. As the batches do, such as for a damaged shard. If workers were
+            started with other flags or data than the first, or one of them is lost.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the step in hand, the state saved.
     """
     strategy = model.distribute_strategy
@@ -93,21 +104,32 @@ def fit(
     if dev is not None:
         made_from["the encoded dev batches"] = dev.fingerprint()
     recorder = _Recorder(batches, config, run, save_best, monitor, evaluate, made_from)
+    recorder.on_nan, recorder.origin = on_nan, origin
     recorder.set_model(model)
-    recorder.restore()
-    facts = {"flags": run.flags, "settings": dataclasses.asdict(config)}
-    check_same(strategy, facts | {"data": made_from, "state": recorder.progress})
-    if recorder.finished():
-        logging.info("%s is complete; nothing to train.", run.path)
-        return
-    run.start()
-    recorder.open()
+    with run.alone():
+        recorder.restore()
+        facts = {"flags": run.flags, "settings": dataclasses.asdict(config)}
+        check_same(strategy, facts | {"data": made_from, "state": recorder.progress})
+        if recorder.finished():
+            logging.info("%s is complete; nothing to train.", run.path)
+            return
+        run.start()
+        recorder.open()
+        _train(model, batches, config, recorder, dev)
+    if not recorder.finished():
+        raise KeyboardInterrupt
+
+
+def _train(model, batches, config, recorder, dev):
+    """Runs Keras' `fit` until the training is finished or a signal asked for a stop."""
+    strategy = model.distribute_strategy
     several = several_workers(strategy)
     with (
         contextlib.closing(recorder),
         _asked_to_stop_by_signals(recorder),
         contextlib.suppress(_Stopped),
         lost_workers(strategy),
+        _errors_of(batches, dev),
     ):
         dev_data = None
         if dev is not None:
@@ -135,8 +157,18 @@ def fit(
                 verbose=0,
             )
         wait_for_all(strategy)  # the chief has saved
-    if not recorder.finished():
-        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _errors_of(*sources):
+    """Within, an InputError of batches comes as it was raised, of which tf.data made its own."""
+    try:
+        yield
+    except tf.errors.OpError:
+        for source in sources:
+            if getattr(source, "error", None) is not None:
+                raise source.error from None
+        raise
 
 
 class _Stopped(Exception):
@@ -145,6 +177,8 @@ class _Stopped(Exception):
 
 class _Recorder(keras.callbacks.Callback):
     """Keeps the run folder up to date, shows progress, and stops when it is time."""
+
+    on_nan, origin = "stop", None
 
     def __init__(self, batches, config, run, save_best, monitor, evaluate, made_from):
         super().__init__()
@@ -168,6 +202,9 @@ class _Recorder(keras.callbacks.Callback):
         if state is None:
             return
         self.progress, self.sums = state
+        bad = self.progress.pop("bad", None)
+        if bad and self.on_nan != "skip":
+            raise InputError(bad)
         self.run.truncate_metrics(self.progress["epoch"])
         if not self.finished():
             logging.info(
@@ -211,8 +248,7 @@ class _Recorder(keras.callbacks.Callback):
                 variable.assign_add(self.sums[name])
             self.sums = {}
         self.progress["step"] += 1
-        if not math.isfinite(logs["loss"]):
-            raise self.diverged("the loss", logs["loss"])
+        self.look_for_bad_step(logs["loss"])
         self.bar.update()
         if self.progress["step"] % 20 == 0:
             self.bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
@@ -236,6 +272,8 @@ class _Recorder(keras.callbacks.Callback):
             with averaged_weights(self.model):
                 logs |= self.evaluate()
         self.progress |= {"epoch": epoch + 1, "step": 0}
+        if "skipped" in self.progress:
+            logs["skipped_steps"] = self.progress["skipped"]
         logs["learning_rate"] = float(self.model.optimizer.learning_rate)
         self.run.log({"epoch": epoch + 1, **logs})
         with self.events.as_default(step=epoch + 1):
@@ -284,6 +322,33 @@ class _Recorder(keras.callbacks.Callback):
             return False
         return self.progress["best"] is None or score > self.progress["best"]
 
+    def look_for_bad_step(self, loss):
+        """Raises an InputError if a step must not have been, or counts it where it is skipped."""
+        left_out = getattr(self.model, "left_out", None)
+        if left_out is None:
+            if not math.isfinite(loss):
+                raise self.diverged(f"the loss is {loss}")
+            return
+        what = left_out()
+        if what is None:
+            self.progress["in_a_row"] = 0
+            return
+        # The weights are what they were before the step: as good a state as any.
+        self.model.forget()
+        skipped, in_a_row = (self.progress.get(key, 0) + 1 for key in ("skipped", "in_a_row"))
+        self.progress |= {"skipped": skipped, "in_a_row": in_a_row}
+        if self.on_nan == "skip" and in_a_row < MOST_IN_A_ROW:
+            tqdm.write(f"Skipped {self.place()}: {what}.")
+            return
+        way = "on_nan=skip goes on without it"
+        if self.on_nan == "skip":
+            way = f"as {in_a_row} batches in a row were skipped, it is not the data"
+        error = self.diverged(what, way)
+        if self.progress["step"] < len(self.batches):  # else the state before leads here
+            self.progress["bad"] = str(error)
+            self.save()
+        raise error
+
     def check_weights(self):
         """Raises an InputError if the weights or the optimizer's state are not finite.
 
@@ -292,18 +357,27 @@ class _Recorder(keras.callbacks.Callback):
         for name, variable in self.variables.items():
             floating = keras.backend.is_float_dtype(variable.dtype)
             if floating and not np.isfinite(np.asarray(variable)).all():
-                raise self.diverged(name, "not finite")
+                raise self.diverged(f"{name} is not finite")
 
-    def diverged(self, what, value):
+    def diverged(self, what, way="the same command leads here again"):
         """The error that ends a training whose numbers are not finite any more."""
+        epoch, step = self.progress["epoch"], self.progress["step"]
+        batch = next(iter(self.batches.epoch(epoch, step - 1)))
+        self.run.save_bad_batch(batch)
         kept = "nothing was saved before it"
         if self.run.state_path.exists():
-            kept = f"{self.run.path} keeps the last good state, which would lead here again"
+            kept = f"{self.run.path} keeps the last good weights"
         return InputError(
-            f"At step {self.progress['step']} of epoch {self.progress['epoch'] + 1} {what} is "
-            f"{value} ({kept}): start anew in another folder or by `overwrite`, "
-            "with a lower learning_rate, a longer warm-up or another precision."
+            f"At {self.place()} {what} ({kept}, and the batch is in "
+            f"{self.run.path / BAD_BATCH}): {way}; or start anew in another folder or by "
+            "`overwrite`, with a lower learning_rate, a longer warm-up or another precision."
         )
+
+    def place(self):
+        """The step that was made last, and what its batch was made from, in words."""
+        epoch, step = self.progress["epoch"], self.progress["step"]
+        made_from = f" ({self.origin(epoch, step - 1)})" if self.origin else ""
+        return f"step {step} of epoch {epoch + 1}{made_from}"
 
     def close(self):
         self.bar.close()

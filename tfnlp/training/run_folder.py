@@ -1,7 +1,10 @@
 """The folder that a run leaves behind, and from which it resumes."""
 
+import contextlib
+import fcntl
 import fnmatch
 import json
+import os
 import pathlib
 import time
 
@@ -12,15 +15,27 @@ from absl import logging
 
 from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.errors import InputError
-from tfnlp.files import json_text, read_json, write_json, write_text
+from tfnlp.files import (
+    json_text,
+    make_folder,
+    read_json,
+    replaced_when_whole,
+    write_json,
+    write_text,
+)
 
 # What the names of a state's tensors begin with.
 VARIABLE, SUM = "variable/", "sum/"
+# Held by the process that writes to the folder; it stays when that ends, and holds nobody up.
+LOCK = ".lock"
+BAD_BATCH = "bad_batch.npz"
 # What a run writes, by folder; tasks' and recipes' files too.
+MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
 WRITTEN = {
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
-    + ("curves*.png", "n_best.json"),
-    "best": ("*.json", "*.safetensors", "*.txt", "*.model"),
+    + ("curves*.png", "n_best.json", LOCK, BAD_BATCH),
+    "best": MODEL,
+    "generator": MODEL,
     "events": ("events.out.tfevents.*",),
 }
 
@@ -41,6 +56,8 @@ class RunFolder:
     | `state.safetensors` | the last state of the training, to resume from |
     | `README.md` | the model card |
     | `intermediate/` | the same of the first of two phases |
+    | `generator/` | beside `best/`, another model that was trained with it |
+    | `bad_batch.npz` | the batch at which the loss was not finite |
 
     Args:
         path: the folder; created by `start`.
@@ -52,7 +69,8 @@ class RunFolder:
         writes: whether anything is written at all; of several workers but one does.
 
     Raises:
-        InputError: if the folder holds a run with other flags, or other files.
+        InputError: if the folder holds a run with other flags, or other files, or if another
+            process writes to it.
     """
 
     def __init__(self, path, flags, overwrite=False, writes=True):
@@ -65,10 +83,14 @@ class RunFolder:
         self.flags = json.loads(json_text(flags))
         self._given = self.flags  # as `flags`, whatever the run's own say of moved files
         self.overwritten = []  # the files to delete before the run starts
+        self._lock = None  # a file descriptor, while it is held
+        self._writing = False
+        with self.alone():
+            pass  # before long work
         stored_path = self.path / "flags.json"
         if not stored_path.exists():
             # Folders alone are what a kill while a run is overwritten may leave.
-            held = [path for path in self.path.rglob("*") if not path.is_dir()]
+            held = [p for p in self.path.rglob("*") if not p.is_dir() and p.name != LOCK]
             if self.path.exists() and (not self.path.is_dir() or held):
                 raise InputError(
                     f"{self.path} exists and is not a run's folder; give another folder."
@@ -87,7 +109,8 @@ class RunFolder:
                     "away, or give another folder."
                 )
         # Last of all the flags are replaced: a kill before leaves what is known for a run.
-        return [path for path in files if path != self.path / "flags.json"]
+        kept = (self.path / "flags.json", self.path / LOCK)
+        return [path for path in files if path not in kept]
 
     def _take_up(self, stored):
         """Raises an InputError unless the run of the stored flags is this one."""
@@ -149,15 +172,61 @@ class RunFolder:
     def start(self):
         """Writes the flags; until then nothing is written, so that bad input leaves no run.
 
-        Nor is a run that is to be overwritten deleted before.
+        Nor is a run that is to be overwritten deleted before. Called within `alone`.
+
+        Raises:
+            InputError: if another process writes to the folder, or the disk is full.
         """
         if not self.writes:
             self.overwritten = []
             return
+        if self._writing and self._lock is None:
+            make_folder(self.path)
+            self._lock = self._locked()
         for path in self.overwritten:
             path.unlink(missing_ok=True)
         self.overwritten = []
         write_json(self.path / "flags.json", self.flags)
+
+    @contextlib.contextmanager
+    def alone(self):
+        """Within, no other process may write to the folder, nor another `RunFolder` of this one.
+
+        A folder that is not there yet is locked by `start`.
+
+        Raises:
+            InputError: if another one does.
+        """
+        if not self.writes:
+            yield
+            return
+        if (self.path / "flags.json").exists():
+            self._lock = self._locked()
+        self._writing = True
+        try:
+            yield
+        finally:
+            if self._lock is not None:
+                os.close(self._lock)
+            self._lock, self._writing = None, False
+
+    def _locked(self):
+        """A file descriptor that holds the folder's lock; the system takes it from the dead."""
+        try:
+            lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            return None  # closed to writing, which the first file that is written says
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise InputError(
+                f"{self.path} is in use by another run; wait until it ends, or give another "
+                "folder."
+            ) from None
+        except OSError as e:
+            logging.warning("%s cannot be locked (%s): start no second run in it.", self.path, e)
+        return lock
 
     def log(self, metrics):
         """Appends one line of metrics."""
@@ -195,6 +264,23 @@ class RunFolder:
         arrays |= {f"{SUM}{name}": np.asarray(v) for name, v in sums.items()}
         metadata = {"progress": json_text(progress), "made_from": json_text(made_from)}
         write_tensors(self.state_path, arrays, metadata)
+
+    def save_bad_batch(self, batch):
+        """Writes a batch, as batches give it, as one file of arrays by their names."""
+        if not self.writes:
+            return
+        arrays = {}
+        for part, value in zip(("", "labels", "sample_weight"), batch, strict=False):
+            if isinstance(value, dict):
+                prefix = f"{part}." if part else ""
+                arrays |= {f"{prefix}{name}": array for name, array in value.items()}
+            else:
+                arrays[part or "inputs"] = value
+        with (
+            replaced_when_whole(self.path / BAD_BATCH) as temporary,
+            open(temporary, "wb") as file,
+        ):
+            np.savez(file, **arrays)
 
     def load_state(self, variables, made_from):
         """Restores the variables that `save_state` wrote.
@@ -269,7 +355,7 @@ def _written_by_runs(path):
     if path.parts[0] == INTERMEDIATE and len(path.parts) > 1:
         path = path.relative_to(INTERMEDIATE)
     name = path.name
-    if name.startswith("."):  # of `files.replaced_when_whole`, left by a kill
+    if name.startswith(".") and name != LOCK:  # of `files.replaced_when_whole`, left by a kill
         name = name[1:].rpartition(".")[0]
     return any(fnmatch.fnmatch(name, p) for p in WRITTEN.get(path.parent.as_posix(), ()))
 

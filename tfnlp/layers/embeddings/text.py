@@ -119,6 +119,9 @@ class TextEmbedding(TokenLayer):
                 raise ValueError(f"{name} is {own}, but that of the tables to share is {other}.")
         # In a function, so that Keras does not take it for a part of this layer.
         self._owner = lambda: embedding
+        self._take_tables(embedding)
+
+    def _take_tables(self, embedding):
         self.token_table, self.norm = embedding.token_table, embedding.norm
         if self.max_length:
             self.position_table = embedding.position_table
@@ -151,7 +154,7 @@ class TextEmbedding(TokenLayer):
         if reverse:
             self._check_states(token_ids)
             states = ops.cast(token_ids, self.compute_dtype)
-            return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
+            return ops.matmul(states, ops.transpose(self._output_table()))  # (..., V)
         token_ids = check_length("token_ids", token_ids, self.max_length)
         x = self._take_rows(self.token_table, as_ids(token_ids))  # (B, L, E)
         if self.max_length:
@@ -169,6 +172,10 @@ class TextEmbedding(TokenLayer):
         x = self.dropout_layer(x, training=training)
         x = x if self.projection is None else self.projection(x)
         return hide_padding(x, token_ids, self.pad_token_id)
+
+    def _output_table(self):
+        """What states are multiplied with, (V, E)."""
+        return self.token_table
 
     def _check_states(self, states):
         if states.shape[-1] != self.embedding_dim:

@@ -1,0 +1,188 @@
+"""Kills a recipe's run again and again (`kill -9`), and compares what it ends with.
+
+    python -m benchmarks.kills pretrain --corpus=reviews.txt --documents=lines --num_layers=2 \\
+        --hidden_dim=64 --num_heads=2 --steps_per_epoch=100 --epochs=4 --checkpoint_steps=7
+
+Two runs by the same flags: one is left alone, the other is killed at --kills random moments of its
+whole course, the time after a step at which another step, or a saving, is under way among them.
+The weights in all folders, the state and the metrics must be equal, bit for bit. The processes are
+forked from this one, which has imported TensorFlow but not used it.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import runpy
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+
+import safetensors.numpy
+
+from recipes.common import import_tensorflow_quietly
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def run_recipe(recipe, flags, log, prepare=lambda: None):
+    """Runs a recipe in a forked process.
+
+    Args:
+        recipe: its name.
+        flags: a list of strings.
+        log: of the file that its output is appended to.
+        prepare: called in the process before the recipe.
+
+    Returns:
+        The exit status, -9 where it was killed.
+    """
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 1
+    try:
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        for stream in (1, 2):
+            os.dup2(file, stream)
+        prepare()
+        sys.argv = [str(ROOT / "recipes" / f"{recipe}.py"), *flags]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        status = 0
+    except SystemExit as e:
+        status = e.code or 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def kill_after(step, delay):
+    """Has this process kill itself, so many seconds after a step of the whole training.
+
+    If that step is done already, after the first that is not.
+    """
+    # In the package there is a function of that name.
+    recorder_class = sys.modules["tfnlp.training.fit"]._Recorder
+    original, killing = recorder_class.on_train_batch_end, []
+
+    def on_train_batch_end(recorder, batch, logs=None):
+        progress = recorder.progress
+        done = progress["epoch"] * len(recorder.batches) + progress["step"] + 1
+        if done >= step and not killing:
+            killing.append(threading.Timer(delay, os.kill, (os.getpid(), signal.SIGKILL)))
+            killing[0].start()
+        original(recorder, batch, logs)
+
+    recorder_class.on_train_batch_end = on_train_batch_end
+
+
+def killed_run(recipe, flags, folder, moments, delay, prepare=lambda: None):
+    """Runs a recipe, kills it at some moments, and lets it end.
+
+    Args:
+        recipe, flags: as `run_recipe` takes them.
+        folder: of the run; what it says is in a log beside it.
+        moments: steps of the whole training, in order.
+        delay: the most seconds after such a step until the kill comes.
+        prepare: called in each process before the recipe.
+
+    Returns:
+        How many of the kills came before the run had ended.
+    """
+    flags, log = [*flags, f"--output_dir={folder}"], pathlib.Path(f"{folder}.log")
+    draw, kills = random.Random(len(moments)), 0
+    for step in moments:
+        seconds = draw.uniform(0, delay)
+
+        def prepare_kill(step=step, seconds=seconds):
+            prepare()
+            kill_after(step, seconds)
+
+        status = run_recipe(recipe, flags, log, prepare_kill)
+        if status not in (0, -signal.SIGKILL):
+            raise RuntimeError(f"it ended with {status}:\n{log.read_text()}")
+        kills += status != 0
+    status = run_recipe(recipe, flags, log, prepare)
+    if status:
+        raise RuntimeError(f"it ended with {status}:\n{log.read_text()}")
+    return kills
+
+
+def contents(folder):
+    """All that a run ended with: the tensors of its files, and its metrics but for the time."""
+    folder = pathlib.Path(folder)
+    found = {
+        f"{path.relative_to(folder)}: {name}": tensor
+        for path in sorted(folder.rglob("*.safetensors"))
+        for name, tensor in safetensors.numpy.load_file(path).items()
+    }
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    metrics = [json.loads(line) for line in lines]
+    return found, [{k: v for k, v in m.items() if k != "time"} for m in metrics]
+
+
+def differences(one, other):
+    """The names of what two folders' `contents` differ in."""
+    (a, metrics), (b, other_metrics) = map(contents, (one, other))
+    names = [
+        n for n in a.keys() | b if n not in a or n not in b or a[n].tobytes() != b[n].tobytes()
+    ]
+    return names + (["metrics.jsonl"] if metrics != other_metrics else [])
+
+
+def import_libraries():
+    """Imports what recipes do, without starting TensorFlow's threads."""
+    import_tensorflow_quietly()
+    import tfnlp.checkpoints
+    import tfnlp.objectives
+    import tfnlp.training  # noqa: F401
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("recipe", help="Such as pretrain.")
+    parser.add_argument("--kills", type=int, default=20, help="How often; 20 if not given.")
+    parser.add_argument("--kill_seed", type=int, default=0, help="Of the moments.")
+    arguments, flags = parser.parse_known_args()
+    import_libraries()
+    with tempfile.TemporaryDirectory() as place:
+        killed_run(arguments.recipe, flags, f"{place}/whole", [], 0)
+        log = pathlib.Path(f"{place}/whole.log").read_text()
+        steps = steps_of(f"{place}/whole", log)
+        draw = random.Random(arguments.kill_seed)
+        moments = sorted(draw.sample(range(1, steps), arguments.kills))
+        print(f"{steps} steps, to be killed after {moments}", flush=True)
+        delay = 3 * step_seconds(f"{place}/whole", steps)
+        kills = killed_run(arguments.recipe, flags, f"{place}/killed", moments, delay)
+        differing = differences(f"{place}/whole", f"{place}/killed")
+        tensors = len(contents(f"{place}/whole")[0])
+        print(f"{kills} kills; {tensors} tensors, {len(differing)} of them not equal {differing}")
+    sys.exit(bool(differing))
+
+
+def steps_of(folder, log):
+    """The steps of a finished training, by the optimizer's own count."""
+    tensors = safetensors.numpy.load_file(f"{folder}/state.safetensors")
+    found = [v for name, v in tensors.items() if name.endswith("/iteration")]
+    if not found:
+        raise RuntimeError(f"the state names no iterations:\n{log}")
+    return int(max(found))  # that of an optimizer around another one is 0
+
+
+def step_seconds(folder, steps):
+    """How long a step took after the first epoch, by the times of the metrics."""
+    lines = (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()
+    times = [json.loads(line)["time"] for line in lines]
+    if len(times) < 2:
+        raise RuntimeError("it takes 2 epochs to tell how long a step takes; give them")
+    return (times[-1] - times[0]) / (len(times) - 1) * len(times) / steps
+
+
+if __name__ == "__main__":
+    main()

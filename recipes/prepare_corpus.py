@@ -1,0 +1,96 @@
+"""Prepares a corpus for pretraining: text files, larger than memory, as tokenised shards on disk.
+
+    python -m recipes.prepare_corpus --input='wiki/*.txt.gz,books.txt' --tokenizer_dir=MODEL \\
+        --output_dir=corpus --processes=8
+    python -m recipes.prepare_corpus --input=reviews.txt --documents=lines ...
+
+OUTPUT_DIR holds TFRecord files of documents (tf.train.Example with `token_ids` and
+`sentence_lengths`), an index of each, and manifest.json with counts: documents, sentences, tokens,
+unknown tokens, duplicates, documents without text. Each shard is written whole: a preparation that
+was stopped goes on with the same command, and the files are the same, byte for byte, then, and
+with any number of processes.
+"""
+
+import os
+
+from absl import flags, logging
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_list(
+    "input",
+    None,
+    "Files of text, or patterns of them in quotes: .tsv, .csv, .json or .jsonl, of which each row "
+    "is a document, or plain text; or with .gz.",
+)
+flags.DEFINE_string(
+    "tokenizer_dir",
+    None,
+    "Folder of a tokenizer, or of a model that has one, or its name on Hugging Face's Hub.",
+)
+flags.DEFINE_string("output_dir", None, "Folder to write the corpus into.")
+flags.DEFINE_enum(
+    "documents",
+    "blank_lines",
+    ["blank_lines", "lines", "files"],
+    "What parts the documents of plain text: blank lines, as for BERT; or each line is one, as of "
+    "reviews; or each file is, which must fit in memory.",
+)
+flags.DEFINE_enum(
+    "sentences",
+    "split",
+    ["split", "lines"],
+    "Whether sentences are split, by rules for English and Korean, or each line is one. A line "
+    "ends a sentence in any case.",
+)
+flags.DEFINE_string(
+    "text_column",
+    "sentence",
+    "Column of the text, where there are columns; in JSON also a path, such as page.text.",
+)
+flags.DEFINE_bool(
+    "deduplicate",
+    False,
+    "Leave out documents that stood there before, but for white space; takes some 100 bytes of "
+    "memory for each document.",
+)
+flags.DEFINE_integer(
+    "shard_mb",
+    8,
+    "Megabytes of text in a shard; each process holds some ten times that in memory.",
+    1,
+)
+flags.DEFINE_integer(
+    "processes", None, "Processes that tokenise; one for each core if not given.", 1
+)
+flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
+
+
+def main():
+    from tfnlp.text import load_tokenizer
+    from tfnlp.text.prepare import prepare_corpus
+
+    counts = prepare_corpus(
+        FLAGS.input,
+        load_tokenizer(FLAGS.tokenizer_dir),
+        FLAGS.output_dir,
+        FLAGS.documents,
+        FLAGS.sentences,
+        FLAGS.text_column,
+        FLAGS.deduplicate,
+        FLAGS.shard_mb,
+        FLAGS.processes or os.cpu_count(),
+    )["counts"]
+    logging.info(
+        "%s holds %s documents of %s sentences and %s tokens, %.3f %% of them unknown; left out: "
+        "%s duplicates, %s documents without text.",
+        FLAGS.output_dir,
+        *(f"{counts[name]:,}" for name in ("documents", "sentences", "tokens")),
+        100 * counts["unknown"] / counts["tokens"],
+        *(f"{counts[name]:,}" for name in ("duplicates", "empty")),
+    )
+
+
+if __name__ == "__main__":
+    common.run(main, tensorflow=False)

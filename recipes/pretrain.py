@@ -1,0 +1,276 @@
+"""Pretrains a model of any family on unlabelled text, from scratch or on from a folder.
+
+A model that is there, on text of your own domain, before it is fine-tuned:
+
+    python -m recipes.pretrain --model_dir=MiniLM-L6 --corpus=reviews.txt --documents=lines \\
+        --dev=held_out.txt --epochs=3 --learning_rate=5e-5 --output_dir=runs/domain
+    python -m recipes.finetune_classifier --model_dir=runs/domain/best ...
+
+From scratch, by ELECTRA's objective, on a corpus that prepare_corpus wrote, in 100 epochs of 1,000
+steps, after each of which --dev is evaluated:
+
+    python -m recipes.pretrain --objective=replaced_tokens --family=electra --corpus=corpus \\
+        --tokenizer_dir=tokenizer --epochs=100 --steps_per_epoch=1000 --output_dir=runs/electra
+
+OUTPUT_DIR/best is a Hugging Face folder of the last epoch, from which every fine-tuning starts; an
+ELECTRA's generator is in OUTPUT_DIR/generator. A run that is stopped or killed goes on by the same
+command, and ends with the same weights.
+"""
+
+import dataclasses
+
+from absl import flags, logging
+
+from recipes import common, models
+from recipes.command_line import group
+from tfnlp.errors import InputError
+
+FLAGS = flags.FLAGS
+# The class of each objective in `tfnlp.objectives`.
+OBJECTIVES = {
+    "masked_lm": "MaskedLM",
+    "next_sentence": "NextSentence",
+    "sentence_order": "SentenceOrder",
+    "replaced_tokens": "ReplacedTokens",
+    "permutation_lm": "PermutationLM",
+    "causal_lm": "CausalLM",
+}
+# The flags of some objectives alone.
+MASKING = ("masked_share", "hide", "longest_span")
+OWN_FLAGS = {
+    "masked_lm": MASKING,
+    "next_sentence": MASKING,
+    "sentence_order": MASKING,
+    "replaced_tokens": ("masked_share", "generator_size", "discriminator_weight"),
+    "permutation_lm": ("memory_length", "reuse_length", "predict_one_in"),
+    "causal_lm": ("memory_length",),
+}
+
+
+@group("Objective")
+def define_objective_flags():
+    """Flags of what is learned; those of one objective are refused beside another."""
+    flags.DEFINE_enum("objective", "masked_lm", list(OBJECTIVES), "What is learned of the text.")
+    flags.DEFINE_float(
+        "masked_share",
+        None,
+        "Share of the tokens that are hidden; 0.15 if not given. Of all that hide some.",
+        0,
+        1,
+    )
+    flags.DEFINE_enum(
+        "hide",
+        None,
+        ["tokens", "words", "spans"],
+        "What is hidden together; spans of words with sentence_order, else tokens, if not given. "
+        "Of masked_lm, next_sentence and sentence_order.",
+    )
+    flags.DEFINE_integer(
+        "longest_span", None, "The most words of a span; 3 if not given. With --hide=spans.", 1
+    )
+    flags.DEFINE_float(
+        "generator_size",
+        None,
+        "The generator's share of the width (ELECTRA, 0.25 if not given) or of the layers "
+        "(DeBERTa, 0.5). Of replaced_tokens.",
+        0,
+        1,
+    )
+    flags.DEFINE_float(
+        "discriminator_weight",
+        None,
+        "Weight of the discriminator's loss; 50 if not given. Of replaced_tokens.",
+        0,
+    )
+    flags.DEFINE_integer(
+        "memory_length",
+        None,
+        "Tokens that are remembered from one segment of a document to the next; no memory if not "
+        "given. Of causal_lm (Transformer-XL) and permutation_lm.",
+        1,
+    )
+    flags.DEFINE_integer(
+        "reuse_length",
+        None,
+        "Tokens by which the next segment goes on, with a memory; half of --max_length if not "
+        "given. Of permutation_lm.",
+        1,
+    )
+    flags.DEFINE_integer(
+        "predict_one_in",
+        None,
+        "One in so many tokens is predicted; 6 if not given. Of permutation_lm.",
+        1,
+    )
+
+
+@group("Corpus")
+def define_corpus_flags():
+    """Flags of the unlabelled texts."""
+    flags.DEFINE_list(
+        "corpus",
+        None,
+        "The folder that prepare_corpus wrote; or text files, or patterns of them in quotes, "
+        "which must fit in memory: .tsv, .csv, .json or .jsonl, of which each row is a document, "
+        "or plain text; or with .gz.",
+    )
+    flags.DEFINE_list(
+        "dev", None, "Likewise, to be evaluated on after each epoch; not at all if not given."
+    )
+    flags.DEFINE_enum(
+        "documents",
+        "blank_lines",
+        ["blank_lines", "lines", "files"],
+        "What parts the documents of plain text: blank lines; or each line is one, as of reviews; "
+        "or each file is.",
+    )
+    flags.DEFINE_enum(
+        "sentences",
+        "split",
+        ["split", "lines"],
+        "Whether sentences are split, by rules for English and Korean, or each line is one.",
+    )
+    flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
+    flags.mark_flag_as_required("corpus")
+
+
+@group("Training")
+def define_step_flags():
+    """Flags of steps, beside those of all trainings."""
+    flags.DEFINE_integer(
+        "steps_per_epoch",
+        None,
+        "Steps that count as an epoch, which then go on from pass to pass over the corpus; those "
+        "of a pass if not given. --epochs times as many are the steps of the training.",
+        1,
+    )
+    flags.DEFINE_enum(
+        "on_nan",
+        "stop",
+        ["stop", "skip"],
+        "Whether a batch whose loss is not finite, or explodes, stops the training, or is left "
+        "out. In either case it changes no weight.",
+    )
+
+
+define_objective_flags()
+define_corpus_flags()
+models.define_model_flags()
+common.define_training_flags(epochs=1, learning_rate=1e-4)
+define_step_flags()
+
+
+def make_objective():
+    """The objective that the flags ask for.
+
+    Raises:
+        InputError: for flags of another objective, and as the objective does.
+    """
+    from tfnlp import objectives
+
+    name, own = FLAGS.objective, OWN_FLAGS[FLAGS.objective]
+    for flag in {flag for known in OWN_FLAGS.values() for flag in known}.difference(own):
+        if FLAGS[flag].value is not None:
+            raise InputError(
+                f"{flag}={FLAGS[flag].value} has no effect with objective={name}; leave it out."
+            )
+    given = {flag: FLAGS[flag].value for flag in own if FLAGS[flag].value is not None}
+    if "masked_share" in given:
+        given["share"] = given.pop("masked_share")
+    if "memory_length" in own:
+        given |= memory_arguments(name, given.pop("memory_length", None))
+    if name in ("next_sentence", "sentence_order"):
+        hide = {"hide": "spans"} if name == "sentence_order" else {}
+        given = {"masked_lm": objectives.MaskedLM(**hide | given)}
+    return getattr(objectives, OBJECTIVES[name])(**given)
+
+
+def memory_arguments(name, length):
+    """The arguments of an objective whose model may remember so many tokens, or none."""
+    if name == "causal_lm":
+        return {"memory": length is not None}
+    if length and not FLAGS.reuse_length:
+        return {"reuse_length": FLAGS.max_length // 2}
+    if FLAGS.reuse_length and not length:
+        raise InputError(
+            f"reuse_length={FLAGS.reuse_length} has no effect without a memory; give a "
+            "`memory_length`."
+        )
+    return {}
+
+
+def read_start(objective):
+    """The config and the tokenizer to start from, which fit the objective."""
+    config, tokenizer = models.read_start(read_texts)
+    if getattr(objective, "memory", False):
+        fields = {"memory_length": FLAGS.memory_length}
+        if hasattr(objective, "reuse_length"):
+            fields["reuse_length"] = objective.reuse_length
+        known = {field.name for field in dataclasses.fields(config)}
+        config = dataclasses.replace(config, **{k: fields[k] for k in fields.keys() & known})
+    objective.check(config, tokenizer)
+    return config, tokenizer
+
+
+def read_texts():
+    """The texts of --corpus, for a vocabulary to be learned from."""
+    import pathlib
+
+    from tfnlp.text.documents import find_files, read_documents
+
+    if pathlib.Path(FLAGS.corpus[0]).is_dir():
+        raise InputError(
+            f"corpus={FLAGS.corpus[0]} is a prepared corpus, of ids alone; give the "
+            "`tokenizer_dir` that it was prepared with."
+        )
+    return list(read_documents(find_files(FLAGS.corpus), FLAGS.documents, FLAGS.text_column))
+
+
+def make_batches(objective, paths, tokenizer, shuffle):
+    """The objective's batches of a corpus; None without paths."""
+    from tfnlp.objectives import open_corpus
+
+    if not paths:
+        return None
+    corpus = open_corpus(paths, tokenizer, FLAGS.documents, FLAGS.sentences, FLAGS.text_column)
+    sizes = (FLAGS.batch_size, FLAGS.max_length)
+    batches = objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
+    if FLAGS.fixed_length and shuffle:  # those that read streams have one length anyway
+        batches.fixed_length = FLAGS.max_length
+    return batches
+
+
+def main():
+    import keras
+
+    from tfnlp.training import make_strategy, pretrain, set_precision, start_models
+
+    settings = common.training_config()
+    run = common.run_folder()
+    keras.utils.set_random_seed(FLAGS.seed)
+    set_precision(FLAGS.precision)
+    with make_strategy(FLAGS.strategy).scope():
+        objective = make_objective()
+        config, tokenizer = read_start(objective)
+        started = start_models(objective, config, FLAGS.model_dir, block_size=FLAGS.block_size)
+        for model in started.values():
+            common.check_fit(model, tokenizer)
+        dev_batches = make_batches(objective, FLAGS.dev, tokenizer, shuffle=False)
+        batches = make_batches(objective, FLAGS.corpus, tokenizer, shuffle=True)
+        figures = pretrain(
+            objective,
+            started,
+            tokenizer,
+            batches,
+            dev_batches,
+            settings,
+            run,
+            on_nan=FLAGS.on_nan,
+            steps_per_epoch=FLAGS.steps_per_epoch,
+        )
+    logging.info("Fine-tune it: --model_dir=%s", run.best)
+    return figures
+
+
+if __name__ == "__main__":
+    common.run(main)

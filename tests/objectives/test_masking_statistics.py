@@ -1,0 +1,109 @@
+"""What is hidden among 100,000 hidden tokens, within three standard errors of the papers."""
+
+import numpy as np
+import pytest
+
+from tfnlp.objectives import Masking
+from tfnlp.objectives.spans import draw_spans, span_chances
+
+MASK, V = 4, 400
+# Every third token goes on a word, so that words have one to five tokens.
+BEGINS = np.arange(V) % 3 != 0
+
+
+def texts(rows, seed=0):
+    """Two texts of ordinary tokens in a frame of special ones: ids (B, 132), padding mask."""
+    rng = np.random.default_rng(seed)
+    first, second = 20 + np.arange(rows) % 40, 20 + np.arange(rows) // 40 % 40  # as many of each
+    ids, mask = np.zeros((2, rows, 132), "int32")
+    for row, (a, b) in enumerate(zip(first, second, strict=True)):
+        parts = [2], rng.integers(5, V, a), [3], rng.integers(5, V, b), [3]
+        ids[row, : a + b + 3], mask[row, : a + b + 3] = np.concatenate(parts), 1
+    return ids, mask
+
+
+def words_of(ids):
+    """The places of each word in one text, told by walking along it."""
+    words, inside = [], False
+    for place, token in enumerate(ids):
+        if token < 5:
+            inside = False
+        elif inside and not BEGINS[token]:
+            words[-1].append(place)
+        else:
+            words.append([place])
+            inside = True
+    return words
+
+
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [
+        (9600, {}),
+        (9600, {"begins_word": BEGINS}),
+        (9600, {"begins_word": BEGINS, "longest_span": 3}),
+        (9600, {"longest_span": 3}),
+    ],
+    ids=["tokens", "words", "spans of words", "spans of tokens"],
+)
+def test_shares_are_those_of_the_papers(rows, options):
+    ids, mask = texts(rows)
+    masking = Masking(MASK, np.arange(5, V), **options)
+    read, positions, labels = masking.mask(ids, mask, np.random.default_rng(1))
+    real = labels != -100
+    hidden = np.zeros(ids.shape, bool)
+    hidden[np.nonzero(real)[0], positions[real]] = True
+    assert hidden.sum() > 100_000 and not (hidden & (ids < 5)).any()
+    np.testing.assert_array_equal(labels[real], ids[hidden])
+    np.testing.assert_array_equal(read[~hidden], ids[~hidden])
+
+    # The share of tokens, each text being one draw.
+    counts, sizes = hidden.sum(1), (ids >= 5).sum(1)
+    beyond = counts - 0.15 * sizes
+    assert abs(beyond.mean()) < 3 * beyond.std() / np.sqrt(rows)
+
+    total = hidden.sum()
+    shares = {  # one in 395 of those drawn anew is what stood there
+        "masked": (0.8, (read[hidden] == MASK).sum()),
+        "kept": (0.1 + 0.1 / 395, (read[hidden] == ids[hidden]).sum()),
+        "others": (0.1 - 0.1 / 395, (~np.isin(read[hidden], MASK) & (read != ids)[hidden]).sum()),
+    }
+    for name, (share, count) in shares.items():
+        assert abs(count - share * total) < 3 * np.sqrt(share * (1 - share) * total), name
+
+    if "begins_word" in options:
+        torn = sum(len({*hidden[r, w]}) > 1 for r in range(1000) for w in words_of(ids[r]))
+        assert torn == 0
+
+
+def test_lengths_of_spans_are_as_one_over_n():
+    rows = 20_000
+    room = np.full((rows, 100), 0)
+    room[:, :40], room[:, 40:97] = np.arange(40, 0, -1), np.arange(57, 0, -1)
+    spans = draw_spans(room, 0.15, 3, np.random.default_rng(0))
+    assert not spans[:, 97:].any()
+    lengths = []
+    for number in range(1, spans.max() + 1):
+        inside = spans == number
+        places = np.nonzero(inside)[1]
+        size = inside.sum(1)[inside.any(1)]
+        lengths.append(size)
+        # One stretch each, of one text alone.
+        starts = np.cumsum(size) - size
+        assert (places[starts + size - 1] - places[starts] == size - 1).all()
+        assert not (inside[:, 39] & inside[:, 40]).any()
+    lengths = np.concatenate(lengths)
+    assert lengths.sum() > 100_000
+    np.testing.assert_allclose(span_chances(3), [6 / 11, 3 / 11, 2 / 11])
+    for n, chance in zip((1, 2, 3), span_chances(3), strict=True):
+        error = np.sqrt(chance * (1 - chance) * len(lengths))
+        assert abs((lengths == n).sum() - chance * len(lengths)) < 3 * error, n
+    beyond = (spans > 0).sum(1) - 0.15 * 97
+    assert abs(beyond.mean()) < 3 * beyond.std() / np.sqrt(rows)
+
+
+def test_spans_shrink_to_what_there_is():
+    room = np.array([[1, 1, 1], [2, 1, 0], [0, 0, 0]])
+    spans = draw_spans(room, 4.0, 3, np.random.default_rng(0))
+    assert (np.sort(spans[0]) == [1, 2, 3]).all()  # three words that stand apart
+    assert (spans[1, :2] > 0).all() and not spans[1, 2] and not spans[2].any()

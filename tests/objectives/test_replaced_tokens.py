@@ -1,0 +1,417 @@
+"""Replaced tokens: draws by counting, losses by hand, and what each model learns from."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.checkpoints import load_model, read_head, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import BertConfig, DebertaConfig, DebertaV2Config, ElectraConfig, build_model
+from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens, predict_at_positions
+from tfnlp.objectives.replaced_tokens import ReplaceTokens, generator_config, sample
+from tfnlp.text import WordPieceTokenizer
+
+SIZES = {
+    "vocabulary_size": 28,
+    "num_layers": 2,
+    "num_heads": 4,
+    "hidden_dim": 16,
+    "intermediate_dim": 32,
+    "max_length": 16,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "initializer_range": 0.5,
+}
+RELATIVE = {"max_distance": 8}
+CONFIGS = {
+    "electra": ElectraConfig(**SIZES, embedding_dim=8),
+    "electra_wide": ElectraConfig(**SIZES, embedding_dim=16),
+    "deberta": DebertaConfig(**SIZES, **RELATIVE, absolute_positions=True),
+    "deberta_v3": DebertaV2Config(**SIZES, **RELATIVE, num_buckets=4),
+}
+TEXTS = [["a fine film .", "the plot is dull !"], ["unbelievable ,", "not a dull film , is x"]]
+
+
+def corpus_of(tokenizer, texts=TEXTS):
+    return Corpus.of([[e.token_ids[1:-1] for e in tokenizer.encode(text)] for text in texts])
+
+
+def make_batch(rows=3, length=9, masked=2, vocabulary=28, seed=0):
+    """A batch of ordinary ids in which the last text is short and lacks a masked token."""
+    rng = np.random.default_rng(seed)
+    whole = rng.integers(5, vocabulary, (rows, length)).astype("int32")
+    mask = np.ones((rows, length), "int32")
+    mask[-1, 5:] = 0
+    whole *= mask
+    positions = np.sort(rng.permuted(np.tile(np.arange(1, 5), (rows, 1)), axis=1)[:, :masked])
+    labels = np.take_along_axis(whole, positions, 1)
+    positions[-1, -1], labels[-1, -1] = 0, -100
+    ids = whole.copy()
+    for row in range(rows):
+        ids[row, positions[row, labels[row] > 0]] = 4
+    inputs = {
+        "token_ids": ids,
+        "segment_ids": 0 * ids,
+        "padding_mask": mask,
+        "masked_positions": positions.astype("int32"),
+        "masked_ids": labels,
+        "draws": rng.random((rows, masked), "float32"),
+    }
+    return inputs, labels, whole
+
+
+def texts_of(inputs, **other):
+    """Of a batch, what an encoder reads."""
+    return {key: inputs[key] for key in ("token_ids", "segment_ids", "padding_mask")} | other
+
+
+def gradients(tape, loss, models):
+    """Of every weight of both models, 0 where there is none: dicts by path."""
+    found = {}
+    for name, model in models.items():
+        values = tape.gradient(loss, [w.value for w in model.trainable_weights])
+        found[name] = {
+            w.path: None if g is None else tf.convert_to_tensor(g).numpy()
+            for w, g in zip(model.trainable_weights, values, strict=True)
+        }
+    return found
+
+
+def test_draws_have_the_distribution_of_the_softmax():
+    logits = np.array([1.0, -2.0, 0.5, 3.0, -1e9, 0.0], "float32")
+    shares = np.exp(logits - 3) / np.exp(logits - 3).sum()
+    count = 100_000
+    draws = np.random.default_rng(0).random(count, "float32")
+    tokens = np.asarray(sample(np.tile(logits, (count, 1)), draws))
+    assert tokens.dtype == np.int32
+    found = np.bincount(tokens, minlength=6) / count
+    assert (abs(found - shares) <= 3 * np.sqrt(shares * (1 - shares) / count)).all()
+    # By hand: of shares 1/2, 1/4, 1/4 each draw up to a sum, that not included.
+    logits = np.log(np.tile(np.array([[2.0, 1.0, 1.0]], "float32"), (6, 1)))
+    draws = np.array([0, 0.49, 0.51, 0.74, 0.76, 1 - 2.0**-24], "float32")
+    np.testing.assert_array_equal(sample(logits, draws), [0, 0, 1, 1, 2, 2])
+    # A token that cannot be is not drawn, be it the first, or the draw 0.
+    assert int(sample(np.array([[-np.inf, 0.0]], "float32"), np.zeros(1, "float32"))[0]) == 1
+
+
+def test_sampled_tokens_stand_at_masked_positions_and_right_ones_count_as_original():
+    inputs, labels, whole = make_batch()
+    sampled = np.where(labels > 0, labels, 7)
+    sampled[0, 1] = 5 if labels[0, 1] != 5 else 6
+    found, replaced = ReplaceTokens()(
+        inputs["token_ids"], inputs["masked_positions"], labels, sampled.astype("int32")
+    )
+    expected = whole.copy()
+    expected[0, inputs["masked_positions"][0, 1]] = sampled[0, 1]
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(replaced, expected != whole)
+    assert np.sum(replaced) == 1
+
+
+def test_losses_by_hand():
+    objective = ReplacedTokens()
+    logits = np.zeros((2, 2, 4), "float32")
+    logits[0, 0] = np.log([1, 2, 4, 1])
+    outputs = {
+        "generator_logits": logits,
+        "logits": np.array([[0.0, np.log(3), -9.0], [np.log(7), 0.0, 5.0]], "float32"),
+        "replaced": np.array([[0, 1, 0], [0, 0, 0]], "int32"),
+        "padding_mask": np.array([[1, 1, 0], [1, 0, 0]], "int32"),
+    }
+    labels = np.array([[2, -100], [1, -100]], "int32")
+    losses = objective.losses(labels, outputs)
+    # Shares 4 / 8 and 1 / 4 of the tokens; 1 / 2 of an original, 3 / 4 of a replaced one, 1 / 8.
+    generator = (np.log(2) + np.log(4)) / 2
+    discriminator = (np.log(2) + np.log(4 / 3) + np.log(8)) / 3
+    np.testing.assert_allclose(losses["generator_loss"], generator, rtol=1e-6)
+    np.testing.assert_allclose(losses["discriminator_loss"], discriminator, rtol=1e-6)
+    assert objective.loss_weights == {"generator_loss": 1.0, "discriminator_loss": 50.0}
+    second = objective.losses(labels, outputs, np.array([0.0, 1.0], "float32"))
+    np.testing.assert_allclose(second["generator_loss"], np.log(4), rtol=1e-6)
+    np.testing.assert_allclose(second["discriminator_loss"], np.log(8), rtol=1e-6)
+    scores = objective.scores(labels, outputs)
+    scores = {name: [float(x) for x in pair] for name, pair in scores.items()}
+    assert scores == {
+        "masked_accuracy": [1, 2],
+        "accuracy": [2, 3],
+        "precision": [1, 2],
+        "recall": [1, 1],
+    }
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_generators_are_of_the_size_of_the_papers(name):
+    config = CONFIGS[name]
+    found = generator_config(config)
+    if name.startswith("electra"):
+        due = {"hidden_dim": 4, "num_heads": 1, "intermediate_dim": 8}
+        assert found == dataclasses.replace(config, **due)
+        half = {"hidden_dim": 8, "num_heads": 2, "intermediate_dim": 16}
+        assert generator_config(config, 0.5) == dataclasses.replace(config, **half)
+    else:
+        decoder = name == "deberta_v3"
+        due = {"num_layers": 1, "enhanced_mask_decoder": decoder}
+        assert found == dataclasses.replace(config, **due)
+    base = ElectraConfig(num_heads=12, hidden_dim=768, intermediate_dim=3072, embedding_dim=768)
+    # The released generator of the base size.
+    third = generator_config(base, 1 / 3)
+    assert (third.hidden_dim, third.num_heads, third.intermediate_dim) == (256, 4, 1024)
+    assert third.embedding_dim == 768 and third.num_layers == 12
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_trained_model_is_both_models_and_leaks_nothing(name, no_graphs):
+    objective = ReplacedTokens()
+    models = objective.build(CONFIGS[name])
+    trained = objective.trained(models)
+    assert {id(w) for w in trained.trainable_weights} == {
+        id(w) for model in models.values() for w in model.trainable_weights
+    }
+    inputs, labels, whole = make_batch()
+    outputs = trained(inputs)
+    generator = models["generator"](texts_of(inputs))["logits"].numpy()
+    positions = inputs["masked_positions"]
+    expected = np.take_along_axis(generator, positions[:, :, None], 1)
+    np.testing.assert_allclose(outputs["generator_logits"], expected, atol=1e-5)
+    # What the discriminator reads, drawn again in NumPy.
+    text = whole.copy()
+    shares = np.exp(expected - expected.max(-1, keepdims=True)).astype("float64")
+    sums = np.cumsum(shares, -1) / shares.sum(-1, keepdims=True)
+    for row, column in np.argwhere(labels > 0):
+        token = np.searchsorted(sums[row, column], inputs["draws"][row, column], "right")
+        text[row, positions[row, column]] = token
+    np.testing.assert_array_equal(outputs["replaced"], text != whole)
+    assert 0 < np.sum(outputs["replaced"]) <= 5
+    logits = models["discriminator"](texts_of(inputs, token_ids=text))["logits"]
+    np.testing.assert_allclose(outputs["logits"], logits, atol=1e-5)
+    np.testing.assert_array_equal(outputs["padding_mask"], inputs["padding_mask"])
+
+    # Another original token changes what counts as replaced, and no prediction.
+    other = inputs | {"masked_ids": np.where(labels > 0, labels % 23 + 5, labels)}
+    again = trained(other)
+    for key in ("generator_logits", "logits"):
+        np.testing.assert_array_equal(again[key], outputs[key])
+    # A text that pads, or a draw for no token, moves nothing.
+    other = dict(inputs, draws=np.where(labels > 0, inputs["draws"], 0.0))
+    np.testing.assert_array_equal(trained(other)["logits"], outputs["logits"])
+
+
+def test_the_generator_does_not_see_what_is_masked(tokenizer, no_graphs):
+    """Bit for bit, from the text on: what stood at a masked position changes no prediction."""
+    objective = ReplacedTokens(masked=1.0, share=0.3)
+    config = dataclasses.replace(CONFIGS["electra"], vocabulary_size=tokenizer.vocabulary_size)
+    trained = objective.trained(objective.build(config))
+
+    def batch_of(corpus):
+        return next(objective.batches(corpus, tokenizer, 1, 16, shuffle=False).epoch())
+
+    corpus = corpus_of(tokenizer, TEXTS[:1])
+    inputs, labels = batch_of(corpus)
+    place, old = inputs["masked_positions"][0, 1], labels[0, 1]
+    ids = corpus.token_ids.copy()
+    assert ids[place - 1] == old
+    ids[place - 1] = 5 if old != 5 else 6
+    other, new_labels = batch_of(dataclasses.replace(corpus, token_ids=ids))
+    assert np.argwhere(new_labels != labels).tolist() == [[0, 1]]
+    found, again = trained(inputs), trained(other)
+    np.testing.assert_array_equal(again["generator_logits"], found["generator_logits"])
+    # Nor does the discriminator, which reads what was drawn.
+    np.testing.assert_array_equal(again["logits"], found["logits"])
+    # Another token that is not masked does change them.
+    seen = next(i for i in range(len(ids)) if i + 1 not in inputs["masked_positions"])
+    ids[seen] = 5 if ids[seen] != 5 else 6
+    moved = trained(batch_of(dataclasses.replace(corpus, token_ids=ids))[0])
+    assert np.abs(moved["generator_logits"] - found["generator_logits"]).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_what_each_loss_trains(name, no_graphs):
+    objective = ReplacedTokens()
+    models = objective.build(CONFIGS[name])
+    trained = objective.trained(models)
+    inputs, labels, _ = make_batch()
+    with tf.GradientTape(persistent=True) as tape:
+        losses = objective.losses(labels, trained(inputs))
+    of_generator = gradients(tape, losses["generator_loss"], models)
+    of_discriminator = gradients(tape, losses["discriminator_loss"], models)
+    own = [{id(w): w.path for w in m.trainable_weights} for m in models.values()]
+    common = {own[0][key] for key in own[0].keys() & own[1].keys()}
+    tables = {"embeddings/token_table"}
+    if name.startswith("electra"):
+        tables |= {f"embeddings/{t}" for t in ("position_table", "segment_table")}
+        assert common == tables | {"embeddings/norm/gamma", "embeddings/norm/beta"}
+        # Both losses reach what is shared.
+        for path in common:
+            assert np.abs(of_generator["generator"][path]).max() > 0
+            assert np.abs(of_discriminator["generator"][path]).max() > 0
+    else:
+        tables |= {"embeddings/position_table"} if name == "deberta" else set()
+        assert common == tables
+        assert all(of_discriminator["generator"][path] is None for path in tables)
+        for path in tables:
+            delta = path.replace("table", "difference")
+            assert np.abs(of_discriminator["discriminator"][delta]).max() > 0
+            assert of_generator["discriminator"][delta] is None
+    for path, gradient in of_generator["discriminator"].items():
+        assert (gradient is None) == (path not in common)
+    for path, gradient in of_discriminator["generator"].items():
+        assert (gradient is None) == (path not in common or "deberta" in name)
+
+
+def test_differences_start_at_zero_and_are_what_the_discriminator_learns(no_graphs):
+    objective = ReplacedTokens(discriminator_weight=2.0)
+    models = objective.build(CONFIGS["deberta"])
+    embeddings = {name: model.get_layer("embeddings") for name, model in models.items()}
+    for difference in ("token_difference", "position_difference"):
+        assert not np.any(getattr(embeddings["discriminator"], difference))
+    ordinary = build_model(CONFIGS["deberta"], "discriminator")
+    paths = {w.path: w for w in models["discriminator"].weights}
+    for weight in ordinary.weights:
+        weight.assign(paths[weight.path])
+    inputs, _, whole = make_batch()
+    texts = texts_of(inputs, token_ids=whole)
+    found = models["discriminator"](texts)["logits"]
+    np.testing.assert_allclose(found, ordinary(texts)["logits"], atol=1e-6)
+    # The gradient of the differences is that of ordinary tables, whose rows they are.
+    with tf.GradientTape(persistent=True) as tape:
+        found = [model(texts)["logits"] for model in (models["discriminator"], ordinary)]
+        losses = [tf.reduce_sum(tf.sin(logits)) for logits in found]
+    for table in ("token", "position"):
+        difference = getattr(embeddings["discriminator"], f"{table}_difference")
+        whole_table = getattr(ordinary.get_layer("embeddings"), f"{table}_table")
+        a = tf.convert_to_tensor(tape.gradient(losses[0], difference.value))
+        b = tf.convert_to_tensor(tape.gradient(losses[1], whole_table.value))
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+class Fitted(keras.Model):
+    """The smallest model that fits an objective."""
+
+    def __init__(self, objective, trained):
+        super().__init__()
+        self.objective, self.trained = objective, trained
+        self.shown = {name: keras.metrics.Mean(name=name) for name in objective.loss_weights}
+
+    def call(self, inputs, training=None):
+        return self.trained(inputs, training=training)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        losses = self.objective.losses(y, y_pred, sample_weight)
+        for name, loss in losses.items():
+            self.shown[name].update_state(loss)
+        return sum(self.objective.loss_weights[name] * loss for name, loss in losses.items())
+
+
+@pytest.mark.parametrize("name", ["electra", "deberta", "deberta_v3"])
+def test_training_moves_what_it_must_and_what_is_saved_is_whole(
+    name, tokenizer, tmp_path, no_graphs
+):
+    objective = ReplacedTokens(share=0.4)
+    config = dataclasses.replace(CONFIGS[name], vocabulary_size=tokenizer.vocabulary_size)
+    objective.check(config, tokenizer)
+    models = objective.build(config)
+    batches = objective.batches(corpus_of(tokenizer), tokenizer, 2, 16, seed=1)
+    fitted = Fitted(objective, objective.trained(models))
+    fitted.compile(keras.optimizers.SGD(0.05))
+    before = {name: [w.numpy() for w in model.trainable_weights] for name, model in models.items()}
+    fitted.fit(batches.dataset(), epochs=2, verbose=0)
+    for kind, model in models.items():
+        for weight, old in zip(model.trainable_weights, before[kind], strict=True):
+            # Softmax does not see what shifts all scores of a query alike.
+            blind = weight.path.endswith(("key/bias", "position_key/bias"))
+            assert blind or np.abs(weight - old).max() > 1e-7, weight.path
+    inputs = texts_of(next(batches.epoch(1))[0])
+    for kind, head in (("discriminator", "discriminator"), ("generator", "masked_lm")):
+        save_model(models[kind], tmp_path / kind, tokenizer=tokenizer)
+        assert read_head(tmp_path / kind) == head
+        loaded = load_model(tmp_path / kind, head)
+        assert type(loaded.get_layer("embeddings")).__name__ == "TextEmbedding"
+        expected = models[kind](inputs)["logits"]
+        np.testing.assert_allclose(loaded(inputs)["logits"], expected, atol=1e-5)
+        models[kind].save(tmp_path / "model.keras")
+        again = keras.models.load_model(tmp_path / "model.keras")
+        np.testing.assert_allclose(again(inputs)["logits"], expected, atol=1e-6)
+        # A fine-tuning starts from it.
+        states = load_model(tmp_path / kind, "classifier", 2)(inputs)["sequence_output"]
+        np.testing.assert_allclose(states, models[kind](inputs)["sequence_output"], atol=1e-5)
+
+
+def test_batches_depend_on_seed_and_epoch_alone_and_hide_the_share(tokenizer):
+    corpus = corpus_of(tokenizer, TEXTS * 60)
+    objective = ReplacedTokens()
+
+    def batches(objective=objective, **options):
+        return objective.batches(corpus, tokenizer, 16, 16, **{"seed": 3} | options)
+
+    first = list(batches().epoch(1))
+    given = batches()
+    assert len(first) == len(given) and given.lengths.max() <= 16
+    for number, (inputs, labels) in enumerate(given.dataset(lambda: 1, skip=2)):
+        old, old_labels = first[number + 2]
+        assert inputs.keys() == old.keys()
+        for key, value in inputs.items():
+            np.testing.assert_array_equal(value, old[key])
+        np.testing.assert_array_equal(labels, old_labels)
+    draws = np.concatenate([inputs["draws"].ravel() for inputs, _ in first])
+    assert draws.dtype == np.float32 and draws.min() >= 0 and draws.max() < 1
+    assert len(np.unique(draws)) > 0.99 * len(draws)
+    other = next(batches().epoch(2))[0]["draws"]
+    assert not np.isin(other, draws).all()
+    masked = kept = 0
+    for epoch in range(40):
+        for inputs, labels in given.epoch(epoch):
+            there = np.take_along_axis(inputs["token_ids"], inputs["masked_positions"], 1)
+            real = labels != -100
+            np.testing.assert_array_equal(inputs["masked_ids"], labels)
+            assert not np.shares_memory(inputs["masked_ids"], labels)
+            masked += np.sum(there[real] == tokenizer.mask_token_id)
+            kept += np.sum(there[real] == labels[real])
+    share, count = masked / (masked + kept), masked + kept
+    assert abs(share - 0.85) < 3 * np.sqrt(0.85 * 0.15 / count)
+    everything = batches(ReplacedTokens(masked=1.0))
+    inputs, labels = next(everything.epoch())
+    there = np.take_along_axis(inputs["token_ids"], inputs["masked_positions"], 1)
+    assert (there[labels != -100] == tokenizer.mask_token_id).all()
+    assert len({b.fingerprint() for b in (given, everything, batches(seed=4))}) == 3
+
+
+def test_the_mask_decoder_trains_on_predicted_positions_alone(no_graphs):
+    """DeBERTa's masked LM: the same loss and gradients as with logits at all positions."""
+    config = dataclasses.replace(CONFIGS["deberta_v3"], enhanced_mask_decoder=True)
+    model = build_model(config, "masked_lm")
+    few = predict_at_positions(model)
+    inputs, labels, _ = make_batch()
+    everywhere = np.full(inputs["token_ids"].shape, -100, "int32")
+    for row, column in np.argwhere(labels > 0):
+        everywhere[row, inputs["masked_positions"][row, column]] = labels[row, column]
+    with tf.GradientTape(persistent=True) as tape:
+        found = few(texts_of(inputs) | {"masked_positions": inputs["masked_positions"]})
+        whole = model(texts_of(inputs))
+        losses = [MaskedLM().loss(labels, found), MaskedLM().loss(everywhere, whole)]
+    np.testing.assert_allclose(*losses, rtol=1e-6)
+    a, b = (gradients(tape, loss, {"model": model})["model"] for loss in losses)
+    for path in a:
+        np.testing.assert_allclose(a[path], b[path], atol=1e-6, err_msg=path)
+        assert "key/bias" in path or np.abs(a[path]).max() > 0, path
+    # The position table that the decoder alone has is trained.
+    assert "decoder_positions/position_table" in a
+    assert found["logits"].shape == (3, 2, 28)
+
+
+def test_what_does_not_fit_is_one_sentence(tokenizer):
+    for size in (0, -0.5, 1.5):
+        with pytest.raises(InputError, match=f"generator_size={size} must be a share"):
+            ReplacedTokens(generator_size=size)
+    with pytest.raises(InputError, match="discriminator_weight=0 must be above 0; leave it out"):
+        ReplacedTokens(discriminator_weight=0)
+    objective = ReplacedTokens()
+    with pytest.raises(InputError, match="does not fit the family 'bert'; give an ELECTRA"):
+        objective.check(BertConfig(), tokenizer)
+    with pytest.raises(InputError, match="does not fit the family 'bert'; give an ELECTRA"):
+        objective.build(BertConfig())
+    bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
+    with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\] \(nor <mask>\), so"):
+        objective.check(CONFIGS["electra"], bare)

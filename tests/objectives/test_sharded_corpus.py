@@ -1,0 +1,119 @@
+"""A corpus on disk: damage of any kind is refused, or does no harm."""
+
+import concurrent.futures
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from tfnlp.errors import InputError
+from tfnlp.files import read_json
+from tfnlp.objectives import ShardedCorpus, sharded_corpus
+from tfnlp.text.prepare import prepare_corpus
+
+
+@pytest.fixture(scope="module")
+def prepared(tokenizer, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prepared")
+    rng = np.random.default_rng(0)
+    words = ["a", "fine", "film", "dull", "영화", "정말", "x", "zzz", "."]
+    texts = (" ".join(rng.choice(words, rng.integers(1, 60))) for _ in range(120))
+    (folder / "texts.txt").write_text("\n".join(texts), encoding="utf-8")
+    prepare_corpus([folder / "texts.txt"], tokenizer, folder / "corpus", "lines", shard_mb=0.003)
+    return folder / "corpus"
+
+
+def documents(folder):
+    corpus = ShardedCorpus(folder)
+    counts = corpus.token_counts.tolist(), corpus.sentence_counts.tolist()
+    ids = [[s.tolist() for s in corpus.sentences(i)] for i in range(len(corpus))]
+    return counts, ids, [corpus.document(i).tolist() for i in range(len(corpus))]
+
+
+def test_200_flipped_bytes_are_refused_or_harmless(prepared, tmp_path):
+    expected, rng = documents(prepared), np.random.default_rng(0)
+    files = sorted(prepared.iterdir())
+    assert len(files) > 9
+    refused = dict.fromkeys(("tfrecord", "npy", "json"), 0)
+    for _ in range(200):
+        # By their sizes, but as often in an index, and in the manifest, as in the records.
+        kind = rng.choice(list(refused))
+        path = rng.choice([path for path in files if path.suffix == f".{kind}"])
+        folder = tmp_path / "flipped"
+        shutil.copytree(prepared, folder)
+        broken = bytearray(path.read_bytes())
+        broken[rng.integers(len(broken))] ^= 1 << rng.integers(8)
+        (folder / path.name).write_bytes(broken)
+        try:
+            assert documents(folder) == expected
+        except InputError as e:
+            assert path.stem in str(e) or kind == "json"
+            refused[kind] += 1
+        else:
+            assert kind == "json"  # in the name of a text file
+        shutil.rmtree(folder)
+    assert min(refused.values()) > 40
+
+
+def test_every_cut_of_a_shard_and_missing_files_are_refused_at_opening(prepared, tmp_path):
+    folder = shutil.copytree(prepared, tmp_path / "cut")
+    shard, index = folder / "shard-00001.tfrecord", folder / "shard-00001.npy"
+    whole = shard.read_bytes()
+    for size in (*range(0, len(whole), 97), len(whole) - 1):
+        shard.write_bytes(whole[:size])
+        said = rf"shard-00001.tfrecord has {size} bytes, but {len(whole)} by the manifest; copy"
+        with pytest.raises(InputError, match=said):
+            ShardedCorpus(folder)
+    shard.unlink()
+    with pytest.raises(InputError, match=r"shard-00001.tfrecord is missing from the prepared"):
+        ShardedCorpus(folder)
+    shard.write_bytes(whole)
+    index.write_bytes((folder / "shard-00002.npy").read_bytes())
+    with pytest.raises(InputError, match=r"00001.npy is damaged, or the index of another shard;"):
+        ShardedCorpus(folder)
+    index.unlink()
+    with pytest.raises(InputError, match=r"shard-00001.npy is missing from the prepared corpus;"):
+        ShardedCorpus(folder)
+    (folder / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match=r"manifest.json, line 1: not valid JSON"):
+        ShardedCorpus(folder)
+    (folder / "manifest.json").write_text('{"format": 2}')
+    with pytest.raises(InputError, match=r"manifest.json is of format 2, and 1 is read; prepare"):
+        ShardedCorpus(folder)
+
+
+def test_a_damaged_record_is_named_when_it_is_read(prepared, tmp_path):
+    folder = shutil.copytree(prepared, tmp_path / "damaged")
+    corpus = ShardedCorpus(folder)
+    first = read_json(folder / "manifest.json")["shards"][0]["documents"]
+    ends = np.load(folder / "shard-00001.npy")[:, 0]
+    shard = folder / "shard-00001.tfrecord"
+    broken = bytearray(shard.read_bytes())
+    broken[ends[2] + 30] ^= 4  # in the fourth record
+    shard.write_bytes(broken)
+    corpus = ShardedCorpus(folder)
+    assert len(corpus.document(first + 2)) == corpus.token_counts[first + 2]
+    said = re.escape(f"{shard}, record 3 (counted from 0), cannot be read (its checksum differs);")
+    for read in (corpus.document, corpus.sentences):
+        with pytest.raises(InputError, match=said):
+            read(first + 3)
+    # Cut after it was opened.
+    shard.write_bytes(broken[: ends[4]])
+    with pytest.raises(InputError, match=r"record 5 .* cannot be read \(its length is another\)"):
+        corpus.document(first + 5)
+    # Another document in its place, checksums and all.
+    shard.write_bytes(broken[: ends[0]] * 40)
+    with pytest.raises(InputError, match=r"cannot be read"):
+        corpus.document(first + 1)
+
+
+def test_many_threads_and_few_open_files_read_the_same(prepared, monkeypatch):
+    monkeypatch.setattr(sharded_corpus, "OPEN_FILES", 1)
+    corpus = ShardedCorpus(prepared)
+    expected = documents(prepared)[2]
+    order = np.random.default_rng(0).integers(0, len(corpus), 4000)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for i, ids in zip(order, pool.map(corpus.document, order), strict=True):
+            assert ids.tolist() == expected[i]
+    assert corpus._open.cache_info().currsize == 1

@@ -1,0 +1,197 @@
+"""Pairs of texts: how documents are cut, what is drawn, and what is refused."""
+
+import collections
+
+import numpy as np
+import pytest
+
+from tfnlp.errors import InputError
+from tfnlp.models import AlbertConfig, BertConfig, Gpt2Config, RobertaConfig
+from tfnlp.objectives import Corpus, Frame, MaskedLM, NextSentence, SentenceOrder
+from tfnlp.objectives.text_pairs import Passages, passage_counts, truncate_pair
+from tfnlp.text import WordPieceTokenizer
+
+FRAME = Frame((((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1))
+TOKENIZER = WordPieceTokenizer(
+    ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij", *(f"w{i}" for i in range(2000))]
+)
+
+
+def numbered(*documents):
+    """Documents of sentences of these sizes, whose tokens are numbered through the corpus."""
+    ids = iter(range(10, 10_000))
+    return Corpus.of([[[next(ids) for _ in range(n)] for n in sizes] for sizes in documents])
+
+
+def many(documents=40, seed=0):
+    rng = np.random.default_rng(seed)
+    return numbered(*(rng.integers(1, 9, rng.integers(2, 12)) for _ in range(documents)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "room", "counts"),
+    [
+        ([4, 4, 4, 4], 8, [2, 2]),
+        ([4, 4, 4, 4], 9, [4]),  # 3 sentences reach 9; the last is not left alone
+        ([9, 9, 9, 9], 5, [2, 2]),  # two at least, though one is enough
+        ([1, 1, 1, 1, 1], 2, [2, 3]),
+        ([7], 5, []),
+        ([], 5, []),
+    ],
+)
+def test_passages_are_of_two_sentences_or_more(sizes, room, counts):
+    assert passage_counts(sizes, room, 0.0, np.random.default_rng(0)) == counts
+
+
+def test_a_tenth_of_passages_is_short():
+    counts = passage_counts([1] * 300_000, 50, 0.1, np.random.default_rng(0))
+    total = len(counts)
+    # Lengths are drawn from 2 to 50, so that one in 49 of the short ones is whole.
+    share = 0.1 * 48 / 49
+    error = np.sqrt(share * (1 - share) / total)
+    assert abs(sum(c < 50 for c in counts) / total - share) < 3 * error
+    assert set(range(2, 50)) <= set(counts)
+    assert set(passage_counts([1] * 1000, 50, 0.0, np.random.default_rng(0))) == {50}
+
+
+def test_pairs_are_cut_a_token_at_a_time_from_the_longer():
+    """Against BERT's rule as a loop, over all small sizes."""
+    rng = np.random.default_rng(0)
+    for a in range(1, 9):
+        for b in range(1, 9):
+            for size in range(2, 17):
+                sizes = [a, b]
+                while sum(sizes) > size:
+                    sizes[0 if sizes[0] > sizes[1] else 1] -= 1
+                first, second = truncate_pair(np.arange(a), np.arange(b), size, rng)
+                assert [len(first), len(second)] == sizes
+                assert (np.diff(first) == 1).all() and (np.diff(second) == 1).all()
+    # 2 of 10 are cut: both at the front, one at each side or both at the end as 1 : 2 : 1.
+    fronts = [truncate_pair(np.arange(10), np.arange(3), 11, rng)[0][0] for _ in range(4000)]
+    found = collections.Counter(map(int, fronts))
+    for front, share in ((0, 0.25), (1, 0.5), (2, 0.25)):
+        assert abs(found[front] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000)
+
+
+def test_what_follows_and_what_is_of_another_document():
+    corpus = numbered([3, 2, 4], [1, 1], [], [5])
+    passages = Passages.of(corpus, FRAME, 40, 0.0, seed=0)
+    assert passages.counts.tolist() == [3, 2] and passages.lengths.tolist() == [12, 5]
+    rng, found = np.random.default_rng(0), collections.Counter()
+    for _ in range(4000):
+        first, second, label = NextSentence().draw(passages, 0, rng)
+        found[tuple(first), tuple(second), label] += 1
+    a, b, c = (tuple(s) for s in corpus.sentences(0))
+    d, e = (tuple(s) for s in corpus.sentences(1))
+    (f,) = (tuple(s) for s in corpus.sentences(3))
+    # As much of another document as stands for: 6 tokens of 9 after `a`, 4 after `a + b`.
+    others = {d + e: 1 / 4, e: 1 / 4, f: 1 / 2}
+    expected = {(a, b + c, 0): 1 / 4, (a + b, c, 0): 1 / 4}
+    for other, share in others.items():
+        expected |= {(first, other, 1): share / 4 for first in (a, a + b)}
+    assert found.keys() == expected.keys()
+    for key, share in expected.items():
+        assert abs(found[key] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000), key
+    # It ends with the first sentence that reaches what is due: 1 token after one of 1 of 2.
+    drawn = {tuple(NextSentence().draw(passages, 1, rng)[1]) for _ in range(200)}
+    assert drawn == {e, a, b, c, f}
+    swapped = collections.Counter()
+    for _ in range(4000):
+        first, second, label = SentenceOrder().draw(passages, 0, rng)
+        swapped[tuple(first), tuple(second), label] += 1
+    texts = [(a, b + c), (a + b, c)]
+    assert swapped.keys() == {(*t, 0) for t in texts} | {(*t[::-1], 1) for t in texts}
+    for count in swapped.values():
+        assert abs(count / 4000 - 0.25) < 3 * np.sqrt(0.25 * 0.75 / 4000)
+
+
+@pytest.mark.parametrize("objective", [NextSentence(), SentenceOrder()])
+def test_batches_are_framed_masked_and_half_and_half(objective):
+    corpus = many()
+    batches = objective.batches(corpus, TOKENIZER, 4, 20, seed=5)
+    labels, lengths = [], collections.Counter()
+    hidden = tokens = 0
+    for epoch in range(25):
+        for inputs, y in batches.epoch(epoch):
+            ids, positions = inputs["token_ids"].copy(), inputs["masked_positions"]
+            real = y["tokens"] != -100
+            rows = np.nonzero(real)[0]
+            ids[rows, positions[real]] = y["tokens"][real]
+            hidden += real.sum()
+            for row, segments, mask, label in zip(
+                ids, inputs["segment_ids"], inputs["padding_mask"], y["pair"], strict=True
+            ):
+                row, segments = row[mask > 0], segments[mask > 0]
+                assert row[0] == 2 and row[-1] == 3 and (row == 3).sum() == 2
+                border = int(np.argmax(row == 3))
+                assert segments.tolist() == [0] * (border + 1) + [1] * (len(row) - border - 1)
+                first, second = row[1:border], row[border + 1 : -1]
+                assert (np.diff(first) == 1).all() and (np.diff(second) == 1).all()
+                assert len(first) and len(second) and len(row) <= 20
+                tokens += len(first) + len(second)
+                document = [
+                    int(np.searchsorted(np.cumsum(corpus.token_counts), text[0] - 10, "right"))
+                    for text in (first, second)
+                ]
+                if isinstance(objective, NextSentence):
+                    assert (document[0] == document[1]) == (label == 0)
+                    assert label or second[0] > first[-1]
+                else:
+                    assert document[0] == document[1]
+                    assert (second[0] > first[-1]) == (label == 0)
+                lengths[len(row)] += 1
+            labels += y["pair"].tolist()
+    assert len(labels) == 25 * len(batches.lengths) and len(labels) > 1500
+    assert abs(np.mean(labels) - 0.5) < 3 * 0.5 / np.sqrt(len(labels))
+    assert 0.12 < hidden / tokens < 0.18
+    assert max(lengths) == max(batches.lengths) == 20
+
+
+@pytest.mark.parametrize("objective", [NextSentence(), SentenceOrder()])
+def test_batches_depend_on_seed_epoch_and_number_alone(objective):
+    def batches(seed=5, length=20, given=objective):
+        return given.batches(many(), TOKENIZER, 4, length, seed=seed)
+
+    def flat(batch):
+        inputs, y = batch
+        return {key: np.asarray(x).tolist() for key, x in (inputs | y).items()}
+
+    first = list(map(flat, batches().epoch(3)))
+    assert list(map(flat, batches().epoch(3, skip=5))) == first[5:]
+    found = [flat(batch) for batch in batches().dataset(lambda: 3, skip=len(first) - 2)]
+    assert found == first[-2:]
+    assert list(map(flat, batches().epoch(4))) != first
+    other = SentenceOrder() if isinstance(objective, NextSentence) else NextSentence()
+    words = type(objective)(MaskedLM("words"))
+    prints = [
+        given.fingerprint()
+        for given in (
+            *(batches(), batches(), batches(seed=6), batches(length=19)),
+            *(batches(given=other), batches(given=words)),
+        )
+    ]
+    assert prints[0] == prints[1] and len(set(prints)) == 5
+
+
+def test_what_pairs_cannot_be_made_of_is_one_sentence():
+    lone, one = numbered([3], [4], [], [2]), numbered([3, 2, 4, 2])
+    for objective in (NextSentence(), SentenceOrder()):
+        with pytest.raises(InputError, match="No document of the corpus has two sentences, so"):
+            objective.batches(lone, TOKENIZER, 4, 20)
+        with pytest.raises(InputError, match="max_length=4 leaves no room for two texts beside"):
+            objective.batches(one, TOKENIZER, 4, 4)
+        for config in (RobertaConfig(), Gpt2Config()):
+            with pytest.raises(InputError, match="not pretrained on pairs of texts; a BERT and"):
+                objective.check(config, TOKENIZER)
+        for config in (BertConfig(), AlbertConfig()):
+            objective.check(config, TOKENIZER)
+    with pytest.raises(InputError, match="The corpus is one document, so that there is no text"):
+        NextSentence().batches(one, TOKENIZER, 4, 20)
+    assert len(SentenceOrder().batches(one, TOKENIZER, 4, 20)) == 1
+    with pytest.raises(InputError, match="longest_span=30 is more than the 11 tokens of the long"):
+        SentenceOrder(MaskedLM("spans", longest_span=30)).batches(one, TOKENIZER, 4, 20)
+    with pytest.raises(InputError, match=r"short_share=1\.5 must be a share from 0 to 1"):
+        NextSentence(short_share=1.5)
+    with pytest.raises(InputError, match=r"has no \[MASK\]"):
+        bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
+        NextSentence().check(BertConfig(), bare)

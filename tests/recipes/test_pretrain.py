@@ -1,0 +1,91 @@
+"""Pretraining from the shell, for each objective, and on to a fine-tuning."""
+
+import json
+
+import pytest
+
+from tests.grammar_corpus import make_reviews, write_reviews
+from tests.recipes.test_recipes import run  # noqa: F401
+from tfnlp.checkpoints import read_head
+
+SMALL = ("--num_layers=1", "--hidden_dim=16", "--num_heads=2", "--vocabulary_size=300")
+FLAGS = ("--batch_size=8", "--max_length=32", "--learning_rate=1e-3")
+# Their flags, and the losses that are logged apart.
+OBJECTIVES = {
+    "masked_lm": (["--hide=words"], ()),
+    "next_sentence": ([], ("masked_lm_loss", "next_sentence_loss")),
+    "sentence_order": (["--family=albert"], ("masked_lm_loss", "sentence_order_loss")),
+    "replaced_tokens": (
+        ["--family=electra", "--generator_size=0.5"],
+        ("generator_loss", "discriminator_loss"),
+    ),
+    "permutation_lm": (["--family=xlnet", "--memory_length=8"], ()),
+    "causal_lm": (["--family=transformer_xl", "--memory_length=8"], ()),
+}
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Documents of a few sentences, to learn from and to be evaluated on."""
+    folder = tmp_path_factory.mktemp("texts")
+    sentences = [text for text, _ in make_reviews(240, 0)]
+    for name, part in (("corpus", sentences[:180]), ("dev", sentences[180:])):
+        documents = ["\n".join(part[i : i + 4]) for i in range(0, len(part), 4)]
+        (folder / f"{name}.txt").write_text("\n\n".join(documents))
+    return folder
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_objective(objective, texts, run, tmp_path):  # noqa: F811
+    flags, losses = OBJECTIVES[objective]
+    flags = [f"--objective={objective}", *flags, *SMALL, *FLAGS, "--steps_per_epoch=4"]
+    flags += [f"--corpus={texts}/corpus.txt", f"--dev={texts}/dev.txt", "--epochs=2"]
+    run("pretrain", *flags, f"--output_dir={tmp_path}/run")
+    metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
+    assert len(metrics) == 2
+    for name in ("loss", *losses):
+        assert metrics[1][name] < 60 and f"val_{name}" in metrics[1]
+    assert read_head(tmp_path / "run/best") is not None
+
+
+@pytest.fixture(scope="module")
+def first(texts, run, tmp_path_factory):  # noqa: F811
+    """The folder of a small BERT."""
+    folder = tmp_path_factory.mktemp("first") / "run"
+    flags = [f"--corpus={texts}/corpus.txt", *FLAGS, *SMALL, "--steps_per_epoch=2"]
+    run("pretrain", *flags, f"--output_dir={folder}")
+    return folder
+
+
+def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_path):  # noqa: F811
+    flags = [f"--corpus={texts}/corpus.txt", *FLAGS, f"--output_dir={tmp_path}/domain"]
+    run("pretrain", f"--model_dir={first}/best", *flags, "--hide=spans")
+    figures = json.loads((tmp_path / "domain/figures.json").read_text())
+    assert figures["texts"] > 20 and figures["steps"] > 2
+    assert "| objective | masked_lm |" in (tmp_path / "domain/README.md").read_text()
+
+    write_reviews(tmp_path, train=40, dev=8, test=0)
+    task = [f"--train={tmp_path}/train.tsv", f"--dev={tmp_path}/dev.tsv", "--epochs=1"]
+    task += [f"--model_dir={tmp_path}/domain/best", f"--output_dir={tmp_path}/fine"]
+    run("finetune_classifier", *task)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("--corpus={folder}/empty.txt", "empty.txt"),
+        ("--dev={folder}/empty.txt", "empty.txt"),
+        ("--tokenizer_dir={first}/best", "has no effect beside --model_dir="),
+        ("--objective=causal_lm", "give a GPT"),
+        ("--objective=sentence_order --memory_length=4", "has no effect with --objective="),
+        ("--steps_per_epoch=0", "must be a whole number, 1 or more"),
+        ("--max_length=4096", "is above the model's"),
+    ],
+)
+def test_bad_input_is_one_sentence(wrong, message, texts, first, run, tmp_path):  # noqa: F811
+    (tmp_path / "empty.txt").write_text("\n\n")
+    flags = [f"--model_dir={first}/best", f"--corpus={texts}/corpus.txt", *FLAGS]
+    flags += [f"--output_dir={tmp_path}/a", *wrong.format(folder=tmp_path, first=first).split()]
+    (line,) = run("pretrain", *flags, status=2).stderr.splitlines()
+    assert line.startswith("Error: ") and message in line
+    assert not (tmp_path / "a").exists()

@@ -1,0 +1,120 @@
+"""Pretrains small models on one device and mirrored on two; writes how far apart they end.
+
+    python tests/training/pretrain_runs.py differences.json
+
+A program of its own for `test_pretrain.py`: a process has logical devices only if it asks for them
+before TensorFlow starts.
+"""
+
+import json
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+if __name__ == "__main__":
+    CPU = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+from tfnlp.models import config_by_name
+from tfnlp.objectives import (
+    CausalLM,
+    Corpus,
+    MaskedLM,
+    NextSentence,
+    PermutationLM,
+    ReplacedTokens,
+    SentenceOrder,
+)
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.training import adamw, make_strategy, start_models
+from tfnlp.training.pretrain import Pretrainer
+
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123)), "##a", "##b"]
+LENGTH = 14
+SMALL = {
+    "vocabulary_size": len(TOKENS),
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 16,
+    "intermediate_dim": 16,
+    "initializer_range": 0.2,
+}
+MEMORY = {"memory_length": 8}
+OBJECTIVES = {
+    "masked_lm": (MaskedLM(hide="words"), "bert", {}),
+    "next_sentence": (NextSentence(), "bert", {}),
+    "sentence_order": (SentenceOrder(), "albert", {}),
+    "replaced_tokens": (ReplacedTokens(generator_size=1.0), "electra", {}),
+    "permutation_lm": (PermutationLM(7, predict_one_in=3), "xlnet", MEMORY | {"reuse_length": 7}),
+    "causal_lm": (CausalLM(memory=True), "transformer_xl", MEMORY | {"cutoffs": ()}),
+}
+STEPS = 30
+
+
+def small_config(family, fields):
+    config = config_by_name(family, **SMALL, **fields)
+    off = {name: 0.0 for name in vars(config) if "dropout" in name and vars(config)[name]}
+    return config_by_name(family, **SMALL, **fields, **off)
+
+
+def make_corpus():
+    """Documents of sentences in which a letter is mostly followed by the next one."""
+    rng = np.random.default_rng(0)
+
+    def sentence():
+        first = rng.integers(5, 20)
+        return np.where(rng.random(5) < 0.8, first + np.arange(5), rng.integers(5, 31, 5))
+
+    return Corpus.of([[sentence() for _ in range(rng.integers(2, 6))] for _ in range(40)])
+
+
+def train(strategy, name):
+    """The weights after some steps, how far they moved, and what was logged."""
+    objective, family, fields = OBJECTIVES[name]
+    tokenizer = WordPieceTokenizer(TOKENS)
+    # Where lanes are remembered, each replica has as many.
+    size = 4 if fields else 5
+    batches = objective.batches(make_corpus(), tokenizer, size, LENGTH)
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        models = start_models(objective, small_config(family, fields))
+        lanes = {"batch_size": size} if fields else {}
+        trained = objective.trained(models if len(models) > 1 else models["model"], **lanes)
+        pretrainer = Pretrainer(objective, trained)
+        optimizer = adamw(pretrainer, 1e-2, weight_decay=0.1)
+        # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
+        optimizer.epsilon = 1e-3
+        pretrainer.compile(optimizer, jit_compile=False)
+    before = [v.numpy() for v in pretrainer.trainable_variables]
+    logs = {}
+    for epoch in range(-(-STEPS // len(batches))):
+        data = batches.dataset(lambda epoch=epoch: epoch)
+        history = pretrainer.fit(data, verbose=0, shuffle=False).history
+        logs = {key: values[-1] for key, values in history.items()}
+    after = [v.numpy() for v in pretrainer.trainable_variables]
+    return after, largest_difference(before, after), logs, pretrainer.left_out()
+
+
+def largest_difference(a, b):
+    return max(np.abs(x - y).max() for x, y in zip(a, b, strict=True))
+
+
+def main():
+    strategies = make_strategy("one_device"), make_strategy("mirrored")
+    found = {"replicas": strategies[1].num_replicas_in_sync}
+    for name in OBJECTIVES:
+        (one, moved, logs, why), (other, _, others, also) = (train(s, name) for s in strategies)
+        assert logs.keys() == others.keys() and why is also is None
+        found[name] = {
+            "difference": largest_difference(one, other),
+            "moved": moved,
+            "logs": {key: [logs[key], others[key]] for key in logs},
+        }
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
+        json.dump(found, file, default=float)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Pretraining for an objective, and what it survives."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.training.pretrain_runs import OBJECTIVES
+from tfnlp.checkpoints import load_model
+from tfnlp.models import ElectraConfig
+from tfnlp.objectives import Corpus, ReplacedTokens
+from tfnlp.training import RunFolder, TrainingConfig
+from tfnlp.training.pretrain import pretrain
+
+ROOT = pathlib.Path(__file__).parents[2]
+LENGTH = 12
+
+
+def small(tokenizer):
+    return ElectraConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=16,
+        embedding_dim=16,
+        intermediate_dim=32,
+        max_length=LENGTH,
+    )
+
+
+def make_corpus(tokenizer, documents=26, seed=0):
+    rng = np.random.default_rng(seed)
+    return Corpus.of(
+        [
+            [rng.integers(5, tokenizer.vocabulary_size, rng.integers(2, 9)) for _ in range(1)]
+            for _ in range(documents)
+        ]
+    )
+
+
+def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
+    config = TrainingConfig(epochs=6, batch_size=4, learning_rate=3e-3)
+    objective = ReplacedTokens(generator_size=0.5)
+    models = objective.build(small(tokenizer))
+    size = (tokenizer, config.batch_size, LENGTH)
+    batches = objective.batches(make_corpus(tokenizer), *size)
+    dev = objective.batches(make_corpus(tokenizer, 10, 1), *size, shuffle=False)
+    run = RunFolder(tmp_path / "run", {"seed": 0})
+    figures = pretrain(objective, models, tokenizer, batches, dev, config, run)
+    metrics = run.metrics()
+    for m in metrics:
+        for part in ("", "val_"):
+            losses = (m[f"{part}{name}_loss"] for name in ("generator", "discriminator"))
+            generator, discriminator = losses
+            assert m[f"{part}loss"] == pytest.approx(generator + 50 * discriminator, rel=1e-5)
+    assert metrics[-1]["loss"] < 0.8 * metrics[0]["loss"]
+    assert figures["steps"] == 6 * 7 and figures["texts"] == 26
+    for name, folder in (("discriminator", run.best), ("generator", run.path / "generator")):
+        loaded = load_model(folder, models[name].head)
+        for a, b in zip(models[name].get_weights(), loaded.get_weights(), strict=True):
+            np.testing.assert_array_equal(a, b)
+    # What dev says is what the models say, over all of its tokens.
+    trained, hits, tokens = objective.trained(models), 0, 0
+    for inputs, _ in dev.epoch():
+        outputs = trained(inputs)
+        there = inputs["padding_mask"] > 0
+        same = (outputs["logits"].numpy() > 0) == (outputs["replaced"].numpy() > 0)
+        hits, tokens = hits + (same & there).sum(), tokens + there.sum()
+    assert metrics[-1]["val_accuracy"] == pytest.approx(hits / tokens, abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def differences(tmp_path_factory):
+    """What `pretrain_runs.py` found, all objectives in one process."""
+    path = tmp_path_factory.mktemp("pretraining") / "differences.json"
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "training" / "pretrain_runs.py", path],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(path.read_text())
+    assert found["replicas"] == 2
+    return found
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_mirrored_pretraining_is_that_of_one_device(name, differences):
+    """Replicas of unequal shares, whose texts have unequal numbers of hidden tokens."""
+    found = differences[name]
+    assert found["difference"] <= 1e-6
+    assert found["moved"] > 0.02
+    for key, (one, other) in found["logs"].items():
+        assert other == pytest.approx(one, rel=1e-6, abs=1e-6), key

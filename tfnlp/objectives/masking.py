@@ -1,0 +1,191 @@
+"""Which tokens are hidden, and what stands in their place (Devlin et al. 2019, task 1)."""
+
+import dataclasses
+import hashlib
+
+import numpy as np
+
+from tfnlp.errors import InputError
+from tfnlp.objectives.spans import draw_spans
+from tfnlp.text.batches import IGNORED, LengthBatches
+
+POSITIONS = "masked_positions"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Masking:
+    """Which tokens are hidden, and what stands in their place.
+
+    Args:
+        mask_token_id: what hides a token.
+        ordinary_ids: (ids,), the tokens that may be hidden, and that may stand in place of
+            others; special tokens are none of them.
+        share: of each text's ordinary tokens, or words, that are to be predicted; one at least.
+        masked: the share of those that the mask stands for.
+        replaced: the share of those that another token stands for, drawn at random; the rest
+            stays as it is.
+        begins_word: (V,) bool, the tokens that begin a word, to hide whole words. None to hide
+            tokens.
+        longest_span: the most words, or tokens, that are hidden together (`draw_spans`).
+
+    Raises:
+        InputError: for shares that are none, and spans of nothing.
+    """
+
+    mask_token_id: int
+    ordinary_ids: np.ndarray
+    share: float = 0.15
+    masked: float = 0.8
+    replaced: float = 0.1
+    begins_word: np.ndarray | None = None
+    longest_span: int = 1
+
+    def __post_init__(self):
+        shares = (self.share, self.masked, self.replaced, self.masked + self.replaced)
+        if self.share == 0 or not all(0 <= share <= 1 for share in shares):
+            raise InputError(
+                f"share={self.share}, masked={self.masked} and replaced={self.replaced} must be "
+                "shares from 0 to 1, the first above 0, and the last two 1 at most together."
+            )
+        if self.longest_span < 1:
+            raise InputError(f"longest_span={self.longest_span} must be at least 1.")
+        ordinary = np.zeros(np.max(self.ordinary_ids) + 2, bool)  # the last for all ids beyond
+        ordinary[self.ordinary_ids] = True
+        object.__setattr__(self, "_ordinary", ordinary)
+
+    @classmethod
+    def of(cls, tokenizer, share=0.15, whole_words=False, **options):
+        """What a tokenizer's special tokens ask for.
+
+        Args:
+            tokenizer: see `tfnlp.text`.
+            share: of the tokens to predict.
+            whole_words: whether all tokens of a word are hidden together.
+            options: `masked`, `replaced` and `longest_span`.
+
+        Raises:
+            InputError: for a tokenizer without a mask token.
+        """
+        if tokenizer.mask_token_id is None:
+            raise InputError(
+                "The tokenizer has no [MASK] (nor <mask>), so that no token can be hidden; give "
+                "the tokenizer of a masked language model."
+            )
+        ids = np.arange(tokenizer.vocabulary_size)
+        ordinary = np.setdiff1d(ids, tokenizer.special_token_ids)
+        begins = tokenizer.begins_word(ids) if whole_words else None
+        return cls(tokenizer.mask_token_id, ordinary, share, begins_word=begins, **options)
+
+    def mask(self, token_ids, padding_mask, rng):
+        """Hides tokens of a batch.
+
+        Args:
+            token_ids: (B, L) int32.
+            padding_mask: (B, L), 1 at real tokens.
+            rng: a `numpy.random.Generator`.
+
+        Returns:
+            The ids to read (B, L), the positions to predict (B, P) in ascending order and 0
+            where a text has fewer, and the ids that stood there (B, P), -100 likewise; int32.
+        """
+        may = self._ordinary[np.minimum(token_ids, len(self._ordinary) - 1)] & (padding_mask > 0)
+        if self.begins_word is None and self.longest_span == 1:
+            chosen = self._some(may, rng)
+        else:
+            words, room = self._words(token_ids, may)
+            if self.longest_span == 1:
+                hidden = self._some(room > 0, rng)
+            else:
+                hidden = draw_spans(room, self.share, self.longest_span, rng) > 0
+            chosen = may & np.take_along_axis(hidden, words, 1)
+        kinds = rng.random(token_ids.shape)
+        others = rng.choice(self.ordinary_ids, token_ids.shape)
+        read = np.where(kinds < self.masked, self.mask_token_id, token_ids)
+        replaced = (kinds >= self.masked) & (kinds < self.masked + self.replaced)
+        read = np.where(chosen, np.where(replaced, others, read), token_ids)
+        places = np.argsort(~chosen, axis=1, kind="stable")[:, : max(1, chosen.sum(1).max())]
+        real = np.take_along_axis(chosen, places, 1)
+        labels = np.where(real, np.take_along_axis(token_ids, places, 1), IGNORED)
+        return tuple(x.astype("int32") for x in (read, np.where(real, places, 0), labels))
+
+    def _some(self, may, rng):
+        """The share of those that may be chosen in each row, all alike: (B, n) bool."""
+        counts = may.sum(1)
+        counts = np.minimum(counts, np.maximum(1, np.round(self.share * counts)).astype(int))
+        draws = np.where(may, rng.random(may.shape), 2.0)
+        limits = np.sort(draws, 1)[np.arange(len(draws)), np.maximum(counts, 1) - 1]
+        return may & (draws <= limits[:, None])
+
+    def _words(self, token_ids, may):
+        """The words of a batch, or its tokens where they stand alone.
+
+        Returns:
+            The number of each token's word in its text, (B, L), 0 where a token is of none; and
+            the words that stand together from each on, (B, W), 0 where there is none.
+        """
+        before = np.pad(may, [(0, 0), (1, 0)])[:, :-1]
+        starts = may & ~before if self.begins_word is not None else may
+        if self.begins_word is not None:
+            starts |= may & self.begins_word[token_ids]
+        words = np.where(may, np.maximum(np.cumsum(starts, 1), 1) - 1, 0)
+        counts = starts.sum(1)
+        places = np.arange(max(1, counts.max()))
+        # Where the next word no longer stands beside: after the last, or after a special token.
+        apart = np.full((len(may), len(places)), len(places))
+        rows, at = np.nonzero(starts & ~before)
+        apart[rows, words[rows, at]] = words[rows, at]
+        later = np.pad(apart[:, 1:], [(0, 0), (0, 1)], constant_values=len(places))
+        end = np.minimum.accumulate(later[:, ::-1], 1)[:, ::-1]
+        end = np.minimum(end, counts[:, None])
+        return words, np.where(places < counts[:, None], end - places, 0)
+
+
+class MaskedBatches(LengthBatches):
+    """Texts with hidden tokens, to be predicted: `masked_positions` (B, P), and labels (B, P).
+
+    What is hidden depends on the seed, the epoch and the batch's number alone, as the order
+    does, so that a killed run goes on with the same batches.
+
+    Args:
+        encodings, batch_size, options: as `LengthBatches` takes them.
+        masking: a `Masking`.
+        predicted: whether there are positions and labels; else the inputs alone.
+    """
+
+    def __init__(self, encodings, batch_size, masking, predicted=True, **options):
+        super().__init__(encodings, batch_size, **options)
+        self.masking = masking
+        self.predicted = predicted
+
+    def epoch(self, epoch=0, skip=0):
+        for number, indices in enumerate(self.order(epoch)[skip:], skip):
+            (inputs,) = self.batch(indices)
+            rng = np.random.default_rng([self.seed, epoch, number])
+            inputs, labels = self.hide(inputs, rng)
+            yield (inputs, labels) if self.predicted else (inputs,)
+
+    def hide(self, inputs, rng):
+        """A batch with hidden tokens: its inputs, positions among them, and the labels."""
+        ids, positions, labels = self.masking.mask(
+            inputs["token_ids"], inputs["padding_mask"], rng
+        )
+        inputs = inputs | {"token_ids": ids}
+        return inputs | ({POSITIONS: positions} if self.predicted else {}), labels
+
+    def fingerprint(self):
+        masking = self.masking
+        settings = [masking.mask_token_id, masking.share, masking.masked, masking.replaced]
+        settings.append(masking.longest_span)
+        digest = hashlib.sha256(f"{super().fingerprint()} {settings}".encode())
+        for table in (masking.ordinary_ids, masking.begins_word):
+            digest.update(b"" if table is None else np.ascontiguousarray(table))
+        return digest.hexdigest()
+
+    def signature(self):
+        import tensorflow as tf
+
+        (inputs,) = super().signature()
+        if not self.predicted:
+            return (inputs,)
+        ids = tf.TensorSpec((None, None), "int32")
+        return inputs | {POSITIONS: ids}, ids

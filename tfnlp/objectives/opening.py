@@ -1,0 +1,56 @@
+"""The corpus that paths name: text files, tokenised in memory, or a folder that is prepared."""
+
+import pathlib
+
+import numpy as np
+
+from tfnlp.errors import InputError
+from tfnlp.objectives.corpus import Corpus
+from tfnlp.objectives.sharded_corpus import ShardedCorpus
+from tfnlp.progress import progress_bar
+from tfnlp.text.documents import encode_documents, find_files, read_documents
+
+
+def open_corpus(
+    paths, tokenizer, documents="blank_lines", sentences="split", text_column="sentence"
+):
+    """Opens a corpus.
+
+    Args:
+        paths: the folder of `prepare_corpus`, or one or more text files, or patterns of them.
+        tokenizer: see `tfnlp.text`; that of the prepared folder, if it is one.
+        documents, text_column: of text files, as `read_documents` takes them.
+        sentences: likewise, as `encode_documents` takes it.
+
+    Returns:
+        A `ShardedCorpus` or a `Corpus`, with the same ids in the same documents and sentences as
+        the folder prepared from the files by the same settings.
+
+    Raises:
+        InputError: as those, for a folder beside other paths, and for files without a token.
+    """
+    paths = [paths] if isinstance(paths, str | pathlib.Path) else list(paths)
+    folders = [path for path in paths if pathlib.Path(path).is_dir()]
+    if folders:
+        if len(paths) > 1:
+            raise InputError(
+                f"{folders[0]} is a folder; give one prepared folder alone, or text files alone."
+            )
+        return ShardedCorpus(folders[0], tokenizer)
+    files = find_files(paths)
+    ids, lengths, counts = [], [], []
+    total = sum(path.stat().st_size for path in files)
+    with progress_bar(total=total, desc="tokenizing", unit="B", unit_scale=True, delay=5) as bar:
+        texts = read_documents(
+            files, documents, text_column, lambda read: bar.update(read - bar.n)
+        )
+        for own, own_lengths in encode_documents(texts, tokenizer, sentences):
+            if len(own):
+                ids.append(own)
+                lengths.append(own_lengths)
+                counts.append(len(own_lengths))
+    if not ids:
+        raise InputError(f"{files[0]} and the like hold no text; give files with text.")
+    return Corpus(
+        np.concatenate(ids), np.cumsum(np.concatenate(lengths)), np.cumsum(counts, dtype="int64")
+    )

@@ -1,0 +1,33 @@
+"""Sentence order prediction: whether two texts that follow each other were swapped.
+
+Lan et al. 2020, 'ALBERT', section 3.1; masked spans are learned with it.
+"""
+
+import dataclasses
+from typing import ClassVar
+
+from tfnlp.objectives.masked_lm import MaskedLM
+from tfnlp.objectives.text_pairs import PairObjective
+
+
+@dataclasses.dataclass(frozen=True)
+class SentenceOrder(PairObjective):
+    """Half of the pairs stand as in their document (label 0), half are swapped (1).
+
+    Args:
+        masked_lm: a `MaskedLM`, of the tokens of both texts.
+        short_share: of pairs that are cut from the corpus at a random length.
+    """
+
+    masked_lm: MaskedLM = dataclasses.field(default_factory=lambda: MaskedLM(hide="spans"))
+
+    loss_name: ClassVar[str] = "sentence_order_loss"
+    score_name: ClassVar[str] = "sentence_order_accuracy"
+
+    def draw(self, passages, index, rng):
+        document = int(passages.documents[index])
+        start, middle, end = passages.halves(index, rng)
+        texts = passages.text(document, start, middle), passages.text(document, middle, end)
+        if rng.random() < 0.5:
+            return *texts, 0
+        return *texts[::-1], 1

@@ -1,0 +1,310 @@
+"""Masked language modelling of pairs of texts, of which one more thing is to be told.
+
+Devlin et al. 2019, 'BERT', appendix A.2, and Lan et al. 2020, 'ALBERT', section 3.1; both cut
+documents as BERT's own code does (create_pretraining_data.py).
+"""
+
+import array
+import dataclasses
+import hashlib
+from typing import ClassVar
+
+import keras
+import numpy as np
+from absl import logging
+
+from tfnlp.errors import InputError
+from tfnlp.losses import cross_entropy
+from tfnlp.models.build import check_head
+from tfnlp.objectives.frame import Frame
+from tfnlp.objectives.masked_lm import MaskedLM, count_hits, predict_at_positions
+from tfnlp.objectives.masking import MaskedBatches
+from tfnlp.objectives.segments import pad
+
+TOKENS, PAIR = "tokens", "pair"
+
+
+@dataclasses.dataclass(frozen=True)
+class PairObjective:
+    """What objectives on pairs of texts have in common; children say how a pair is drawn.
+
+    Args:
+        masked_lm: a `MaskedLM`, of the tokens of both texts.
+        short_share: of pairs that are cut from the corpus at a random length.
+
+    Raises:
+        InputError: for a share that is none.
+    """
+
+    masked_lm: MaskedLM = dataclasses.field(default_factory=MaskedLM)
+    short_share: float = 0.1
+
+    head: ClassVar[str] = "pretraining"
+    loss_name: ClassVar[str]
+    score_name: ClassVar[str]
+
+    def __post_init__(self):
+        if not 0 <= self.short_share <= 1:
+            raise InputError(f"short_share={self.short_share} must be a share from 0 to 1.")
+
+    @property
+    def loss_weights(self):
+        """The total is the sum of both losses, as in both papers."""
+        return {"masked_lm_loss": 1.0, self.loss_name: 1.0}
+
+    def check(self, config, tokenizer):
+        """Raises an InputError where a model's config or its tokenizer does not fit."""
+        check_head(config, self.head)
+        self.masked_lm.check(config, tokenizer)
+
+    def trained(self, model):
+        """What is fitted: from a batch's inputs to `logits` (B, P, V) and `pair_logits` (B, 2)."""
+        model = predict_at_positions(model)
+        outputs = {key: model.output[key] for key in ("logits", "pair_logits")}
+        return keras.Model(model.input, outputs, name=model.name)
+
+    def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
+        """The batches of a corpus, with labels `tokens` (B, P) and `pair` (B,).
+
+        Args:
+            corpus, tokenizer, batch_size, max_length, shuffle: as `MaskedLM.batches` takes them.
+            seed: of where documents are cut, of the order, the pairs and what is hidden.
+
+        Returns:
+            `PairBatches`.
+
+        Raises:
+            InputError: if `max_length` leaves no room, a span is longer than every text, or the
+                corpus has no document of two sentences, or too few documents.
+        """
+        frame = Frame.of(tokenizer)
+        passages = Passages.of(corpus, frame, max_length, self.short_share, seed)
+        self.check_documents(passages)
+        self.masked_lm.check_spans(int(passages.sizes.max()))
+        return PairBatches(
+            passages,
+            batch_size,
+            self.masked_lm.masking(tokenizer),
+            self.draw,
+            type(self).__name__,
+            shuffle=shuffle,
+            seed=seed,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+
+    def check_documents(self, passages):
+        """Raises an InputError where pairs cannot be drawn from these documents."""
+
+    def draw(self, passages, index, rng):
+        """One pair.
+
+        Args:
+            passages: the `Passages`.
+            index: of the passage to draw from.
+            rng: a `numpy.random.Generator`.
+
+        Returns:
+            The ids of both texts, (tokens,) int32 each, and the label: 0 where the second
+            follows the first, else 1.
+        """
+        raise NotImplementedError
+
+    def losses(self, labels, outputs, sample_weight=None):
+        """The two losses of a batch, by their names: means over hidden tokens and over pairs."""
+        return {
+            "masked_lm_loss": self.masked_lm.loss(labels[TOKENS], outputs, sample_weight),
+            self.loss_name: cross_entropy(labels[PAIR], outputs["pair_logits"], sample_weight),
+        }
+
+    def scores(self, labels, outputs):
+        """What is right, and how many there are: of hidden tokens, and of pairs."""
+        return {
+            **self.masked_lm.scores(labels[TOKENS], outputs),
+            self.score_name: count_hits(labels[PAIR], outputs["pair_logits"]),
+        }
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Passages:
+    """Stretches of two or more sentences of a document, to be made pairs of texts.
+
+    What is kept is 8 bytes a sentence, 8 a document and 20 a passage. They stand for the
+    encodings of `tfnlp.text.LengthBatches`.
+
+    Args:
+        corpus: see `tfnlp.objectives.Corpus`.
+        frame: a `Frame`, of two texts.
+        ends: (sentences + 1,) int64, the tokens of the corpus up to each sentence that has any.
+        document_starts: (documents + 1,) int64, each one's first such sentence.
+        documents: (n,) int32, the document of each passage.
+        starts: (n,) int64, its first sentence.
+        counts: (n,) int32, its sentences.
+        sizes: (n,) int32, the most tokens of its pair.
+    """
+
+    corpus: object
+    frame: object
+    ends: np.ndarray
+    document_starts: np.ndarray
+    documents: np.ndarray
+    starts: np.ndarray
+    counts: np.ndarray
+    sizes: np.ndarray
+
+    choices = None  # as `Encodings` have it
+
+    @classmethod
+    def of(cls, corpus, frame, max_length, short_share, seed):
+        """Cuts all documents.
+
+        Sentences are taken up to the length of a pair, or in `short_share` of passages to one
+        drawn from 2 to it. A passage ends with its document, and none is of one sentence: BERT's
+        own code gives those another document's text, which makes more than half of all.
+
+        Raises:
+            InputError: if `max_length` leaves no room for two tokens, or no document has two
+                sentences.
+        """
+        room = max_length - frame.pair_size
+        if room < 2:
+            raise InputError(
+                f"max_length={max_length} leaves no room for two texts beside the "
+                f"{frame.pair_size} special tokens; give at least {frame.pair_size + 2}."
+            )
+        rng = np.random.default_rng(seed)
+        sentence_sizes, document_starts = array.array("i", [0]), array.array("q", [0])
+        documents, counts, sizes = (array.array("i") for _ in range(3))
+        starts = array.array("q")
+        for document in range(len(corpus)):
+            own = [len(ids) for ids in corpus.sentences(document) if len(ids)]
+            start = 0
+            for count in passage_counts(own, room, short_share, rng):
+                documents.append(document)
+                starts.append(document_starts[-1] + start)
+                counts.append(count)
+                sizes.append(min(room, sum(own[start : start + count])))
+                start += count
+            sentence_sizes.extend(own)
+            document_starts.append(document_starts[-1] + len(own))
+        if not documents:
+            raise InputError(
+                "No document of the corpus has two sentences, so that there are no pairs of "
+                "them; keep the borders of documents, and one sentence a line, or pretrain by "
+                "masked tokens alone."
+            )
+        alone = np.count_nonzero(np.diff(document_starts) == 1)
+        if alone:
+            logging.warning(
+                "%d of %d documents have one sentence: no pairs are of them.", alone, len(corpus)
+            )
+        columns = map(np.asarray, (document_starts, documents, starts, counts, sizes))
+        return cls(corpus, frame, np.cumsum(sentence_sizes, dtype="int64"), *columns)
+
+    def __len__(self):
+        return len(self.sizes)
+
+    @property
+    def lengths(self):
+        """The most ids of each pair, special tokens counted: (n,) int64."""
+        return self.sizes.astype("int64") + self.frame.pair_size
+
+    def text(self, document, start, end):
+        """The ids of some sentences of a document, which are counted through the corpus."""
+        first = self.ends[self.document_starts[document]]
+        ids = self.corpus.document(document)
+        return ids[self.ends[start] - first : self.ends[end] - first]
+
+    def halves(self, index, rng):
+        """A passage in two at a random border: where it begins, the second, and its end."""
+        start = int(self.starts[index])
+        end = start + int(self.counts[index])
+        return start, int(rng.integers(start + 1, end)), end
+
+    def fingerprint(self):
+        """A SHA-256 of all passages."""
+        frame = (self.frame.pair, self.frame.pair_segments)
+        digest = hashlib.sha256(f"{self.corpus.fingerprint()} {frame}".encode())
+        for index in (self.documents, self.starts, self.counts, self.sizes):
+            digest.update(np.ascontiguousarray(index))
+        return digest.hexdigest()
+
+
+def passage_counts(sizes, room, short_share, rng):
+    """How many sentences each passage of a document has, of sentences of these sizes."""
+    counts, start = [], 0
+    while len(sizes) - start > 1:
+        short = rng.random() < short_share
+        target = rng.integers(2, room + 1) if short else room
+        end, tokens = start, 0
+        while end < len(sizes) and (tokens < target or end - start < 2):
+            tokens += sizes[end]
+            end += 1
+        if len(sizes) - end == 1:  # a last sentence is not left alone
+            end += 1
+        counts.append(end - start)
+        start = end
+    return counts
+
+
+def truncate_pair(first, second, size, rng):
+    """Two texts cut to so many tokens together.
+
+    As in BERT's own code, a token at a time is taken from the longer text (the second of equal
+    ones), from its front or its end with equal probability.
+
+    Args:
+        first, second: (tokens,) each.
+        size: of both together, 2 or more.
+        rng: a `numpy.random.Generator`.
+
+    Returns:
+        The texts.
+    """
+    if len(first) + len(second) <= size:
+        return first, second
+    kept = min(len(first), max(size - len(second), size - size // 2))
+    return _cut(first, kept, rng), _cut(second, size - kept, rng)
+
+
+def _cut(ids, size, rng):
+    front = rng.binomial(len(ids) - size, 0.5)
+    return ids[front : front + size]
+
+
+class PairBatches(MaskedBatches):
+    """Pairs of texts with hidden tokens: labels `tokens` (B, P) and `pair` (B,).
+
+    Pairs are drawn anew in each epoch, by the seed, the epoch and the batch's number alone.
+
+    Args:
+        passages, batch_size, masking, options: as `MaskedBatches` takes them.
+        draw: gives a pair, as `PairObjective.draw`.
+        kind: the name of what is drawn, for the fingerprint.
+    """
+
+    def __init__(self, passages, batch_size, masking, draw, kind, **options):
+        super().__init__(passages, batch_size, masking, **options)
+        self.draw = draw
+        self.kind = kind
+
+    def epoch(self, epoch=0, skip=0):
+        passages = self._rows
+        for number, indices in enumerate(self.order(epoch)[skip:], skip):
+            rng = np.random.default_rng([self.seed, epoch, number])
+            rows, pair_labels = [], []
+            for index in indices:
+                first, second, label = self.draw(passages, index, rng)
+                texts = truncate_pair(first, second, passages.sizes[index], rng)
+                rows.append(passages.frame.around(*texts))
+                pair_labels.append(label)
+            inputs, labels = self.hide(pad(rows, self.pad_token_id), rng)
+            yield inputs, {TOKENS: labels, PAIR: np.array(pair_labels, "int32")}
+
+    def fingerprint(self):
+        return hashlib.sha256(f"{super().fingerprint()} {self.kind}".encode()).hexdigest()
+
+    def signature(self):
+        import tensorflow as tf
+
+        inputs, ids = super().signature()
+        return inputs, {TOKENS: ids, PAIR: tf.TensorSpec((None,), "int32")}

@@ -1,0 +1,311 @@
+"""Text files, larger than memory, as a tokenised corpus on disk, by several processes."""
+
+import collections
+import concurrent.futures
+import contextlib
+import fcntl
+import hashlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import pathlib
+import signal
+import threading
+
+from tfnlp.errors import InputError
+from tfnlp.files import read_json, write_json
+from tfnlp.progress import progress_bar
+from tfnlp.text.documents import DOCUMENTS, SENTENCES, find_files, read_documents
+from tfnlp.text.shards import (
+    MANIFEST,
+    make_manifest,
+    read_index,
+    read_manifest,
+    shard_path,
+    tokenizer_hash,
+    write_shard,
+)
+from tfnlp.text.tokenizer import Tokenizer
+
+# What an unfinished corpus is made by.
+SETTINGS = "settings.json"
+
+
+def prepare_corpus(
+    paths,
+    tokenizer,
+    output_dir,
+    documents="blank_lines",
+    sentences="split",
+    text_column="sentence",
+    deduplicate=False,
+    shard_mb=8,
+    processes=1,
+):
+    """Prepares a corpus: a folder that `ShardedCorpus` opens.
+
+    The texts are read, and duplicates left out, in this process, and tokenised shard by shard in
+    others. Each shard is written whole, so that a killed preparation goes on, when it is called
+    again, with the shards that are missing; the files are the same, byte for byte, then, and with
+    any number of processes. In memory are the texts of as many shards as there are processes, and
+    one more; of duplicates some 100 bytes for each document.
+
+    Args:
+        paths: of text files, or patterns of them, as `find_files` takes them.
+        tokenizer: see `tfnlp.text`.
+        output_dir: the folder; made if it is missing.
+        documents, text_column: as `read_documents` takes them.
+        sentences: as `encode_documents` takes it.
+        deduplicate: whether a document that stood there before, but for its white space, is left
+            out.
+        shard_mb: of how many megabytes of text a shard is made, of UTF-8; a document more.
+        processes: how many tokenise.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        InputError: for files that cannot be read, or hold no text, for a folder of another
+            corpus, and where nothing can be written.
+    """
+    if shard_mb <= 0:
+        raise InputError(f"shard_mb={shard_mb} must be above 0.")
+    if documents not in DOCUMENTS or sentences not in SENTENCES:
+        raise InputError(
+            f"documents={documents!r} must be one of {', '.join(DOCUMENTS)}, and "
+            f"sentences={sentences!r} one of {', '.join(SENTENCES)}."
+        )
+    files = [(path.absolute(), path.stat().st_size) for path in find_files(paths)]
+    settings = {
+        "tokenizer": tokenizer_hash(tokenizer),
+        "documents": documents,
+        "sentences": sentences,
+        "text_column": text_column,
+        "deduplicate": deduplicate,
+        "shard_mb": shard_mb,
+    }
+    folder = pathlib.Path(output_dir)
+    with _held(folder):
+        if (folder / MANIFEST).exists():
+            return _finished(folder, settings, files)
+        _take_up(folder, settings)
+        texts = _Texts(files, documents, text_column, deduplicate)
+        with texts.bar:
+            shards = _write_shards(
+                folder, texts.shards(shard_mb * 1e6), tokenizer, sentences, processes
+            )
+        manifest = make_manifest(settings, files, shards, texts.duplicates, texts.empty)
+        if not manifest["counts"]["tokens"]:
+            raise InputError(f"{files[0][0]} and the like hold no text; give files with text.")
+        write_json(folder / MANIFEST, manifest)
+        _clean(folder, len(shards))
+    return manifest
+
+
+class _Texts:
+    """The documents of files in shards, with counts of those that are left out."""
+
+    def __init__(self, files, documents, text_column, deduplicate):
+        self.duplicates = self.empty = 0
+        self.bar = progress_bar(
+            total=sum(size for _, size in files), desc="preparing", unit="B", unit_scale=True
+        )
+        paths = [path for path, _ in files]
+        self._documents = read_documents(paths, documents, text_column, self._on_read)
+        self._seen = set() if deduplicate else None
+
+    def _on_read(self, read):
+        self.bar.update(read - self.bar.n)
+
+    def shards(self, size):
+        """Yields lists of texts, each of `size` bytes or a document more, and their hash."""
+        texts, held, digest = [], 0, hashlib.sha256()
+        for text in self._documents:
+            if not text:
+                self.empty += 1
+                continue
+            if self._is_duplicate(text):
+                self.duplicates += 1
+                continue
+            encoded = text.encode(errors="surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "little"))
+            digest.update(encoded)
+            texts.append(text)
+            held += len(encoded)
+            if held >= size:
+                yield texts, digest.hexdigest()
+                texts, held, digest = [], 0, hashlib.sha256()
+        if texts:
+            yield texts, digest.hexdigest()
+
+    def _is_duplicate(self, text):
+        if self._seen is None:
+            return False
+        words = " ".join(text.split()).encode(errors="surrogatepass")
+        # Of 128 bits: among 10^12 documents two are alike by chance once in 10^15 times.
+        key = hashlib.blake2b(words, digest_size=16).digest()
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False
+
+
+def _write_shards(folder, shards, tokenizer, sentences, processes):
+    """Writes the shards that are missing; what the manifest says of all."""
+    done, waiting = {}, collections.deque()
+    with _workers(tokenizer, processes) as submit:
+        for number, (texts, texts_hash) in enumerate(shards):
+            shard = _written(folder, number, texts_hash)
+            if shard:
+                done[number] = shard
+                continue
+            waiting.append((number, submit(folder, number, texts, texts_hash, sentences)))
+            del texts
+            if len(waiting) > processes:
+                number, result = waiting.popleft()
+                done[number] = result()
+        for number, result in waiting:
+            done[number] = result()
+    return [done[number] for number in range(len(done))]
+
+
+def _written(folder, number, texts_hash):
+    """What the manifest says of a shard that was written before; None where it was not.
+
+    Raises:
+        InputError: if it was made of other texts.
+    """
+    path = shard_path(folder, number, "json")
+    if not path.exists():
+        return None
+    shard = read_json(path)
+    if shard.get("texts") != texts_hash:
+        raise InputError(
+            f"{path.with_suffix('.tfrecord')} was made of other texts than those that are given; "
+            "give the same files, or another folder."
+        )
+    try:
+        read_index(folder, shard, number)
+    except InputError:
+        return None  # is written again
+    return shard
+
+
+@contextlib.contextmanager
+def _workers(tokenizer, processes):
+    """Gives `submit`, which calls `write_shard` in another process and gives what waits for it."""
+    if processes == 1:
+
+        def submit(folder, number, texts, texts_hash, sentences):
+            shard = write_shard(folder, number, texts, texts_hash, tokenizer, sentences)
+            return lambda: shard
+
+        yield submit
+        return
+    # Forked processes would inherit the threads' locks of whoever calls.
+    pool = concurrent.futures.ProcessPoolExecutor(
+        processes,
+        multiprocessing.get_context("spawn"),
+        _start_worker,
+        (tokenizer.to_json(), tokenizer.token(tokenizer.pad_token_id)),
+    )
+    try:
+        yield lambda *args: pool.submit(_write_shard, *args).result
+    except concurrent.futures.process.BrokenProcessPool:
+        raise InputError(
+            "A process was ended from outside, perhaps as memory ran out; the same call goes on "
+            f"where it was, and takes less memory with fewer than processes={processes}."
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_worker_tokenizer = None
+
+
+def _start_worker(tokenizer_json, pad_token):
+    global _worker_tokenizer  # noqa: PLW0603
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process has one core
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _worker_tokenizer = Tokenizer.from_json(tokenizer_json, pad_token)
+
+
+def _end_with_parent():
+    """A killed process cannot end its children, which would wait for ever."""
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _write_shard(folder, number, texts, texts_hash, sentences):
+    return write_shard(folder, number, texts, texts_hash, _worker_tokenizer, sentences)
+
+
+@contextlib.contextmanager
+def _held(folder):
+    """Holds a folder against a second preparation, and makes it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError as e:
+        raise InputError(
+            f"{folder} cannot be made ({e.strerror}); choose another folder."
+        ) from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{folder} is being prepared by another process; wait for it, or choose another "
+                "folder."
+            ) from None
+        yield
+    finally:
+        os.close(lock)
+
+
+def _finished(folder, settings, files):
+    """The manifest of a corpus that is prepared already; it must be the one asked for."""
+    manifest = read_manifest(folder)
+    _check_settings(folder, manifest["settings"], settings)
+    if manifest["files"] != [[str(path), size] for path, size in files]:
+        raise InputError(
+            f"{folder} holds a corpus of other files, such as {manifest['files'][0][0]}; choose "
+            "another folder."
+        )
+    return manifest
+
+
+def _take_up(folder, settings):
+    """Begins a corpus, or goes on with one of the same settings."""
+    stored = folder / SETTINGS
+    if stored.exists():
+        _check_settings(folder, read_json(stored), settings)
+    elif any(not path.name.startswith(f".{SETTINGS}.") for path in folder.iterdir()):
+        raise InputError(f"{folder} holds other files and no corpus; choose another folder.")
+    for pattern in (".shard-*", f".{SETTINGS}.*", f".{MANIFEST}.*"):  # what a kill left
+        for path in folder.glob(pattern):
+            path.unlink()
+    write_json(stored, settings)
+
+
+def _check_settings(folder, stored, settings):
+    for name in sorted(stored.keys() | settings):
+        there, here = stored.get(name), settings.get(name)
+        if there != here and name == "tokenizer":
+            raise InputError(
+                f"{folder} holds a corpus of another tokenizer; choose another folder."
+            )
+        if there != here:
+            raise InputError(
+                f"{folder} holds a corpus of {name}={there}, here {name}={here}; choose another "
+                "folder."
+            )
+
+
+def _clean(folder, shards):
+    """Removes what only an unfinished corpus has."""
+    (folder / SETTINGS).unlink(missing_ok=True)
+    kept = {shard_path(folder, i, suffix) for i in range(shards) for suffix in ("tfrecord", "npy")}
+    for path in {*folder.glob("shard-*")} - kept:
+        path.unlink()

@@ -1,0 +1,163 @@
+"""Tokenised documents as records of TFRecord files, without TensorFlow.
+
+A file is of records one after another, each of them framed as TensorFlow does it
+(tensorflow/core/lib/io/record_writer.h):
+
+    uint64  length of the data, little-endian
+    uint32  masked CRC-32C of the length
+    bytes   data
+    uint32  masked CRC-32C of the data
+
+The data is a `tf.train.Example` with two lists of integers: `token_ids`, those of a document
+without special tokens, and `sentence_lengths`, the tokens of each of its sentences. With
+TensorFlow:
+
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in ("token_ids", "sentence_lengths")}
+    tf.data.TFRecordDataset(files).map(lambda x: tf.io.parse_single_example(x, features))
+"""
+
+import functools
+import struct
+
+import numpy as np
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+
+# Bytes of a record before its data, and with those behind it.
+HEADER, FRAME = 12, 16
+_MASK_DELTA = 0xA282EAD8
+# CRC-32C (Castagnoli), bits reversed.
+_POLYNOMIAL = 0x82F63B78
+# Bytes whose checksum is one sum over a table.
+_BLOCK = 1024
+
+
+def frame(data):
+    """The bytes of a record of a TFRecord file."""
+    return _header(len(data)) + data + struct.pack("<I", _masked(crc32c(data)))
+
+
+def unframe(record):
+    """The data of a whole record.
+
+    Raises:
+        ValueError: if it is cut, or a checksum differs.
+    """
+    data = record[HEADER:-4]
+    if len(record) < FRAME or record[:HEADER] != _header(len(data)):
+        raise ValueError("its length is another")
+    if record[-4:] != struct.pack("<I", _masked(crc32c(data))):
+        raise ValueError("its checksum differs")
+    return data
+
+
+def document_to_bytes(token_ids, sentence_lengths):
+    """A document as a serialized `tf.train.Example`; integers of NumPy or of Python."""
+    example = _example_class()()
+    for name, values in (("sentence_lengths", sentence_lengths), ("token_ids", token_ids)):
+        example.features.feature[name].int64_list.value.extend(np.asarray(values).tolist())
+    return example.SerializeToString(deterministic=True)
+
+
+def document_from_bytes(data):
+    """The (tokens,) int32 ids and (sentences,) int64 lengths of a serialized document.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    try:
+        features = _example_class().FromString(data).features.feature
+    except DecodeError as e:
+        raise ValueError(str(e)) from None
+    ids, lengths = (
+        features[name].int64_list.value[:] for name in ("token_ids", "sentence_lengths")
+    )
+    return np.array(ids, "int32"), np.array(lengths, "int64")
+
+
+def crc32c(data):
+    """The CRC-32C of bytes.
+
+    The checksum is linear: that of a block is the exclusive or of what each byte gives at its
+    distance from the end, which a table holds.
+    """
+    table, offsets = _tables()
+    state = 0xFFFFFFFF
+    for begin in range(0, len(data), _BLOCK):
+        block = np.frombuffer(data, "uint8", min(_BLOCK, len(data) - begin), begin)
+        size = len(block)
+        # The state so far counts as four bytes more at the block's beginning.
+        places = offsets[_BLOCK - size :] + block
+        carried = min(size, 4)
+        places[:carried] ^= np.frombuffer(struct.pack("<I", state), "uint8")[:carried]
+        rest = state >> 8 * size if size < 4 else 0
+        state = int(np.bitwise_xor.reduce(table[places])) ^ rest
+    return state ^ 0xFFFFFFFF
+
+
+@functools.lru_cache(maxsize=4096)
+def _header(length):
+    packed = struct.pack("<Q", length)
+    return packed + struct.pack("<I", _masked(crc32c(packed)))
+
+
+def _masked(crc):
+    """TensorFlow's checksum of a checksum: its bits rotated by 15, and a constant added."""
+    return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+@functools.cache
+def _tables():
+    """What each byte gives at each place of a block, end to end, and where each place begins."""
+    byte = np.arange(256, dtype="uint32")
+    for _ in range(8):
+        byte = np.where(byte & 1, (byte >> 1) ^ np.uint32(_POLYNOMIAL), byte >> 1)
+    table = np.empty((_BLOCK, 256), "uint32")
+    table[-1] = byte
+    for place in range(_BLOCK - 2, -1, -1):  # one byte of zeros further from the end
+        later = table[place + 1]
+        table[place] = (later >> 8) ^ byte[later & 0xFF]
+    return table.ravel(), np.arange(_BLOCK) * 256
+
+
+@functools.cache
+def _example_class():
+    """The class of `tf.train.Example`, of its lists of integers alone.
+
+    Its own one would import all of TensorFlow, in each process that prepares a corpus.
+    """
+    field, package = descriptor_pb2.FieldDescriptorProto, "tensorflow"
+    file = descriptor_pb2.FileDescriptorProto(
+        name="example.proto", package=package, syntax="proto3"
+    )
+
+    def message(name, field_name, number, kind, type_name=None, repeated=False):
+        one = file.message_type.add(name=name)
+        label = field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL
+        one.field.add(
+            name=field_name,
+            number=number,
+            type=kind,
+            type_name=type_name and f".{package}.{type_name}",
+            label=label,
+        )
+        return one
+
+    message("Int64List", "value", 1, field.TYPE_INT64, repeated=True)
+    message("Feature", "int64_list", 3, field.TYPE_MESSAGE, "Int64List")
+    entries = "Features.FeatureEntry"
+    features = message("Features", "feature", 1, field.TYPE_MESSAGE, entries, repeated=True)
+    entry = features.nested_type.add(name="FeatureEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=field.TYPE_STRING, label=field.LABEL_OPTIONAL)
+    entry.field.add(
+        name="value",
+        number=2,
+        type=field.TYPE_MESSAGE,
+        type_name=f".{package}.Feature",
+        label=field.LABEL_OPTIONAL,
+    )
+    message("Example", "features", 1, field.TYPE_MESSAGE, "Features")
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.Example"))

@@ -1,0 +1,247 @@
+"""Pretraining for an objective, from batches to a finished run."""
+
+import keras
+import tensorflow as tf
+from absl import logging
+from keras import ops
+
+from tfnlp.checkpoints import check_saves, load_model, read_config, save_model
+from tfnlp.errors import InputError
+from tfnlp.layers.core.fake_quantization import count_parameters
+from tfnlp.losses import reads_parts, whole
+from tfnlp.models import build_model, check_lengths, check_vocabulary
+from tfnlp.objectives.origin import batch_origin
+from tfnlp.training.bad_steps import FiniteMean, LeavesOutBadSteps
+from tfnlp.training.fingerprint import content_fingerprint
+from tfnlp.training.fit import fit
+from tfnlp.training.report import write_report
+from tfnlp.training.rounds import Rounds
+from tfnlp.training.strategy import UnequalShares
+
+
+class Pretrainer(LeavesOutBadSteps, UnequalShares, keras.Model):
+    """A model that is fitted to an objective; the models in it stay as they are, to be saved.
+
+    The loss is the sum of the objective's losses times their weights; each is also shown by its
+    name, without its weight. A step whose loss or gradients are not finite, or whose loss
+    explodes, changes no weight.
+
+    Args:
+        objective: see `tfnlp.objectives`.
+        trained: what its `trained` gives.
+    """
+
+    def __init__(self, objective, trained, **kwargs):
+        super().__init__(**kwargs)
+        self.objective = objective
+        self.trained = trained
+        # A loss alone is the whole loss.
+        names = objective.loss_weights if len(objective.loss_weights) > 1 else ()
+        self.trackers = {name: FiniteMean(name=name) for name in names}
+        self.built = True
+
+    def call(self, inputs, training=None):
+        return self.trained(inputs, training=training)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        losses = self.objective.losses(y, y_pred, sample_weight)
+        count = ops.shape(keras.tree.flatten(x)[0])[0]
+        for name, tracker in self.trackers.items():
+            tracker.update_state(whole(losses[name]), sample_weight=count)
+        loss = weighted_sum(losses, self.objective.loss_weights)
+        # Where a batch is read in parts, the step watches their sum.
+        return self.watched(loss) if training and not reads_parts() else loss
+
+
+def weighted_sum(losses, weights):
+    """The sum of losses times their weights, dicts of the same names."""
+    return sum(weights[name] * loss for name, loss in losses.items())
+
+
+def evaluator(objective, trained, signature):
+    """A function that evaluates a model on batches; its graph is traced but once.
+
+    Args:
+        objective: see `tfnlp.objectives`.
+        trained: what its `trained` gives.
+        signature: of the batches.
+
+    Returns:
+        A function from batches to a dict: the objective's losses, means over the batches by
+        their examples; `loss`, their weighted sum; and its scores, means over what is scored.
+    """
+
+    @tf.function(input_signature=list(signature))
+    def measured(inputs, labels):
+        outputs = trained(inputs, training=False)
+        return objective.losses(labels, outputs), objective.scores(labels, outputs)
+
+    def run(batches):
+        sums = {}
+
+        def add(name, value, weight):
+            total, weights = sums.get(name, (0.0, 0.0))
+            sums[name] = total + float(value), weights + float(weight)
+
+        for inputs, labels in batches.epoch():
+            losses, scores = measured(inputs, labels)
+            count = len(keras.tree.flatten(inputs)[0])
+            for name, loss in losses.items():
+                add(name, float(loss) * count, count)
+            for name, (total, weight) in scores.items():
+                add(name, total, weight)
+        means = {name: total / weight for name, (total, weight) in sums.items() if weight}
+        losses = {name: means[name] for name in objective.loss_weights}
+        if len(losses) == 1:  # a loss alone is the whole loss
+            means.pop(*losses)
+        return {"loss": weighted_sum(losses, objective.loss_weights), **means}
+
+    return run
+
+
+def start_models(objective, config, folder=None, **options):
+    """The models that an objective trains.
+
+    Args:
+        objective: see `tfnlp.objectives`.
+        config: of the model, or of the first of several.
+        folder: of the weights to start from, whose config it is but for the length of a memory;
+            random ones where None.
+        options: as `build_model` takes them, such as `block_size`.
+
+    Returns:
+        {name: `TextModel`}, as `pretrain` takes them.
+
+    Raises:
+        InputError: for a folder where an objective builds several models, and as `load_model`.
+    """
+    if hasattr(objective, "build"):
+        if folder:
+            raise InputError(
+                f"model_dir={folder} holds one model, but {type(objective).__name__} trains "
+                "several; leave it out to start from random weights."
+            )
+        return objective.build(config, **options)
+    if getattr(objective, "memory", False):
+        options["memory"] = True
+    if folder and read_config(folder) == config:
+        return {"model": load_model(folder, objective.head, **options)}
+    model = build_model(config, objective.head, **options)
+    if folder:  # a memory has no weights
+        model.set_weights(load_model(folder, objective.head).get_weights())
+    return {"model": model}
+
+
+def pretrain(
+    objective,
+    models,
+    tokenizer,
+    batches,
+    dev_batches,
+    config,
+    run,
+    made_from=None,
+    on_nan="stop",
+    steps_per_epoch=None,
+):
+    """Trains models for an objective, and keeps the last epoch's.
+
+    A killed run goes on from its folder and ends with the same weights. `run.best` is the folder
+    of the first model; each further one has a folder of its name beside it.
+
+    Args:
+        objective: see `tfnlp.objectives`.
+        models: {name: `TextModel`}, made in the scope of the strategy to train under.
+        tokenizer: of all.
+        batches: the objective's, to train on.
+        dev_batches: to evaluate on after each epoch; None for none.
+        config: a `TrainingConfig`.
+        run: the `RunFolder` to write to.
+        made_from: a dict of fingerprints, as `fit` takes it.
+        on_nan: as `fit` takes it.
+        steps_per_epoch: what counts as an epoch, from pass to pass over the batches; all of them
+            where None.
+
+    Returns:
+        A dict of figures: sizes, and the losses and scores of the last epoch.
+
+    Raises:
+        InputError: if a model does not fit objective, tokenizer or batches, or cannot be saved as
+            a folder; and as `fit`.
+    """
+    for model in models.values():
+        check_vocabulary(tokenizer, model)
+        check_saves(model)
+        check_lengths(batches, model)
+    rounds = Rounds(batches, steps_per_epoch) if steps_per_epoch else batches
+    first = next(iter(models.values()))
+    if getattr(objective, "memory", False) and config.accumulation_steps > 1:
+        raise InputError(
+            f"accumulation_steps={config.accumulation_steps} does not go with a memory, whose "
+            "lanes go on from batch to batch as a whole; give a smaller batch_size instead."
+        )
+    # A memory has a lane for each row of a batch.
+    lanes = {"batch_size": config.batch_size} if getattr(objective, "memory", False) else {}
+    trained = objective.trained(models if len(models) > 1 else first, **lanes)
+    pretrainer = Pretrainer(objective, trained)
+    config.compile(pretrainer, len(rounds))
+    logging.info(
+        "%d texts of %d tokens in %d batches.",
+        len(batches.lengths),
+        batches.lengths.sum(),
+        len(batches),
+    )
+
+    def origin(epoch, number):
+        step = epoch * len(rounds) + number
+        return batch_origin(batches, *divmod(step, len(batches)))
+
+    evaluate = None
+    if dev_batches is not None:
+        measure = evaluator(objective, trained, dev_batches.signature())
+
+        def evaluate():
+            return {f"val_{name}": value for name, value in measure(dev_batches).items()}
+
+    def save():
+        for number, (name, model) in enumerate(models.items()):
+            folder = run.path / name if number else run.best
+            save_model(model, folder, tokenizer=tokenizer)
+
+    made_from = {
+        "model": content_fingerprint([model.text_config for model in models.values()]),
+        "the objective": content_fingerprint([type(objective).__name__, objective]),
+        **(made_from or {}),
+    }
+    if dev_batches is not None:
+        made_from["the encoded dev batches"] = dev_batches.fingerprint()
+    fit(
+        pretrainer,
+        rounds,
+        config,
+        run,
+        save,
+        monitor=None,
+        evaluate=evaluate,
+        made_from=made_from,
+        on_nan=on_nan,
+        origin=origin,
+    )
+    figures = _figures(models, batches, run)
+    figures["steps"] = config.epochs * len(rounds)
+    scores = [name for name in figures if name.startswith("val_") and not name.endswith("loss")]
+    write_report(run, figures, metric=scores[0].removeprefix("val_") if scores else None)
+    return figures
+
+
+def _figures(models, batches, run):
+    """Sizes, and what the last epoch says."""
+    (first, *further) = models.items()
+    last = run.metrics()[-1]
+    return {
+        "parameters": count_parameters(first[1]),
+        **{f"{name}_parameters": count_parameters(model) for name, model in further},
+        "texts": len(batches.lengths),
+        "tokens": int(batches.lengths.sum()),
+        **{k: v for k, v in last.items() if k not in ("epoch", "time", "learning_rate")},
+    }
