@@ -71,6 +71,24 @@ def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, 
     assert max(np.abs(a - b).max() for a, b in zip(averages, weights, strict=True)) > 1e-3
 
 
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+def test_half_precision_learns_in_parts_and_recomputed(precision, tmp_path, small_config):
+    config = dataclasses.replace(ALL, epochs=2, optimizer_name="adamw", learning_rate=3e-3)
+    still = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+    _, exact = train(tmp_path / "float32", still, config, count=12)
+    keras.config.set_dtype_policy(precision)
+    trained, run = train(tmp_path / precision, still, config, count=12)
+    assert trained.model.get_layer("encoder_0").compute_dtype == precision.removeprefix("mixed_")
+    optimizer = getattr(trained.optimizer, "inner_optimizer", trained.optimizer)
+    if precision == "mixed_float16":  # by its first scales steps overflow, and are left out
+        assert 2 <= int(optimizer.iterations) <= 6
+    else:
+        assert int(optimizer.iterations) == 6
+        for ours, theirs in zip(run.metrics(), exact.metrics(), strict=True):
+            assert ours["loss"] == pytest.approx(theirs["loss"], abs=0.03)
+    assert all(np.isfinite(w).all() for w in trained.model.get_weights())
+
+
 def test_xla_computes_the_same_steps(tmp_path, small_config):
     still = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
     config = TrainingConfig(epochs=1, batch_size=4, learning_rate=1e-3, fixed_length=True)

@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from tfnlp.losses import reads_parts, whole
+from tfnlp.losses import whole
 from tfnlp.training.optimizer import ReplicaLossScaleOptimizer
 
 # A loss explodes where it is so many times the mean of those before it, counted as 1 at least.
@@ -81,9 +81,7 @@ class LeavesOutBadSteps:
             )
 
     def watched(self, loss):
-        """The loss of a training step, NaN where it explodes; that of a part is left alone."""
-        if reads_parts():
-            return loss
+        """The loss of a training step, NaN where it explodes."""
         here, usual = ops.stop_gradient(whole(loss)), self.last_step[2]
         finite = ops.isfinite(here)
         limit = EXPLODES * ops.maximum(usual, 1.0)
