@@ -11,7 +11,7 @@ import sys
 
 from absl import app, flags, logging
 
-from recipes import compression
+from recipes import compression, models
 from recipes.command_line import fail, group, parse, recipe_flags
 from recipes.memory import keep_freed_memory
 from tfnlp.errors import InputError
@@ -365,6 +365,7 @@ def finetune(task, make_model, train, dev, test=None):
     set_precision(FLAGS.precision)
     with make_strategy(FLAGS.strategy).scope():
         model, tokenizer = make_model()
+        models.keep_tokenizer(run, tokenizer)
         check_fit(model, tokenizer)
         regularizer = make_regularizer(model, task)
         with compression.rounding(model):

@@ -1,5 +1,7 @@
 """The model that a fine-tuning recipe starts from: a folder's, or one from scratch."""
 
+import pathlib
+
 from absl import flags, logging
 
 from recipes.command_line import group
@@ -141,6 +143,7 @@ def _tokenizer(family, read_texts):
     """The tokenizer of --tokenizer_dir, or one of the family's kind, learned from texts."""
     from tfnlp.text import load_tokenizer, read_examples
     from tfnlp.text.load import kind_for, train_tokenizer
+    from tfnlp.training.run_folder import TOKENIZER
 
     if FLAGS.tokenizer_dir:
         given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
@@ -154,12 +157,21 @@ def _tokenizer(family, read_texts):
                 "family, or leave `tokenizer_dir` out to learn one."
             )
         return tokenizer
+    kept = pathlib.Path(FLAGS.output_dir) / TOKENIZER
+    if kept.exists() and not FLAGS.overwrite:
+        return load_tokenizer(kept)
     texts = read_texts()
     if FLAGS.vocabulary_text:
         texts = texts + read_examples(FLAGS.vocabulary_text, label_column=None).texts
     kind, size = kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
     # One WordPiece is for all.
     return train_tokenizer(texts, kind, size, None if kind == "wordpiece" else family)[0]
+
+
+def keep_tokenizer(run, tokenizer):
+    """Has a run keep the tokenizer that was learned for it, if one was, to go on after a kill."""
+    if not FLAGS.model_dir and not FLAGS.tokenizer_dir:
+        run.tokenizer = tokenizer
 
 
 def _refuse(names, beside):

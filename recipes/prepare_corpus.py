@@ -58,7 +58,7 @@ flags.DEFINE_bool(
 flags.DEFINE_integer(
     "shard_mb",
     8,
-    "Megabytes of text in a shard; each process holds some ten times that in memory.",
+    "Megabytes of text in a shard, of which each process holds one, beside some 100 MB.",
     1,
 )
 flags.DEFINE_integer(

@@ -252,6 +252,7 @@ def main():
     with make_strategy(FLAGS.strategy).scope():
         objective = make_objective()
         config, tokenizer = read_start(objective)
+        models.keep_tokenizer(run, tokenizer)
         started = start_models(objective, config, FLAGS.model_dir, block_size=FLAGS.block_size)
         for model in started.values():
             common.check_fit(model, tokenizer)

@@ -1,13 +1,20 @@
 """The next token: losses, what predictions see, and the memory of each lane."""
 
+import json
+import subprocess
+import sys
+
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.conftest import ROOT
 from tests.objectives.test_stream import Tokens, large_corpus
 from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, Gpt2Config, TransformerXLConfig, build_model
 from tfnlp.objectives import CausalLM
+from tfnlp.objectives.memory import lane_inputs
 
 SIZES = {"vocabulary_size": 50, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
 SIZES |= {"intermediate_dim": 32, "dropout": 0.0, "initializer_range": 0.4}
@@ -32,7 +39,7 @@ def rows(ids, continues=None):
     inputs = {"token_ids": ids[:, :-1], "segment_ids": 0 * ids[:, :-1]}
     inputs |= {"padding_mask": inputs["segment_ids"] + 1, "next_token_ids": ids[:, 1:]}
     if continues is not None:
-        inputs["continues"] = np.full(len(ids), continues, "int32")
+        inputs |= lane_inputs(len(ids), continues)
     return inputs, ids[:, 1:]
 
 
@@ -106,9 +113,23 @@ def test_a_memory_is_what_one_long_segment_sees(no_graphs):
     assert np.abs(found[:, 4:] - whole[:, 4:]).max(0).min() > 1e-3
 
 
-def compiled(trained, objective):
+def test_a_batch_in_parts_has_the_memory_of_the_whole(no_graphs):
+    model = build_model(XL, "causal_lm", memory=True)
+    trained = CausalLM(memory=True).trained(model, batch_size=4)
+    ids = np.random.default_rng(1).integers(2, 50, (4, 16))
+    segments = [rows(ids[:, 5 * i : 5 * i + 6], i > 0)[0] for i in range(3)]
+    whole = [trained(s, training=True)["log_probabilities"].numpy() for s in segments]
+    kept = memory_of(trained)
+    for i, segment in enumerate(segments):
+        parts = [{k: v[part] for k, v in segment.items()} for part in ([2, 0, 3], [1])]
+        found = [trained(p, training=True)["log_probabilities"].numpy() for p in parts]
+        np.testing.assert_allclose(np.concatenate(found), whole[i][[2, 0, 3, 1]], atol=1e-6)
+    for a, b in zip(memory_of(trained), kept, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def compiled(trained, objective, optimizer):
     """A model of Keras that trains `trained` as `fit` does."""
-    import keras
 
     class Trainer(keras.Model):
         def __init__(self):
@@ -123,7 +144,7 @@ def compiled(trained, objective):
             return objective.losses(y, y_pred)[objective.loss_name]
 
     trainer = Trainer()
-    trainer.compile(keras.optimizers.Adam(0.01), jit_compile=False)
+    trainer.compile(optimizer, jit_compile=False)
     trainer.optimizer.build(trainer.trainable_variables)
     return trainer
 
@@ -135,11 +156,10 @@ def test_memory_is_part_of_the_state_and_dev_has_its_own(no_graphs):
     assert len(batches) >= 8
 
     def start():
-        import keras
-
         keras.utils.set_random_seed(0)
         model = build_model(XL, "causal_lm", memory=True)
-        return compiled(objective.trained(model, batch_size=4), objective)
+        optimizer = keras.optimizers.Adam(0.01)
+        return compiled(objective.trained(model, batch_size=4), objective, optimizer)
 
     def state(trainer):
         return [np.array(v) for v in [*trainer.variables, *trainer.optimizer.variables]]
@@ -149,7 +169,7 @@ def test_memory_is_part_of_the_state_and_dev_has_its_own(no_graphs):
         whole.train_on_batch(inputs, labels)
     names = [v.path for v in whole.variables if "memory" in v.path]
     assert len(names) == 4 and not any("memory" in v.path for v in whole.trainable_variables)
-    assert memory_of(whole.trained)[1] == 6
+    assert memory_of(whole.trained)[1].tolist() == [6] * 4
 
     killed = start()
     for number, (inputs, labels) in enumerate(batches.epoch(0)):
@@ -194,7 +214,18 @@ def test_a_segment_that_broke_leaves_the_memory(no_graphs):
     trained(rows(ids, 1)[0], training=True)
     for a, b in zip(memory_of(trained), before, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert before[1] == 5 and np.isfinite(before[0]).all()
+    assert before[1].tolist() == [5, 5] and np.isfinite(before[0]).all()
+
+
+def test_lanes_on_two_devices_are_those_on_one(tmp_path):
+    command = [sys.executable, "-m", "tests.objectives.mirrored_memory", tmp_path / "differences"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "differences").read_text())
+    assert sum("memory" in name for name in found) == 4
+    states = {name for name in found if name.endswith("memory/states")}
+    assert len(states) == 2 and max(found[name] for name in states) < 1e-4, found
+    assert max(found[name] for name in found.keys() - states) < 2e-6, found
 
 
 def test_what_does_not_fit_is_one_sentence():

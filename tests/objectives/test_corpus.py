@@ -16,6 +16,8 @@ def test_documents_and_their_sentences_come_back():
     assert corpus.sentence_counts.tolist() == [2, 1, 3]
     for i, document in enumerate(documents):
         assert [s.tolist() for s in corpus.sentences(i)] == document
+        assert corpus.sentence_lengths(i).tolist() == [len(ids) for ids in document]
+        assert corpus.part(i, 1, 3).tolist() == corpus.document(i).tolist()[1:3]
         assert corpus.document(i).tolist() == [i for ids in document for i in ids]
     assert Corpus.of(documents).fingerprint() == corpus.fingerprint()
     # The same tokens in other sentences, or in other documents, are another corpus.

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tfnlp.errors import InputError
 from tfnlp.models import AlbertConfig, BertConfig, DebertaV2Config, Gpt2Config, build_model
@@ -14,6 +15,7 @@ from tfnlp.objectives import (
     Masking,
     NextSentence,
     SentenceOrder,
+    logits_at_positions,
     predict_at_positions,
 )
 from tfnlp.text import LengthBatches, WordPieceTokenizer
@@ -259,3 +261,56 @@ def test_masked_lm_of_a_corpus_reads_each_token_once():
         assert sorted(found) == [*range(10, 55), 60]
     lines = MaskedLM(packed=False).batches(corpus, NUMBERED, 2, 12)
     assert sorted(lines.lengths.tolist()) == [3, 5, 7, 9, 12, 12, 12]
+
+
+@pytest.mark.parametrize(
+    ("family", "head", "shortened"),
+    [
+        ("bert", "masked_lm", True),
+        ("bert", "pretraining", True),
+        ("one layer", "pretraining", True),
+        ("albert", "pretraining", False),
+        ("deberta_v2", "masked_lm", False),
+    ],
+)
+def test_what_is_trained_predicts_and_learns_as_the_whole_model(
+    family, head, shortened, tiny_config, random_inputs
+):
+    sizes = {"vocabulary_size": 28, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+    sizes |= {"intermediate_dim": 32, "initializer_range": 0.5, "dropout": 0.0}
+    plain = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
+    config = {
+        "bert": plain,
+        "one layer": dataclasses.replace(plain, num_layers=1),
+        "albert": AlbertConfig(**sizes, embedding_dim=8, classifier_dropout=0.0),
+        "deberta_v2": DebertaV2Config(**sizes, max_length=16, attention_dropout=0.0),
+    }[family]
+    # A model that gives more than is asked for.
+    model = build_model(config, head, hidden_states=True, attention_scores=True)
+    trained = logits_at_positions(model)
+    inputs = random_inputs(3, 9, 28)
+    positions = np.array([[1, 4], [0, 8], [2, 0]], "int32")
+    pull = np.random.default_rng(0).normal(size=(3, 2, 28)).astype("float32")
+
+    def gradients(run):
+        with tf.GradientTape() as tape:
+            found = run()
+            total = tf.reduce_sum(found["logits"] * pull)
+            total += sum(tf.reduce_sum(x * [1.0, -2.0]) for k, x in found.items() if k[0] == "p")
+        return found, tape.gradient(total, [v.value for v in model.trainable_variables])
+
+    def whole():
+        found = model(inputs, training=True)
+        logits = tf.gather(found["logits"], positions, batch_dims=1)
+        return {"logits": logits} | {k: x for k, x in found.items() if k == "pair_logits"}
+
+    given = inputs | {"masked_positions": positions}
+    found, moved = gradients(lambda: trained(given, training=True))
+    expected, expected_moved = gradients(whole)
+    assert found.keys() == expected.keys()
+    for key, x in expected.items():
+        np.testing.assert_allclose(found[key], x, atol=2e-5)
+    for variable, a, b in zip(model.trainable_variables, moved, expected_moved, strict=True):
+        a, b = (np.asarray(tf.convert_to_tensor(x)) for x in (a, b))
+        np.testing.assert_allclose(a, b, atol=1e-4 * max(1, abs(b).max()), err_msg=variable.path)
+    assert any(x.name == "states_at_positions" for x in trained.layers) == shortened

@@ -7,65 +7,19 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.objectives.small import CONFIGS, make_batch, texts_of
 from tfnlp.checkpoints import load_model, read_head, save_model
 from tfnlp.errors import InputError
-from tfnlp.models import BertConfig, DebertaConfig, DebertaV2Config, ElectraConfig, build_model
+from tfnlp.models import BertConfig, ElectraConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens, predict_at_positions
 from tfnlp.objectives.replaced_tokens import ReplaceTokens, generator_config, sample
 from tfnlp.text import WordPieceTokenizer
 
-SIZES = {
-    "vocabulary_size": 28,
-    "num_layers": 2,
-    "num_heads": 4,
-    "hidden_dim": 16,
-    "intermediate_dim": 32,
-    "max_length": 16,
-    "dropout": 0.0,
-    "attention_dropout": 0.0,
-    "initializer_range": 0.5,
-}
-RELATIVE = {"max_distance": 8}
-CONFIGS = {
-    "electra": ElectraConfig(**SIZES, embedding_dim=8),
-    "electra_wide": ElectraConfig(**SIZES, embedding_dim=16),
-    "deberta": DebertaConfig(**SIZES, **RELATIVE, absolute_positions=True),
-    "deberta_v3": DebertaV2Config(**SIZES, **RELATIVE, num_buckets=4),
-}
 TEXTS = [["a fine film .", "the plot is dull !"], ["unbelievable ,", "not a dull film , is x"]]
 
 
 def corpus_of(tokenizer, texts=TEXTS):
     return Corpus.of([[e.token_ids[1:-1] for e in tokenizer.encode(text)] for text in texts])
-
-
-def make_batch(rows=3, length=9, masked=2, vocabulary=28, seed=0):
-    """A batch of ordinary ids in which the last text is short and lacks a masked token."""
-    rng = np.random.default_rng(seed)
-    whole = rng.integers(5, vocabulary, (rows, length)).astype("int32")
-    mask = np.ones((rows, length), "int32")
-    mask[-1, 5:] = 0
-    whole *= mask
-    positions = np.sort(rng.permuted(np.tile(np.arange(1, 5), (rows, 1)), axis=1)[:, :masked])
-    labels = np.take_along_axis(whole, positions, 1)
-    positions[-1, -1], labels[-1, -1] = 0, -100
-    ids = whole.copy()
-    for row in range(rows):
-        ids[row, positions[row, labels[row] > 0]] = 4
-    inputs = {
-        "token_ids": ids,
-        "segment_ids": 0 * ids,
-        "padding_mask": mask,
-        "masked_positions": positions.astype("int32"),
-        "masked_ids": labels,
-        "draws": rng.random((rows, masked), "float32"),
-    }
-    return inputs, labels, whole
-
-
-def texts_of(inputs, **other):
-    """Of a batch, what an encoder reads."""
-    return {key: inputs[key] for key in ("token_ids", "segment_ids", "padding_mask")} | other
 
 
 def gradients(tape, loss, models):
@@ -93,6 +47,15 @@ def test_draws_have_the_distribution_of_the_softmax():
     logits = np.log(np.tile(np.array([[2.0, 1.0, 1.0]], "float32"), (6, 1)))
     draws = np.array([0, 0.49, 0.51, 0.74, 0.76, 1 - 2.0**-24], "float32")
     np.testing.assert_array_equal(sample(logits, draws), [0, 0, 1, 1, 2, 2])
+    # Of more tokens than are summed at once: against sums in float64, but for rounding.
+    rng = np.random.default_rng(1)
+    logits = rng.normal(size=(40, 50, 300)).astype("float32")
+    draws = rng.random((40, 50), "float32")
+    tokens = np.asarray(sample(logits, draws))
+    sums = np.cumsum(np.exp(logits.astype("float64")), -1)
+    above = np.take_along_axis(sums, tokens[..., None], -1)[..., 0] / sums[..., -1] - draws
+    share = np.exp(np.take_along_axis(logits, tokens[..., None], -1)[..., 0]) / sums[..., -1]
+    assert tokens.max() > 290 and (above > -1e-6).all() and (above < share + 1e-6).all()
     # A token that cannot be is not drawn, be it the first, or the draw 0.
     assert int(sample(np.array([[-np.inf, 0.0]], "float32"), np.zeros(1, "float32"))[0]) == 1
 
@@ -337,6 +300,37 @@ def test_training_moves_what_it_must_and_what_is_saved_is_whole(
         # A fine-tuning starts from it.
         states = load_model(tmp_path / kind, "classifier", 2)(inputs)["sequence_output"]
         np.testing.assert_allclose(states, models[kind](inputs)["sequence_output"], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["electra", "deberta_v3"])
+def test_a_training_goes_on_from_models_that_are_there(name, no_graphs):
+    objective, inputs = ReplacedTokens(), make_batch()[0]
+    old = objective.build(CONFIGS[name])
+    if name == "deberta_v3":
+        difference = old["discriminator"].get_layer("embeddings").token_difference
+        difference.assign(0.1 * np.random.default_rng(0).normal(size=difference.shape))
+    texts = texts_of(inputs)
+    due = {kind: model(texts)["logits"] for kind, model in old.items()}
+    # As they are loaded: each by itself.
+    plain = build_model(CONFIGS[name], "discriminator")
+    paths = {weight.path: weight for weight in old["discriminator"].weights}
+    sums = getattr(old["discriminator"].get_layer("embeddings"), "sums", dict)()
+    for weight in plain.weights:
+        weight.assign(sums.get(weight.path.removeprefix("embeddings/"), paths[weight.path]))
+    keras.utils.set_random_seed(5)
+    both = objective.build(CONFIGS[name], discriminator=plain, generator=old["generator"])
+    for kind, model in both.items():
+        np.testing.assert_allclose(model(texts)["logits"], due[kind], atol=2e-6)
+    alone = objective.build(CONFIGS[name], discriminator=plain)
+    found = alone["discriminator"](texts)["logits"]
+    np.testing.assert_allclose(found, due["discriminator"], atol=2e-6)
+    tables = (alone["generator"].get_layer("embeddings"), plain.get_layer("embeddings"))
+    np.testing.assert_array_equal(*(layer.token_table for layer in tables))
+    assert np.abs(alone["generator"](texts)["logits"] - due["generator"]).max() > 1e-2
+    if name == "electra":
+        plain.get_layer("embeddings").token_table.assign_add(np.ones((28, 8)))
+        with pytest.raises(InputError, match="have other embeddings, so that they were not train"):
+            objective.build(CONFIGS[name], discriminator=plain, generator=old["generator"])
 
 
 def test_batches_depend_on_seed_and_epoch_alone_and_hide_the_share(tokenizer):

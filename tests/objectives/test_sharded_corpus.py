@@ -27,8 +27,9 @@ def prepared(tokenizer, tmp_path_factory):
 def documents(folder):
     corpus = ShardedCorpus(folder)
     counts = corpus.token_counts.tolist(), corpus.sentence_counts.tolist()
+    lengths = [corpus.sentence_lengths(i).tolist() for i in range(len(corpus))]
     ids = [[s.tolist() for s in corpus.sentences(i)] for i in range(len(corpus))]
-    return counts, ids, [corpus.document(i).tolist() for i in range(len(corpus))]
+    return counts, lengths, ids, [corpus.document(i).tolist() for i in range(len(corpus))]
 
 
 def test_200_flipped_bytes_are_refused_or_harmless(prepared, tmp_path):
@@ -48,7 +49,7 @@ def test_200_flipped_bytes_are_refused_or_harmless(prepared, tmp_path):
         try:
             assert documents(folder) == expected
         except InputError as e:
-            assert path.stem in str(e) or kind == "json"
+            assert path.name in str(e) or kind == "json"
             refused[kind] += 1
         else:
             assert kind == "json"  # in the name of a text file
@@ -70,11 +71,15 @@ def test_every_cut_of_a_shard_and_missing_files_are_refused_at_opening(prepared,
         ShardedCorpus(folder)
     shard.write_bytes(whole)
     index.write_bytes((folder / "shard-00002.npy").read_bytes())
-    with pytest.raises(InputError, match=r"00001.npy is damaged, or the index of another shard;"):
+    with pytest.raises(InputError, match=r"00001.npy is damaged, or of another shard;"):
         ShardedCorpus(folder)
     index.unlink()
     with pytest.raises(InputError, match=r"shard-00001.npy is missing from the prepared corpus;"):
         ShardedCorpus(folder)
+    index.write_bytes((prepared / index.name).read_bytes())
+    (folder / "shard-00002.sentences.npy").unlink()
+    with pytest.raises(InputError, match=r"00002.sentences.npy is missing from the prepared"):
+        ShardedCorpus(folder).sentence_lengths(0)
     (folder / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"manifest.json, line 1: not valid JSON"):
         ShardedCorpus(folder)
@@ -111,7 +116,7 @@ def test_a_damaged_record_is_named_when_it_is_read(prepared, tmp_path):
 def test_many_threads_and_few_open_files_read_the_same(prepared, monkeypatch):
     monkeypatch.setattr(sharded_corpus, "OPEN_FILES", 1)
     corpus = ShardedCorpus(prepared)
-    expected = documents(prepared)[2]
+    expected = documents(prepared)[3]
     order = np.random.default_rng(0).integers(0, len(corpus), 4000)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for i, ids in zip(order, pool.map(corpus.document, order), strict=True):

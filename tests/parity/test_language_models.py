@@ -8,6 +8,7 @@ from tests.parity.test_families import reference
 from tests.parity.test_transformer_xl import RECORDED, write_folder
 from tfnlp.checkpoints import load_model
 from tfnlp.objectives import CausalLM, PermutationLM
+from tfnlp.objectives.memory import lane_inputs
 from tfnlp.text.load import train_tokenizer
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
@@ -45,11 +46,11 @@ def test_the_causal_loss_with_a_memory(case, tmp_path):
     lanes = trained.training_memory
     for number, ids in enumerate(segments(case)):
         lanes.states.assign(0 * lanes.states)
-        lanes.filled.assign(lanes.memory_length)
+        lanes.filled.assign([lanes.memory_length] * 2)
         ids = ids.astype("int32")
         labels = np.concatenate([ids[:, 1:], np.full_like(ids[:, :1], -100)], axis=1)
         inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
-        inputs |= {"next_token_ids": labels, "continues": np.ones(2, "int32")}
+        inputs |= {"next_token_ids": labels, **lane_inputs(2, True)}
         found = objective.losses(labels, trained(inputs, training=True))["causal_lm_loss"]
         expected = float(RECORDED[f"{case}/{number}/losses"].mean())
         assert float(found) == pytest.approx(expected, abs=1e-5 * max(1, expected))

@@ -1,10 +1,14 @@
 """Pretraining from the shell, for each objective, and on to a fine-tuning."""
 
 import json
+import re
+import subprocess
+import sys
 
 import pytest
 
 from tests.grammar_corpus import make_reviews, write_reviews
+from tests.recipes.shell import RECIPES
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import read_head
 
@@ -46,6 +50,24 @@ def test_every_objective(objective, texts, run, tmp_path):  # noqa: F811
     for name in ("loss", *losses):
         assert metrics[1][name] < 60 and f"val_{name}" in metrics[1]
     assert read_head(tmp_path / "run/best") is not None
+    if objective == "permutation_lm":
+        # Pieces of unigram are learned otherwise each time: those of the run are kept.
+        assert "is complete" in run("pretrain", *flags, f"--output_dir={tmp_path}/run").stderr
+
+
+def test_a_run_that_is_killed_ends_with_the_same_weights(texts):
+    """At random moments; `benchmarks.kills` does it 20 times."""
+    flags = [f"--corpus={texts}/corpus.txt", f"--dev={texts}/dev.txt", *FLAGS, *SMALL]
+    flags += ["--steps_per_epoch=8", "--epochs=2", "--checkpoint_steps=3", "--kills=2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.kills", "pretrain", *flags],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=RECIPES.parent,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"2 kills; \d\d+ tensors, 0 of them not equal", done.stdout)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 from tfnlp.errors import InputError
 from tfnlp.files import read_json
 from tfnlp.objectives import Corpus, ShardedCorpus, open_corpus
-from tfnlp.text import WordPieceTokenizer, prepare
+from tfnlp.text import WordPieceTokenizer, prepare, shards
 from tfnlp.text.prepare import prepare_corpus
 
 WORDS = ["a", "fine", "film", "dull", "plot", "영화", "정말", "x", "unbelievable", "zzz"]
@@ -45,6 +45,7 @@ def same_corpora(found, expected):
         ids = found.document(i)
         assert ids.dtype == "int32"
         np.testing.assert_array_equal(ids, expected.document(i))
+        np.testing.assert_array_equal(found.sentence_lengths(i), expected.sentence_lengths(i))
         for ours, theirs in zip(found.sentences(i), expected.sentences(i), strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -108,7 +109,8 @@ def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
     corpus = ShardedCorpus(folder)
     files = sorted(str(path) for path in folder.glob("*.tfrecord"))
     assert len(files) == 3
-    features = {name: tf.io.RaggedFeature(tf.int64) for name in ("token_ids", "sentence_lengths")}
+    names = ("token_ids", "sentence_lengths", "continues")
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
     records = tf.data.TFRecordDataset(files).map(
         lambda record: tf.io.parse_single_example(record, features)
     )
@@ -117,7 +119,44 @@ def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
         np.testing.assert_array_equal(record["token_ids"], corpus.document(number - 1))
         lengths = [len(ids) for ids in corpus.sentences(number - 1)]
         assert record["sentence_lengths"].numpy().tolist() == lengths
+        assert not len(record["continues"])
     assert number == len(corpus) == 60
+
+
+def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setattr(shards, "RECORD_TOKENS", 10)
+    texts = drawn_documents(40) + ["a film " * 30 + ". x . x ."]
+    (tmp_path / "a.txt").write_text("\n".join(texts), encoding="utf-8")
+    folder = tmp_path / "corpus"
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, "lines", shard_mb=0.001)
+    corpus, whole = ShardedCorpus(folder), open_corpus(tmp_path / "a.txt", tokenizer, "lines")
+    same_corpora(corpus, whole)
+    rng, read, reads = np.random.default_rng(0), os.pread, []
+    monkeypatch.setattr(os, "pread", lambda *args: reads.append(args[1]) or read(*args))
+    for _ in range(3000):
+        index = int(rng.integers(len(corpus)))
+        a, b = rng.integers(0, 12 + whole.token_counts[index], 2)
+        for start, stop in ((a, b), (0, b), (a, a)):
+            found = corpus.part(index, start, stop)
+            assert found.dtype == "int32"
+            np.testing.assert_array_equal(found, whole.part(index, start, stop))
+    reads.clear()
+    assert corpus.token_counts[40] == 65
+    # Two sentences of two tokens are behind the one of 61: a record ends with a sentence.
+    assert len(corpus.part(40, 61, 63)) == 2 and len(corpus.part(40, 60, 62)) == 2
+    assert reads[0] < 100 < reads[1]
+    # What continues a document says so.
+    records = tf.data.TFRecordDataset(sorted(str(path) for path in folder.glob("*.tfrecord")))
+    names = ("token_ids", "continues")
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
+    documents = []
+    for record in records.map(lambda one: tf.io.parse_single_example(one, features)):
+        documents += [] if len(record["continues"]) else [[]]
+        documents[-1] += record["token_ids"].numpy().tolist()
+    assert documents == [whole.document(i).tolist() for i in range(len(whole))]
+    assert sum(shard["records"] for shard in corpus.manifest["shards"]) > 60
 
 
 def test_duplicates_and_documents_without_text_are_left_out_and_counted(tokenizer, tmp_path):
@@ -167,12 +206,12 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
     vocabulary = tmp_path / "vocabulary"
     vocabulary.write_text("\n".join(tokenizer.tokens_by_id()), encoding="utf-8")
     path = tmp_path / "texts.txt"
-    path.write_text("\n".join(drawn_documents(20_000)), encoding="utf-8")
+    path.write_text("\n".join(drawn_documents(12_000)), encoding="utf-8")
     (tmp_path / "call.py").write_text(CALL)
     tokenizer = WordPieceTokenizer(tokenizer.tokens_by_id())
     options = {"deduplicate": True, "shard_mb": 0.02}
     whole = prepare_corpus([path], tokenizer, tmp_path / "one", "lines", **options)
-    assert len(whole["shards"]) > 50 and whole["counts"]["duplicates"] > 500
+    assert len(whole["shards"]) > 30 and whole["counts"]["duplicates"] > 300
     expected = content(tmp_path / "one")
     folder = tmp_path / "two"
 
@@ -184,14 +223,14 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
         )
 
     seen = 0
-    for due in (1, 9, 23):
+    for due in (1, 6, 14):
         process = start()
         while len(list(folder.glob("shard-*.json"))) < due and process.poll() is None:
             time.sleep(0.002)
         process.kill()
         process.communicate()
         there = len(list(folder.glob("shard-*.json")))
-        assert due <= there < 50 and there > seen, "killed too late"
+        assert due <= there < 30 and there > seen, "killed too late"
         seen = there
         with pytest.raises(InputError, match="a corpus that is not prepared to its end"):
             ShardedCorpus(folder)

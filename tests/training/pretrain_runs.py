@@ -32,7 +32,7 @@ from tfnlp.training import adamw, make_strategy, start_models
 from tfnlp.training.pretrain import Pretrainer
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123)), "##a", "##b"]
-LENGTH = 14
+LENGTH = 16
 SMALL = {
     "vocabulary_size": len(TOKENS),
     "num_layers": 1,
@@ -47,7 +47,11 @@ OBJECTIVES = {
     "next_sentence": (NextSentence(), "bert", {}),
     "sentence_order": (SentenceOrder(), "albert", {}),
     "replaced_tokens": (ReplacedTokens(generator_size=1.0), "electra", {}),
-    "permutation_lm": (PermutationLM(7, predict_one_in=3), "xlnet", MEMORY | {"reuse_length": 7}),
+    "permutation_lm": (
+        PermutationLM(7, predict_one_in=3, max_span=3),
+        "xlnet",
+        MEMORY | {"reuse_length": 7},
+    ),
     "causal_lm": (CausalLM(memory=True), "transformer_xl", MEMORY | {"cutoffs": ()}),
 }
 STEPS = 30

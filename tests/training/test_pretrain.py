@@ -1,4 +1,4 @@
-"""Pretraining for an objective, and what it survives."""
+"""Pretraining for an objective: losses, scores and folders, on one device and on two."""
 
 import json
 import os

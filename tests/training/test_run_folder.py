@@ -93,6 +93,7 @@ def test_a_run_is_overwritten_once_the_new_one_starts(copy, finished):
     assert sorted(copy.rglob("*")) == before
     model, run = train(copy, 2, overwrite=True)
     assert sorted(p.name for p in copy.rglob("*") if p.is_file() and "tfevents" not in p.name) == [
+        ".lock",
         "flags.json",
         "metrics.jsonl",
         "state.safetensors",

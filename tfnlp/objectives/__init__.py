@@ -3,11 +3,12 @@
 from tfnlp.objectives.causal_lm import CausalLM
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masked_lm import MaskedLM, predict_at_positions
+from tfnlp.objectives.masked_lm import MaskedLM
 from tfnlp.objectives.masking import MaskedBatches, Masking
 from tfnlp.objectives.next_sentence import NextSentence
 from tfnlp.objectives.opening import open_corpus
 from tfnlp.objectives.permutation_lm import PermutationLM
+from tfnlp.objectives.positions import logits_at_positions, predict_at_positions
 from tfnlp.objectives.replaced_tokens import ReplacedTokens
 from tfnlp.objectives.segments import Segments
 from tfnlp.objectives.sentence_order import SentenceOrder
@@ -28,6 +29,7 @@ __all__ = [
     "SentenceOrder",
     "ShardedCorpus",
     "encode_texts",
+    "logits_at_positions",
     "open_corpus",
     "predict_at_positions",
     "read_texts",

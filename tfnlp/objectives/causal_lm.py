@@ -14,7 +14,7 @@ from keras import ops
 from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy, weighted_mean
 from tfnlp.models import config_of
-from tfnlp.objectives.memory import CONTINUES, check_memory, with_memory
+from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
 from tfnlp.objectives.stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
 
@@ -60,20 +60,13 @@ class CausalLM:
             A `keras.Model` from the inputs of the batches to `logits` (B, L, V); of an adaptive
             softmax to `log_probabilities` (B, L), those of the next tokens alone.
         """
-        config = config_of(model)
         if ("memory" in model.input) != self.memory:
             raise InputError(
                 f"memory={self.memory} does not fit model {model.name}, which was built "
                 f"with{'out' if self.memory else ''} memory; build it with memory={self.memory}."
             )
-        outputs = {"memory": model.output["memory"]} if self.memory else {}
-        following = keras.Input((None,), dtype="int32", name=NEXT)
-        if config.adaptive_softmax:
-            outputs["log_probabilities"] = _of_labels(model, config, following)
-        else:
-            outputs["logits"] = model.output["logits"]
-        inner = keras.Model(model.input | {NEXT: following}, outputs, name=model.name)
-        return with_memory(inner, config, batch_size) if self.memory else inner
+        inner = next_token_model(model)
+        return with_memory(inner, config_of(model), batch_size) if self.memory else inner
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """The `CausalBatches` of a corpus."""
@@ -159,7 +152,7 @@ class CausalBatches(StreamBatches):
             mask[row, :size] = 1
         inputs = as_inputs(ids) | {"padding_mask": mask, NEXT: labels}
         if self.memory:
-            inputs[CONTINUES] = np.full(len(ids), continues, "int32")
+            inputs |= lane_inputs(len(ids), continues)
         return inputs, labels
 
     def signature(self):
@@ -168,7 +161,7 @@ class CausalBatches(StreamBatches):
 
         ids = tf.TensorSpec((None, self.max_length), "int32")
         names = ("token_ids", "segment_ids", "padding_mask", NEXT)
-        more = {CONTINUES: tf.TensorSpec((None,), "int32")} if self.memory else {}
+        more = lane_signature() if self.memory else {}
         return dict.fromkeys(names, ids) | more, ids
 
 
@@ -186,9 +179,28 @@ def correct(labels, logits, weights):
     return ops.sum(ops.cast(found == labels, "float32") * weights), ops.sum(weights)
 
 
-def _of_labels(model, config, labels):
+def next_token_model(model):
+    """A model of the same weights that is told the next tokens, and predicts no more than it must.
+
+    Args:
+        model: a `TextModel` with the head "causal_lm".
+
+    Returns:
+        A functional `keras.Model` with one more input, `next_token_ids` (B, L), to `logits`
+        (B, L, V), or of an adaptive softmax to `log_probabilities` (B, L) of those tokens alone;
+        and to the next `memory` where it takes one.
+    """
+    labels = keras.Input((None,), dtype="int32", name=NEXT)
+    outputs = {name: x for name, x in model.output.items() if name in ("logits", "memory")}
+    if config_of(model).adaptive_softmax:
+        del outputs["logits"]
+        outputs["log_probabilities"] = _of_labels(model, labels)
+    return keras.Model(model.input | {NEXT: labels}, outputs, name=model.name)
+
+
+def _of_labels(model, labels):
     """The log-probabilities (B, L) of labels alone, from a model's adaptive softmax."""
-    softmax = model.get_layer("lm_softmax")
+    config, softmax = config_of(model), model.get_layer("lm_softmax")
     states, *shared = keras.tree.flatten(softmax.input)
     count = len(config.cutoffs) + 1 if config.tie_embeddings else 0
     return softmax(states, shared[:count] or None, shared[count:] or None, labels=labels)

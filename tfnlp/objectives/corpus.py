@@ -62,11 +62,25 @@ class Corpus:
         start, end = self._sentence_range(index)
         return self.token_ids[self._token_start(start) : self._token_start(end)]
 
+    def part(self, index, start, stop):
+        """A document's ids from `start` to before `stop`, (tokens,) int32: no more than it has.
+
+        Args:
+            index: of the document.
+            start, stop: 0 or more.
+        """
+        return self.document(index)[start:stop]
+
     def sentences(self, index):
         """A document's sentences, a list of (tokens,) int32."""
         start, end = self._sentence_range(index)
         bounds = [self._token_start(i) for i in range(start, end + 1)]
         return [self.token_ids[a:b] for a, b in itertools.pairwise(bounds)]
+
+    def sentence_lengths(self, index):
+        """The tokens of each of a document's sentences, (sentences,) int64."""
+        start, end = self._sentence_range(index)
+        return np.diff(self.sentence_ends[start:end], prepend=self._token_start(start))
 
     def fingerprint(self):
         """A SHA-256 of all ids and borders."""

@@ -7,15 +7,14 @@ Liu et al. 2019, 'RoBERTa', section 4.1.
 import dataclasses
 from typing import ClassVar
 
-import keras
 from keras import ops
 
 from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy
-from tfnlp.models import MASKED_LMS
 from tfnlp.models.build import family_name
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masking import POSITIONS, MaskedBatches, Masking
+from tfnlp.objectives.masking import MaskedBatches, Masking
+from tfnlp.objectives.positions import logits_at_positions
 from tfnlp.objectives.segments import Segments
 from tfnlp.text.batches import IGNORED
 
@@ -81,8 +80,7 @@ class MaskedLM:
 
     def trained(self, model):
         """What is fitted: from a batch's inputs to `logits` (B, P, V)."""
-        model = predict_at_positions(model)
-        return keras.Model(model.input, {"logits": model.output["logits"]}, name=model.name)
+        return logits_at_positions(model)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """The batches of a corpus, with labels (B, P).
@@ -139,42 +137,3 @@ def count_hits(labels, logits):
     hits = ops.equal(ops.cast(ops.argmax(logits, -1), labels.dtype), labels)
     real = ops.not_equal(labels, IGNORED)
     return ops.sum(ops.cast(hits & real, "float32")), ops.sum(ops.cast(real, "float32"))
-
-
-class TakePositions(keras.layers.Layer):
-    """States (B, P, D) at positions (B, P) of states (B, L, D)."""
-
-    def call(self, states, positions):
-        batch, length = ops.shape(states)[:2]
-        rows = ops.arange(batch, dtype=positions.dtype)[:, None] * length + positions
-        return ops.take(ops.reshape(states, (-1, states.shape[-1])), rows, axis=0)
-
-    def compute_output_shape(self, states_shape, positions_shape):
-        return (*positions_shape, states_shape[-1])
-
-
-def predict_at_positions(model):
-    """A masked language model whose logits are computed where tokens are hidden, not everywhere.
-
-    Args:
-        model: a `TextModel` with the head "masked_lm" or "pretraining".
-
-    Returns:
-        A functional `keras.Model` of the same weights, with one more input, `masked_positions`
-        (B, P), and `logits` (B, P, V); its other outputs are the model's.
-
-    Raises:
-        InputError: for a model with another head.
-    """
-    if model.head not in MASKED_LMS:
-        raise InputError(
-            f"Model {model.name} has the head {model.head!r}, which predicts no hidden tokens; "
-            "give a masked language model."
-        )
-    states = model.get_layer("lm_transform").input
-    head = keras.Model(states, model.output["logits"], name="lm_head")
-    positions = keras.Input((None,), dtype="int32", name=POSITIONS)
-    logits = head(TakePositions(name="hidden_states_at_positions")(states, positions))
-    return keras.Model(
-        model.input | {POSITIONS: positions}, model.output | {"logits": logits}, name=model.name
-    )

@@ -5,13 +5,15 @@ run's state, and a run that was killed goes on with it.
 """
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import ops
 
 from tfnlp.errors import InputError
 
-# The input that says whether a batch's lanes go on from the batch before: (B,) of 0 or 1.
-CONTINUES = "continues"
+# The inputs that say which lane each row is of, and whether it goes on from the batch before: (B,)
+# of numbers from 0 on, and of 0 or 1.
+LANES, CONTINUES = "lanes", "continues"
 
 
 class LaneMemory(keras.layers.Layer):
@@ -33,30 +35,31 @@ class LaneMemory(keras.layers.Layer):
         options["aggregation"] = "only_first_replica"
         shape = (lanes, num_layers, memory_length, hidden_dim)
         self.states = self.add_weight(name="states", shape=shape, **options)
-        self.filled = self.add_weight(name="filled", shape=(), dtype="int32", **options)
+        self.filled = self.add_weight(name="filled", shape=(lanes,), dtype="int32", **options)
         self.built = True
 
-    def read(self, continues):
-        """The memory (b, num_layers, M, D) of a replica's lanes; M is 0 where they begin anew."""
-        filled = ops.convert_to_tensor(self.filled) * ops.max(continues)
-        states = ops.convert_to_tensor(self.states)
-        rows, context = ops.shape(continues)[0], _replicas()
-        if context is not None:
-            first = context.replica_id_in_sync_group * rows
-            states = ops.take(states, first + ops.arange(rows), axis=0)
-        return states[:, :, self.memory_length - filled :]
+    def read(self, lanes, continues):
+        """The memory (b, num_layers, M, D) of some lanes; M is 0 where they begin anew.
 
-    def write(self, memory):
-        """Keeps the memory (b, num_layers, M, D) for the next segment."""
-        context = _replicas()
-        if context is not None:
-            memory = context.all_gather(memory, axis=0)
-        # A segment that broke leaves the memory as it was, as its step changes no weight.
-        finite = ops.all(ops.isfinite(memory))
+        Args:
+            lanes, continues: (b,) integers; all lanes go on, or none.
+        """
+        filled = ops.max(ops.take(self.filled, lanes) * continues)
+        return ops.take(self.states, lanes, axis=0)[:, :, self.memory_length - filled :]
+
+    def write(self, lanes, memory):
+        """Keeps the memory (b, num_layers, M, D) of some lanes for their next segment."""
+        context = tf.distribute.get_replica_context()
+        if context is not None and context.num_replicas_in_sync > 1:
+            lanes, memory = (context.all_gather(x, axis=0) for x in (lanes, memory))
         filled = ops.shape(memory)[2]
         missing = self.memory_length - filled
-        states = ops.pad(memory, [[0, 0], [0, 0], [missing, 0], [0, 0]])
+        memory = ops.pad(memory, [[0, 0], [0, 0], [missing, 0], [0, 0]])
+        states = ops.scatter_update(self.states, lanes[:, None], memory)
+        # A segment that broke leaves the memory as it was, as its step changes no weight.
+        finite = ops.all(ops.isfinite(memory))
         self.states.assign(ops.where(finite, states, self.states))
+        filled = ops.scatter_update(self.filled, lanes[:, None], 0 * lanes + filled)
         self.filled.assign(ops.where(finite, filled, self.filled))
 
 
@@ -69,8 +72,8 @@ class RemembersLanes(keras.Model):
         lanes: B, over all replicas.
 
     Call arguments:
-        inputs: those of the model without `memory`, and `continues` (B,), 1 where the batch's
-            segments go on from those of the batch before.
+        inputs: those of the model without `memory`, and `lanes` and `continues` (B,), as
+            `lane_inputs` gives them.
 
     Returns:
         The model's outputs without `memory`.
@@ -86,29 +89,35 @@ class RemembersLanes(keras.Model):
 
     def call(self, inputs, training=False):
         inputs = dict(inputs)
-        lanes = self.training_memory if training else self.dev_memory
-        memory = lanes.read(inputs.pop(CONTINUES))
+        kept = self.training_memory if training else self.dev_memory
+        lanes = inputs.pop(LANES)
+        memory = kept.read(lanes, inputs.pop(CONTINUES))
         outputs = dict(self.model(inputs | {"memory": memory}, training=training))
-        lanes.write(outputs.pop("memory"))
+        kept.write(lanes, outputs.pop("memory"))
         return outputs
 
 
-def with_memory(model, config, lanes):
-    """`RemembersLanes`, for a model whose lanes fit the strategy.
+def lane_inputs(lanes, continues):
+    """The inputs of a batch that has a row for each lane, in order.
 
-    Raises:
-        InputError: where the number of lanes is not known, or no multiple of the replicas'.
+    Args:
+        lanes: B.
+        continues: whether the lanes go on from the batch before.
     """
+    return {LANES: np.arange(lanes, dtype="int32"), CONTINUES: np.full(lanes, continues, "int32")}
+
+
+def lane_signature():
+    """The `tf.TensorSpec`s of `lane_inputs`."""
+    return dict.fromkeys((LANES, CONTINUES), tf.TensorSpec((None,), "int32"))
+
+
+def with_memory(model, config, lanes):
+    """`RemembersLanes` for a model; an InputError where the number of lanes is not known."""
     if lanes is None:
         raise InputError(
             "batch_size=None leaves open how many lanes the memory has; give the batch_size of "
             "the training."
-        )
-    replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    if lanes % replicas:
-        raise InputError(
-            f"batch_size={lanes} cannot be shared by {replicas} devices, each of which keeps the "
-            "memory of as many lanes; give a multiple."
         )
     return RemembersLanes(model, config, lanes, name=model.name)
 
@@ -126,9 +135,3 @@ def check_memory(config, what):
             f"{what} asks for a memory, but the {name}'s memory_length is "
             f"{config.memory_length}; give it one of at least 1."
         )
-
-
-def _replicas():
-    """The replica context where there are several replicas, else None."""
-    context = tf.distribute.get_replica_context()
-    return None if context is None or context.num_replicas_in_sync == 1 else context

@@ -16,7 +16,7 @@ from tfnlp.losses import cross_entropy
 from tfnlp.models import config_of
 from tfnlp.objectives.causal_lm import correct, log_likelihood
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.memory import CONTINUES, check_memory, with_memory
+from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
 from tfnlp.objectives.stream import Lane, StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
 
@@ -209,7 +209,7 @@ class PermutationBatches(StreamBatches):
                 segments = self._windows(stream, windows, rng)
             inputs, labels = _stacked(segments)
             if self.objective.memory:
-                inputs[CONTINUES] = np.full(len(labels), number > 0, "int32")
+                inputs |= lane_inputs(len(labels), number > 0)
             yield inputs, labels
 
     def _lanes(self, stream):
@@ -283,7 +283,7 @@ class PermutationBatches(StreamBatches):
         ids = tf.TensorSpec((None, self.max_length), "int32")
         targets = tf.TensorSpec((None, self.predictions), "int32")
         names = ("token_ids", "segment_ids", "padding_mask", "permutation_order")
-        more = {CONTINUES: tf.TensorSpec((None,), "int32")} if self.objective.memory else {}
+        more = lane_signature() if self.objective.memory else {}
         return dict.fromkeys(names, ids) | {TARGETS: targets} | more, targets
 
 

@@ -9,7 +9,6 @@ import dataclasses
 import hashlib
 from typing import ClassVar
 
-import keras
 import numpy as np
 from absl import logging
 
@@ -17,8 +16,9 @@ from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy
 from tfnlp.models.build import check_head
 from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.masked_lm import MaskedLM, count_hits, predict_at_positions
+from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masking import MaskedBatches
+from tfnlp.objectives.positions import logits_at_positions
 from tfnlp.objectives.segments import pad
 
 TOKENS, PAIR = "tokens", "pair"
@@ -59,9 +59,7 @@ class PairObjective:
 
     def trained(self, model):
         """What is fitted: from a batch's inputs to `logits` (B, P, V) and `pair_logits` (B, 2)."""
-        model = predict_at_positions(model)
-        outputs = {key: model.output[key] for key in ("logits", "pair_logits")}
-        return keras.Model(model.input, outputs, name=model.name)
+        return logits_at_positions(model)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """The batches of a corpus, with labels `tokens` (B, P) and `pair` (B,).

@@ -10,10 +10,9 @@ import numpy as np
 from tfnlp.errors import InputError
 from tfnlp.text.columns import read_columns
 from tfnlp.text.lines import check_file, read_lines
+from tfnlp.text.readers import TABLES
 from tfnlp.text.sentences import sentence_starts
 
-# Files that have columns, by what their names end in; others are plain text.
-TABLES = (".tsv", ".csv", ".json", ".jsonl")
 # What parts the documents of plain text, and what parts the sentences of a document.
 DOCUMENTS = ("blank_lines", "lines", "files")
 SENTENCES = ("split", "lines")

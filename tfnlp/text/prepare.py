@@ -18,9 +18,11 @@ from tfnlp.progress import progress_bar
 from tfnlp.text.documents import DOCUMENTS, SENTENCES, find_files, read_documents
 from tfnlp.text.shards import (
     MANIFEST,
+    SUFFIXES,
     make_manifest,
     read_index,
     read_manifest,
+    read_sentence_lengths,
     shard_path,
     tokenizer_hash,
     write_shard,
@@ -90,10 +92,11 @@ def prepare_corpus(
             return _finished(folder, settings, files)
         _take_up(folder, settings)
         texts = _Texts(files, documents, text_column, deduplicate)
-        with texts.bar:
-            shards = _write_shards(
-                folder, texts.shards(shard_mb * 1e6), tokenizer, sentences, processes
-            )
+        total = sum(size for _, size in files)
+        with progress_bar(total=total, desc="preparing", unit="B", unit_scale=True) as bar:
+            of_shards = texts.shards(shard_mb * 1e6)
+            shards = _write_shards(folder, of_shards, tokenizer, sentences, processes, bar)
+            bar.update(total - bar.n)
         manifest = make_manifest(settings, files, shards, texts.duplicates, texts.empty)
         if not manifest["counts"]["tokens"]:
             raise InputError(f"{files[0][0]} and the like hold no text; give files with text.")
@@ -107,18 +110,19 @@ class _Texts:
 
     def __init__(self, files, documents, text_column, deduplicate):
         self.duplicates = self.empty = 0
-        self.bar = progress_bar(
-            total=sum(size for _, size in files), desc="preparing", unit="B", unit_scale=True
-        )
+        self._read = 0  # bytes of the files
         paths = [path for path, _ in files]
         self._documents = read_documents(paths, documents, text_column, self._on_read)
         self._seen = set() if deduplicate else None
 
     def _on_read(self, read):
-        self.bar.update(read - self.bar.n)
+        self._read = read
 
     def shards(self, size):
-        """Yields lists of texts, each of `size` bytes or a document more, and their hash."""
+        """Yields shards, of `size` bytes or a document more.
+
+        Of each it gives a list of texts, its hash, and how many bytes of the files are read.
+        """
         texts, held, digest = [], 0, hashlib.sha256()
         for text in self._documents:
             if not text:
@@ -133,10 +137,10 @@ class _Texts:
             texts.append(text)
             held += len(encoded)
             if held >= size:
-                yield texts, digest.hexdigest()
+                yield texts, digest.hexdigest(), self._read
                 texts, held, digest = [], 0, hashlib.sha256()
         if texts:
-            yield texts, digest.hexdigest()
+            yield texts, digest.hexdigest(), self._read
 
     def _is_duplicate(self, text):
         if self._seen is None:
@@ -150,27 +154,34 @@ class _Texts:
         return False
 
 
-def _write_shards(folder, shards, tokenizer, sentences, processes):
-    """Writes the shards that are missing; what the manifest says of all."""
-    done, waiting = {}, collections.deque()
+def _write_shards(folder, shards, tokenizer, sentences, processes, bar):
+    """Writes the shards that are missing; what the manifest says of all.
+
+    The bar shows how far in the files what is written reaches.
+    """
+    done, waiting = [], collections.deque()
+
+    def finish():
+        result, read = waiting.popleft()
+        done.append(result())
+        bar.update(read - bar.n)
+
     with _workers(tokenizer, processes) as submit:
-        for number, (texts, texts_hash) in enumerate(shards):
-            shard = _written(folder, number, texts_hash)
-            if shard:
-                done[number] = shard
-                continue
-            waiting.append((number, submit(folder, number, texts, texts_hash, sentences)))
+        for number, (texts, texts_hash, read) in enumerate(shards):
+            result = _written(folder, number, texts_hash)
+            if result is None:
+                result = submit(folder, number, texts, texts_hash, sentences)
+            waiting.append((result, read))
             del texts
-            if len(waiting) > processes:
-                number, result = waiting.popleft()
-                done[number] = result()
-        for number, result in waiting:
-            done[number] = result()
-    return [done[number] for number in range(len(done))]
+            while len(waiting) > processes:
+                finish()
+        while waiting:
+            finish()
+    return done
 
 
 def _written(folder, number, texts_hash):
-    """What the manifest says of a shard that was written before; None where it was not.
+    """Gives what the manifest says of a shard that was written before; None where it was not.
 
     Raises:
         InputError: if it was made of other texts.
@@ -181,14 +192,15 @@ def _written(folder, number, texts_hash):
     shard = read_json(path)
     if shard.get("texts") != texts_hash:
         raise InputError(
-            f"{path.with_suffix('.tfrecord')} was made of other texts than those that are given; "
-            "give the same files, or another folder."
+            f"{shard_path(folder, number, 'tfrecord')} was made of other texts than those that "
+            "are given; give the same files, or another folder."
         )
     try:
         read_index(folder, shard, number)
+        read_sentence_lengths(folder, shard, number)
     except InputError:
         return None  # is written again
-    return shard
+    return lambda: shard
 
 
 @contextlib.contextmanager
@@ -306,6 +318,6 @@ def _check_settings(folder, stored, settings):
 def _clean(folder, shards):
     """Removes what only an unfinished corpus has."""
     (folder / SETTINGS).unlink(missing_ok=True)
-    kept = {shard_path(folder, i, suffix) for i in range(shards) for suffix in ("tfrecord", "npy")}
+    kept = {shard_path(folder, i, suffix) for i in range(shards) for suffix in SUFFIXES}
     for path in {*folder.glob("shard-*")} - kept:
         path.unlink()

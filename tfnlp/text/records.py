@@ -8,11 +8,13 @@ A file is of records one after another, each of them framed as TensorFlow does i
     bytes   data
     uint32  masked CRC-32C of the data
 
-The data is a `tf.train.Example` with two lists of integers: `token_ids`, those of a document
-without special tokens, and `sentence_lengths`, the tokens of each of its sentences. With
+The data is a `tf.train.Example` of lists of integers: `token_ids`, those of a document without
+special tokens; `sentence_lengths`, the tokens of each of its sentences; and, only where the record
+goes on with the document of the record before, as long ones do, `continues`, which is [1]. With
 TensorFlow:
 
-    features = {name: tf.io.RaggedFeature(tf.int64) for name in ("token_ids", "sentence_lengths")}
+    names = ("token_ids", "sentence_lengths", "continues")
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
     tf.data.TFRecordDataset(files).map(lambda x: tf.io.parse_single_example(x, features))
 """
 
@@ -51,10 +53,17 @@ def unframe(record):
     return data
 
 
-def document_to_bytes(token_ids, sentence_lengths):
-    """A document as a serialized `tf.train.Example`; integers of NumPy or of Python."""
-    example = _example_class()()
-    for name, values in (("sentence_lengths", sentence_lengths), ("token_ids", token_ids)):
+def document_to_bytes(token_ids, sentence_lengths, continues=False):
+    """A document, or what `continues` one, as a serialized `tf.train.Example`.
+
+    Args:
+        token_ids: (tokens,) integers.
+        sentence_lengths: (sentences,) integers.
+        continues: whether the record before is of the same document.
+    """
+    example, features = _example_class()(), {"continues": [1]} if continues else {}
+    features |= {"sentence_lengths": sentence_lengths, "token_ids": token_ids}
+    for name, values in features.items():
         example.features.feature[name].int64_list.value.extend(np.asarray(values).tolist())
     return example.SerializeToString(deterministic=True)
 

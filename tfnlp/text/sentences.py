@@ -33,7 +33,7 @@ _STARTERS = _words(
     "The A An This That These Those There Here He She It We They I You His Her Its Our Their My "
     "Your But And Or So If When While Where What Who Why How Although Though Because Since As "
     "After Before At In On By For From With Yet Then Now However Some Many Most All No Not One "
-    "Another Each Both Even Still Also Once Do Don't Did Is Was Are Were Has Have Had"
+    "Another Each Both Even Still Also Once Do Don Did Is Was Are Were Has Have Had"
 )
 _CLOSERS = "\"'”’»)\\]}」』》〉"
 _OPENERS = "\"'“‘«(\\[{「『《〈"
@@ -78,7 +78,7 @@ def sentence_starts(text):
     for match in _MARK.finditer(text):
         end = match.end()
         after = _after_space(text, end)
-        if after <= begin or match.start() < begin:
+        if match.start() < begin:  # an end of a line among white space
             continue
         if after >= len(text):
             break
@@ -117,7 +117,7 @@ def _ends_sentence(text, begin, match, after):
     small = word[:1].islower()
     if small and (match["rest"] or _is_pause(mark)):
         return False
-    return mark != "." or bool(match["rest"]) or _period_ends(text, begin, match, word, small)
+    return mark != "." or bool(match["rest"]) or _period_ends(text, begin, match, word)
 
 
 def _is_hangul(character):
@@ -128,7 +128,7 @@ def _is_pause(mark):
     return mark.startswith(("..", "…")) and not mark.endswith(("!", "?"))
 
 
-def _period_ends(text, begin, match, following, small):
+def _period_ends(text, begin, match, following):
     """Whether a period that white space follows ends a sentence, by the words around it."""
     found = _WORD_BEFORE.search(text, max(begin, match.start() - 40), match.start())
     if not found:
@@ -144,5 +144,5 @@ def _period_ends(text, begin, match, following, small):
     if lower in _BEFORE_NUMBERS and following[:1].isdigit():
         return False
     if (_INITIALS.fullmatch(word) and word != "I") or lower in _SELDOM_LAST:
-        return following in _STARTERS
+        return following.rstrip(",;:.!?") in _STARTERS
     return True

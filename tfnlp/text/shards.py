@@ -3,7 +3,8 @@
 | file | what |
 | --- | --- |
 | `shard-00000.tfrecord` | documents, as `tfnlp.text.records` describes them |
-| `shard-00000.npy` | (documents, 3) int64: where each record ends, its tokens, its sentences |
+| `shard-00000.npy` | (records, 4) int64: where each ends, its tokens, its sentences, `continues` |
+| `shard-00000.sentences.npy` | (sentences,) int32: the tokens of each, as the records say |
 | `manifest.json` | what the corpus was made by, counts, and each shard's sizes and SHA-256 |
 
 Until all shards are there each one has a `shard-00000.json` of its own instead of the manifest.
@@ -23,6 +24,12 @@ from tfnlp.text.records import document_to_bytes, frame
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+# What the files of a shard end in.
+SUFFIXES = ("tfrecord", "npy", "sentences.npy")
+# A longer document is several records, of some more tokens each, to be read in parts.
+RECORD_TOKENS = 1024
+# What to do about damage.
+MEND = "copy the folder again, or prepare the corpus anew."
 # What is counted of each shard, and summed over all.
 COUNTS = ("documents", "sentences", "tokens", "unknown", "empty")
 
@@ -47,6 +54,7 @@ def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
         What the manifest says of the shard.
     """
     rows, counts, end = [], dict.fromkeys(COUNTS, 0), 0
+    all_lengths = [np.zeros(0, "int32")]
     digest, unknown = hashlib.sha256(), tokenizer.unknown_token_id
     path = shard_path(folder, number, "tfrecord")
     with replaced_when_whole(path) as temporary, open(temporary, "wb") as file:
@@ -54,52 +62,93 @@ def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
             if not len(token_ids):
                 counts["empty"] += 1
                 continue
-            record = frame(document_to_bytes(token_ids, lengths))
-            file.write(record)
-            digest.update(record)
-            end += len(record)
-            rows.append((end, len(token_ids), len(lengths)))
+            all_lengths.append(lengths.astype("int32"))
+            counts["documents"] += 1
             counts["unknown"] += int(np.count_nonzero(token_ids == unknown))
-    rows = np.array(rows, "int64").reshape(-1, 3)
-    counts |= {"documents": len(rows)}
+            for continues, (ids, own) in enumerate(_records(token_ids, lengths)):
+                record = frame(document_to_bytes(ids, own, continues > 0))
+                file.write(record)
+                digest.update(record)
+                end += len(record)
+                rows.append((end, len(ids), len(own), continues > 0))
+    rows = np.array(rows, "int64").reshape(-1, 4)
     counts |= {"tokens": int(rows[:, 1].sum()), "sentences": int(rows[:, 2].sum())}
-    index = io.BytesIO()
-    np.save(index, rows)
-    with replaced_when_whole(shard_path(folder, number, "npy")) as temporary:
-        pathlib.Path(temporary).write_bytes(index.getvalue())
+    text_bytes = sum(len(text.encode(errors="surrogatepass")) for text in texts)
+    index_hash = _save(shard_path(folder, number, "npy"), rows)
+    all_lengths = np.concatenate(all_lengths)
+    sentences_hash = _save(shard_path(folder, number, "sentences.npy"), all_lengths)
     shard = {
         "file": path.name,
         "bytes": end,
         "sha256": digest.hexdigest(),
-        "index_sha256": hashlib.sha256(index.getvalue()).hexdigest(),
+        "index_sha256": index_hash,
+        "sentences_sha256": sentences_hash,
         "texts": texts_hash,
+        "text_bytes": text_bytes,
+        "records": len(rows),
         **counts,
     }
     write_json(shard_path(folder, number, "json"), shard)  # last: the shard is whole
     return shard
 
 
+def _save(path, array):
+    """Saves an array, whole or not at all, and gives the SHA-256 of the file."""
+    content = io.BytesIO()
+    np.save(content, array)
+    with replaced_when_whole(path) as temporary:
+        pathlib.Path(temporary).write_bytes(content.getvalue())
+    return hashlib.sha256(content.getvalue()).hexdigest()
+
+
+def _records(token_ids, lengths):
+    """Yields the ids and the sentences' tokens of each record of a document.
+
+    A record ends with the sentence that reaches `RECORD_TOKENS`.
+    """
+    ends, start, sentence = np.cumsum(lengths), 0, 0
+    while start < len(token_ids):
+        last = min(np.searchsorted(ends, start + RECORD_TOKENS), len(ends) - 1)
+        yield token_ids[start : ends[last]], lengths[sentence : last + 1]
+        start, sentence = int(ends[last]), last + 1
+
+
 def read_index(folder, shard, number):
-    """The index of a shard, (documents, 3) int64, checked against the manifest.
+    """The index of a shard, (records, 4) int64, checked against the manifest.
 
     Raises:
         InputError: if the shard or its index is missing, cut, or another one.
     """
-    records, index = (shard_path(folder, number, suffix) for suffix in ("tfrecord", "npy"))
-    mend = "copy the folder again, or prepare the corpus anew."
+    path = shard_path(folder, number, "tfrecord")
     try:
-        size, content = records.stat().st_size, index.read_bytes()
-    except FileNotFoundError as e:
-        raise InputError(f"{e.filename} is missing from the prepared corpus; {mend}") from None
+        size = path.stat().st_size
     except OSError as e:
-        raise InputError(f"{e.filename} cannot be read ({e.strerror}); {mend}") from None
+        raise _unreadable(e) from None
     if size != shard["bytes"]:
-        raise InputError(
-            f"{records} has {size} bytes, but {shard['bytes']} by the manifest; {mend}"
-        )
-    if hashlib.sha256(content).hexdigest() != shard["index_sha256"]:
-        raise InputError(f"{index} is damaged, or the index of another shard; {mend}")
+        raise InputError(f"{path} has {size} bytes, but {shard['bytes']} by the manifest; {MEND}")
+    return _load(shard_path(folder, number, "npy"), shard["index_sha256"])
+
+
+def read_sentence_lengths(folder, shard, number):
+    """The tokens of each sentence of a shard, (sentences,) int32, checked likewise."""
+    return _load(shard_path(folder, number, "sentences.npy"), shard["sentences_sha256"])
+
+
+def _load(path, expected):
+    """The array of a file with a SHA-256."""
+    try:
+        content = path.read_bytes()
+    except OSError as e:
+        raise _unreadable(e) from None
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise InputError(f"{path} is damaged, or of another shard; {MEND}")
     return np.load(io.BytesIO(content), allow_pickle=False)
+
+
+def _unreadable(error):
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{error.filename} is missing from the prepared corpus; {MEND}")
+    return InputError(f"{error.filename} cannot be read ({error.strerror}); {MEND}")
 
 
 def make_manifest(settings, files, shards, duplicates, empty):

@@ -29,12 +29,15 @@ VARIABLE, SUM = "variable/", "sum/"
 # Held by the process that writes to the folder; it stays when that ends, and holds nobody up.
 LOCK = ".lock"
 BAD_BATCH = "bad_batch.npz"
+# What a run learned of its texts: another time the same texts may give other pieces.
+TOKENIZER = "tokenizer"
 # What a run writes, by folder; tasks' and recipes' files too.
 MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
 WRITTEN = {
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
     + ("curves*.png", "n_best.json", LOCK, BAD_BATCH),
     "best": MODEL,
+    TOKENIZER: MODEL,
     "generator": MODEL,
     "events": ("events.out.tfevents.*",),
 }
@@ -57,6 +60,7 @@ class RunFolder:
     | `README.md` | the model card |
     | `intermediate/` | the same of the first of two phases |
     | `generator/` | beside `best/`, another model that was trained with it |
+    | `tokenizer/` | the tokenizer, if the run learned one |
     | `bad_batch.npz` | the batch at which the loss was not finite |
 
     Args:
@@ -83,6 +87,7 @@ class RunFolder:
         self.flags = json.loads(json_text(flags))
         self._given = self.flags  # as `flags`, whatever the run's own say of moved files
         self.overwritten = []  # the files to delete before the run starts
+        self.tokenizer = None  # that the run learned, and must find again to go on
         self._lock = None  # a file descriptor, while it is held
         self._writing = False
         with self.alone():
@@ -186,6 +191,8 @@ class RunFolder:
         for path in self.overwritten:
             path.unlink(missing_ok=True)
         self.overwritten = []
+        if self.tokenizer is not None:
+            self.tokenizer.save(self.path / TOKENIZER)
         write_json(self.path / "flags.json", self.flags)
 
     @contextlib.contextmanager

@@ -25,6 +25,11 @@ class GradientDisentangledEmbedding(TextEmbedding):
             for name, difference in self._differences().items()
         }
 
+    def set_sums(self, tables):
+        """Sets the differences so that `sums` gives these tables, by name."""
+        for name, difference in self._differences().items():
+            difference.assign(ops.subtract(tables[name], getattr(self, name)))
+
     def _differences(self):
         """The table of differences for each shared table, by that one's name."""
         if self._owner is None:

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from safetensors.torch import load_file
 
-from tests.objectives.test_replaced_tokens import CONFIGS, make_batch
+from tests.objectives.small import CONFIGS, make_batch
 from tests.parity.compare import check_gradients, near
 from tfnlp.checkpoints import save_model
 from tfnlp.checkpoints.folder import family_of

@@ -1,0 +1,389 @@
+"""Training steps of masked and causal language models beside keras-hub's and transformers'.
+
+    python -m benchmarks.pretraining --output_dir=runs/pretraining
+
+Models of --layers layers of width --width on --batch_size texts of 128 tokens, with a vocabulary
+of 16,000, with dropout 0.1 and AdamW: a BERT that predicts 15 % of tokens, and a GPT-2 that
+predicts each next one. tfnlp and keras-hub's `BertMaskedLM` have logits at the predicted
+positions, transformers has them at all. All train on the same batch by what their users call
+(`fit`, and a loop in PyTorch), and take turns in one process. Figures are medians; beside them
+stands the time of all cores, which other work on the machine changes less. The products of the
+step alone, with both gradients of each and nothing between them, are those of tfnlp's arithmetic.
+
+Then, on one core, the tokens a second of what comes before the step: tokenising, and reading from
+a corpus and hiding, for each objective on sentences; and how many times the step's they are.
+
+Needs tfnlp[benchmarks].
+"""
+
+import itertools
+import os
+import pathlib
+import time
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("output_dir", None, "Folder to write pretraining.json into.")
+flags.DEFINE_list("parts", ["masked", "causal", "input"], "What to measure.")
+flags.DEFINE_integer("rounds", 5, "Rounds.", 1)
+flags.DEFINE_integer("steps", 2, "Steps of each in a round.", 1)
+flags.DEFINE_integer("batch_size", 64, "Texts in a batch.", 1)
+flags.DEFINE_integer("layers", 4, "Layers.", 1)
+flags.DEFINE_integer("width", 256, "Width; a head has 64 of it.", 64)
+flags.mark_flag_as_required("output_dir")
+
+LENGTH, VOCABULARY, SHARE, DROPOUT = 128, 16_000, 0.15, 0.1
+RATE = 1e-4
+
+
+def main():
+    from tfnlp.files import write_json
+
+    path = pathlib.Path(FLAGS.output_dir) / "pretraining.json"
+    figures = {}
+    for part in FLAGS.parts:
+        if part == "input":
+            figures[part] = measure_input(figures.get("masked"))
+        else:
+            figures[part] = measure_steps(part)
+        write_json(path, figures)
+
+
+def measure_steps(part):
+    """Medians of tokens a second, and what each step takes; printed."""
+    import numpy as np
+
+    makers = {
+        "masked": (tfnlp_masked, keras_hub_masked, transformers_masked),
+        "causal": (tfnlp_causal, keras_hub_causal, transformers_causal),
+    }[part]
+    names = ("tfnlp", "keras-hub", "transformers")
+    steps = {name: make() for name, make in zip(names, makers, strict=True)}
+    steps["products alone"] = products_step(part)
+    seconds, core_seconds = ({name: [] for name in steps} for _ in range(2))
+    for round_ in range(FLAGS.rounds + 1):
+        for name, step in steps.items():
+            start, core_start = time.perf_counter(), time.process_time()
+            step()
+            if round_:  # the first round warms up
+                seconds[name].append((time.perf_counter() - start) / FLAGS.steps)
+                core_seconds[name].append((time.process_time() - core_start) / FLAGS.steps)
+    tokens = FLAGS.batch_size * LENGTH
+    found = {}
+    medians, core_medians = (
+        {name: float(np.median(x)) for name, x in times.items()}
+        for times in (seconds, core_seconds)
+    )
+    print(f"\n{part}: tokens/s; ms a step (lowest, highest), tfnlp's rate over it; of all cores")
+    for name, times in seconds.items():
+        found[name] = {
+            "tokens_per_second": tokens / medians[name],
+            "seconds": times,
+            "core_seconds": core_seconds[name],
+        }
+        columns = [f"{tokens / medians[name]:8.0f}", f"{medians[name] * 1e3:8.0f}"]
+        columns.append(f"({min(times) * 1e3:.0f}, {max(times) * 1e3:.0f})".ljust(14))
+        columns.append(f"{medians[name] / medians['tfnlp']:5.2f}")
+        columns.append(f"{core_medians[name] * 1e3:8.0f}")
+        columns.append(f"{core_medians[name] / core_medians['tfnlp']:5.2f}")
+        print(f"  {name:16}", *columns)
+    rate = flops(part) / medians["products alone"] / 1e9
+    print(f"  the products alone reach {rate:.0f} GFLOP/s")
+    return found
+
+
+def predicted_positions():
+    return round(SHARE * (LENGTH - 2))
+
+
+def batch(part):
+    """Ids and labels of one batch, with whole rows: a dict of inputs, and labels."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    ids = rng.integers(5, VOCABULARY, (FLAGS.batch_size, LENGTH)).astype("int32")
+    inputs = {
+        "token_ids": ids,
+        "segment_ids": np.zeros_like(ids),
+        "padding_mask": np.ones_like(ids),
+    }
+    if part == "causal":
+        return inputs, np.pad(ids[:, 1:], [(0, 0), (0, 1)], constant_values=-100)
+    places = np.argsort(rng.random(ids.shape), 1)[:, : predicted_positions()]
+    inputs["masked_positions"] = np.sort(places, 1).astype("int32")
+    return inputs, np.take_along_axis(ids, inputs["masked_positions"], 1)
+
+
+def fitted(model, inputs, *labels):
+    """A function that fits a compiled model to one batch, some steps."""
+    import tensorflow as tf
+
+    data = tf.data.Dataset.from_tensors((inputs, *labels)).cache().repeat(FLAGS.steps)
+    return lambda: model.fit(data, verbose=0, shuffle=False)
+
+
+def tfnlp_masked():
+    from tfnlp.models import BertConfig, build_model
+    from tfnlp.objectives import MaskedLM
+
+    config = BertConfig(
+        vocabulary_size=VOCABULARY,
+        num_layers=FLAGS.layers,
+        num_heads=FLAGS.width // 64,
+        hidden_dim=FLAGS.width,
+        intermediate_dim=4 * FLAGS.width,
+        dropout=DROPOUT,
+        attention_dropout=DROPOUT,
+        max_length=LENGTH,
+    )
+    return tfnlp_step(MaskedLM().trained(build_model(config, "masked_lm")), "masked")
+
+
+def tfnlp_causal():
+    import keras
+
+    from tfnlp.models import Gpt2Config, build_model
+
+    config = Gpt2Config(
+        vocabulary_size=VOCABULARY,
+        num_layers=FLAGS.layers,
+        num_heads=FLAGS.width // 64,
+        hidden_dim=FLAGS.width,
+        intermediate_dim=4 * FLAGS.width,
+        dropout=DROPOUT,
+        attention_dropout=DROPOUT,
+        max_length=LENGTH,
+    )
+    model = build_model(config, "causal_lm")
+    return tfnlp_step(keras.Model(model.input, {"logits": model.output["logits"]}), "causal")
+
+
+def tfnlp_step(model, part):
+    from tfnlp.losses import CrossEntropy
+    from tfnlp.training import adamw
+
+    model.compile(adamw(model, RATE), loss={"logits": CrossEntropy()}, jit_compile=False)
+    inputs, labels = batch(part)
+    return fitted(model, inputs, {"logits": labels})
+
+
+def keras_hub_masked():
+    import keras_hub
+
+    backbone = keras_hub.models.BertBackbone(
+        vocabulary_size=VOCABULARY,
+        num_layers=FLAGS.layers,
+        num_heads=FLAGS.width // 64,
+        hidden_dim=FLAGS.width,
+        intermediate_dim=4 * FLAGS.width,
+        dropout=DROPOUT,
+        max_sequence_length=LENGTH,
+    )
+    inputs, labels = batch("masked")
+    inputs["mask_positions"] = inputs.pop("masked_positions")
+    return keras_hub_step(keras_hub.models.BertMaskedLM(backbone), inputs, labels)
+
+
+def keras_hub_causal():
+    import keras_hub
+
+    backbone = keras_hub.models.GPT2Backbone(
+        vocabulary_size=VOCABULARY,
+        num_layers=FLAGS.layers,
+        num_heads=FLAGS.width // 64,
+        hidden_dim=FLAGS.width,
+        intermediate_dim=4 * FLAGS.width,
+        dropout=DROPOUT,
+        max_sequence_length=LENGTH,
+    )
+    inputs, labels = batch("causal")
+    del inputs["segment_ids"]
+    real = labels != -100
+    # Its loss has no label that counts nothing, but weights.
+    return keras_hub_step(
+        keras_hub.models.GPT2CausalLM(backbone), inputs, labels * real, real.astype("float32")
+    )
+
+
+def keras_hub_step(model, inputs, *labels):
+    import keras
+
+    optimizer = keras.optimizers.AdamW(RATE, weight_decay=0.01, global_clipnorm=1.0)
+    model.compile(optimizer)  # with its own loss, metric and choice of XLA
+    return fitted(model, inputs, *labels)
+
+
+def transformers_masked():
+    import numpy as np
+    import transformers
+
+    sizes = transformers.BertConfig(
+        vocab_size=VOCABULARY,
+        num_hidden_layers=FLAGS.layers,
+        num_attention_heads=FLAGS.width // 64,
+        hidden_size=FLAGS.width,
+        intermediate_size=4 * FLAGS.width,
+        max_position_embeddings=LENGTH,
+    )
+    inputs, labels = batch("masked")
+    places = inputs.pop("masked_positions")
+    whole = np.full_like(inputs["token_ids"], -100)
+    np.put_along_axis(whole, places, labels, 1)
+    return transformers_step(transformers.BertForMaskedLM(sizes), inputs, whole)
+
+
+def transformers_causal():
+    import transformers
+
+    sizes = transformers.GPT2Config(
+        vocab_size=VOCABULARY,
+        n_layer=FLAGS.layers,
+        n_head=FLAGS.width // 64,
+        n_embd=FLAGS.width,
+        n_positions=LENGTH,
+    )
+    inputs, _ = batch("causal")
+    del inputs["segment_ids"]
+    # It moves the labels by one itself.
+    return transformers_step(transformers.GPT2LMHeadModel(sizes), inputs, inputs["token_ids"])
+
+
+def transformers_step(model, inputs, labels):
+    import torch
+
+    from benchmarks.torch_inputs import torch_inputs
+
+    inputs, labels = torch_inputs(inputs), torch.tensor(labels).long()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
+    model.train()
+
+    def train():
+        for _ in range(FLAGS.steps):
+            model(**inputs, labels=labels).loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+
+    return train
+
+
+def shapes(part):
+    """The products of a step with a weight: (rows, in, out) each."""
+    tokens, width = FLAGS.batch_size * LENGTH, FLAGS.width
+    layer = [(tokens, width, width)] * 4
+    layer += [(tokens, width, 4 * width), (tokens, 4 * width, width)]
+    if part == "causal":
+        return FLAGS.layers * layer + [(tokens, width, VOCABULARY)]
+    rows = FLAGS.batch_size * predicted_positions()
+    return FLAGS.layers * layer + [(rows, width, width), (rows, width, VOCABULARY)]
+
+
+def flops(part):
+    """Of a step's products, forward and backward, attention's among them."""
+    attention = FLAGS.layers * 2 * FLAGS.batch_size * LENGTH * LENGTH * FLAGS.width
+    return 3 * 2 * (sum(a * b * c for a, b, c in shapes(part)) + attention)
+
+
+def products_step(part):
+    """A function that makes a step's products, `FLAGS.steps` times."""
+    import tensorflow as tf
+
+    pairs = {
+        (a, b, c): (tf.random.normal((a, b)), tf.random.normal((b, c))) for a, b, c in shapes(part)
+    }
+    heads = FLAGS.width // 64
+    q, k, v = (tf.random.normal((FLAGS.batch_size, heads, LENGTH, 64)) for _ in range(3))
+
+    def gradients(x, kernel):
+        y = tf.matmul(x, kernel)
+        both = tf.matmul(y, kernel, transpose_b=True), tf.matmul(x, y, transpose_a=True)
+        return [tf.reduce_sum(g[..., 0]) for g in both]
+
+    @tf.function
+    def step():
+        found = []
+        for shape in shapes(part):
+            with tf.control_dependencies(found[-1:]):
+                x, kernel = (tf.identity(t) for t in pairs[shape])
+                found += gradients(x, kernel)
+        for _ in range(FLAGS.layers):
+            with tf.control_dependencies(found[-1:]):
+                own = tf.identity(q)
+                scores = tf.matmul(own, k, transpose_b=True)
+                found += [tf.reduce_sum(tf.matmul(scores, k)[..., 0])]
+                found += [tf.reduce_sum(tf.matmul(scores, own, transpose_a=True)[..., 0])]
+                found += gradients(scores, v)
+        return tf.add_n(found)
+
+    return lambda: [step() for _ in range(FLAGS.steps)]
+
+
+def measure_input(masked):
+    """Tokens a second of what comes before a step, on one core; printed."""
+    # Before the engine of the tokenizers starts its threads.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    whole = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(whole)})
+    try:
+        rates = input_rates()
+    finally:
+        os.sched_setaffinity(0, whole)
+    step = masked and masked["tfnlp"]["tokens_per_second"]
+    print("\ninput, on one core: tokens/s" + (", times the masked step's" if step else ""))
+    for name, rate in rates.items():
+        print(f"  {name:24} {rate:12.0f}" + (f" {rate / step:8.1f}" if step else ""))
+    return rates
+
+
+def input_rates():
+    import numpy as np
+
+    from tfnlp.objectives import Corpus, MaskedLM, NextSentence, SentenceOrder
+
+    rng = np.random.default_rng(0)
+    tokenizer, sentences = written_text(rng)
+    found = {}
+    start = time.perf_counter()
+    encodings = tokenizer.encode(sentences)
+    found["tokenising"] = len(encodings.token_ids) / (time.perf_counter() - start)
+    bounds = itertools.pairwise(encodings.starts)
+    ids = [encodings.token_ids[a + 1 : b - 1] for a, b in bounds]  # without special tokens
+    corpus = Corpus.of([ids[i : i + 20] for i in range(0, len(ids), 20)])
+    objectives = {f"masked {hide}": MaskedLM(hide) for hide in ("tokens", "words", "spans")}
+    objectives |= {"next sentence": NextSentence(), "sentence order": SentenceOrder()}
+    for name, objective in objectives.items():
+        batches = objective.batches(corpus, tokenizer, FLAGS.batch_size, LENGTH)
+        start, tokens = time.perf_counter(), 0
+        for inputs, _ in batches.epoch(0):
+            tokens += int(inputs["padding_mask"].sum())
+        found[name] = tokens / (time.perf_counter() - start)
+    return found
+
+
+def written_text(rng):
+    """A tokenizer of `VOCABULARY` pieces, and 20,000 sentences of its words."""
+    from tfnlp.text import WordPieceTokenizer
+
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces = dict.fromkeys([*letters, *(f"##{c}" for c in letters)])
+    while len(pieces) < VOCABULARY - len(special):
+        word = "".join(rng.choice(list(letters), rng.integers(2, 9)))
+        pieces[word if rng.random() < 0.8 else f"##{word}"] = None
+    tokenizer = WordPieceTokenizer([*special, *pieces])
+    starts = [piece for piece in pieces if not piece.startswith("##")]
+    rests = [piece[2:] for piece in pieces if piece.startswith("##")]
+    sentences = []
+    for size in rng.integers(5, 40, 20_000):
+        words, ends = rng.choice(starts, size), rng.choice(rests, size)
+        longer = rng.random(size) < 0.2
+        words = [a + b if both else a for a, b, both in zip(words, ends, longer, strict=True)]
+        sentences.append(" ".join(words))
+    return tokenizer, sentences
+
+
+if __name__ == "__main__":
+    common.run(main)

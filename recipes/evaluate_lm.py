@@ -1,0 +1,101 @@
+"""Measures how well a language model predicts texts.
+
+    python -m recipes.evaluate_lm --model_dir=runs/gpt2/best --texts=test.txt --stride=64
+    python -m recipes.evaluate_lm --model_dir=runs/transformer_xl/best --texts=test.txt \\
+        --max_length=64 --memory_lengths=0,64,128,256
+    python -m recipes.evaluate_lm --model_dir=runs/bert/best --texts=test.txt
+
+Of a causal model (GPT, GPT-2, Transformer-XL) the perplexity and the bits per character, of all
+texts as one stream, in which an end token stands after each text and counts as a character. Of a
+masked model (BERT and its kin) the pseudo-perplexity, for which each token is masked in turn, and
+the share of hidden tokens that it finds, each text being by itself. The figures are printed, and
+written to OUTPUT_DIR/evaluation.json. Perplexities of models with other vocabularies do not
+compare; bits per character do.
+"""
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+common.define_model_flag()
+flags.DEFINE_string(
+    "tokenizer_dir", None, "Folder of the model's tokenizer, where that is not in --model_dir."
+)
+flags.DEFINE_list(
+    "texts",
+    None,
+    "Files of texts: .tsv, .csv, .json or .jsonl; of others each line is a text. Or with .gz.",
+)
+flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
+flags.DEFINE_string("output_dir", None, "Folder to write evaluation.json into.")
+flags.DEFINE_integer(
+    "max_length",
+    None,
+    "Tokens that are read together; as many as the model has positions if not given, 128 of one "
+    "without end.",
+    2,
+)
+flags.DEFINE_integer(
+    "stride",
+    None,
+    "Tokens by which a window of a causal model without memory moves on, so that the others of "
+    "each are context; --max_length if not given.",
+    1,
+)
+flags.DEFINE_list(
+    "memory_lengths",
+    None,
+    "Positions that a Transformer-XL keeps in its memory, one figure for each; 0 for none. As its "
+    "config says if not given.",
+)
+flags.DEFINE_integer(
+    "batch_size", 8, "Windows, lanes with a memory, or texts that are read at a time.", 1
+)
+flags.DEFINE_float("masked_share", 0.15, "Share of the tokens that are hidden.", 0, 1)
+flags.DEFINE_bool(
+    "pseudo_perplexity", True, "Whether to mask each token in turn, a pass of the model for each."
+)
+flags.DEFINE_integer("seed", 0, "Seed of what is hidden.", 0)
+flags.mark_flag_as_required("texts")
+
+
+def main():
+    from tfnlp.checkpoints import load_model, read_head
+    from tfnlp.files import check_writable, write_json
+    from tfnlp.models import check_vocabulary
+    from tfnlp.objectives import evaluation, read_texts
+    from tfnlp.text import load_tokenizer
+
+    output = FLAGS.output_dir and f"{FLAGS.output_dir}/evaluation.json"
+    if output:
+        check_writable(output)
+    head = read_head(FLAGS.model_dir)
+    evaluation.check_arguments(head, FLAGS.memory_lengths, FLAGS.stride)
+    tokenizer = load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
+    model = load_model(FLAGS.model_dir, head)
+    check_vocabulary(tokenizer, model)
+    texts = read_texts(FLAGS.texts, FLAGS.text_column)
+    reading = (FLAGS.max_length, FLAGS.stride, FLAGS.batch_size)
+    if head == "causal_lm":
+        figures = evaluation.evaluate_causal(
+            model, tokenizer, texts, FLAGS.memory_lengths, *reading
+        )
+    else:
+        figures = evaluation.evaluate_masked(
+            model,
+            tokenizer,
+            list(texts),
+            FLAGS.max_length,
+            FLAGS.masked_share,
+            FLAGS.pseudo_perplexity,
+            FLAGS.batch_size,
+            FLAGS.seed,
+        )
+    print(evaluation.table(figures))
+    if output:
+        write_json(output, {"model": FLAGS.model_dir, "texts": FLAGS.texts, "figures": figures})
+
+
+if __name__ == "__main__":
+    common.run(main)
