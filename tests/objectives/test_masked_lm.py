@@ -19,6 +19,7 @@ from tfnlp.objectives import (
     predict_at_positions,
 )
 from tfnlp.text import LengthBatches, WordPieceTokenizer
+from tfnlp.text.tokenizer import Encoding
 
 SPECIAL, MASK, IGNORED = range(5), 4, -100
 TEXTS = ["a fine film", "the plot is dull .", "unbelievable !", "", "not a dull film , is x"]
@@ -97,6 +98,23 @@ def test_whole_words_are_hidden_together(tokenizer):
         assert len(chosen) == round(0.3 * len(text))
         hidden += found >= {5, 6, 7}
     assert 0 < hidden < 400
+
+
+def test_batches_of_one_length_have_few_numbers_of_positions():
+    rng = np.random.default_rng(0)
+    texts = [rng.integers(5, 30, rng.integers(3, 40)).tolist() for _ in range(40)]
+    encodings = [Encoding(ids, [0] * len(ids), cut=False) for ids in texts]
+    masking = Masking(MASK, np.arange(5, 30), share=0.4)
+    varied, fixed = (
+        MaskedBatches(encodings, 8, masking, shuffle=True, fixed_length=length)
+        for length in (None, 40)
+    )
+    shapes = [{labels.shape for _, labels in b.epoch()} for b in (varied, fixed)]
+    assert len(shapes[0]) > 2 and shapes[1] == {(8, 16)}
+    for inputs, labels in fixed.epoch():
+        assert inputs["token_ids"].shape == (8, 40)
+        real = labels != -100
+        assert (inputs["masked_positions"][~real] == 0).all() and real.any(1).all()
 
 
 def test_batches_of_an_epoch_depend_on_seed_and_epoch_alone(tokenizer):

@@ -74,7 +74,7 @@ def make_corpus():
     return Corpus.of([[sentence() for _ in range(rng.integers(2, 6))] for _ in range(40)])
 
 
-def train(strategy, name):
+def train(strategy, name, parts=1):
     """The weights after some steps, how far they moved, and what was logged."""
     objective, family, fields = OBJECTIVES[name]
     tokenizer = WordPieceTokenizer(TOKENS)
@@ -90,6 +90,7 @@ def train(strategy, name):
         optimizer = adamw(pretrainer, 5e-3, weight_decay=0.1)
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
+        pretrainer.accumulation_steps = parts
         pretrainer.compile(optimizer, jit_compile=False)
     before = [v.numpy() for v in pretrainer.trainable_variables]
     logs = {}
@@ -116,6 +117,10 @@ def main():
             "moved": moved,
             "logs": {key: [logs[key], others[key]] for key in logs},
         }
+        if not OBJECTIVES[name][2]:  # lanes that are remembered are no parts
+            in_parts, _, logs_in_parts, _ = train(strategies[0], name, parts=2)
+            found[name]["difference_in_parts"] = largest_difference(one, in_parts)
+            found[name]["loss_in_parts"] = logs_in_parts["loss"]
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         json.dump(found, file, default=float)
 

@@ -143,7 +143,7 @@ def train(strategy, name, make, sizes=SIZES, parts=1):
     keras.utils.set_random_seed(0)
     with strategy.scope():
         model = make()
-        optimizer = adamw(model, 1e-2, weight_decay=0.1, clip_norm=0.05)
+        optimizer = adamw(model, 2e-3, weight_decay=0.1, clip_norm=0.05)
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
         # Without momentum, it keeps the last gradient as it was clipped.

@@ -9,11 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from tests.training.pretrain_runs import OBJECTIVES
+from tests.training.pretrain_runs import OBJECTIVES, TOKENS, small_config
+from tests.training.pretrain_runs import make_corpus as pretrain_corpus
 from tfnlp.checkpoints import load_model
+from tfnlp.errors import InputError
 from tfnlp.models import ElectraConfig
 from tfnlp.objectives import Corpus, ReplacedTokens
-from tfnlp.training import RunFolder, TrainingConfig
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.training import RunFolder, TrainingConfig, start_models
 from tfnlp.training.pretrain import pretrain
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -99,3 +102,20 @@ def test_mirrored_pretraining_is_that_of_one_device(name, differences):
     assert found["moved"] > 0.02
     for key, (one, other) in found["logs"].items():
         assert other == pytest.approx(one, rel=1e-6, abs=1e-6), key
+
+
+@pytest.mark.parametrize("name", [name for name in OBJECTIVES if not OBJECTIVES[name][2]])
+def test_batches_in_parts_pretrain_as_whole_ones(name, differences):
+    found = differences[name]
+    assert found["difference_in_parts"] <= 1e-6
+    assert found["loss_in_parts"] == pytest.approx(found["logs"]["loss"][0], abs=1e-6)
+
+
+def test_lanes_are_not_read_in_parts(tmp_path):
+    objective, family, fields = OBJECTIVES["causal_lm"]
+    tokenizer = WordPieceTokenizer(TOKENS)
+    models = start_models(objective, small_config(family, fields))
+    batches = objective.batches(pretrain_corpus(), tokenizer, 4, 14)
+    config = TrainingConfig(batch_size=4, accumulation_steps=2)
+    with pytest.raises(InputError, match="accumulation_steps=2 does not go with a memory"):
+        pretrain(objective, models, tokenizer, batches, None, config, RunFolder(tmp_path, {}))

@@ -34,14 +34,16 @@ def small_config(tiny_config):
     return dataclasses.replace(tiny_config, num_layers=1)
 
 
-def train(folder, text_config, config, stop_after=None, fixed_length=None):
+def train(folder, text_config, config, stop_after=None, fixed_length=None, count=14):
     """The fine-tuner and its run; each epoch counts as the best."""
     keras.utils.set_random_seed(0)
-    train, dev = (make_batches(text_config.vocabulary_size, s, 14) for s in (True, False))
+    train, dev = (make_batches(text_config.vocabulary_size, s, count) for s in (True, False))
     train.fixed_length = fixed_length
     model = build_model(text_config, "classifier", 2)
     trained = FineTuner(model, Classification(["a", "b"]))
     config.compile(trained, len(train), model)
+    # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
+    trained.optimizer.epsilon = 1e-3
     run = RunFolder(folder, {})
     with killed_after(stop_after):
         fit(trained, train, config, run, lambda: save_model(model, run.best), dev, "none")
@@ -69,22 +71,40 @@ def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, 
     assert max(np.abs(a - b).max() for a, b in zip(averages, weights, strict=True)) > 1e-3
 
 
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+def test_half_precision_learns_in_parts_and_recomputed(precision, tmp_path, small_config):
+    config = dataclasses.replace(ALL, epochs=2, optimizer_name="adamw", learning_rate=3e-3)
+    still = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+    _, exact = train(tmp_path / "float32", still, config, count=12)
+    keras.config.set_dtype_policy(precision)
+    trained, run = train(tmp_path / precision, still, config, count=12)
+    assert trained.model.get_layer("encoder_0").compute_dtype == precision.removeprefix("mixed_")
+    optimizer = getattr(trained.optimizer, "inner_optimizer", trained.optimizer)
+    if precision == "mixed_float16":  # by its first scales steps overflow, and are left out
+        assert 2 <= int(optimizer.iterations) <= 6
+    else:
+        assert int(optimizer.iterations) == 6
+        for ours, theirs in zip(run.metrics(), exact.metrics(), strict=True):
+            assert ours["loss"] == pytest.approx(theirs["loss"], abs=0.03)
+    assert all(np.isfinite(w).all() for w in trained.model.get_weights())
+
+
 def test_xla_computes_the_same_steps(tmp_path, small_config):
     still = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
     config = TrainingConfig(epochs=1, batch_size=4, learning_rate=1e-3, fixed_length=True)
-    # In parts and recomputed too, of which XLA compiles the loop.
-    more = {"accumulation_steps": 2, "gradient_checkpointing": True, "ema_decay": 0.5}
+    # In parts and recomputed, of which XLA compiles the loop.
+    more = {"accumulation_steps": 2, "gradient_checkpointing": True}
     found = []
-    for options in ({}, {"xla": True}, {"xla": True, **more}):
+    for options in ({}, {"xla": True, **more}):
         options = dataclasses.replace(config, **options)
-        trained, _ = train(tmp_path / f"{len(found)}", still, options, fixed_length=8)
+        folder = tmp_path / f"{len(found)}"
+        trained, _ = train(folder, still, options, fixed_length=8, count=12)
         assert trained.jit_compile == options.xla
         found.append(trained.model.get_weights())
     start = build_model(still, "classifier", 2).get_weights()
-    assert max(np.abs(a - b).max() for a, b in zip(start, found[0], strict=True)) > 1e-3
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            np.testing.assert_allclose(a, b, atol=2e-5)
+    assert max(np.abs(a - b).max() for a, b in zip(start, found[0], strict=True)) > 1e-4
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 def test_batches_of_one_length_pad_with_the_token_that_pads():

@@ -10,6 +10,8 @@ from tfnlp.objectives.spans import draw_spans
 from tfnlp.text.batches import IGNORED, LengthBatches
 
 POSITIONS = "masked_positions"
+# Where lengths are fixed, batches have multiples of so many positions.
+POSITIONS_STEP = 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -169,6 +171,10 @@ class MaskedBatches(LengthBatches):
         ids, positions, labels = self.masking.mask(
             inputs["token_ids"], inputs["padding_mask"], rng
         )
+        if self.fixed_length is not None:  # XLA compiles each shape anew: so there are few
+            axes = (0, 0), (0, -positions.shape[1] % POSITIONS_STEP)
+            positions = np.pad(positions, axes)
+            labels = np.pad(labels, axes, constant_values=IGNORED)
         inputs = inputs | {"token_ids": ids}
         return inputs | ({POSITIONS: positions} if self.predicted else {}), labels
 

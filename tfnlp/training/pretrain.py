@@ -175,6 +175,11 @@ def pretrain(
         check_lengths(batches, model)
     rounds = Rounds(batches, steps_per_epoch) if steps_per_epoch else batches
     first = next(iter(models.values()))
+    if getattr(objective, "memory", False) and config.accumulation_steps > 1:
+        raise InputError(
+            f"accumulation_steps={config.accumulation_steps} does not go with a memory, whose "
+            "lanes go on from batch to batch as a whole; give a smaller batch_size instead."
+        )
     # A memory has a lane for each row of a batch.
     lanes = {"batch_size": config.batch_size} if getattr(objective, "memory", False) else {}
     trained = objective.trained(models if len(models) > 1 else first, **lanes)
