@@ -7,9 +7,8 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.errors import InputError
-from tfnlp.text.records import document_from_bytes, unframe
-from tfnlp.text.shards import (
+from tfnlp.corpora.records import document_from_bytes, unframe
+from tfnlp.corpora.shards import (
     MEND,
     read_index,
     read_manifest,
@@ -17,6 +16,7 @@ from tfnlp.text.shards import (
     shard_path,
     tokenizer_hash,
 )
+from tfnlp.errors import InputError
 
 # Files that are open at a time.
 OPEN_FILES = 64
@@ -29,7 +29,7 @@ class ShardedCorpus:
     one. A document is one read at its place; threads may read at once.
 
     Args:
-        folder: of `tfnlp.text.prepare.prepare_corpus`.
+        folder: of `tfnlp.corpora.prepare_corpus`.
         tokenizer: which it must have been prepared with, if given; see `tfnlp.text`.
 
     Raises:
