@@ -162,7 +162,9 @@ def main():
         kills = killed_run(arguments.recipe, flags, f"{place}/killed", moments, delay)
         differing = differences(f"{place}/whole", f"{place}/killed")
         tensors = len(contents(f"{place}/whole")[0])
-        print(f"{kills} kills; {tensors} tensors, {len(differing)} of them not equal {differing[:5]}")
+        print(
+            f"{kills} kills; {tensors} tensors, {len(differing)} of them not equal {differing[:5]}"
+        )
     sys.exit(bool(differing))
 
 
