@@ -142,7 +142,12 @@ class LengthBatches:
         data = tf.data.Dataset.from_generator(
             lambda: self.epoch(epoch(), skip), output_signature=self.signature()
         )
-        return data.apply(tf.data.experimental.assert_cardinality(len(self) - skip)).prefetch(4)
+        options = tf.data.Options()
+        # There is nothing to tune, and an epoch's end at times waits for the thread that would:
+        # as long as the epoch took by then, up to a minute.
+        options.autotune.enabled = False
+        data = data.apply(tf.data.experimental.assert_cardinality(len(self) - skip))
+        return data.prefetch(4).with_options(options)
 
     def signature(self):
         """The `tf.TensorSpec`s of a batch, as `batch` gives it."""
