@@ -263,6 +263,8 @@ def read_splits(label_names=None):
     """
     from tfnlp.text import read_examples
 
+    if label_names == [f"LABEL_{i}" for i in range(len(label_names or []))]:
+        label_names = _names_of_unnamed(label_names)
     if None not in (label_names, FLAGS.labels) and label_names != FLAGS.labels:
         raise InputError(
             f"--labels={','.join(FLAGS.labels)} are not the model's ({','.join(label_names)}); "
@@ -273,6 +275,28 @@ def read_splits(label_names=None):
     dev = read_examples(FLAGS.dev, *columns, train.label_names)
     test = read_examples(FLAGS.test, *columns, train.label_names) if FLAGS.test else None
     return train, dev, test
+
+
+def _names_of_unnamed(unnamed):
+    """The names of a teacher's classes that its folder calls LABEL_0, LABEL_1, ..."""
+    from tfnlp.text import read_examples
+
+    columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
+    found = set(read_examples(FLAGS.train, *columns, FLAGS.labels).label_names)
+    if found <= set(unnamed):
+        return unnamed
+    names = FLAGS.labels or [str(i) for i in range(len(unnamed))]
+    if len(names) != len(unnamed) or not found <= set(names):
+        raise InputError(
+            f"The {len(unnamed)} classes of teacher_dir={FLAGS.teacher_dir} have no names, and "
+            f"those of train={FLAGS.train} are {', '.join(sorted(found))}; give --labels, the "
+            "names in the order of the teacher's classes."
+        )
+    logging.warning(
+        "The teacher's classes have no names: %s are taken for them, in this order.",
+        ", ".join(names),
+    )
+    return names
 
 
 def finetune(task, make_model, train, dev, test=None):
@@ -374,6 +398,13 @@ def define_student_flags(num_layers, method):
     flags.DEFINE_integer(
         "num_heads", None, "The student's heads; as its width asks if not given.", 1
     )
+    flags.DEFINE_integer(
+        "intermediate_dim",
+        None,
+        "The inner width of the student's feed-forward networks; as many times its width as the "
+        "teacher's if not given.",
+        1,
+    )
     flags.DEFINE_enum(
         "method",
         method,
@@ -414,6 +445,17 @@ def define_student_flags(num_layers, method):
 
 
 @group("Distillation")
+def define_cache_flag():
+    """The flag of where the teacher's outputs are kept."""
+    flags.DEFINE_string(
+        "cache_dir",
+        None,
+        "Folder that caches the teacher's outputs on disk, computed once; of texts in which no "
+        "token is hidden.",
+    )
+
+
+@group("Distillation")
 def define_distillation_flags():
     """Flags of a recipe that distils a task."""
     define_student_flags(num_layers=3, method="logits")
@@ -438,8 +480,11 @@ def define_distillation_flags():
         "with --method=tinybert and else 0 if not given.",
         0,
     )
-    flags.DEFINE_string(
-        "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
+    define_cache_flag()
+    flags.DEFINE_list(
+        "teacher_weights",
+        None,
+        "How much each of several teachers counts, such as 2,1; all alike if not given.",
     )
     flags.DEFINE_enum(
         "teacher_precision",
@@ -460,6 +505,7 @@ def student_arguments():
         "num_layers": None if own_layers else FLAGS.num_layers,
         "hidden_dim": FLAGS.hidden_dim,
         "num_heads": FLAGS.num_heads,
+        "intermediate_dim": FLAGS.intermediate_dim,
         "layer_map": layer_map_flag(),
         "initialize": FLAGS.initialize,
         "family": FLAGS.family,
@@ -471,8 +517,9 @@ def check_student_flags():
     """Raises an InputError for flags of a student's start beside a --student_dir."""
     if not FLAGS.student_dir:
         return
-    starts = ("family", "size", "num_layers", "hidden_dim", "num_heads", "initialize")
-    for name in (*starts, "tokenizer_dir", "keep_tokens", "keep_heads", "keep_units"):
+    sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
+    starts = ("family", "size", *sizes, "initialize", "tokenizer_dir")
+    for name in (*starts, "keep_tokens", "keep_heads", "keep_units"):
         if not FLAGS[name].using_default_value:
             raise InputError(
                 f"{name}={FLAGS[name].value} has no effect beside "
@@ -515,6 +562,21 @@ def method_arguments():
 def teacher_dirs():
     """The folders of --teacher_dir, of one teacher or several."""
     return FLAGS.teacher_dir.split(",")
+
+
+def teacher_weights():
+    """The --teacher_weights, numbers; None if not given."""
+    from distill.learning.teacher import teacher_shares
+
+    if FLAGS.teacher_weights is None:
+        return None
+    try:
+        weights = [float(weight) for weight in FLAGS.teacher_weights]
+    except ValueError:
+        shown = ",".join(FLAGS.teacher_weights)
+        raise InputError(f"teacher_weights={shown} must be numbers, such as 2,1.") from None
+    teacher_shares(weights, len(teacher_dirs()))
+    return tuple(weights)
 
 
 def teacher_labels(head):
@@ -562,11 +624,12 @@ def distill(task, train, dev, test=None):
     """
     import keras
 
-    from distill.learning import distill, make_terms
+    from distill.learning import Distillation, distill, make_terms
     from tfnlp.training import make_strategy, set_precision
     from tfnlp.training.precision import check_precision
 
     check_student_flags()
+    weights = teacher_weights()
     compress = compression.compressor()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
@@ -586,6 +649,15 @@ def distill(task, train, dev, test=None):
         intermediate_epochs = FLAGS.intermediate_epochs
         if intermediate_epochs is None:
             intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
+        what = Distillation(
+            terms,
+            FLAGS.hard_label_weight,
+            weights,
+            FLAGS.cache_dir,
+            intermediate_epochs,
+            teacher_tokenizer=other,
+            unpruned=unpruned,
+        )
         with compression.rounding(student):
             return distill(
                 task,
@@ -598,13 +670,8 @@ def distill(task, train, dev, test=None):
                 run,
                 FLAGS.max_length,
                 test,
-                terms,
-                FLAGS.hard_label_weight,
-                FLAGS.cache_dir,
-                intermediate_epochs,
-                other,
+                what,
                 compress,
-                unpruned,
             )
 
 

@@ -112,7 +112,7 @@ def with_fewer_parts(teacher, task, tokenizer, train):
         return teacher
     from distill.compression.structured import measure_importance, prune_structure
 
-    for name in ("family", "size", "hidden_dim", "num_heads"):
+    for name in ("family", "size", "hidden_dim", "num_heads", "intermediate_dim"):
         if FLAGS[name].value not in (None, getattr(teacher.text_config, name, None)):
             raise InputError(
                 f"{name}={FLAGS[name].value} starts a student without its teacher's heads and "
@@ -132,20 +132,14 @@ def with_fewer_tokens(models, tokenizer, train):
             f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
             f"those of tokenizer_dir={FLAGS.tokenizer_dir}; leave one out."
         )
-    from distill.compression.vocabulary import compare_tokenizers, prune_vocabulary, texts_of
+    from distill.compression.vocabulary import compare_tokenizers, prune_vocabularies, texts_of
 
     texts = texts_of(train)
-    pruned = [prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens) for model in models]
-    smaller = pruned[0][1]
-    if any(own.to_json() != smaller.to_json() for _, own in pruned):
-        raise InputError(
-            f"keep_tokens={FLAGS.keep_tokens} leaves teachers of several families different "
-            "tokens; give teachers of one family."
-        )
+    pruned, smaller = prune_vocabularies(models, tokenizer, texts, FLAGS.keep_tokens)
     figures = compare_tokenizers(tokenizer, smaller, texts)
     logging.info(
         "Of %d tokens %d are kept; %.2f %% of the texts are other tokens than before.",
         *figures["tokens"],
         100 * figures["changed_share"][0],
     )
-    return [model for model, _ in pruned], smaller
+    return pruned, smaller

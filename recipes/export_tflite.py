@@ -38,9 +38,12 @@ flags.DEFINE_string(
     "calibration_text",
     None,
     "File of texts that show the ranges of activations, for static_int8 of a model that was not "
-    "trained with --quantization_aware: a table with the column --calibration_column, or a .txt.",
+    "trained with --quantization_aware: as the task's recipe reads, or a .txt.",
 )
-flags.DEFINE_string("calibration_column", "sentence", "Its column of texts.")
+flags.DEFINE_string(
+    "calibration_column", None, "Its column of texts; what the task's recipe expects if not given."
+)
+flags.DEFINE_string("calibration_pair_column", None, "Its column of second texts, for pairs.")
 flags.DEFINE_integer("calibration_count", 256, "The most of these texts to use, drawn.", 1)
 flags.DEFINE_integer(
     "max_length", None, "Longest input in tokens; the training's, or 128, if not given.", 3
@@ -86,7 +89,7 @@ def main():
     from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
     from tfnlp.errors import InputError
     from tfnlp.files import check_writable
-    from tfnlp.text import load_tokenizer, read_examples
+    from tfnlp.text import load_tokenizer
 
     try:
         fixed_lengths = [int(length) for length in FLAGS.fixed_lengths]
@@ -95,12 +98,7 @@ def main():
             f"--fixed_lengths={','.join(FLAGS.fixed_lengths)} must be whole numbers, such as "
             "32,64."
         ) from None
-    calibration = None
-    if FLAGS.calibration_text:
-        texts = read_examples(FLAGS.calibration_text, FLAGS.calibration_column, None, None).texts
-        # Drawn, as files are sorted by label or by length.
-        count = min(FLAGS.calibration_count, len(texts))
-        calibration = random.Random(0).sample(texts, count)
+    calibration = calibration_texts() if FLAGS.calibration_text else None
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
     settings = read_task_settings(FLAGS.model_dir)
@@ -124,6 +122,30 @@ def main():
         calibration_text=calibration,
     )
     logging.info("Wrote %s, %.2f MB.", path, path.stat().st_size / 1e6)
+
+
+def calibration_texts():
+    """Some of what the model of --model_dir would read of --calibration_text."""
+    from distill.device.predictions import Columns, read_inputs
+    from tfnlp.checkpoints import read_labels, read_task_settings
+    from tfnlp.text import read_examples
+    from tfnlp.training.runners import read_kind
+
+    path, column = FLAGS.calibration_text, FLAGS.calibration_column
+    pair_column = FLAGS.calibration_pair_column
+    if FLAGS.pooling:
+        inputs = read_examples(path, column or "sentence", pair_column, None)
+        texts = inputs.texts
+        if inputs.pairs:
+            texts = list(zip(inputs.texts, inputs.pairs, strict=True))
+    else:
+        # Labels that the model does not know, or none, are no matter here.
+        columns = Columns(column, pair_column, "", prompt=column or "prompt")
+        folder = FLAGS.model_dir
+        known = read_labels(folder), columns, read_task_settings(folder)
+        texts = read_inputs(read_kind(folder), path, *known).read_together()
+    # Drawn, as files are sorted by label or by length.
+    return random.Random(0).sample(texts, min(FLAGS.calibration_count, len(texts)))
 
 
 if __name__ == "__main__":

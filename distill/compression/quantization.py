@@ -99,6 +99,22 @@ def check_calibration(name, model, texts):
         )
 
 
+def in_columns(calibration_text):
+    """Strings as ([string, ...],), or (text, second text) pairs as two such lists.
+
+    Raises:
+        InputError: for strings and pairs mixed, and tuples that are no pairs.
+    """
+    if all(isinstance(text, str) for text in calibration_text):
+        return (list(calibration_text),)
+    if any(isinstance(text, str) or len(text) != 2 for text in calibration_text):
+        raise InputError(
+            "calibration_text holds strings beside pairs, or tuples of other than two texts; give "
+            "strings alone, or (text, second text) pairs alone."
+        )
+    return tuple(map(list, zip(*calibration_text, strict=True)))
+
+
 def calibrated(model, encodings, pad_token_id=0, batch_size=16):
     """A copy of a model, fake-quantised with the ranges of its activations on real texts.
 

@@ -33,6 +33,20 @@ class Inputs:
     right: list | None = None
     ids: list | None = None
 
+    def read_together(self):
+        """What a model reads at a time: strings, or (text, second text) pairs, in a list.
+
+        Words have spaces between them, and a beginning comes with each of its endings.
+        """
+        if self.seconds is None:
+            return [text if isinstance(text, str) else " ".join(text) for text in self.texts]
+        groups = zip(self.texts, self.seconds, strict=True)
+        return [
+            (text, second)
+            for text, given in groups
+            for second in ([given] if isinstance(given, str) else given)
+        ]
+
 
 @dataclasses.dataclass
 class Columns:

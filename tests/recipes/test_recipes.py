@@ -309,7 +309,12 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
         run(recipe, *flags, *adversarial, f"--output_dir={out}")
         assert (out / "README.md").exists() and (out / "curves.png").exists()
-        run("export_tflite", f"--model_dir={out / 'best'}", f"--output_dir={out}")
+        export = (f"--model_dir={out / 'best'}", f"--output_dir={out}")
+        run("export_tflite", *export)
+        # What calibrates is read as the task's files are.
+        few = ("--quantization=static_int8", f"--calibration_text={path}")
+        done = run("export_tflite", *export, *few, status=2)
+        assert "--calibration_text holds 8 texts, but at least 16 are needed" in done.stderr
         question = ["--question=what film ?"] if recipe == "finetune_answerer" else []
         expected = {
             "finetune_tagger": ["x", "fine", "film", "the", "fine", "film"],

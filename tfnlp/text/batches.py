@@ -91,7 +91,8 @@ class LengthBatches:
         inputs = self._rows.padded(indices, self.pad_token_id)
         length = inputs["token_ids"].shape[-1]
         if self.labels is None:
-            return (inputs,)
+            targets = self.targets
+            return (inputs,) if targets is None else (inputs, targets.batch(indices, length))
         labels = self.labels[indices]
         if self.token_labels is not None:
             labels = np.full((len(indices), length), IGNORED, "int32")
@@ -159,8 +160,9 @@ class LengthBatches:
             labels = tf.TensorSpec((None, None), "int32")
         elif self.labels is not None:
             labels = tf.TensorSpec((None, *self.labels.shape[1:]), self.labels.dtype.name)
-        if self.labels is not None and self.targets is not None:
-            signature += ({"labels": labels, **self.targets.signature()},)
+        if self.targets is not None:
+            labels = {} if self.labels is None else {"labels": labels}
+            signature += ({**labels, **self.targets.signature()},)
         elif self.labels is not None:
             signature += (labels,)
         return signature

@@ -16,7 +16,10 @@ from distill.compression.quantization import (
     calibrated,
     check_calibration,
     check_quantization,
+    in_columns,
 )
+from distill.device import tflite
+from distill.device.predictions import Inputs
 from distill.device.tflite import export_tflite
 from distill.runtime import TextClassifier
 from tfnlp.checkpoints import load_model
@@ -140,6 +143,29 @@ def test_calibration_is_of_the_texts(model, tokenizer):
     assert few.keys() == many.keys()
     wider = [many[k][1] - many[k][0] > few[k][1] - few[k][0] for k in few]
     assert np.mean(wider) > 0.9
+
+
+def test_calibration_is_of_what_the_model_reads(model, tokenizer, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(tflite, "calibrated", lambda model, *given: seen.append(given) or model)
+    monkeypatch.setattr(tflite, "_convert", lambda *_: 1 / 0)  # as far as this goes
+    pairs = [(text, TEXTS[0]) for text in TEXTS[:16]]
+    with pytest.raises(ZeroDivisionError):
+        data = (model, tmp_path / "m", tokenizer, LABELS, "static_int8", LENGTH)
+        export_tflite(*data, calibration_text=pairs)
+    ((encodings, _),) = seen
+    expected = tokenizer.encode(TEXTS[:16], TEXTS[:1] * 16, max_length=LENGTH)
+    np.testing.assert_array_equal(encodings.token_ids, expected.token_ids)
+    assert encodings.segment_ids.any()
+    for given in ([*TEXTS[:16], pairs[0]], [(*pair, "x") for pair in pairs]):
+        with pytest.raises(InputError, match="calibration_text holds strings beside pairs, or tu"):
+            in_columns(given)
+    # What each task's file holds, as its model reads it.
+    asked = Inputs(["who ?", "where ?"], ["a film", "b film"])
+    assert asked.read_together() == [("who ?", "a film"), ("where ?", "b film")]
+    begun = Inputs(["he", "she"], [["ate", "slept"], ["ran"]])
+    assert begun.read_together() == [("he", "ate"), ("he", "slept"), ("she", "ran")]
+    assert Inputs(["a film", ["b", "film"]]).read_together() == ["a film", "b film"]
 
 
 @pytest.mark.parametrize("name", ["int4", "int4_block32"])
