@@ -675,6 +675,28 @@ def distill(task, train, dev, test=None):
             )
 
 
+def read_inputs(path, folder, text_column=None, pair_column=None):
+    """The `Inputs` of a file as the task's recipe reads them, labels aside.
+
+    Args:
+        path: of the file.
+        folder: of the model whose task it is; None for texts of no task.
+        text_column, pair_column: what the recipe expects where None.
+    """
+    from distill.device.predictions import Columns, Inputs, read_inputs
+    from tfnlp.checkpoints import read_head, read_labels, read_task_settings
+    from tfnlp.text import read_examples
+    from tfnlp.training.runners import CLASSES, read_kind
+
+    if folder is None or read_head(folder) not in CLASSES:
+        found = read_examples(path, text_column or "sentence", pair_column, None)
+        return Inputs(found.texts, found.pairs)
+    # An empty column of labels is none.
+    columns = Columns(text_column, pair_column, "", prompt=text_column or "prompt")
+    known = read_labels(folder), columns, read_task_settings(folder)
+    return read_inputs(read_kind(folder), path, *known)
+
+
 def read_texts(paths):
     """The texts of files by --text_column and --pair_column, those of pairs too."""
     from tfnlp.text import read_examples

@@ -126,24 +126,9 @@ def main():
 
 def calibration_texts():
     """Some of what the model of --model_dir would read of --calibration_text."""
-    from distill.device.predictions import Columns, read_inputs
-    from tfnlp.checkpoints import read_labels, read_task_settings
-    from tfnlp.text import read_examples
-    from tfnlp.training.runners import read_kind
-
-    path, column = FLAGS.calibration_text, FLAGS.calibration_column
-    pair_column = FLAGS.calibration_pair_column
-    if FLAGS.pooling:
-        inputs = read_examples(path, column or "sentence", pair_column, None)
-        texts = inputs.texts
-        if inputs.pairs:
-            texts = list(zip(inputs.texts, inputs.pairs, strict=True))
-    else:
-        # Labels that the model does not know, or none, are no matter here.
-        columns = Columns(column, pair_column, "", prompt=column or "prompt")
-        folder = FLAGS.model_dir
-        known = read_labels(folder), columns, read_task_settings(folder)
-        texts = read_inputs(read_kind(folder), path, *known).read_together()
+    columns = FLAGS.calibration_column, FLAGS.calibration_pair_column
+    folder = None if FLAGS.pooling else FLAGS.model_dir
+    texts = common.read_inputs(FLAGS.calibration_text, folder, *columns).read_together()
     # Drawn, as files are sorted by label or by length.
     return random.Random(0).sample(texts, min(FLAGS.calibration_count, len(texts)))
 

@@ -83,6 +83,8 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     assert "Wrote" in done.stderr
     model = f"--model={tmp_path / 'model.tflite'}"
 
+    long = run("classify", model, f"--text={'film ' * 200}", "--text=film")
+    assert "1 of 2 texts were longer than the 128 tokens that are read of each." in long.stderr
     done = run("classify", model, "--text=the film is superb .", "--text=영화는 지루하다.")
     lines = done.stdout.splitlines()
     assert [line.split("\t")[2] for line in lines] == ["the film is superb .", "영화는 지루하다."]
@@ -248,6 +250,23 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         (line,) = [x for x in done.stderr.splitlines() if x]
         assert line.startswith("Error: ")
         assert message in line
+    # Classes without names take --labels, or the numbers of --train; nothing is guessed.
+    unnamed = tmp_path / "unnamed"
+    shutil.copytree(folder / "best", unnamed)
+    config = json.loads((unnamed / "config.json").read_text())
+    del config["id2label"], config["label2id"]
+    (unnamed / "config.json").write_text(json.dumps(config))
+    numbers = tmp_path / "numbers.tsv"
+    numbers.write_text("sentence\tlabel\na fine film\t1\na dull film\t0\n")
+    given = [f"--teacher_dir={unnamed}", *corpus, "--num_layers=9", out]
+    done = run("distill_classifier", *given, status=2)
+    assert "unnamed have no names, and those of --train=" in done.stderr
+    assert "are negative, positive; give --labels, the names in the order of" in done.stderr
+    for named in (["--labels=negative,positive"], [f"--{x}={numbers}" for x in ("train", "dev")]):
+        done = run("distill_classifier", *given, *named, status=2)
+        names = "0, 1" if "labels" not in named[0] else "negative, positive"
+        assert f"no names: {names} are taken for them, in this order." in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("Error: --num_layers=9 must lie between")
     given = [f"--train={alike}", "--labels=negative,positive", out]
     done = run("finetune_classifier", *flags, *given, status=2)
     message = "Error: All examples of --train have the label 'positive', so that"
@@ -320,6 +339,11 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
             "finetune_tagger": ["x", "fine", "film", "the", "fine", "film"],
             "finetune_answerer": ["fine", "what", "film", "?"],
         }
+        if recipe == "finetune_tagger":  # the words of a tagger's file are its texts
+            small = (f"--model_dir={out / 'best'}", f"--text={path}", f"--output_dir={out}/small")
+            run("prune_vocabulary", *small)
+            figures = json.loads((out / "small/figures.json").read_text())
+            assert figures["changed_share"] == [0.0] and figures["tokens"][1] < 80
         probabilities = []
         for model in (out / "best", out / "model.tflite"):
             done = run("predict", f"--model={model}", "--text=the fine film", *question)

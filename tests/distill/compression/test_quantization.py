@@ -158,14 +158,14 @@ def test_calibration_is_of_what_the_model_reads(model, tokenizer, tmp_path, monk
     np.testing.assert_array_equal(encodings.token_ids, expected.token_ids)
     assert encodings.segment_ids.any()
     for given in ([*TEXTS[:16], pairs[0]], [(*pair, "x") for pair in pairs]):
-        with pytest.raises(InputError, match="calibration_text holds strings beside pairs, or tu"):
+        with pytest.raises(InputError, match="holds strings beside pairs, or tuples"):
             in_columns(given)
     # What each task's file holds, as its model reads it.
     asked = Inputs(["who ?", "where ?"], ["a film", "b film"])
     assert asked.read_together() == [("who ?", "a film"), ("where ?", "b film")]
     begun = Inputs(["he", "she"], [["ate", "slept"], ["ran"]])
     assert begun.read_together() == [("he", "ate"), ("he", "slept"), ("she", "ran")]
-    assert Inputs(["a film", ["b", "film"]]).read_together() == ["a film", "b film"]
+    assert Inputs(["a film", ["b", "film"]]).read_together() == ["a film", " b film"]
 
 
 @pytest.mark.parametrize("name", ["int4", "int4_block32"])
@@ -185,9 +185,9 @@ def test_names_of_before_and_other_names():
 
 def test_ranges_or_texts_are_needed(model):
     check_calibration("static_int8", model, None)
-    with in_float(model), pytest.raises(InputError, match=r"needs calibration_text, or a model"):
+    with in_float(model), pytest.raises(InputError, match=r"needs `calibration_text`, or a model"):
         check_calibration("static_int8", model, None)
-    with pytest.raises(InputError, match=r"calibration_text holds 3 texts, but at least 16"):
+    with pytest.raises(InputError, match=r"`calibration_text` holds 3 texts, but at least 16"):
         check_calibration("static_int8", model, ["x"] * 3)
-    with pytest.raises(InputError, match=r"calibration_text is for .* not 'int8'"):
+    with pytest.raises(InputError, match=r"`calibration_text` is for .* not 'int8'"):
         check_calibration("int8", model, ["x"] * 30)
