@@ -18,18 +18,23 @@ from tfnlp.errors import InputError
 FLAGS = flags.FLAGS
 
 
-def run(main, tensorflow=True):
+def run(main, tensorflow=True, check=None):
     """Runs a recipe's `main()`: bad input and Ctrl-C end in one sentence, no traceback.
 
     Args:
         main: takes no arguments.
         tensorflow: whether the recipe needs TensorFlow.
+        check: takes no arguments either, and raises an InputError for flags that do not go
+            together, before TensorFlow is imported, which takes seconds. None for none.
     """
 
     def guarded(argv):
         logging.set_verbosity(logging.INFO)
         logging.get_absl_handler().setFormatter(_Plain())
         try:
+            check_files()
+            if check is not None:
+                check()
             if tensorflow:
                 keep_freed_memory()
                 import_tensorflow_quietly()
@@ -44,6 +49,15 @@ def run(main, tensorflow=True):
             sys.exit(130)
 
     app.run(guarded, flags_parser=parse)
+
+
+def check_files():
+    """Raises an InputError for a file that a flag names, and that is not there."""
+    for name in sorted(_FILES & recipe_flags().keys()):
+        given = FLAGS[name].value or []
+        for path in [given] if isinstance(given, str) else given:
+            if not os.path.exists(path):
+                raise InputError(f"{path} does not exist; check the path.")
 
 
 def with_flags(message, names):
@@ -213,7 +227,7 @@ def define_training_flags(epochs, learning_rate):
 # Flags that change where or how often a run is saved, but not what it ends with.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test"}
 # Flags of files, beside those of folders, whose names end in _dir.
-_FILES = {"train", "dev", "texts", "vocabulary_text"}
+_FILES = {"train", "dev", "test", "input", "texts", "vocabulary_text", "calibration_text"}
 
 
 def decisive_flags():
@@ -513,8 +527,14 @@ def student_arguments():
     }
 
 
-def check_student_flags():
-    """Raises an InputError for flags of a student's start beside a --student_dir."""
+def check_distillation():
+    """Raises an InputError for flags of a task's distillation that do not go together."""
+    compression.check_training_flags()
+    if FLAGS.keep_tokens is not None and FLAGS.tokenizer_dir:
+        raise InputError(
+            f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
+            f"those of tokenizer_dir={FLAGS.tokenizer_dir}; leave one out."
+        )
     if not FLAGS.student_dir:
         return
     sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
@@ -628,7 +648,6 @@ def distill(task, train, dev, test=None):
     from tfnlp.training import make_strategy, set_precision
     from tfnlp.training.precision import check_precision
 
-    check_student_flags()
     weights = teacher_weights()
     compress = compression.compressor()
     run = run_folder()

@@ -85,19 +85,24 @@ def rounding(model):
     yield
 
 
+def check_training_flags():
+    """Raises an InputError for flags of the form of weights that do not go together."""
+    if FLAGS.sparsity is not None and FLAGS.clusters is not None:
+        raise InputError("Give --sparsity or --clusters, not both at once.")
+    if FLAGS.sparsity is None:
+        for name in ("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step"):
+            if FLAGS[name].value is not None:
+                raise InputError(f"{name}={FLAGS[name].value} has no effect without --sparsity.")
+
+
 def compressor():
     """What makes the compressor of a model and its number of steps; None without such flags."""
     from distill.compression.clustering import ClusteringConfig
     from distill.compression.pruning import PruningConfig
 
-    if FLAGS.sparsity is not None and FLAGS.clusters is not None:
-        raise InputError("Give --sparsity or --clusters, not both at once.")
     if FLAGS.clusters is not None:
         return ClusteringConfig(FLAGS.clusters).clusterer
     if FLAGS.sparsity is None:
-        for name in ("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step"):
-            if FLAGS[name].value is not None:
-                raise InputError(f"{name}={FLAGS[name].value} has no effect without --sparsity.")
         return None
     return PruningConfig(
         FLAGS.sparsity,
@@ -128,11 +133,6 @@ def with_fewer_tokens(models, tokenizer, train):
     """Models and their tokenizer, pruned to the --keep_tokens most frequent tokens of `train`."""
     if FLAGS.keep_tokens is None:
         return models, tokenizer
-    if FLAGS.tokenizer_dir:
-        raise InputError(
-            f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
-            f"those of tokenizer_dir={FLAGS.tokenizer_dir}; leave one out."
-        )
     from distill.compression.vocabulary import compare_tokenizers, prune_vocabularies, texts_of
 
     texts = texts_of(train)

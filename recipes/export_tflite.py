@@ -19,6 +19,7 @@ from absl import flags, logging
 
 from recipes import common
 from recipes.command_line import group
+from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
@@ -83,21 +84,29 @@ define_metadata_flags()
 flags.mark_flags_as_required(["model_dir", "output_dir"])
 
 
+def check_flags():
+    """Raises an InputError for flags that do not go together."""
+    if not all(length.strip().isdecimal() for length in FLAGS.fixed_lengths):
+        raise InputError(
+            f"--fixed_lengths={','.join(FLAGS.fixed_lengths)} must be whole numbers, such as "
+            "32,64."
+        )
+    if FLAGS.fixed_only and not FLAGS.fixed_lengths:
+        raise InputError("fixed_only=True leaves no signature; give `fixed_lengths`.")
+    if FLAGS.calibration_text and FLAGS.quantization != "static_int8":
+        raise InputError(
+            "`calibration_text` is for quantization='static_int8', not "
+            f"{FLAGS.quantization!r}; leave it out."
+        )
+
+
 def main():
     from distill.device.metadata import Credits
     from distill.device.tflite import export_tflite
     from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
-    from tfnlp.errors import InputError
     from tfnlp.files import check_writable
     from tfnlp.text import load_tokenizer
 
-    try:
-        fixed_lengths = [int(length) for length in FLAGS.fixed_lengths]
-    except ValueError:
-        raise InputError(
-            f"--fixed_lengths={','.join(FLAGS.fixed_lengths)} must be whole numbers, such as "
-            "32,64."
-        ) from None
     calibration = calibration_texts() if FLAGS.calibration_text else None
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
@@ -113,7 +122,7 @@ def main():
         FLAGS.max_length or settings.get("max_length", 128),
         FLAGS.name,
         settings,
-        fixed_lengths=fixed_lengths,
+        fixed_lengths=[int(length) for length in FLAGS.fixed_lengths],
         fixed_only=FLAGS.fixed_only,
         pooling=FLAGS.pooling,
         credits=Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
@@ -134,4 +143,4 @@ def calibration_texts():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, check=check_flags)

@@ -236,7 +236,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     endings.write_text("prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t0\n")
     scores.write_text("sentence1\tsentence2\tscore\na\tb\t1.5\n")
     wrong = [
-        ("distill_tagger", "none.conll", "the task needs the head 'tagger'"),
+        ("distill_tagger", endings, "the task needs the head 'tagger'"),
         ("distill_chooser", endings, "the task needs the head 'chooser'"),
         ("distill_regression", scores, "gives 2 classes, but the task has a number"),
     ]
