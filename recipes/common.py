@@ -306,11 +306,16 @@ def _names_of_unnamed(unnamed):
             f"those of train={FLAGS.train} are {', '.join(sorted(found))}; give --labels, the "
             "names in the order of the teacher's classes."
         )
+    warn_of_unnamed(names)
+    return names
+
+
+def warn_of_unnamed(names):
+    """Says which names the classes of a teacher without names are given."""
     logging.warning(
         "The teacher's classes have no names: %s are taken for them, in this order.",
         ", ".join(names),
     )
-    return names
 
 
 def finetune(task, make_model, train, dev, test=None):

@@ -254,7 +254,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     unnamed = tmp_path / "unnamed"
     shutil.copytree(folder / "best", unnamed)
     config = json.loads((unnamed / "config.json").read_text())
-    del config["id2label"], config["label2id"]
+    config["id2label"] = {"0": "LABEL_0", "1": "LABEL_1"}
     (unnamed / "config.json").write_text(json.dumps(config))
     numbers = tmp_path / "numbers.tsv"
     numbers.write_text("sentence\tlabel\na fine film\t1\na dull film\t0\n")
