@@ -19,6 +19,7 @@ from tfnlp.checkpoints import read_config, save_model
 from tfnlp.models import build_model
 from tfnlp.text import load_tokenizer
 
+SPLITS = ("train", "dev", "test")
 SMALL = ["--num_layers=2", "--hidden_dim=32", "--num_heads=2", "--vocabulary_size=300"]
 
 
@@ -262,7 +263,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     done = run("distill_classifier", *given, status=2)
     assert "unnamed have no names, and those of --train=" in done.stderr
     assert "are negative, positive; give --labels, the names in the order of" in done.stderr
-    for named in (["--labels=negative,positive"], [f"--{x}={numbers}" for x in ("train", "dev")]):
+    for named in (["--labels=negative,positive"], [f"--{x}={numbers}" for x in SPLITS]):
         done = run("distill_classifier", *given, *named, status=2)
         names = "0, 1" if "labels" not in named[0] else "negative, positive"
         assert f"no names: {names} are taken for them, in this order." in done.stderr
