@@ -56,7 +56,9 @@ class Rules:
             scores = tf.where(present, changed, scores)
         if 0 < rules.no_repeat_ngram_size <= history.shape[1]:
             scores = tf.where(
-                _ends_of_repeated(history, self._first, length, rules.no_repeat_ngram_size, vocabulary),
+                _ends_of_repeated(
+                    history, self._first, length, rules.no_repeat_ngram_size, vocabulary
+                ),
                 NEVER,
                 scores,
             )

@@ -40,14 +40,14 @@ class Generated:
 class Generator:
     """Continues prompts by a causal language model.
 
-    The whole search is one graph, compiled by XLA once for each shape: prompts are padded to powers
-    of two, and batches filled up. The model's weights are shared, not copied.
+    The whole search is one graph, compiled by XLA once for each shape: prompts are padded to
+    powers of two, and batches filled up. The model's weights are shared, not copied.
 
     Args:
         model: a GPT or a GPT-2 with the head "causal_lm".
         tokenizer: its tokenizer.
-        search: `Greedy`, `Beam` or `Sample`.
-        constraints: `Constraints`.
+        search: a `Greedy`, `Beam` or `Sample`; greedy where None.
+        constraints: a `Constraints`; none where None.
         max_new_tokens: the most tokens that are written.
         batch_size: prompts in a batch.
         end_token: the token that ends a text; what stands between the documents of pretraining
@@ -62,12 +62,13 @@ class Generator:
         self,
         model,
         tokenizer,
-        search=Greedy(),
-        constraints=Constraints(),
+        search=None,
+        constraints=None,
         max_new_tokens=64,
         batch_size=16,
         end_token=None,
     ):
+        search, constraints = search or Greedy(), constraints or Constraints()
         self.decoder = CausalDecoder(model)
         check_vocabulary(tokenizer, model)
         check_whole(max_new_tokens=max_new_tokens, batch_size=batch_size)
@@ -208,9 +209,9 @@ def generate(
     model,
     tokenizer,
     prompts,
-    search=Greedy(),
+    search=None,
     max_new_tokens=64,
-    constraints=Constraints(),
+    constraints=None,
     batch_size=16,
     end_token=None,
 ):

@@ -1,7 +1,7 @@
 """Which tokens are written: by the best at each place, by draws, or by beam search.
 
-A decoder is what `CausalDecoder` is: `start` reads the prompts, `step` one token more of each text.
-The functions here hold for any, and are to be traced as one graph, loop and all.
+A decoder is what `CausalDecoder` is: `start` reads the prompts, `step` one token more of each
+text. The functions here hold for any, and are to be traced as one graph, loop and all.
 """
 
 from typing import NamedTuple

@@ -99,8 +99,8 @@ class Sample:
         check_whole(top_k=self.top_k, seed=self.seed, texts=self.texts)
         if not self.temperature > 0:
             raise InputError(
-                f"temperature={self.temperature} must be above 0; the most probable token alone is "
-                "greedy search."
+                f"temperature={self.temperature} must be above 0; greedy search "
+                "takes the most probable token."
             )
         if not 0 < self.top_p <= 1:
             raise InputError(f"top_p={self.top_p} must be above 0 and at most 1.")

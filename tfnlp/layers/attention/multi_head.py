@@ -44,8 +44,8 @@ class MultiHeadAttention(BaseAttention):
             H'), as they are projected for each head, not yet scaled.
         cache: what was projected before, so that it need not be again: keys (B, N, C, H), values
             (B, N, C, H'), and the first of the C places to put those of the query's own T tokens
-            at, a scalar. The query attends to the places that `attention_mask` (B, T, C) says, no
-            other mask counting; the keys and values of `return_projections` are those of all C.
+            at, a scalar tensor. The query attends to the places that `attention_mask` (B, T, C)
+            says, no other mask counting; the keys and values of `return_projections` are of all C.
 
     Returns:
         (B, T, D), or a tuple of it, the scores and the projections, as asked for. A query that may

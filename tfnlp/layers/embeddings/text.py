@@ -148,9 +148,7 @@ class TextEmbedding(TokenLayer):
             "embeddings", name, (rows, self.embedding_dim), self.embeddings_initializer
         )
 
-    def call(
-        self, token_ids, segment_ids=None, reverse=False, training=None, positions=None
-    ):
+    def call(self, token_ids, segment_ids=None, reverse=False, training=None, positions=None):
         if reverse:
             self._check_states(token_ids)
             states = ops.cast(token_ids, self.compute_dtype)
