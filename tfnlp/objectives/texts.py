@@ -11,9 +11,8 @@ from tfnlp.progress import progress_bar
 from tfnlp.text import Encodings
 from tfnlp.text.columns import read_columns
 from tfnlp.text.lines import read_lines
+from tfnlp.text.readers import TABLES
 
-# Files that have columns, by what their names end in; of others a line is a text.
-TABLES = (".tsv", ".csv", ".json", ".jsonl")
 # Texts that are held as such at a time.
 PIECE = 20_000
 

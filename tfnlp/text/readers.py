@@ -14,11 +14,15 @@ __all__ = [
     "Examples",
     "check_label_names",
     "read_columns",
+    "read_every_text",
     "read_examples",
     "read_header",
     "read_json_data",
     "read_lines",
 ]
+
+# Files that have columns, by what their names end in; of others a line is a text.
+TABLES = (".tsv", ".csv", ".json", ".jsonl")
 
 
 @dataclasses.dataclass
@@ -94,6 +98,27 @@ def read_examples(
         examples.label_names = list(label_names or _label_names(path, labels))
         examples.labels = _label_ids(path, labels, examples.label_names)
     return examples
+
+
+def read_every_text(path, column="text"):
+    """The texts of a file in their order, empty ones too, as a file beside it has its own.
+
+    Args:
+        path: of a .tsv, .csv, .json or .jsonl file, or of another, in which each line is a text;
+            or with .gz.
+        column: the column of the texts, where there are columns.
+
+    Returns:
+        A list of strings.
+
+    Raises:
+        InputError: as `read_columns` and `read_lines`.
+    """
+    path = pathlib.Path(path)
+    table = path.name.lower().removesuffix(".gz").endswith(TABLES)
+    if table:
+        return [row[column] for _, row in read_columns(path, [column])]
+    return [text for _, text in read_lines(path)]
 
 
 def check_label_names(names, least=1):

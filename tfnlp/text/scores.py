@@ -1,0 +1,155 @@
+"""How near written texts, such as translations, come to their references."""
+
+import collections
+import math
+import re
+
+from tfnlp.errors import InputError
+
+# The orders of n-grams that BLEU counts (Papineni et al. 2002, section 2.3).
+ORDERS = 4
+ROUGE_KINDS = ("rouge1", "rouge2", "rougeL")
+
+
+def word_overlap(references, hypotheses):
+    """Precision, recall and F of words, wherever they stand, over all texts together.
+
+    Args:
+        references: a list of strings.
+        hypotheses: a list of as many strings.
+
+    Returns:
+        A dict of `word_precision`, `word_recall` and `word_f1`, 0 where nothing was written.
+    """
+    matched = written = due = 0
+    for reference, hypothesis in _pairs(references, hypotheses):
+        reference, hypothesis = reference.split(), hypothesis.split()
+        matched += _matches(reference, hypothesis)
+        written, due = written + len(hypothesis), due + len(reference)
+    return {
+        "word_precision": matched / max(written, 1),
+        "word_recall": matched / max(due, 1),
+        "word_f1": 2 * matched / max(written + due, 1),
+    }
+
+
+def ngram_precisions(references, hypotheses, orders=ORDERS):
+    """The shares of n-grams that the references have too (Papineni et al. 2002, section 2.1).
+
+    Args:
+        references, hypotheses: as `word_overlap` takes them.
+        orders: the longest n-grams, in words.
+
+    Returns:
+        A list of (matched, written), two whole numbers for each order from 1 on. An n-gram is
+        matched as often as its reference has it.
+    """
+    counts = [[0, 0] for _ in range(orders)]
+    for reference, hypothesis in _pairs(references, hypotheses):
+        reference, hypothesis = reference.split(), hypothesis.split()
+        for order in range(1, orders + 1):
+            ours, theirs = _ngrams(reference, order), _ngrams(hypothesis, order)
+            counts[order - 1][0] += _matches(ours, theirs)
+            counts[order - 1][1] += len(theirs)
+    return [tuple(count) for count in counts]
+
+
+def length_ratio_bleu(references, hypotheses):
+    """BLEU with the ratio of lengths for its penalty: min(1, words written / words due).
+
+    The mean of n-gram precisions up to 4 is geometric, as in Papineni et al. 2002, whose own
+    penalty, exp(1 - due / written), is milder; `text_scores` has it.
+    """
+    counts = ngram_precisions(references, hypotheses)
+    if not all(matched for matched, _ in counts):
+        return 0.0
+    precision = math.exp(sum(math.log(m / n) for m, n in counts) / len(counts))
+    due = sum(len(reference.split()) for reference in references)
+    return min(1.0, counts[0][1] / due) * precision
+
+
+def text_scores(references, hypotheses, tokenize="13a"):
+    """BLEU, chrF, ROUGE and the overlap of words.
+
+    Args:
+        references: a list of strings, one for each hypothesis.
+        hypotheses: a list of strings.
+        tokenize: how sacrebleu splits words for BLEU: "13a" as WMT does, "char" by characters,
+            "none" at white space, "intl", "zh", "ja-mecab" or "ko-mecab".
+
+    Returns:
+        A dict of `bleu` and `chrf` (0 to 100, of all texts together, by sacrebleu), their
+        `bleu_signature` and `chrf_signature`; `rouge1`, `rouge2` and `rougeL` (mean F of the
+        texts, 0 to 1, by rouge-score, of words in any script in lower case); and what
+        `word_overlap` gives.
+
+    Raises:
+        InputError: for unequal numbers of texts, none, a reference without a word, or a
+            tokenizer that sacrebleu has not.
+    """
+    references, hypotheses = [*references], [*hypotheses]
+    pairs = _pairs(references, hypotheses)
+    sacrebleu, rouge_scorer = _libraries()
+    try:
+        bleu = sacrebleu.BLEU(tokenize=tokenize)
+    except (KeyError, RuntimeError, ImportError) as e:
+        why = " ".join(str(e).split())
+        raise InputError(
+            f"tokenize={tokenize!r} is nothing that sacrebleu can split by here ({why}); use "
+            "'13a' or 'char'."
+        ) from None
+    chrf = sacrebleu.CHRF()
+    rouge = rouge_scorer.RougeScorer(ROUGE_KINDS, tokenizer=_Words())
+    totals = dict.fromkeys(ROUGE_KINDS, 0.0)
+    for reference, hypothesis in pairs:
+        for kind, score in rouge.score(reference, hypothesis).items():
+            totals[kind] += score.fmeasure
+    return {
+        "bleu": bleu.corpus_score(hypotheses, [references]).score,
+        "bleu_signature": str(bleu.get_signature()),
+        "chrf": chrf.corpus_score(hypotheses, [references]).score,
+        "chrf_signature": str(chrf.get_signature()),
+        **{kind: total / len(pairs) for kind, total in totals.items()},
+        **word_overlap(references, hypotheses),
+    }
+
+
+class _Words:
+    """Words for rouge-score, whose own keep the letters a to z alone, and so no Korean."""
+
+    def tokenize(self, text):
+        return re.findall(r"\w+", text.lower())
+
+
+def _pairs(references, hypotheses):
+    if len(references) != len(hypotheses):
+        raise InputError(
+            f"There are {len(references)} references for {len(hypotheses)} hypotheses; give one "
+            "for each."
+        )
+    if not references:
+        raise InputError("There is no text to score; give one at least.")
+    for number, reference in enumerate(references, start=1):
+        if not reference.strip():
+            raise InputError(f"Reference {number} is empty; give the text that was due.")
+    return [*zip(references, hypotheses, strict=True)]
+
+
+def _ngrams(words, order):
+    return [tuple(words[i : i + order]) for i in range(len(words) - order + 1)]
+
+
+def _matches(reference, hypothesis):
+    return (collections.Counter(reference) & collections.Counter(hypothesis)).total()
+
+
+def _libraries():
+    try:
+        import sacrebleu
+        from rouge_score import rouge_scorer
+    except ImportError as e:
+        raise InputError(
+            f"Texts are scored by sacrebleu and rouge-score, but {e.name} is not installed; "
+            'pip install "tfnlp[scores]".'
+        ) from None
+    return sacrebleu, rouge_scorer
