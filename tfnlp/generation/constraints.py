@@ -11,8 +11,8 @@ NEVER = -np.inf
 class Rules:
     """`Constraints` on the tokens of a search, whose sizes are known.
 
-    Where they are those of `transformers` (its logits processors, in its order), padding counts
-    as no token, which there a repeated n-gram may begin with.
+    They are those of the logits processors of `transformers`, in their order, but that padding
+    counts as no token: there a repeated n-gram may begin with it.
 
     Args:
         constraints: a `Constraints`.

@@ -22,7 +22,7 @@ class Found(NamedTuple):
     Args:
         token_ids: (B, n, steps) int32, after the end token the padding.
         lengths: (B, n) int32, the tokens of each text, its end token counted.
-        scores: (B, n) float32, of beam search; zeros otherwise.
+        scores: (B, n) float32, of beam search; zeros else.
     """
 
     token_ids: tf.Tensor

@@ -12,11 +12,6 @@ NORMALIZATIONS = ("length", "gnmt")
 class Greedy:
     """The most probable token at each place."""
 
-    @property
-    def texts(self):
-        """How many texts a prompt gets."""
-        return 1
-
 
 @dataclasses.dataclass(frozen=True)
 class Beam:
@@ -61,10 +56,6 @@ class Beam:
             raise InputError(
                 f"early_stopping={self.early_stopping!r} must be True, False or 'never'."
             )
-
-    @property
-    def texts(self):
-        return self.best
 
     def norm(self, length):
         """By what the score of a text of `length` tokens is divided."""
