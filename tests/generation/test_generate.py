@@ -41,7 +41,7 @@ def gpt2(vocabulary_size, **kwargs):
         num_heads=2,
         hidden_dim=16,
         intermediate_dim=32,
-        max_length=40,
+        max_length=64,
         initializer_range=0.5,
     )
     return build_model(config, "causal_lm", **kwargs)
