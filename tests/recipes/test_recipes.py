@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from distill.learning import make_student
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES, Shell
-from tfnlp.checkpoints import read_config, save_model
+from tfnlp.checkpoints import load_model, read_config, save_model
 from tfnlp.models import build_model
 from tfnlp.text import load_tokenizer
 
@@ -303,6 +304,10 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
     answers = {"answers": [{"answer_start": 4, "text": "fine"}], "question": "what film ?"}
     questions = [{"id": str(i)} | answers for i in range(8)]
     squad = {"data": [{"paragraphs": [{"context": "the fine film", "qas": questions}]}]}
+    # Most of the time is tracing, which goes by the layers.
+    start = tmp_path / "start"
+    model = make_student(load_model(teacher[0] / "best", "classifier"), 1)
+    save_model(model, start, tokenizer=load_tokenizer(teacher[0] / "best"))
     files = {
         "finetune_tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n\n" * 8, 5),
         "finetune_answerer": ("a.json", json.dumps(squad), 16),
@@ -323,7 +328,7 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
     for recipe, (name, text, stride) in files.items():
         path, out = tmp_path / name, tmp_path / recipe
         path.write_text(text)
-        flags = [f"--model_dir={teacher[0] / 'best'}", f"--train={path}", f"--dev={path}"]
+        flags = [f"--model_dir={start}", f"--train={path}", f"--dev={path}"]
         flags += ["--epochs=5", "--batch_size=2", "--learning_rate=5e-3", "--max_length=48"]
         flags += [f"--stride={stride}"]
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
