@@ -162,10 +162,10 @@ def tfnlp_causal():
 
 
 def tfnlp_step(model, part):
-    from tfnlp.losses import CrossEntropy
+    from tfnlp.losses import token_cross_entropy
     from tfnlp.training import adamw
 
-    model.compile(adamw(model, RATE), loss={"logits": CrossEntropy()}, jit_compile=False)
+    model.compile(adamw(model, RATE), loss={"logits": token_cross_entropy}, jit_compile=False)
     inputs, labels = batch(part)
     return fitted(model, inputs, {"logits": labels})
 

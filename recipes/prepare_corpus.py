@@ -68,8 +68,8 @@ flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
 
 
 def main():
+    from tfnlp.corpora import prepare_corpus
     from tfnlp.text import load_tokenizer
-    from tfnlp.text.prepare import prepare_corpus
 
     counts = prepare_corpus(
         FLAGS.input,

@@ -216,7 +216,7 @@ def read_texts():
     """The texts of --corpus, for a vocabulary to be learned from."""
     import pathlib
 
-    from tfnlp.text.documents import find_files, read_documents
+    from tfnlp.corpora.documents import find_files, read_documents
 
     if pathlib.Path(FLAGS.corpus[0]).is_dir():
         raise InputError(

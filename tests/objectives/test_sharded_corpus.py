@@ -7,10 +7,10 @@ import shutil
 import numpy as np
 import pytest
 
+from tfnlp.corpora import prepare_corpus
 from tfnlp.errors import InputError
 from tfnlp.files import read_json
 from tfnlp.objectives import ShardedCorpus, sharded_corpus
-from tfnlp.text.prepare import prepare_corpus
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import pytest
 
 from tfnlp.errors import InputError
 from tfnlp.objectives import CausalLM, Corpus
-from tfnlp.objectives.stream import Lane, TokenStream, end_token_id
+from tfnlp.objectives.stream import Lane, TokenStream
+from tfnlp.text.special_tokens import end_token_id
 
 END = 1
 DOCUMENTS = [[[5, 6], [7]], [[8, 9, 10]], [[]], [[11], [], [12, 13]], [[14, 15], [16, 17, 18]]]
@@ -108,6 +109,7 @@ def test_segments_without_memory_are_the_stream_once():
     for inputs, labels in batches.epoch(3):
         assert inputs.keys() == {"token_ids", "segment_ids", "padding_mask", "next_token_ids"}
         assert labels.shape[1] == 7 and (inputs["next_token_ids"] == labels).all()
+        assert not np.shares_memory(inputs["next_token_ids"], labels)
         for ids, label in zip(inputs["token_ids"], labels, strict=True):
             pairs += [(a, b) for a, b in zip(ids, label, strict=True) if b != -100]
     expected = list(itertools.pairwise(stream))

@@ -67,7 +67,7 @@ def test_a_run_that_is_killed_ends_with_the_same_weights(texts):
         cwd=RECIPES.parent,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"2 kills; \d\d+ tensors, 0 of them not equal", done.stdout)
+    assert re.search(r"[12] kills; \d\d+ tensors, 0 of them not equal", done.stdout)
 
 
 @pytest.fixture(scope="module")

@@ -16,13 +16,13 @@ import tensorflow as tf
 from keras import ops
 
 from tests.kills import KILLS, killed_after
+from tfnlp.corpora.prepare import prepare_corpus
 from tfnlp.errors import InputError
 from tfnlp.losses import cross_entropy
 from tfnlp.models import BertConfig, build_model
 from tfnlp.objectives import CausalLM, Corpus, Frame, MaskedLM, Segments, open_corpus
 from tfnlp.objectives.origin import batch_origin, read_documents
 from tfnlp.text import LengthBatches
-from tfnlp.text.prepare import prepare_corpus
 from tfnlp.training import RunFolder, TrainingConfig
 from tfnlp.training.pretrain import pretrain
 from tfnlp.training.rounds import Rounds

@@ -150,7 +150,8 @@ class CausalBatches(StreamBatches):
             size = len(found) - 1
             ids[row, :size], labels[row, :size] = found[:-1], found[1:]
             mask[row, :size] = 1
-        inputs = as_inputs(ids) | {"padding_mask": mask, NEXT: labels}
+        # TensorFlow may write over an array that it has for two.
+        inputs = as_inputs(ids) | {"padding_mask": mask, NEXT: labels.copy()}
         if self.memory:
             inputs |= lane_inputs(len(ids), continues)
         return inputs, labels

@@ -10,7 +10,7 @@ from typing import ClassVar
 from keras import ops
 
 from tfnlp.errors import InputError
-from tfnlp.losses import cross_entropy
+from tfnlp.losses import token_cross_entropy
 from tfnlp.models.build import family_name
 from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.masking import MaskedBatches, Masking
@@ -120,7 +120,7 @@ class MaskedLM:
 
     def loss(self, labels, outputs, sample_weight=None):
         """The mean cross-entropy of labels (B, P) and logits (B, P, V); -100 counts nothing."""
-        return cross_entropy(labels, outputs["logits"], sample_weight)
+        return token_cross_entropy(labels, outputs["logits"], sample_weight)
 
     def losses(self, labels, outputs, sample_weight=None):
         """The one loss of a batch, by its name."""

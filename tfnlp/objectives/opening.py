@@ -4,11 +4,11 @@ import pathlib
 
 import numpy as np
 
+from tfnlp.corpora.documents import encode_documents, find_files, read_documents
 from tfnlp.errors import InputError
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.sharded_corpus import ShardedCorpus
 from tfnlp.progress import progress_bar
-from tfnlp.text.documents import encode_documents, find_files, read_documents
 
 
 def open_corpus(

@@ -14,19 +14,19 @@ class _NotedCorpus:
         self.corpus = corpus
         self.read = set()
 
-    def __getattr__(self, name):
-        return getattr(self.corpus, name)
-
     def __len__(self):
         return len(self.corpus)
 
-    def document(self, index):
-        self.read.add(int(index))
-        return self.corpus.document(index)
+    def __getattr__(self, name):
+        value = getattr(self.corpus, name)
+        if not callable(value):
+            return value
 
-    def sentences(self, index):
-        self.read.add(int(index))
-        return self.corpus.sentences(index)
+        def noted(*arguments):  # of those that read a document its number is the first
+            self.read.update(map(int, arguments[:1]))
+            return value(*arguments)
+
+        return noted
 
 
 def read_documents(batches, epoch, number):

@@ -7,9 +7,8 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.errors import InputError
-from tfnlp.text.records import document_from_bytes, unframe
-from tfnlp.text.shards import (
+from tfnlp.corpora.records import document_from_bytes, unframe
+from tfnlp.corpora.shards import (
     MEND,
     read_index,
     read_manifest,
@@ -17,6 +16,7 @@ from tfnlp.text.shards import (
     shard_path,
     tokenizer_hash,
 )
+from tfnlp.errors import InputError
 
 # Files that are open at a time.
 OPEN_FILES = 64
@@ -29,7 +29,7 @@ class ShardedCorpus:
     one. A document is one read at its place; threads may read at once.
 
     Args:
-        folder: of `tfnlp.text.prepare.prepare_corpus`.
+        folder: of `tfnlp.corpora.prepare_corpus`.
         tokenizer: which it must have been prepared with, if given; see `tfnlp.text`.
 
     Raises:
@@ -133,8 +133,8 @@ class ShardedCorpus:
         return np.concatenate(lengths), np.append(0, np.cumsum(self._sentences))
 
     def shard(self, index):
-        """The path of the shard that a document is in."""
-        number = int(np.searchsorted(self._firsts, index, side="right")) - 1
+        """The path of the shard that a document begins in."""
+        number = int(np.searchsorted(self._shards, self._records[index], side="right")) - 1
         return shard_path(self.folder, number, "tfrecord")
 
     def fingerprint(self):

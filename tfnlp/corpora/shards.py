@@ -2,7 +2,7 @@
 
 | file | what |
 | --- | --- |
-| `shard-00000.tfrecord` | documents, as `tfnlp.text.records` describes them |
+| `shard-00000.tfrecord` | documents, as `tfnlp.corpora.records` describes them |
 | `shard-00000.npy` | (records, 4) int64: where each ends, its tokens, its sentences, `continues` |
 | `shard-00000.sentences.npy` | (sentences,) int32: the tokens of each, as the records say |
 | `manifest.json` | what the corpus was made by, counts, and each shard's sizes and SHA-256 |
@@ -17,10 +17,10 @@ import pathlib
 
 import numpy as np
 
+from tfnlp.corpora.documents import encode_documents
+from tfnlp.corpora.records import document_to_bytes, frame
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, replaced_when_whole, write_json
-from tfnlp.text.documents import encode_documents
-from tfnlp.text.records import document_to_bytes, frame
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.text.records import (
+from tfnlp.corpora.records import (
     FRAME,
     crc32c,
     document_from_bytes,

@@ -12,11 +12,8 @@ import pathlib
 import signal
 import threading
 
-from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_json
-from tfnlp.progress import progress_bar
-from tfnlp.text.documents import DOCUMENTS, SENTENCES, find_files, read_documents
-from tfnlp.text.shards import (
+from tfnlp.corpora.documents import DOCUMENTS, SENTENCES, find_files, read_documents
+from tfnlp.corpora.shards import (
     MANIFEST,
     SUFFIXES,
     make_manifest,
@@ -27,6 +24,9 @@ from tfnlp.text.shards import (
     tokenizer_hash,
     write_shard,
 )
+from tfnlp.errors import InputError
+from tfnlp.files import read_json, write_json
+from tfnlp.progress import progress_bar
 from tfnlp.text.tokenizer import Tokenizer
 
 # What an unfinished corpus is made by.

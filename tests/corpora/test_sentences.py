@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfnlp.text.sentences import sentence_starts, split_sentences
+from tfnlp.corpora.sentences import sentence_starts, split_sentences
 
 ENGLISH = [
     "He left. | She stayed.",

@@ -7,11 +7,11 @@ import re
 
 import numpy as np
 
+from tfnlp.corpora.sentences import sentence_starts
 from tfnlp.errors import InputError
 from tfnlp.text.columns import read_columns
 from tfnlp.text.lines import check_file, read_lines
 from tfnlp.text.readers import TABLES
-from tfnlp.text.sentences import sentence_starts
 
 # What parts the documents of plain text, and what parts the sentences of a document.
 DOCUMENTS = ("blank_lines", "lines", "files")
@@ -108,7 +108,7 @@ def encode_documents(texts, tokenizer, sentences="split"):
     Args:
         texts: an iterable of strings.
         tokenizer: see `tfnlp.text`.
-        sentences: "split" by `tfnlp.text.sentences`, or each of the "lines" is one.
+        sentences: "split" by `tfnlp.corpora.sentences`, or each of the "lines" is one.
 
     Returns:
         Yields, for each text, (tokens,) int32 and (sentences,) int64; both are empty for a text

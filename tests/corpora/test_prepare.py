@@ -12,11 +12,11 @@ import time
 import numpy as np
 import pytest
 
+from tfnlp.corpora import prepare, prepare_corpus, shards
 from tfnlp.errors import InputError
 from tfnlp.files import read_json
 from tfnlp.objectives import Corpus, ShardedCorpus, open_corpus
-from tfnlp.text import WordPieceTokenizer, prepare, shards
-from tfnlp.text.prepare import prepare_corpus
+from tfnlp.text import WordPieceTokenizer
 
 WORDS = ["a", "fine", "film", "dull", "plot", "영화", "정말", "x", "unbelievable", "zzz"]
 
@@ -192,7 +192,7 @@ def test_duplicates_and_documents_without_text_are_left_out_and_counted(tokenize
 CALL = """
 import sys
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.text.prepare import prepare_corpus
+from tfnlp.corpora import prepare_corpus
 if __name__ == "__main__":
     folder, path, vocabulary, processes = sys.argv[1:]
     tokenizer = WordPieceTokenizer(open(vocabulary, encoding="utf-8").read().split("\\n"))

@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
+from tfnlp.corpora import documents as module
+from tfnlp.corpora.documents import encode_documents, find_files, read_documents
+from tfnlp.corpora.sentences import split_sentences
 from tfnlp.errors import InputError
-from tfnlp.text import documents as module
-from tfnlp.text.documents import encode_documents, find_files, read_documents
 from tfnlp.text.load import kind_for, train_tokenizer
-from tfnlp.text.sentences import split_sentences
 
 TEXTS = [
     "He came. She left early!  It was (very) late… He slept.",

@@ -1,0 +1,28 @@
+"""Losses whose gradient is written by hand, against those that TensorFlow derives."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.losses import cross_entropy, token_cross_entropy
+
+
+@pytest.mark.parametrize("scale", [1.0, 60.0])  # at 60 most labels' probabilities are 0
+def test_token_cross_entropy_is_cross_entropy(scale):
+    rng = np.random.default_rng(0)
+    logits = tf.constant(scale * rng.normal(size=(3, 5, 40)), "float32")
+    labels = rng.integers(0, 40, (3, 5)).astype("int32")
+    labels[0, 3:] = labels[2] = -100
+    found, gradients = [], []
+    for loss in (token_cross_entropy, cross_entropy):
+        for weights in ((), (np.array([2.0, 0.5, 1.0], "float32"),)):
+            with tf.GradientTape() as tape:
+                tape.watch(logits)
+                found.append(loss(labels, logits, *weights))
+            gradients.append(tape.gradient(found[-1], logits))
+    for i in range(2):
+        assert float(found[i]) == pytest.approx(float(found[i + 2]), rel=1e-5)
+        np.testing.assert_allclose(gradients[i], gradients[i + 2], atol=1e-6)
+        assert np.abs(gradients[i]).max() > 0.01
+    nothing = token_cross_entropy(np.full((1, 5), -100), logits[:1])
+    assert float(nothing) == 0
