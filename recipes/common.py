@@ -1,5 +1,6 @@
 """What the recipes share: groups of flags, and errors as one sentence."""
 
+import glob
 import os
 
 # Before TensorFlow is imported: its start-up notices are noise in a shell.
@@ -19,18 +20,23 @@ from tfnlp.errors import InputError
 FLAGS = flags.FLAGS
 
 
-def run(main, tensorflow=True):
+def run(main, tensorflow=True, check=None):
     """Runs a recipe's `main()`: bad input and Ctrl-C end in one sentence, no traceback.
 
     Args:
         main: takes no arguments.
         tensorflow: whether the recipe needs TensorFlow.
+        check: takes no arguments either, and raises an InputError for flags that do not go
+            together, before TensorFlow is imported, which takes seconds. None for none.
     """
 
     def guarded(argv):
         logging.set_verbosity(logging.INFO)
         logging.get_absl_handler().setFormatter(_Plain())
         try:
+            check_files()
+            if check is not None:
+                check()
             if tensorflow:
                 keep_freed_memory()
                 import_tensorflow_quietly()
@@ -49,6 +55,15 @@ def resuming_command():
     name = os.path.basename(sys.argv[0]).removesuffix(".py")
     given = [word for word in sys.argv[1:] if word.lstrip("-").partition("=")[0] != "overwrite"]
     return shlex.join(["python", "-m", f"recipes.{name}", *given])
+
+
+def check_files():
+    """Raises an InputError for a file that a flag names, and that is not there."""
+    for name in sorted(_FILES & recipe_flags().keys()):
+        given = FLAGS[name].value or []
+        for path in [given] if isinstance(given, str) else given:
+            if not os.path.exists(path) and not glob.has_magic(path):
+                raise InputError(f"{path} does not exist; check the path.")
 
 
 def with_flags(message, names):
@@ -274,7 +289,16 @@ def define_memory_flags():
 # Flags that change where or how often a run is saved, but not what it ends with.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan"}
 # Flags of files, beside those of folders, whose names end in _dir.
-_FILES = {"train", "dev", "texts", "corpus", "vocabulary_text"}
+_FILES = {
+    "train",
+    "dev",
+    "test",
+    "input",
+    "texts",
+    "corpus",
+    "vocabulary_text",
+    "calibration_text",
+}
 
 
 def decisive_flags():
@@ -334,6 +358,8 @@ def read_splits(label_names=None):
     """
     from tfnlp.text import read_examples
 
+    if label_names == [f"LABEL_{i}" for i in range(len(label_names or []))]:
+        label_names = _names_of_unnamed(label_names)
     if None not in (label_names, FLAGS.labels) and label_names != FLAGS.labels:
         raise InputError(
             f"--labels={','.join(FLAGS.labels)} are not the model's ({','.join(label_names)}); "
@@ -344,6 +370,33 @@ def read_splits(label_names=None):
     dev = read_examples(FLAGS.dev, *columns, train.label_names)
     test = read_examples(FLAGS.test, *columns, train.label_names) if FLAGS.test else None
     return train, dev, test
+
+
+def _names_of_unnamed(unnamed):
+    """The names of a teacher's classes that its folder calls LABEL_0, LABEL_1, ..."""
+    from tfnlp.text import read_examples
+
+    columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
+    found = set(read_examples(FLAGS.train, *columns, FLAGS.labels).label_names)
+    if found <= set(unnamed):
+        return unnamed
+    names = FLAGS.labels or [str(i) for i in range(len(unnamed))]
+    if len(names) != len(unnamed) or not found <= set(names):
+        raise InputError(
+            f"The {len(unnamed)} classes of teacher_dir={FLAGS.teacher_dir} have no names, and "
+            f"those of train={FLAGS.train} are {', '.join(sorted(found))}; give --labels, the "
+            "names in the order of the teacher's classes."
+        )
+    warn_of_unnamed(names)
+    return names
+
+
+def warn_of_unnamed(names):
+    """Says which names the classes of a teacher without names are given."""
+    logging.warning(
+        "The teacher's classes have no names: %s are taken for them, in this order.",
+        ", ".join(names),
+    )
 
 
 def finetune(task, make_model, train, dev, test=None):
@@ -447,6 +500,13 @@ def define_student_flags(num_layers, method):
     flags.DEFINE_integer(
         "num_heads", None, "The student's heads; as its width asks if not given.", 1
     )
+    flags.DEFINE_integer(
+        "intermediate_dim",
+        None,
+        "The inner width of the student's feed-forward networks; as many times its width as the "
+        "teacher's if not given.",
+        1,
+    )
     flags.DEFINE_enum(
         "method",
         method,
@@ -487,6 +547,17 @@ def define_student_flags(num_layers, method):
 
 
 @group("Distillation")
+def define_cache_flag():
+    """The flag of where the teacher's outputs are kept."""
+    flags.DEFINE_string(
+        "cache_dir",
+        None,
+        "Folder that caches the teacher's outputs on disk, computed once; of texts in which no "
+        "token is hidden.",
+    )
+
+
+@group("Distillation")
 def define_distillation_flags():
     """Flags of a recipe that distils a task."""
     define_student_flags(num_layers=3, method="logits")
@@ -511,8 +582,11 @@ def define_distillation_flags():
         "with --method=tinybert and else 0 if not given.",
         0,
     )
-    flags.DEFINE_string(
-        "cache_dir", None, "Folder that caches the teacher's outputs on disk, computed once."
+    define_cache_flag()
+    flags.DEFINE_list(
+        "teacher_weights",
+        None,
+        "How much each of several teachers counts, such as 2,1; all alike if not given.",
     )
     flags.DEFINE_enum(
         "teacher_precision",
@@ -533,6 +607,7 @@ def student_arguments():
         "num_layers": None if own_layers else FLAGS.num_layers,
         "hidden_dim": FLAGS.hidden_dim,
         "num_heads": FLAGS.num_heads,
+        "intermediate_dim": FLAGS.intermediate_dim,
         "layer_map": layer_map_flag(),
         "initialize": FLAGS.initialize,
         "family": FLAGS.family,
@@ -540,12 +615,19 @@ def student_arguments():
     }
 
 
-def check_student_flags():
-    """Raises an InputError for flags of a student's start beside a --student_dir."""
+def check_distillation():
+    """Raises an InputError for flags of a task's distillation that do not go together."""
+    compression.check_training_flags()
+    if FLAGS.keep_tokens is not None and FLAGS.tokenizer_dir:
+        raise InputError(
+            f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
+            f"those of tokenizer_dir={FLAGS.tokenizer_dir}; leave one out."
+        )
     if not FLAGS.student_dir:
         return
-    starts = ("family", "size", "num_layers", "hidden_dim", "num_heads", "initialize")
-    for name in (*starts, "tokenizer_dir", "keep_tokens", "keep_heads", "keep_units"):
+    sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
+    starts = ("family", "size", *sizes, "initialize", "tokenizer_dir")
+    for name in (*starts, "keep_tokens", "keep_heads", "keep_units"):
         if not FLAGS[name].using_default_value:
             raise InputError(
                 f"{name}={FLAGS[name].value} has no effect beside "
@@ -588,6 +670,21 @@ def method_arguments():
 def teacher_dirs():
     """The folders of --teacher_dir, of one teacher or several."""
     return FLAGS.teacher_dir.split(",")
+
+
+def teacher_weights():
+    """The --teacher_weights, numbers; None if not given."""
+    from distill.learning.teacher import teacher_shares
+
+    if FLAGS.teacher_weights is None:
+        return None
+    try:
+        weights = [float(weight) for weight in FLAGS.teacher_weights]
+    except ValueError:
+        shown = ",".join(FLAGS.teacher_weights)
+        raise InputError(f"teacher_weights={shown} must be numbers, such as 2,1.") from None
+    teacher_shares(weights, len(teacher_dirs()))
+    return tuple(weights)
 
 
 def teacher_labels(head):
@@ -635,11 +732,11 @@ def distill(task, train, dev, test=None):
     """
     import keras
 
-    from distill.learning import distill, make_terms
+    from distill.learning import Distillation, distill, make_terms
     from tfnlp.training import make_strategy, set_precision
     from tfnlp.training.precision import check_precision
 
-    check_student_flags()
+    weights = teacher_weights()
     compress = compression.compressor()
     config = training_config()
     run = run_folder()
@@ -660,6 +757,15 @@ def distill(task, train, dev, test=None):
         intermediate_epochs = FLAGS.intermediate_epochs
         if intermediate_epochs is None:
             intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
+        what = Distillation(
+            terms,
+            FLAGS.hard_label_weight,
+            weights,
+            FLAGS.cache_dir,
+            intermediate_epochs,
+            teacher_tokenizer=other,
+            unpruned=unpruned,
+        )
         with compression.rounding(student):
             return distill(
                 task,
@@ -672,14 +778,31 @@ def distill(task, train, dev, test=None):
                 run,
                 FLAGS.max_length,
                 test,
-                terms,
-                FLAGS.hard_label_weight,
-                FLAGS.cache_dir,
-                intermediate_epochs,
-                other,
+                what,
                 compress,
-                unpruned,
             )
+
+
+def read_inputs(path, folder, text_column=None, pair_column=None):
+    """The `Inputs` of a file as the task's recipe reads them, labels aside.
+
+    Args:
+        path: of the file.
+        folder: of the model whose task it is; None for texts of no task.
+        text_column, pair_column: what the recipe expects where None.
+    """
+    from distill.device.predictions import Columns, Inputs, read_inputs
+    from tfnlp.checkpoints import read_head, read_labels, read_task_settings
+    from tfnlp.text import read_examples
+    from tfnlp.training.runners import CLASSES, read_kind
+
+    if folder is None or read_head(folder) not in CLASSES:
+        found = read_examples(path, text_column or "sentence", pair_column, None)
+        return Inputs(found.texts, found.pairs)
+    # An empty column of labels is none.
+    columns = Columns(text_column, pair_column, "", prompt=text_column or "prompt")
+    known = read_labels(folder), columns, read_task_settings(folder)
+    return read_inputs(read_kind(folder), path, *known)
 
 
 def read_texts(paths):

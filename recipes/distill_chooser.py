@@ -30,4 +30,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, check=common.check_distillation)

@@ -23,10 +23,13 @@ common.define_training_flags(epochs=6, learning_rate=1e-4)
 def main():
     from tfnlp.tasks import Classification
 
-    train, dev, test = common.read_splits(common.teacher_labels(Classification.head))
+    labels = common.teacher_labels(Classification.head)
+    train, dev, test = common.read_splits(labels)
+    if labels is None:
+        common.warn_of_unnamed(train.label_names)
     task = Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
     common.distill(task, train, dev, test)
 
 
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, check=common.check_distillation)

@@ -52,6 +52,7 @@ def define_masking_flags():
 
 
 common.define_student_flags(num_layers=4, method="tinybert")
+common.define_cache_flag()
 define_text_flags()
 define_masking_flags()
 common.define_training_flags(epochs=1, learning_rate=5e-4)
@@ -61,6 +62,7 @@ def main():
     import keras
 
     from distill.learning import (
+        check_cacheable,
         distill_general,
         load_general_teacher,
         make_student,
@@ -79,6 +81,7 @@ def main():
     soft_labels, masked_lm_weight, masked_share = what_is_predicted(
         FLAGS.method, *weights, FLAGS.masked_share, FLAGS.whole_words
     )
+    check_cacheable(FLAGS.cache_dir, masked_share)
     predicts = soft_labels or masked_lm_weight > 0
     with make_strategy(FLAGS.strategy).scope():
         outputs = ("hidden_states", "attention_scores", "attention_projections")
@@ -112,6 +115,7 @@ def main():
             masking,
             masked_lm_weight,
             {"texts": fingerprint},
+            FLAGS.cache_dir,
         )
     logging.info("Fine-tune it: --model_dir=%s", run.best)
     return figures

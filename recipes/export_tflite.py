@@ -19,6 +19,7 @@ from absl import flags, logging
 
 from recipes import common
 from recipes.command_line import group
+from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
@@ -38,9 +39,12 @@ flags.DEFINE_string(
     "calibration_text",
     None,
     "File of texts that show the ranges of activations, for static_int8 of a model that was not "
-    "trained with --quantization_aware: a table with the column --calibration_column, or a .txt.",
+    "trained with --quantization_aware: as the task's recipe reads, or a .txt.",
 )
-flags.DEFINE_string("calibration_column", "sentence", "Its column of texts.")
+flags.DEFINE_string(
+    "calibration_column", None, "Its column of texts; what the task's recipe expects if not given."
+)
+flags.DEFINE_string("calibration_pair_column", None, "Its column of second texts, for pairs.")
 flags.DEFINE_integer("calibration_count", 256, "The most of these texts to use, drawn.", 1)
 flags.DEFINE_integer(
     "max_length", None, "Longest input in tokens; the training's, or 128, if not given.", 3
@@ -80,27 +84,30 @@ define_metadata_flags()
 flags.mark_flags_as_required(["model_dir", "output_dir"])
 
 
+def check_flags():
+    """Raises an InputError for flags that do not go together."""
+    if not all(length.strip().isdecimal() for length in FLAGS.fixed_lengths):
+        raise InputError(
+            f"--fixed_lengths={','.join(FLAGS.fixed_lengths)} must be whole numbers, such as "
+            "32,64."
+        )
+    if FLAGS.fixed_only and not FLAGS.fixed_lengths:
+        raise InputError("fixed_only=True leaves no signature; give `fixed_lengths`.")
+    if FLAGS.calibration_text and FLAGS.quantization != "static_int8":
+        raise InputError(
+            "`calibration_text` is for quantization='static_int8', not "
+            f"{FLAGS.quantization!r}; leave it out."
+        )
+
+
 def main():
     from distill.device.metadata import Credits
     from distill.device.tflite import export_tflite
     from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
-    from tfnlp.errors import InputError
     from tfnlp.files import check_writable
-    from tfnlp.text import load_tokenizer, read_examples
+    from tfnlp.text import load_tokenizer
 
-    try:
-        fixed_lengths = [int(length) for length in FLAGS.fixed_lengths]
-    except ValueError:
-        raise InputError(
-            f"--fixed_lengths={','.join(FLAGS.fixed_lengths)} must be whole numbers, such as "
-            "32,64."
-        ) from None
-    calibration = None
-    if FLAGS.calibration_text:
-        texts = read_examples(FLAGS.calibration_text, FLAGS.calibration_column, None, None).texts
-        # Drawn, as files are sorted by label or by length.
-        count = min(FLAGS.calibration_count, len(texts))
-        calibration = random.Random(0).sample(texts, count)
+    calibration = calibration_texts() if FLAGS.calibration_text else None
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
     settings = read_task_settings(FLAGS.model_dir)
@@ -115,7 +122,7 @@ def main():
         FLAGS.max_length or settings.get("max_length", 128),
         FLAGS.name,
         settings,
-        fixed_lengths=fixed_lengths,
+        fixed_lengths=[int(length) for length in FLAGS.fixed_lengths],
         fixed_only=FLAGS.fixed_only,
         pooling=FLAGS.pooling,
         credits=Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
@@ -126,5 +133,14 @@ def main():
     logging.info("Wrote %s, %.2f MB.", path, path.stat().st_size / 1e6)
 
 
+def calibration_texts():
+    """Some of what the model of --model_dir would read of --calibration_text."""
+    columns = FLAGS.calibration_column, FLAGS.calibration_pair_column
+    folder = None if FLAGS.pooling else FLAGS.model_dir
+    texts = common.read_inputs(FLAGS.calibration_text, folder, *columns).read_together()
+    # Drawn, as files are sorted by label or by length.
+    return random.Random(0).sample(texts, min(FLAGS.calibration_count, len(texts)))
+
+
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, check=check_flags)

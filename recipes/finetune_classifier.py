@@ -38,4 +38,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, check=models.check_flags)

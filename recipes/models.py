@@ -4,6 +4,7 @@ import pathlib
 
 from absl import flags, logging
 
+from recipes import compression
 from recipes.command_line import group
 from tfnlp.errors import InputError
 
@@ -71,6 +72,16 @@ def define_scratch_flags():
     flags.DEFINE_string("vocabulary_text", None, "File of further texts to learn tokens from.")
 
 
+def check_flags():
+    """Raises an InputError for flags of a fine-tuning that do not go together."""
+    compression.check_training_flags()
+    if FLAGS.model_dir:
+        _refuse(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
+    elif FLAGS.tokenizer_dir:
+        given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
+        _refuse(_OF_VOCABULARY, f"{given}, whose tokenizer has its own")
+
+
 def make_model(task, texts):
     """The model that the flags ask for, with the task's head, and its tokenizer.
 
@@ -86,7 +97,6 @@ def make_model(task, texts):
         from tfnlp.checkpoints import load_model
         from tfnlp.text import load_tokenizer
 
-        _refuse(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
         tokenizer = load_tokenizer(FLAGS.model_dir)
         arguments = {"block_size": FLAGS.block_size}
         return load_model(FLAGS.model_dir, task.head, task.num_classes, **arguments), tokenizer
@@ -147,7 +157,6 @@ def _tokenizer(family, read_texts):
 
     if FLAGS.tokenizer_dir:
         given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
-        _refuse(_OF_VOCABULARY, f"{given}, whose tokenizer has its own")
         tokenizer = load_tokenizer(FLAGS.tokenizer_dir)
         # WordPiece has no family: it goes with any.
         own = getattr(tokenizer, "family", family)

@@ -18,8 +18,15 @@ from recipes import common
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
-flags.DEFINE_list("text", None, "Files of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
-flags.DEFINE_string("text_column", "sentence", "Column of the text.")
+flags.DEFINE_list(
+    "text",
+    None,
+    "Files as the task's recipe reads them, such as a tagger's .conll or an answerer's .json; or "
+    ".tsv, .csv, .jsonl or .txt, or with .gz.",
+)
+flags.DEFINE_string(
+    "text_column", None, "Column of the text; what the task's recipe expects if not given."
+)
 flags.DEFINE_string("pair_column", None, "Column of the second text, if any.")
 flags.DEFINE_integer(
     "keep_tokens", None, "The most tokens to keep; all that the texts use if not given.", 1
@@ -42,7 +49,10 @@ def main():
 
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "config.json")
-    texts = common.read_texts(FLAGS.text)
+    texts = []
+    for path in FLAGS.text:
+        inputs = common.read_inputs(path, FLAGS.model_dir, FLAGS.text_column, FLAGS.pair_column)
+        texts += inputs.each_text()
     tokenizer = load_tokenizer(FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
     smaller, pruned = prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens)

@@ -16,14 +16,15 @@ Each run is a process of its own, in OUTPUT_DIR/VARIANT/seed_N/STEP, with its ou
 beside that. All flags are checked before anything runs. A sweep that was killed goes on where it
 was: finished runs are not repeated, a broken one resumes. More variants and seeds may be added
 later. Instead of recipe and flags there may be steps, of the file or of a variant, one after the
-other:
+other. A variant may go on from one before it, so that what they share is trained once:
 
     steps:
-      - {recipe: distill_classifier, flags: {...}}
-      - {recipe: export_tflite, flags: {model_dir: "{run}/distill_classifier/best"}}
+      - recipe: export_tflite
+        flags: {model_dir: "{sweep}/student/seed_{seed}/distill_classifier/best"}
     variants:
-      int8:  {}
-      float: {export_tflite: {quantization: float32}}
+      student: {steps: [{recipe: distill_classifier, flags: {...}}]}
+      int8:    {}
+      float:   {quantization: float32}
 
 In flags {run} is the run's folder, {sweep} that of the sweep, {variant} the variant's name and
 {seed} the seed; an empty value leaves a flag at its default. The table shows the mean of each

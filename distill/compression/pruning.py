@@ -107,7 +107,7 @@ class Pruner(keras.layers.Layer):
 
     Raises:
         InputError: under several replicas, for a schedule that does not fit into the training,
-            and for a model without blocks.
+            for a model without blocks, and for a pattern that does not divide its kernels.
     """
 
     def __init__(self, model, config, total_steps):
@@ -120,6 +120,15 @@ class Pruner(keras.layers.Layer):
         self.kernels = Untracked(block_kernels(model))
         if not self.kernels.items:
             raise InputError(f"Model {model.name} has no blocks of dense kernels to prune.")
+        # The engine would cut blocks at the edges, where no runtime has kernels for the rest.
+        rows, columns = config.block_size
+        for kernel in self.kernels.items:
+            if kernel.shape[0] % rows or kernel.shape[1] % columns:
+                raise InputError(
+                    f"pattern={config.pattern} does not divide the kernel {kernel.path} of "
+                    f"{kernel.shape[0]} inputs by {kernel.shape[1]} outputs; give a block that "
+                    "does, such as 4x1."
+                )
         self.masks = [
             self.add_weight(shape=k.shape, initializer="ones", trainable=False, name=f"mask_{i}")
             for i, k in enumerate(self.kernels.items)

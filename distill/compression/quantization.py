@@ -84,19 +84,36 @@ def check_calibration(name, model, texts):
     if not QUANTIZATIONS[name].static:
         if texts is not None:
             raise InputError(
-                f"calibration_text is for quantization='static_int8', not {name!r}; leave it out."
+                f"`calibration_text` is for quantization='static_int8', not {name!r}; leave it "
+                "out."
             )
         return
     if texts is None and not get_ranges(model):
         raise InputError(
-            "quantization='static_int8' needs calibration_text, or a model from quantisation-"
+            "quantization='static_int8' needs `calibration_text`, or a model from quantisation-"
             "aware training, to know the ranges of activations."
         )
     if texts is not None and len(texts) < LEAST_TEXTS:
         raise InputError(
-            f"calibration_text holds {len(texts)} texts, but at least {LEAST_TEXTS} are needed "
+            f"`calibration_text` holds {len(texts)} texts, but at least {LEAST_TEXTS} are needed "
             "to see the ranges of activations."
         )
+
+
+def in_columns(calibration_text):
+    """Strings as ([string, ...],), or (text, second text) pairs as two such lists.
+
+    Raises:
+        InputError: for strings and pairs mixed, and tuples that are no pairs.
+    """
+    if all(isinstance(text, str) for text in calibration_text):
+        return (list(calibration_text),)
+    if any(isinstance(text, str) or len(text) != 2 for text in calibration_text):
+        raise InputError(
+            "`calibration_text` holds strings beside pairs, or tuples of other than two texts; "
+            "give strings alone, or (text, second text) pairs alone."
+        )
+    return tuple(map(list, zip(*calibration_text, strict=True)))
 
 
 def calibrated(model, encodings, pad_token_id=0, batch_size=16):

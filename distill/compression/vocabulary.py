@@ -47,17 +47,41 @@ def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
         InputError: for a corpus without texts, a `keep_tokens` below the tokens that must stay, a
             tokenizer whose ids leave some out, and a model whose tokens stand in clusters.
     """
-    config = config_of(model)
-    if config.adaptive_softmax:
-        raise InputError(
-            f"The tokens of a {model.name} stand in clusters by frequency, which are not pruned; "
-            "give a model of another family."
-        )
-    check_vocabulary(tokenizer, model)
+    (smaller,), pruned = prune_vocabularies([model], tokenizer, texts, keep_tokens)
+    return smaller, pruned
+
+
+def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
+    """As `prune_vocabulary`, of several models of one tokenizer, which keep the same tokens.
+
+    Args:
+        models: a list of them.
+        tokenizer, texts, keep_tokens: as `prune_vocabulary` takes them.
+
+    Returns:
+        The smaller models, and their tokenizer.
+    """
+    always = set()
+    for model in models:
+        config = config_of(model)
+        if config.adaptive_softmax:
+            raise InputError(
+                f"The tokens of a {model.name} stand in clusters by frequency, which are not "
+                "pruned; give a model of another family."
+            )
+        check_vocabulary(tokenizer, model)
+        # The positions of a RoBERTa begin behind the id that pads, which therefore stays there.
+        always |= {*range(config.pad_token_id + 1)} if isinstance(config, RobertaConfig) else set()
+        always.add(config.pad_token_id)
+    kept = tokens_to_keep(tokenizer, texts, keep_tokens, always)
     tokens = tokenizer.tokens_by_id()
-    # The positions of a RoBERTa begin behind the id that pads, which therefore stays in place.
-    always = range(config.pad_token_id + 1) if isinstance(config, RobertaConfig) else ()
-    kept = tokens_to_keep(tokenizer, texts, keep_tokens, {*always, config.pad_token_id})
+    pruned = _with_tokens(tokenizer, [tokens[i] for i in kept])
+    return [_with_rows(model, kept) for model in models], pruned
+
+
+def _with_rows(model, kept):
+    """The model of the tokens `kept` alone, a sorted list of ids."""
+    config = config_of(model)
     smaller = rebuild(
         model,
         dataclasses.replace(
@@ -73,7 +97,7 @@ def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
         return value
 
     copy_weights(model, smaller, cut)
-    return smaller, _with_tokens(tokenizer, [tokens[i] for i in kept])
+    return smaller
 
 
 def tokens_to_keep(tokenizer, texts, keep_tokens=None, always=()):

@@ -5,6 +5,7 @@ folder; both have the same methods.
 """
 
 import dataclasses
+import itertools
 import pathlib
 import sys
 
@@ -32,6 +33,30 @@ class Inputs:
     seconds: list | None = None
     right: list | None = None
     ids: list | None = None
+
+    def read_together(self):
+        """What a model reads at a time: strings, or (text, second text) pairs, in a list.
+
+        Words have spaces between them, and a beginning comes with each of its endings.
+        """
+        if self.seconds is None:
+            # Before a word stands a space, the first one's too: byte-level BPE reads it so.
+            return [x if isinstance(x, str) else "".join(f" {w}" for w in x) for x in self.texts]
+        groups = zip(self.texts, self.seconds, strict=True)
+        return [
+            (text, second)
+            for text, given in groups
+            for second in ([given] if isinstance(given, str) else given)
+        ]
+
+    def each_text(self):
+        """All texts by themselves, in a list; a second text that comes again but once."""
+        together = self.read_together()
+        if self.seconds is None:
+            return together
+        firsts, seconds = zip(*together, strict=True)
+        again = itertools.groupby(firsts)  # a beginning stands with each of its endings
+        return [*(text for text, _ in again), *dict.fromkeys(seconds)]
 
 
 @dataclasses.dataclass
@@ -276,7 +301,7 @@ def print_predictions(runner, inputs, predictions):
     """Prints a line for each prediction, then the summary."""
     for row in _rows(runner, inputs, predictions):
         print("\t".join(row))
-    _print_summary(summarise(runner, inputs, predictions))
+    _print_summary(runner, summarise(runner, inputs, predictions))
 
 
 def write_predictions(folder, runner, inputs, predictions):
@@ -298,7 +323,7 @@ def write_predictions(folder, runner, inputs, predictions):
     summary = summarise(runner, inputs, predictions)
     write_json(folder / "summary.json", summary)
     print(f"Wrote {path}.", file=sys.stderr)
-    _print_summary(summary)
+    _print_summary(runner, summary)
 
 
 # The columns of predictions.tsv; the second text follows.
@@ -351,11 +376,12 @@ def _answer_values(inputs, predictions):
 STRUCTURED = {"tagger": _tagged_values, "answerer": _answer_values}
 
 
-def _print_summary(summary):
+def _print_summary(runner, summary):
     """To standard error, so that the predictions can be piped on."""
     texts = summary["texts"]
     if summary["cut"]:
-        print(f"{summary['cut']} of {texts} texts were longer than is read.", file=sys.stderr)
+        cut = f"{summary['cut']} of {texts} texts were longer than the {runner.max_length} tokens"
+        print(f"{cut} that are read of each.", file=sys.stderr)
     for name, value in summary.items():
         if name not in ("texts", "cut"):
             print(f"{name} {value:.4f} on {texts} texts", file=sys.stderr)

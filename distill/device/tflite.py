@@ -13,6 +13,7 @@ from distill.compression.quantization import (
     calibrated,
     check_calibration,
     check_quantization,
+    in_columns,
     quantize_file,
     set_up,
 )
@@ -142,8 +143,9 @@ def export_tflite(
         tokenizer_in_graph: whether the file takes `text`, (1,) strings, in place of ids: of a
             classifier with WordPiece, which then needs TensorFlow Text's kernels to run; see
             `distill.device.text_in_graph`.
-        calibration_text: strings from which "static_int8" learns the ranges of activations;
-            those of a quantisation-aware training where None.
+        calibration_text: strings, or (text, second text) pairs, such as a question and where to
+            look, from which "static_int8" learns the ranges of activations; those of a
+            quantisation-aware training where None.
 
     Returns:
         Sentences on what MediaPipe's tokenizer, or that in the graph, does otherwise than this
@@ -183,7 +185,7 @@ def export_tflite(
         tokenize = text_input(tokenizer, max_length)
     source = model
     if calibration_text is not None:
-        encodings = tokenizer.encode(calibration_text, max_length=max_length)
+        encodings = tokenizer.encode(*in_columns(calibration_text), max_length=max_length)
         source = calibrated(model, encodings, tokenizer.pad_token_id)
     with contextlib.nullcontext() if quantization == "static_int8" else in_float(model):
         content = _convert(source, kind, quantization, max_length, lengths, pooling, tokenize)

@@ -1,6 +1,6 @@
 """A student learns from its teacher."""
 
-from distill.learning.distill import distill
+from distill.learning.distill import Distillation, distill
 from distill.learning.distiller import Distiller
 from distill.learning.errors import (
     attention_error,
@@ -10,7 +10,12 @@ from distill.learning.errors import (
     squared_error,
     text_state_error,
 )
-from distill.learning.general import distill_general, load_general_teacher, what_is_predicted
+from distill.learning.general import (
+    check_cacheable,
+    distill_general,
+    load_general_teacher,
+    what_is_predicted,
+)
 from distill.learning.layer_map import check_layer_map, even_layer_map, resolve_layer_map
 from distill.learning.losses import Term, TermsLoss
 from distill.learning.methods import (
@@ -26,11 +31,13 @@ from distill.learning.teacher import load_teacher, read_teacher_labels, read_tea
 
 __all__ = [
     "METHODS",
+    "Distillation",
     "Distiller",
     "Term",
     "TermsLoss",
     "attention_error",
     "attention_score_terms",
+    "check_cacheable",
     "check_layer_map",
     "cosine_error",
     "distill",

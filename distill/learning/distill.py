@@ -8,12 +8,18 @@ from absl import logging
 from distill.learning.distiller import Distiller
 from distill.learning.losses import check_terms, read_tensor
 from distill.learning.methods import soft_label_terms
-from distill.learning.teacher import SeveralTeachers, join_teachers
+from distill.learning.teacher import (
+    SeveralTeachers,
+    join_teachers,
+    teacher_shares,
+    weighted_terms,
+)
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import check_saves, load_model
 from tfnlp.errors import InputError
 from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
+from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.training.finetune import (
     check_compresses,
     check_varied,
@@ -29,6 +35,35 @@ from tfnlp.training.predict import TOKEN_OUTPUTS
 from tfnlp.training.report import write_report
 
 
+@dataclasses.dataclass(frozen=True)
+class Distillation:
+    """What a student learns from, beside its labels.
+
+    Args:
+        terms: a list of `Term`, such as a function of `METHODS` gives it; soft labels where None.
+        hard_label_weight: of the task's own loss.
+        teacher_weights: how much each of several teachers counts in their mean, numbers of 0 or
+            more; all alike where None.
+        cache_dir: folder to compute the teacher's outputs into once; where None it runs on each
+            batch.
+        intermediate_epochs: epochs of a phase before, on the terms that are not the task's outputs
+            (embeddings, states, attention), as TinyBERT has it; then those are not learned any
+            more. 0 for one phase of all terms.
+        teacher_tokenizer: the teacher's, where it is another one: only answers on whole texts can
+            be learned then, and they are computed once; the same where None.
+        unpruned: where the teacher was pruned for the student's tokens, what it was before: (the
+            teacher or a list of several, their tokenizer); None where it is whole.
+    """
+
+    terms: list | None = None
+    hard_label_weight: float = 0.5
+    teacher_weights: tuple | None = None
+    cache_dir: str | None = None
+    intermediate_epochs: int = 0
+    teacher_tokenizer: Tokenizer | None = None
+    unpruned: tuple | None = None
+
+
 def distill(
     task,
     teacher,
@@ -40,13 +75,8 @@ def distill(
     run,
     max_length,
     test=None,
-    terms=None,
-    hard_label_weight=0.5,
-    cache_dir=None,
-    intermediate_epochs=0,
-    teacher_tokenizer=None,
+    distillation=None,
     compress=None,
-    unpruned=None,
 ):
     """Trains a student for a task from its labels and its teacher, and reports both.
 
@@ -55,8 +85,8 @@ def distill(
 
     Args:
         task: see `tfnlp.tasks`.
-        teacher: fine-tuned for the task, from `load_teacher`; or a list of several, whose
-            answers count alike and who read the same tokens, see `read_teachers_tokenizer`.
+        teacher: fine-tuned for the task, from `load_teacher`; or a list of several who read the
+            same tokens, see `read_teachers_tokenizer`.
         student: with the task's head, such as from `make_student`; made, as the teacher and the
             terms, in the scope of the strategy to train under.
         tokenizer: the student's.
@@ -65,18 +95,8 @@ def distill(
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         max_length: the longest input in tokens.
-        terms: a list of `Term`, such as a function of `METHODS` gives it; soft labels where None.
-        hard_label_weight: of the task's own loss.
-        cache_dir: folder to compute the teacher's outputs into once; where None it runs on each
-            batch.
-        intermediate_epochs: epochs of a phase before, on the terms that are not the task's outputs
-            (embeddings, states, attention), as TinyBERT has it; then those are not learned any
-            more. 0 for one phase of all terms.
-        teacher_tokenizer: the teacher's, where it is another one: only answers on whole texts can
-            be learned then, and they are computed once; the same where None.
+        distillation: a `Distillation`; soft labels beside the task's own loss where None.
         compress: as `tfnlp.training.finetune` takes it, of the student.
-        unpruned: where the teacher was pruned for the student's tokens, what it was before: (the
-            teacher or a list of several, their tokenizer); None where it is whole.
 
     Returns:
         A dict of the figures of the student, and with `teacher_` before their names of the
@@ -88,9 +108,13 @@ def distill(
             two phases of which one has nothing to learn, and for terms by token where the
             tokenizers differ.
     """
+    what = distillation or Distillation()
+    terms, cache_dir, unpruned = what.terms, what.cache_dir, what.unpruned
+    teacher_tokenizer, intermediate_epochs = what.teacher_tokenizer, what.intermediate_epochs
     if terms is None:
         terms = soft_label_terms(task, weight=0.5)
     teachers = _as_list(teacher)
+    shares = teacher_shares(what.teacher_weights, len(teachers))
     check_vocabulary(tokenizer, student)
     for model in _as_list(unpruned[0]) if unpruned else ():
         check_vocabulary(unpruned[1], model)
@@ -99,10 +123,11 @@ def distill(
         check_vocabulary(teacher_tokenizer or tokenizer, model)
         _check_models(task, model, student)
     teacher = join_teachers(teachers, task, terms)
+    terms = weighted_terms(terms, shares)
     check_terms(terms, teacher, student)
     if teacher_tokenizer is not None:
         _check_of_texts(terms, teachers[0])
-    if hard_label_weight:
+    if what.hard_label_weight:
         check_varied(task, train)
     check_saves(student)
     live = teacher if cache_dir is None and teacher_tokenizer is None else None
@@ -115,7 +140,7 @@ def distill(
             )
         intermediate = Distiller(student, task, before, live, hard_label_weight=0.0)
         terms = [term for term in terms if term not in before]
-    distiller = Distiller(student, task, terms, live, hard_label_weight)
+    distiller = Distiller(student, task, terms, live, what.hard_label_weight)
     splits = {"train": train, "dev": dev, "test": test}
     batches = encode_splits(task, tokenizer, splits, config, max_length)
     read = batches
@@ -159,12 +184,12 @@ def distill(
     best = load_model(run.best, task.head, task.num_classes)
     figures = score_splits(best, task, splits, batches)
     figures |= compression_figures(distiller, best, run)
-    answers = _score_teachers(teachers, task, splits, read)
+    answers = _score_teachers(teachers, task, splits, read, shares)
     if unpruned is not None:
         figures |= {f"pruned_teacher_{key}": value for key, value in answers.items()}
         scored = {"dev": dev, "test": test}
         read = encode_splits(task, unpruned[1], scored, config, max_length)
-        answers = _score_teachers(_as_list(unpruned[0]), task, splits, read)
+        answers = _score_teachers(_as_list(unpruned[0]), task, splits, read, shares)
     figures |= {f"teacher_{key}": value for key, value in answers.items()}
     score = f"dev_{task.monitor}"
     if answers[score] > 0:
@@ -177,9 +202,11 @@ def _as_list(teacher):
     return list(teacher) if isinstance(teacher, list | tuple) else [teacher]
 
 
-def _score_teachers(teachers, task, splits, batches):
+def _score_teachers(teachers, task, splits, batches, shares):
     """The figures of teachers that answer together."""
-    answering = SeveralTeachers(teachers, task, pooled=True) if teachers[1:] else teachers[0]
+    answering = teachers[0]
+    if len(teachers) > 1:
+        answering = SeveralTeachers(teachers, task, pooled=True, weights=shares)
     return score_splits(answering, task, splits, batches)
 
 

@@ -29,8 +29,8 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
         hard_label_weight: of the task's loss.
 
     Batches are (inputs, labels) where there is a teacher, or (inputs,) without a task, else
-    (inputs, dict of `labels` and the cached outputs); then `sample_weight` where examples are to
-    count more or less, in every loss.
+    (inputs, dict of the cached outputs and, with a task, `labels`); then `sample_weight` where
+    examples are to count more or less, in every loss.
 
     Raises:
         InputError: where no loss is left, and for terms that the models do not go with.
@@ -77,7 +77,7 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
         return found if len(found) > 1 else found[self.task.outputs[0]]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        labels = y["labels"] if isinstance(y, dict) else y
+        labels = y.get("labels") if isinstance(y, dict) else y
         count, loss = ops.shape(keras.tree.flatten(x)[0])[0], ops.zeros(())
         if self.task is not None:
             part = self.task.loss(labels, self._task_outputs(y_pred), sample_weight)

@@ -4,9 +4,11 @@ Each takes both tensors, in float32, and the padding mask ((B, L), or (B, choice
 tensors of B * choices texts; None for no padding), and gives the error of each text (B,), token
 (B, L) or pair of tokens (B, L, L), or a pair of these and what each counts. Those that soften
 logits take a `temperature` too. Of several teachers, whose tensor has an axis more, (B, teachers,
-...), they take the mean of probabilities or numbers.
+...), they take the mean of probabilities or numbers, by `teacher_weights`, a tuple whose sum is 1;
+all count alike where None.
 """
 
+import numpy as np
 from keras import ops
 
 from tfnlp.layers import LastState
@@ -16,7 +18,7 @@ from tfnlp.losses import check_classes
 HIDDEN = -1e9
 
 
-def class_error(teacher, student, padding_mask, temperature):
+def class_error(teacher, student, padding_mask, temperature, teacher_weights=None):
     """The divergence of softened probabilities of classes, T^2 KL(teacher || student).
 
     Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network', section 2: logits are
@@ -31,10 +33,10 @@ def class_error(teacher, student, padding_mask, temperature):
     """
     check_classes(student)
     _check_width(teacher, student)
-    return _softened_divergence(teacher, student, temperature)
+    return _softened_divergence(teacher, student, temperature, teacher_weights)
 
 
-def position_error(teacher, student, padding_mask, temperature):
+def position_error(teacher, student, padding_mask, temperature, teacher_weights=None):
     """As `class_error`, of a text's positions, padding left out.
 
     Args:
@@ -48,14 +50,14 @@ def position_error(teacher, student, padding_mask, temperature):
         of_teachers = real[:, None] if len(teacher.shape) > len(student.shape) else real
         teacher = ops.where(of_teachers, teacher, HIDDEN)
         student = ops.where(real, student, HIDDEN)
-    return _softened_divergence(teacher, student, temperature)
+    return _softened_divergence(teacher, student, temperature, teacher_weights)
 
 
-def squared_error(teacher, student, padding_mask):
+def squared_error(teacher, student, padding_mask, teacher_weights=None):
     """The mean squared difference of vectors (..., D), as (...)."""
     _check_width(teacher, student)
     if len(teacher.shape) > len(student.shape):
-        teacher = ops.mean(teacher, axis=1)
+        teacher = mean_number(teacher, teacher_weights)
     return ops.mean(ops.square(teacher - student), axis=-1)
 
 
@@ -177,15 +179,37 @@ def _normalized(x):
     return x * ops.rsqrt(ops.maximum(ops.sum(ops.square(x), axis=-1, keepdims=True), 1e-24))
 
 
-def _softened_divergence(teacher, student, temperature):
-    return temperature**2 * _divergence(teacher / temperature, student / temperature)
+def mean_number(x, weights=None):
+    """The mean over several teachers' numbers (B, teachers, ...), (B, ...)."""
+    return ops.sum(x * _along(x, _shares(x, weights)), axis=1)
 
 
-def _divergence(teacher, student):
+def mean_log_probability(logits, weights=None):
+    """The log of the mean over several teachers' probabilities, of logits (B, teachers, ...)."""
+    shares = np.log(np.maximum(_shares(logits, weights), 1e-30))
+    return ops.logsumexp(ops.log_softmax(logits) + _along(logits, shares), axis=1)
+
+
+def _shares(x, weights):
+    return np.full(x.shape[1], 1 / x.shape[1]) if weights is None else np.array(weights)
+
+
+def _along(x, shares):
+    """Numbers of the teachers (T,) as (T, 1, ...), to go with x (B, T, ...)."""
+    return ops.convert_to_tensor(shares.reshape((-1, *[1] * (len(x.shape) - 2))), x.dtype)
+
+
+def _softened_divergence(teacher, student, temperature, teacher_weights=None):
+    teacher, student = teacher / temperature, student / temperature
+    return temperature**2 * _divergence(teacher, student, teacher_weights)
+
+
+def _divergence(teacher, student, teacher_weights=None):
     """KL(teacher || student) of the softmax of both over the last axis."""
-    log_p = ops.log_softmax(teacher)
     if len(teacher.shape) > len(student.shape):
-        log_p = ops.logsumexp(log_p, axis=1) - ops.log(float(teacher.shape[1]))
+        log_p = mean_log_probability(teacher, teacher_weights)
+    else:
+        log_p = ops.log_softmax(teacher)
     return ops.sum(ops.exp(log_p) * (log_p - ops.log_softmax(student)), axis=-1)
 
 

@@ -10,6 +10,7 @@ import keras
 from absl import logging
 
 from distill.learning.distiller import Distiller
+from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import check_saves, load_model, read_head, save_model
 from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
@@ -56,6 +57,16 @@ def what_is_predicted(
     return soft_labels, masked_lm_weight, masked_share
 
 
+def check_cacheable(cache_dir, masked_share):
+    """Raises an InputError for a cache of what a teacher says of tokens that are hidden anew."""
+    if cache_dir is not None and masked_share:
+        raise InputError(
+            f"cache_dir={cache_dir} keeps what the teacher says of whole texts, but "
+            f"masked_share={masked_share} of their tokens are hidden, others in each epoch; leave "
+            "it out, or hide none (by masked_share=0 and a method of states and attention)."
+        )
+
+
 def load_general_teacher(folder, predicts, **options):
     """Loads a pretrained model to learn from.
 
@@ -90,6 +101,7 @@ def distill_general(
     masking=None,
     masked_lm_weight=0.0,
     made_from=None,
+    cache_dir=None,
 ):
     """Trains a student on unlabelled texts to be like its teacher.
 
@@ -109,6 +121,8 @@ def distill_general(
             texts.
         masked_lm_weight: of the loss of the hidden tokens themselves.
         made_from: a dict of fingerprints, as `fit` takes it.
+        cache_dir: folder to compute the teacher's outputs into once, of whole texts alone; where
+            None it runs on each batch.
 
     Returns:
         A dict of figures: sizes, and the losses of the last epoch.
@@ -122,6 +136,7 @@ def distill_general(
     predicts = bool(masked_lm_weight) or any(term.teacher[0] == "logits" for term in terms)
     if predicts and masking is None:
         raise InputError("Hidden tokens are to be predicted, but `masking` is None; give one.")
+    check_cacheable(cache_dir, masking.share if masking else 0)
     options = {"shuffle": True, "seed": config.seed, "pad_token_id": tokenizer.pad_token_id}
     if config.fixed_length:
         options["fixed_length"] = int(encodings.lengths.max())
@@ -144,6 +159,11 @@ def distill_general(
         read = {term.student[0] for term in terms} & student.output.keys()
         taught = keras.Model(student.input, {key: student.output[key] for key in read})
         task, teaching = None, teacher
+    made_from = dict(made_from or {})
+    if cache_dir is not None:
+        reads, teaching = [term.teacher for term in terms], None
+        batches.targets = compute_teacher_outputs(teacher, batches, reads, cache_dir)
+        made_from["cache_dir"] = "on disk"  # where states are rounded to float16
     distiller = Distiller(taught, task, terms, teaching, masked_lm_weight)
     config.compile(distiller, len(batches))
     with warnings.catch_warnings():
@@ -158,7 +178,7 @@ def distill_general(
             made_from={
                 "teacher_dir": model_fingerprint(teacher),
                 "model": content_fingerprint(student.text_config),
-                **(made_from or {}),
+                **made_from,
             },
         )
     last = run.metrics()[-1]

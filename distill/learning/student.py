@@ -15,7 +15,13 @@ CLUSTERED = r"embeddings/table_\d+|lm_softmax/(table|bias)_\d+"
 
 
 def student_config(
-    teacher_config, num_layers=None, hidden_dim=None, num_heads=None, family=None, size=None
+    teacher_config,
+    num_layers=None,
+    hidden_dim=None,
+    num_heads=None,
+    family=None,
+    size=None,
+    intermediate_dim=None,
 ):
     """The teacher's config with fewer layers, narrower, or of another family.
 
@@ -29,6 +35,8 @@ def student_config(
         family: one of `tfnlp.models.FAMILIES`, which then has the teacher's sizes; the teacher's
             where None.
         size: one of `tfnlp.models.SIZES`; None for none.
+        intermediate_dim: the inner width of the student's feed-forward networks; where None that
+            of the size, or as many times its width as the teacher's.
 
     Raises:
         InputError: as `config_by_name`, and for sizes that do not fit each other.
@@ -36,6 +44,8 @@ def student_config(
     fields = {"num_layers": num_layers, "hidden_dim": hidden_dim, "num_heads": num_heads}
     if size is None:
         fields = _narrowed(teacher_config, **fields, same_family=family is None)
+    if intermediate_dim is not None:
+        fields["intermediate_dim"] = intermediate_dim
     if family is None and size is None:
         return dataclasses.replace(teacher_config, **fields)
     kept = ("vocabulary_size", "pad_token_id") + ("activation",) * (size is None)
@@ -76,6 +86,7 @@ def make_student(
     size=None,
     tokenizer=None,
     teacher_tokenizer=None,
+    intermediate_dim=None,
 ):
     """A smaller model with the head and the outputs of its teacher, started from its weights.
 
@@ -93,6 +104,7 @@ def make_student(
         tokenizer: the student's, where it is not the teacher's: its embeddings start from those of
             the teacher's tokens that are spelt alike. None for the teacher's.
         teacher_tokenizer: the teacher's; needed beside another one of the student.
+        intermediate_dim: as `student_config` takes it.
 
     Returns:
         A `TextModel`.
@@ -101,7 +113,7 @@ def make_student(
         InputError: for sizes, or a layer map, that do not fit, and as `with_vocabulary`.
     """
     config = config_of(teacher)
-    own = student_config(config, num_layers, hidden_dim, num_heads, family, size)
+    own = student_config(config, num_layers, hidden_dim, num_heads, family, size, intermediate_dim)
     if tokenizer is not None:
         own = with_vocabulary(own, tokenizer)
     layer_map = resolve_layer_map(layer_map or "uniform", config.num_layers, own.num_layers)

@@ -1,9 +1,13 @@
 """A fine-tuned teacher from its folder, and several of them together."""
 
+import dataclasses
+import functools
+
 import keras
+import numpy as np
 from keras import ops
 
-from distill.learning.errors import HIDDEN
+from distill.learning.errors import HIDDEN, mean_log_probability, mean_number
 from tfnlp.checkpoints import load_model, read_head, read_labels
 from tfnlp.errors import InputError
 from tfnlp.text import load_tokenizer
@@ -129,12 +133,14 @@ class SeveralTeachers:
         models: the teachers, of the task's head and labels.
         task: see `tfnlp.tasks`.
         pooled: whether to give the mean instead, as one model of the task answers.
+        weights: of each in that mean, from `teacher_weights`; all alike where None.
     """
 
-    def __init__(self, models, task, pooled=False):
+    def __init__(self, models, task, pooled=False, weights=None):
         self.models = list(models)
         self.task = task
         self.pooled = pooled
+        self.shares = weights
         self.head = task.head
         self.input = self.models[0].input
         self.output = {
@@ -161,10 +167,41 @@ class SeveralTeachers:
 
     def _pool(self, name, x, padding_mask):
         if self.task.num_classes == 1:
-            return ops.mean(x, axis=1)
+            return mean_number(x, self.shares)
         if name in TOKEN_OUTPUTS:
             x = ops.where(ops.cast(padding_mask, "bool")[:, None], x, HIDDEN)
-        return ops.logsumexp(ops.log_softmax(x), axis=1) - ops.log(float(len(self.models)))
+        return mean_log_probability(x, self.shares)
+
+
+def teacher_shares(weights, count):
+    """The weights of several teachers as shares of 1, a tuple; None for None.
+
+    Raises:
+        InputError: unless there is a number of 0 or more for each of two teachers or more, and one
+            above 0.
+    """
+    if weights is None:
+        return None
+    shown = ",".join(map(str, weights))
+    if count < 2 or len(weights) != count:
+        raise InputError(
+            f"teacher_weights={shown} are {len(weights)} weights, but there "
+            f"{'is one teacher' if count == 1 else f'are {count} teachers'}; give one for each of "
+            "several."
+        )
+    if not (np.isfinite(weights).all() and min(weights) >= 0 and max(weights) > 0):
+        raise InputError(f"teacher_weights={shown} must be 0 or more, and one of them above 0.")
+    return tuple(float(weight) / sum(weights) for weight in weights)
+
+
+def weighted_terms(terms, shares):
+    """Terms whose errors take the mean of several teachers by `teacher_shares`."""
+    if shares is None:
+        return terms
+    return [
+        dataclasses.replace(term, error=functools.partial(term.error, teacher_weights=shares))
+        for term in terms
+    ]
 
 
 def join_teachers(teachers, task, terms):

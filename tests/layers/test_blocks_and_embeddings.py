@@ -145,6 +145,10 @@ def test_text_embedding_sums_and_normalises():
     expected = layer_norm(tokens[ids] + positions[None, :3] + table[segments], 1e-12)
     np.testing.assert_allclose(y, expected, atol=1e-4)
     np.testing.assert_allclose(layer(ids), layer(ids, np.zeros_like(ids)), atol=1e-6)
+    places = np.array([[4, 0, 9], [0, 0, 1]])
+    y = layer(ids, segments, positions=places)
+    expected = layer_norm(tokens[ids] + positions[places] + table[segments], 1e-12)
+    np.testing.assert_allclose(y, expected, atol=1e-4)
 
 
 def test_text_embedding_refuses_inputs_longer_than_its_positions():

@@ -147,3 +147,34 @@ def test_dropout_drops_only_in_training():
     x = np.random.default_rng(0).normal(size=(2, 6, 8)).astype("float32")
     np.testing.assert_array_equal(layer(x), layer(x, training=False))
     assert np.abs(layer(x, training=True) - layer(x)).max() > 1e-3
+
+
+def test_with_a_cache_tokens_are_projected_once():
+    rng = np.random.default_rng(0)
+    layer = MultiHeadAttention(3, 4, value_dim=5)
+    x = rng.normal(size=(2, 7, 12)).astype("float32")
+    whole, _, key, value = layer(x, use_causal_mask=True, return_projections=True)
+    cache = tf.zeros((2, 3, 9, 4)), tf.zeros((2, 3, 9, 5))
+    for start, stop in ((0, 4), (4, 5), (5, 7)):
+        seen = np.arange(9) <= np.arange(start, stop)[:, None]
+        output, _, *cache = layer(
+            x[:, start:stop],
+            attention_mask=np.tile(seen, (2, 1, 1)),
+            cache=(*cache, tf.constant(start)),
+            return_projections=True,
+        )
+        np.testing.assert_allclose(output, whole[:, start:stop], atol=1e-6)
+    np.testing.assert_allclose(cache[0][:, :, :7], key, atol=1e-6)
+    np.testing.assert_allclose(cache[1][:, :, :7], value, atol=1e-6)
+    spec = layer.compute_output_spec(
+        x[:, :2], cache=(*cache, tf.constant(0)), return_projections=True
+    )
+    assert [s.shape for s in spec] == [(2, 2, 12), (2, 3, 2, 4), (2, 3, 9, 4), (2, 3, 9, 5)]
+
+
+def test_a_cache_of_another_batch_is_refused():
+    layer = MultiHeadAttention(2, 4)
+    layer.build((2, 1, 8))
+    cache = (*[tf.zeros((3, 2, 5, 4))] * 2, tf.constant(0))
+    with pytest.raises(ValueError, match="cache is of a batch of 3, but query of one of 2"):
+        layer(np.zeros((2, 1, 8), "float32"), attention_mask=np.ones((2, 1, 5)), cache=cache)

@@ -7,7 +7,8 @@ import pytest
 
 from tfnlp.errors import InputError
 from tfnlp.objectives import CausalLM, Corpus
-from tfnlp.objectives.stream import Lane, TokenStream, end_token_id
+from tfnlp.objectives.stream import Lane, TokenStream
+from tfnlp.text.special_tokens import end_token_id
 
 END = 1
 DOCUMENTS = [[[5, 6], [7]], [[8, 9, 10]], [[]], [[11], [], [12, 13]], [[14, 15], [16, 17, 18]]]

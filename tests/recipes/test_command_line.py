@@ -104,6 +104,55 @@ def test_help_by_its_other_names_says_groups_bounds_choices_and_defaults():
     assert "--warmup_share" in full.stdout and "--[no]logtostderr" in full.stdout
 
 
+DISTIL = "--teacher_dir=t --train={0} --dev={0} --output_dir=o "
+TUNE = "--train={0} --dev={0} --output_dir=o "
+
+
+@pytest.mark.parametrize(
+    ("recipe", "given", "said"),
+    [
+        ("finetune_classifier", "--train={0} --dev=no.tsv --output_dir=o", "no.tsv does not exis"),
+        ("distill_general", "--teacher_dir=t --texts={0},no.txt --output_dir=o", "no.txt does no"),
+        ("finetune_tagger", TUNE + "--model_dir=m --family=bert", "--family=bert has no effect b"),
+        ("finetune_chooser", TUNE + "--sparsity=0.5 --clusters=4", "Give --sparsity or --cluster"),
+        ("distill_tagger", DISTIL + "--sparsity_pattern=2:4", "--sparsity_pattern=2:4 has no eff"),
+        ("distill_answerer", DISTIL + "--student_dir=s --size=x", "--size=x has no effect beside"),
+        (
+            "distill_chooser",
+            DISTIL + "--tokenizer_dir=a --keep_tokens=9",
+            "--keep_tokens=9 is of ",
+        ),
+        (
+            "export_tflite",
+            "--model_dir=m --output_dir=o --fixed_lengths=a",
+            "--fixed_lengths=a mu",
+        ),
+        (
+            "export_tflite",
+            "--model_dir=m --output_dir=o --calibration_text={0}",
+            "--calibration_t",
+        ),
+    ],
+)
+def test_flags_that_do_not_fit_are_told_before_tensorflow_is_imported(
+    recipe, given, said, tmp_path
+):
+    there = tmp_path / "there.tsv"
+    there.touch()
+    code = (
+        "import runpy, sys\n"
+        "try:\n"
+        f"    runpy.run_module('recipes.{recipe}', run_name='__main__', alter_sys=True)\n"
+        "finally:\n"
+        "    print([name for name in ('tensorflow', 'keras', 'torch') if name in sys.modules])\n"
+    )
+    command = [sys.executable, "-c", code, *given.format(there).split()]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (2, "[]\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"Error: {said}")
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from distill.learning import make_student
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES, Shell
-from tfnlp.checkpoints import read_config, save_model
+from tfnlp.checkpoints import load_model, read_config, save_model
 from tfnlp.models import build_model
 from tfnlp.text import load_tokenizer
 
+SPLITS = ("train", "dev", "test")
 SMALL = ["--num_layers=2", "--hidden_dim=32", "--num_heads=2", "--vocabulary_size=300"]
 
 
@@ -83,6 +85,8 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     assert "Wrote" in done.stderr
     model = f"--model={tmp_path / 'model.tflite'}"
 
+    long = run("classify", model, f"--text={'film ' * 200}", "--text=film")
+    assert "1 of 2 texts were longer than the 128 tokens that are read of each." in long.stderr
     done = run("classify", model, "--text=the film is superb .", "--text=영화는 지루하다.")
     lines = done.stdout.splitlines()
     assert [line.split("\t")[2] for line in lines] == ["the film is superb .", "영화는 지루하다."]
@@ -234,7 +238,7 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
     endings.write_text("prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t0\n")
     scores.write_text("sentence1\tsentence2\tscore\na\tb\t1.5\n")
     wrong = [
-        ("distill_tagger", "none.conll", "the task needs the head 'tagger'"),
+        ("distill_tagger", endings, "the task needs the head 'tagger'"),
         ("distill_chooser", endings, "the task needs the head 'chooser'"),
         ("distill_regression", scores, "gives 2 classes, but the task has a number"),
     ]
@@ -248,6 +252,23 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         (line,) = [x for x in done.stderr.splitlines() if x]
         assert line.startswith("Error: ")
         assert message in line
+    # Classes without names take --labels, or the numbers of --train; nothing is guessed.
+    unnamed = tmp_path / "unnamed"
+    shutil.copytree(folder / "best", unnamed)
+    config = json.loads((unnamed / "config.json").read_text())
+    config["id2label"] = {"0": "LABEL_0", "1": "LABEL_1"}
+    (unnamed / "config.json").write_text(json.dumps(config))
+    numbers = tmp_path / "numbers.tsv"
+    numbers.write_text("sentence\tlabel\na fine film\t1\na dull film\t0\n")
+    given = [f"--teacher_dir={unnamed}", *corpus, "--num_layers=9", out]
+    done = run("distill_classifier", *given, status=2)
+    assert "unnamed have no names, and those of --train=" in done.stderr
+    assert "are negative, positive; give --labels, the names in the order of" in done.stderr
+    for named in (["--labels=negative,positive"], [f"--{x}={numbers}" for x in SPLITS]):
+        done = run("distill_classifier", *given, *named, status=2)
+        names = "0, 1" if "labels" not in named[0] else "negative, positive"
+        assert f"no names: {names} are taken for them, in this order." in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("Error: --num_layers=9 must lie between")
     given = [f"--train={alike}", "--labels=negative,positive", out]
     done = run("finetune_classifier", *flags, *given, status=2)
     message = "Error: All examples of --train have the label 'positive', so that"
@@ -283,6 +304,10 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
     answers = {"answers": [{"answer_start": 4, "text": "fine"}], "question": "what film ?"}
     questions = [{"id": str(i)} | answers for i in range(8)]
     squad = {"data": [{"paragraphs": [{"context": "the fine film", "qas": questions}]}]}
+    # Most of the time is tracing, which goes by the layers.
+    start = tmp_path / "start"
+    model = make_student(load_model(teacher[0] / "best", "classifier"), 1)
+    save_model(model, start, tokenizer=load_tokenizer(teacher[0] / "best"))
     files = {
         "finetune_tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n\n" * 8, 5),
         "finetune_answerer": ("a.json", json.dumps(squad), 16),
@@ -303,18 +328,28 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
     for recipe, (name, text, stride) in files.items():
         path, out = tmp_path / name, tmp_path / recipe
         path.write_text(text)
-        flags = [f"--model_dir={teacher[0] / 'best'}", f"--train={path}", f"--dev={path}"]
+        flags = [f"--model_dir={start}", f"--train={path}", f"--dev={path}"]
         flags += ["--epochs=5", "--batch_size=2", "--learning_rate=5e-3", "--max_length=48"]
         flags += [f"--stride={stride}"]
         adversarial = ["--adversarial_weight=1"] if recipe == "finetune_tagger" else []
         run(recipe, *flags, *adversarial, f"--output_dir={out}")
         assert (out / "README.md").exists() and (out / "curves.png").exists()
-        run("export_tflite", f"--model_dir={out / 'best'}", f"--output_dir={out}")
+        export = (f"--model_dir={out / 'best'}", f"--output_dir={out}")
+        run("export_tflite", *export)
+        # What calibrates is read as the task's files are.
+        few = ("--quantization=static_int8", f"--calibration_text={path}")
+        done = run("export_tflite", *export, *few, status=2)
+        assert "--calibration_text holds 8 texts, but at least 16 are needed" in done.stderr
         question = ["--question=what film ?"] if recipe == "finetune_answerer" else []
         expected = {
             "finetune_tagger": ["x", "fine", "film", "the", "fine", "film"],
             "finetune_answerer": ["fine", "what", "film", "?"],
         }
+        if recipe == "finetune_tagger":  # the words of a tagger's file are its texts
+            small = (f"--model_dir={out / 'best'}", f"--text={path}", f"--output_dir={out}/small")
+            run("prune_vocabulary", *small)
+            figures = json.loads((out / "small/figures.json").read_text())
+            assert figures["changed_share"] == [0.0] and figures["tokens"][1] < 80
         probabilities = []
         for model in (out / "best", out / "model.tflite"):
             done = run("predict", f"--model={model}", "--text=the fine film", *question)

@@ -3,8 +3,10 @@
 import fcntl
 import json
 import math
+import pathlib
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -16,6 +18,7 @@ from tfnlp.errors import InputError
 from tfnlp.plots.variants import draw_variants
 from tfnlp.variants import summarise_variants
 
+ROOT = pathlib.Path(__file__).parents[2]
 # What runs in place of a recipe: a score of its flags, and a line for each call.
 STAND_IN = """
 import json, pathlib, sys
@@ -138,6 +141,21 @@ def test_a_sweep_runs_each_step_once_and_says_what_each_variant_adds(
     other = check_sweep(read_sweep(write(TWO_STEPS.replace("num_layers: 3", "num_layers: 2"))))
     with pytest.raises(InputError, match=r"'deep': .*num_layers='3', here it is '2'; give the va"):
         run_sweep(other, out)
+
+
+def test_the_helps_example_trains_a_student_once_for_two_files(calls, write, tmp_path):
+    text = (ROOT / "recipes/sweep.py").read_text().split("    steps:")[1].split("\nIn flags")[0]
+    text = textwrap.dedent("    steps:" + text)
+    text = text.replace("{...}", FLAGS.replace("}", ", teacher_dir: TMP}"))
+    sweep = check_sweep(read_sweep(write(text)))
+    assert run_sweep(sweep, tmp_path / "out") == []
+    folders = ("student/seed_0/distill_classifier", *EXPORTS)
+    assert [folder for _, folder in calls()] == [*folders]
+    assert [s.flags.get("quantization") for s in sweep.variants["float"]] == ["float32"]
+    assert sweep.runs(tmp_path)[1].steps[0].flags["model_dir"] == f"{tmp_path}/{folders[0]}/best"
+
+
+EXPORTS = ("int8/seed_0/export_tflite", "float/seed_0/export_tflite")
 
 
 def test_a_stopped_sweep_goes_on_and_a_failed_run_stops_no_other(calls, write, tmp_path, caplog):

@@ -192,7 +192,9 @@ def resume(strategy):
         for n in rng.integers(1, L, 13)
     ]
     data = LengthBatches(encodings, 4, [e.token_ids[0] % 2 for e in encodings], shuffle=True)
-    config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=3)
+    config = TrainingConfig(
+        epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=3, ema_decay=0.5
+    )
 
     def run(folder, evaluate=None):
         keras.utils.set_random_seed(0)

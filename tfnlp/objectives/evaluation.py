@@ -14,9 +14,9 @@ from tfnlp.objectives.causal_lm import NEXT, next_token_model
 from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.masking import POSITIONS, MaskedBatches, Masking
 from tfnlp.objectives.positions import predict_at_positions
-from tfnlp.objectives.stream import end_token_id
 from tfnlp.progress import progress_bar
 from tfnlp.text.batches import IGNORED
+from tfnlp.text.special_tokens import end_token_id
 
 # The longest segment where a model has positions without end.
 SEGMENT = 128

@@ -55,7 +55,7 @@ class Segments:
         documents, starts, sizes = (array.array("i") for _ in range(3))
         for document in range(len(corpus)):
             start = 0
-            sentences = [len(ids) for ids in corpus.sentences(document)]
+            sentences = corpus.sentence_lengths(document)
             for end in stretch_ends(sentences, room, packed):
                 documents.append(document)
                 starts.append(start)
@@ -74,7 +74,7 @@ class Segments:
     def ids(self, index):
         """A text's own ids, (tokens,) int32."""
         start = self.starts[index]
-        return self.corpus.document(self.documents[index])[start : start + self.sizes[index]]
+        return self.corpus.part(self.documents[index], start, start + self.sizes[index])
 
     def padded(self, items, pad_token_id):
         """Some texts as a model's inputs, as `Encodings.padded` gives them."""

@@ -9,17 +9,10 @@ import numpy as np
 
 from tfnlp.errors import InputError
 from tfnlp.text.batches import LengthBatches
+from tfnlp.text.special_tokens import end_token_id
 
-# What ends a document, of the tokens that a tokenizer may have; the first of them.
-END_TOKENS = ("<eod>", "<|endoftext|>", "<eos>", "</s>", "[SEP]", "<sep>")
 # Documents that are kept, of those that a lane reads from: the one it is in, and one at random.
 KEPT = 4
-
-
-def end_token_id(tokenizer):
-    """The id of the token that stands between documents; None of a tokenizer without one."""
-    found = map(tokenizer.token_id, END_TOKENS)
-    return next((i for i in found if i is not None), None)
 
 
 class TokenStream:

@@ -174,7 +174,7 @@ class Passages:
         documents, counts, sizes = (array.array("i") for _ in range(3))
         starts = array.array("q")
         for document in range(len(corpus)):
-            own = [len(ids) for ids in corpus.sentences(document) if len(ids)]
+            own = [size for size in corpus.sentence_lengths(document).tolist() if size]
             start = 0
             for count in passage_counts(own, room, short_share, rng):
                 documents.append(document)
@@ -209,8 +209,7 @@ class Passages:
     def text(self, document, start, end):
         """The ids of some sentences of a document, which are counted through the corpus."""
         first = self.ends[self.document_starts[document]]
-        ids = self.corpus.document(document)
-        return ids[self.ends[start] - first : self.ends[end] - first]
+        return self.corpus.part(document, self.ends[start] - first, self.ends[end] - first)
 
     def halves(self, index, rng):
         """A passage in two at a random border: where it begins, the second, and its end."""

@@ -98,7 +98,8 @@ class LengthBatches:
             inputs = _padded_to(self.fixed_length, inputs, self.pad_token_id)
         length = inputs["token_ids"].shape[-1]
         if self.labels is None:
-            return (inputs,)
+            targets = self.targets
+            return (inputs,) if targets is None else (inputs, targets.batch(indices, length))
         labels = self.labels[indices]
         if self.token_labels is not None:
             labels = np.full((len(indices), length), IGNORED, "int32")
@@ -147,7 +148,12 @@ class LengthBatches:
         data = tf.data.Dataset.from_generator(
             lambda: _with_kept_error(self, epoch(), skip), output_signature=self.signature()
         )
-        return data.apply(tf.data.experimental.assert_cardinality(len(self) - skip)).prefetch(4)
+        options = tf.data.Options()
+        # There is nothing to tune, and an epoch's end at times waits for the thread that would:
+        # as long as the epoch took by then, up to a minute.
+        options.autotune.enabled = False
+        data = data.apply(tf.data.experimental.assert_cardinality(len(self) - skip))
+        return data.prefetch(4).with_options(options)
 
     def signature(self):
         """The `tf.TensorSpec`s of a batch, as `batch` gives it."""
@@ -159,8 +165,9 @@ class LengthBatches:
             labels = tf.TensorSpec((None, None), "int32")
         elif self.labels is not None:
             labels = tf.TensorSpec((None, *self.labels.shape[1:]), self.labels.dtype.name)
-        if self.labels is not None and self.targets is not None:
-            signature += ({"labels": labels, **self.targets.signature()},)
+        if self.targets is not None:
+            labels = {} if self.labels is None else {"labels": labels}
+            signature += ({**labels, **self.targets.signature()},)
         elif self.labels is not None:
             signature += (labels,)
         return signature

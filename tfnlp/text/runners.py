@@ -55,7 +55,27 @@ class Choice:
     cut: bool
 
 
-class Classifier:
+class _OtherKind(InputError, AttributeError):
+    """An attribute that a runner of another kind has, so that `hasattr` is false."""
+
+
+class Runner:
+    """One that is asked for what a runner of another kind does says so."""
+
+    def __getattr__(self, name):
+        others = [kind for kind in Runner.__subclasses__() if name in vars(kind)]
+        if name.startswith("_") or not others:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        own = next(kind for kind in type(self).__mro__ if kind in Runner.__subclasses__())
+        can = [key for key, value in vars(own).items() if callable(value) and key[0] != "_"]
+        raise _OtherKind(
+            f"{name} is of the kind {' or '.join(kind.kind for kind in others)}, and this model "
+            f"is of the kind {self.kind}, which has {', '.join(can)}; call one of these, or give "
+            "another model."
+        )
+
+
+class Classifier(Runner):
     """Classes of texts: outputs `probability`, (C,)."""
 
     kind = "classifier"
@@ -85,7 +105,7 @@ class Classifier:
         )
 
 
-class Tagger:
+class Tagger(Runner):
     """Tags of words: outputs `probability`, (L, C).
 
     A text that is not split into words is split as the training data was, where `settings` has
@@ -199,7 +219,7 @@ class Tagger:
         return texts, spans
 
 
-class Answerer:
+class Answerer(Runner):
     """Answers in texts: outputs `start_logits` and `end_logits`, (L,).
 
     Questions are cut to the `max_question_length` of `settings`, and windows share its `stride`,
@@ -256,7 +276,7 @@ class Answerer:
         return best_answers(windows, starts, ends, as_texts(contexts), null_answers, count)
 
 
-class Scorer:
+class Scorer(Runner):
     """A number for a text or a pair: output `score`, (1,)."""
 
     kind = "scorer"
@@ -275,7 +295,7 @@ class Scorer:
         return [float(outputs["score"][0]) for outputs in self.outputs_of(encodings)]
 
 
-class Chooser:
+class Chooser(Runner):
     """The best of several endings: output `score`, (1,), of a beginning with one of them."""
 
     kind = "chooser"
@@ -331,7 +351,7 @@ class Chooser:
         return found
 
 
-class Embedder:
+class Embedder(Runner):
     """Texts as vectors: output `embedding`, (D,), of length 1."""
 
     kind = "embedder"

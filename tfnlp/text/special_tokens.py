@@ -93,3 +93,12 @@ SPECIAL_TOKENS = {
         "DebertaV2Tokenizer", _bracketed(), *_BERT_FRAMES, mask_takes_space=False
     ),
 }
+
+# What ends a text, of the tokens that a tokenizer may have; the first of them.
+END_TOKENS = ("<eod>", "<|endoftext|>", "<eos>", "</s>", "[SEP]", "<sep>")
+
+
+def end_token_id(tokenizer):
+    """The id of the token that ends a text or a document; None of a tokenizer without one."""
+    found = map(tokenizer.token_id, END_TOKENS)
+    return next((i for i in found if i is not None), None)

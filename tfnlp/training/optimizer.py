@@ -3,6 +3,7 @@
 import contextlib
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import ops
 
@@ -223,7 +224,7 @@ def averaged_weights(model):
     """
     optimizer = model.optimizer
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    if not optimizer.use_ema or not int(optimizer.iterations):
+    if not optimizer.use_ema or not np.asarray(optimizer.iterations):
         yield
         return
     variables = optimizer._trainable_variables

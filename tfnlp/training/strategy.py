@@ -53,6 +53,8 @@ def _mirrored(devices):
 
 @functools.cache
 def _multi_worker():
+    # A line for each sum of each graph, at every start, on every worker.
+    tf.get_logger().setLevel("WARNING")
     try:
         return tf.distribute.MultiWorkerMirroredStrategy()
     except RuntimeError as e:

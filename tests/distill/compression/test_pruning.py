@@ -99,6 +99,14 @@ def test_a_killed_pruning_ends_with_the_same_weights_and_zeros(one_layer, tokeni
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_block_that_does_not_divide_the_kernels_is_refused(one_layer):
+    sizes = (one_layer.hidden_dim, one_layer.intermediate_dim)
+    message = f"pattern=3x7 does not divide the kernel encoder_0.* of {sizes[0]} inputs by"
+    with pytest.raises(InputError, match=message):
+        PruningConfig(0.5, "3x7").pruner(build_model(one_layer), 10)
+    assert PruningConfig(0.5, "2x4").pruner(build_model(one_layer), 10).masks
+
+
 def test_more_epochs_of_a_finished_pruning_keep_its_end(one_layer, tmp_path):
     """Half of the new steps would be later, and zeros would grow back until then."""
     path, batches = tmp_path / "run", range(10)

@@ -16,7 +16,10 @@ from distill.compression.quantization import (
     calibrated,
     check_calibration,
     check_quantization,
+    in_columns,
 )
+from distill.device import tflite
+from distill.device.predictions import Inputs
 from distill.device.tflite import export_tflite
 from distill.runtime import TextClassifier
 from tfnlp.checkpoints import load_model
@@ -142,6 +145,29 @@ def test_calibration_is_of_the_texts(model, tokenizer):
     assert np.mean(wider) > 0.9
 
 
+def test_calibration_is_of_what_the_model_reads(model, tokenizer, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(tflite, "calibrated", lambda model, *given: seen.append(given) or model)
+    monkeypatch.setattr(tflite, "_convert", lambda *_: 1 / 0)  # as far as this goes
+    pairs = [(text, TEXTS[0]) for text in TEXTS[:16]]
+    with pytest.raises(ZeroDivisionError):
+        data = (model, tmp_path / "m", tokenizer, LABELS, "static_int8", LENGTH)
+        export_tflite(*data, calibration_text=pairs)
+    ((encodings, _),) = seen
+    expected = tokenizer.encode(TEXTS[:16], TEXTS[:1] * 16, max_length=LENGTH)
+    np.testing.assert_array_equal(encodings.token_ids, expected.token_ids)
+    assert encodings.segment_ids.any()
+    for given in ([*TEXTS[:16], pairs[0]], [(*pair, "x") for pair in pairs]):
+        with pytest.raises(InputError, match="holds strings beside pairs, or tuples"):
+            in_columns(given)
+    # What each task's file holds, as its model reads it.
+    asked = Inputs(["who ?", "where ?"], ["a film", "b film"])
+    assert asked.read_together() == [("who ?", "a film"), ("where ?", "b film")]
+    begun = Inputs(["he", "she"], [["ate", "slept"], ["ran"]])
+    assert begun.read_together() == [("he", "ate"), ("he", "slept"), ("she", "ran")]
+    assert Inputs(["a film", ["b", "film"]]).read_together() == ["a film", " b film"]
+
+
 @pytest.mark.parametrize("name", ["int4", "int4_block32"])
 def test_a_package_that_is_not_there_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "ai_edge_quantizer", None)
@@ -159,9 +185,9 @@ def test_names_of_before_and_other_names():
 
 def test_ranges_or_texts_are_needed(model):
     check_calibration("static_int8", model, None)
-    with in_float(model), pytest.raises(InputError, match=r"needs calibration_text, or a model"):
+    with in_float(model), pytest.raises(InputError, match=r"needs `calibration_text`, or a model"):
         check_calibration("static_int8", model, None)
-    with pytest.raises(InputError, match=r"calibration_text holds 3 texts, but at least 16"):
+    with pytest.raises(InputError, match=r"`calibration_text` holds 3 texts, but at least 16"):
         check_calibration("static_int8", model, ["x"] * 3)
-    with pytest.raises(InputError, match=r"calibration_text is for .* not 'int8'"):
+    with pytest.raises(InputError, match=r"`calibration_text` is for .* not 'int8'"):
         check_calibration("int8", model, ["x"] * 30)

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from distill.compression import vocabulary
 from distill.compression.vocabulary import (
     compare_models,
     compare_tokenizers,
@@ -140,6 +141,29 @@ def test_the_most_frequent_tokens_stay_and_other_texts_can_be_read(kind, keep, t
     # As many as there are, and more, are all that the corpus uses.
     everything = tokens_to_keep(tokenizer, texts[:40])
     assert tokens_to_keep(tokenizer, texts[:40], 10_000) == everything
+
+
+def test_several_models_keep_the_same_tokens_which_are_counted_once(
+    texts, tokenizers, monkeypatch
+):
+    tokenizer, counted = tokenizers["wordpiece", None], []
+    size = tokenizer.vocabulary_size
+    models = [build_model(kind(size, **SIZES)) for kind in (BertConfig, RobertaConfig, BertConfig)]
+    count = tokens_to_keep
+
+    def counting(*given):
+        counted.append(1)
+        return count(*given)
+
+    monkeypatch.setattr(vocabulary, "tokens_to_keep", counting)
+    smaller, pruned = vocabulary.prune_vocabularies(models, tokenizer, texts, 120)
+    assert counted == [1]
+    assert [model.text_config.vocabulary_size for model in smaller] == [120] * 3
+    assert pruned.vocabulary_size == 120
+    rows = [tokenizer.token_id(pruned.token(i)) for i in range(120)]
+    for model, own in zip(models, smaller, strict=True):
+        tables = [m.get_layer("embeddings").token_table.numpy() for m in (model, own)]
+        np.testing.assert_array_equal(tables[1], tables[0][rows])
 
 
 def test_rare_tokens_go_first():

@@ -126,6 +126,14 @@ def test_files_of_other_programs_and_kinds_are_told(files, tmp_path):
 
 def test_a_file_says_what_runs_it(files):
     runners = {kind: load_runner(path) for kind, path in files.items()}
+    message = "tag is of the kind tagger, and this model is of the kind classifier, which has clas"
+    with pytest.raises(InputError, match=message):
+        runners["classifier"].tag(["a fine film"])
+    with pytest.raises(InputError, match=r"choose_all is of the kind chooser, .* kind scorer"):
+        runners["scorer"].choose_all(["a"], [["fine", "film"]])
+    assert not hasattr(runners["tagger"], "classify") and hasattr(runners["tagger"], "entities")
+    with pytest.raises(AttributeError, match="'TokenTagger' object has no attribute 'taag'"):
+        runners["tagger"].taag(["a fine film"])
     assert {kind: type(runner).__name__ for kind, runner in runners.items()} == {
         "classifier": "TextClassifier",
         "tagger": "TokenTagger",

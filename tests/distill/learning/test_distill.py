@@ -10,6 +10,7 @@ import pytest
 
 from distill.learning import (
     METHODS,
+    Distillation,
     attention_score_terms,
     distill,
     hidden_state_terms,
@@ -54,8 +55,8 @@ def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tm
         folder = RunFolder(folder, {})
         with killed_after(stop_after):
             figures = distill(
-                *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV, terms),
-                cache_dir=cache,
+                *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV),
+                Distillation(terms, cache_dir=cache),
             )
         return figures, [*student.weights, terms[-1].projection.kernel], folder
 
@@ -112,7 +113,8 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
         folder = RunFolder(folder, {}, overwrite)
         data = (tokenizer, TRAIN, DEV, CONFIG, folder)
         with killed_after(stop_after):
-            distill(TASK, teacher, student, *data, 16, terms=terms, intermediate_epochs=1)
+            what = Distillation(terms, intermediate_epochs=1)
+            distill(TASK, teacher, student, *data, 16, distillation=what)
         return [w.numpy() for w in student.weights], folder
 
     whole, folder = run(tmp_path / "whole")
@@ -163,7 +165,8 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     still = TrainingConfig(epochs=1, batch_size=2, learning_rate=0.0)
     run = RunFolder(tmp_path / "run", {})
     data = (small, train, train, still, run, 16)
-    figures = distill(task, teacher, student, *data, teacher_tokenizer=tokenizer)
+    what = Distillation(teacher_tokenizer=tokenizer)
+    figures = distill(task, teacher, student, *data, distillation=what)
     (epoch,) = run.metrics()
     due = 4 * np.mean(np.sum(p * np.log(p / q), 1))
     assert due > 1e-3 and epoch["soft_label_loss"] == pytest.approx(due, rel=1e-4)
@@ -175,7 +178,8 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     with pytest.raises(
         InputError, match="'hidden_state' compares hidden_states, which are of tok"
     ):
-        distill(task, teacher, student, *data, terms=terms, teacher_tokenizer=tokenizer)
+        what = dataclasses.replace(what, terms=terms)
+        distill(task, teacher, student, *data, distillation=what)
 
 
 def test_the_lines_of_the_readme(small_config, tokenizer, tmp_path, monkeypatch):
@@ -280,10 +284,11 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
     ]:
         run = RunFolder(tmp_path / "run", {})
         with pytest.raises(InputError, match=message):
-            distill(TASK, *models, tokenizer, TRAIN, DEV, CONFIG, run, 16, terms=terms)
+            what = Distillation(terms)
+            distill(TASK, *models, tokenizer, TRAIN, DEV, CONFIG, run, 16, distillation=what)
     run = RunFolder(tmp_path / "run", {})
     with pytest.raises(InputError, match="intermediate_epochs=1 has no effect without terms of"):
-        distill(
-            TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, run, 16, intermediate_epochs=1
-        )
+        what = Distillation(intermediate_epochs=1)
+        data = (tokenizer, TRAIN, DEV, CONFIG, run, 16)
+        distill(TASK, teacher, student, *data, distillation=what)
     assert not (tmp_path / "run").exists()

@@ -153,7 +153,8 @@ def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_o
 def test_an_encoder_without_a_head_teaches_states_and_attention(
     small_config, encodings, tokenizer, tmp_path
 ):
-    save_model(build_model(small_config), tmp_path / "encoder")
+    config = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+    save_model(build_model(config), tmp_path / "encoder")
     outputs = {"hidden_states": True, "attention_scores": True}
     teacher = load_general_teacher(tmp_path / "encoder", predicts=False, **outputs)
     student = make_student(teacher, 1, hidden_dim=24, num_heads=3)
@@ -167,6 +168,29 @@ def test_an_encoder_without_a_head_teaches_states_and_attention(
     assert last["loss"] < first["loss"] and last["hidden_state_loss"] < first["hidden_state_loss"]
     loaded = load_model(run.best)
     assert (loaded.text_config.hidden_dim, loaded.text_config.num_heads) == (24, 3)
+
+    # The same losses, up to float16, by a teacher that runs once; and it is read again.
+    cached, cache = RunFolder(tmp_path / "cached", {}), tmp_path / "cache"
+    keras.utils.set_random_seed(3)
+    students = [make_student(teacher, 1, hidden_dim=24, num_heads=4) for _ in range(2)]
+    students[1].set_weights(students[0].get_weights())
+    live = RunFolder(tmp_path / "live", {})
+    still = dataclasses.replace(CONFIG, learning_rate=0.0)
+    found = []
+    for own, folder, options in ((students[0], live, {}), (students[1], cached, cache)):
+        terms = make_terms("minilm", teacher, own, relation_weight=0.0)
+        options = {"cache_dir": options} if options else {}
+        data = (teacher, own, tokenizer, encodings, still, folder, terms)
+        distill_general(*data, **options)
+        found.append([epoch["attention_loss"] for epoch in folder.metrics()])
+    assert found[1] == pytest.approx(found[0], rel=1e-3) and min(found[0]) > 1e-4
+    shards = {path: path.stat().st_mtime_ns for path in cache.glob("*.safetensors")}
+    assert shards
+    with pytest.raises(InputError, match="keeps what the teacher says of whole texts, but masked"):
+        masking = Masking.of(tokenizer, 0.3)
+        distill_general(*data[:6], [], masking, cache_dir=cache)
+    with pytest.raises(InputError, match="cached was trained with cache_dir; do so to go on"):
+        distill_general(*data)
 
     message = "encoder holds no masked language model, so that there are no soft labels of hidden"
     with pytest.raises(InputError, match=message):

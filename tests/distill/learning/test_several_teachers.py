@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from distill.learning import (
+    Distillation,
     distill,
     load_teacher,
     make_terms,
@@ -14,7 +15,7 @@ from distill.learning import (
     soft_label_terms,
 )
 from distill.learning.distiller import Distiller
-from distill.learning.teacher import SeveralTeachers
+from distill.learning.teacher import SeveralTeachers, teacher_shares, weighted_terms
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches
 from tfnlp.checkpoints import save_model
@@ -32,11 +33,14 @@ def small_config(tiny_config):
     return dataclasses.replace(tiny_config, num_layers=1, dropout=0.0, attention_dropout=0.0)
 
 
-def mean_error(name, teachers, student, i, n, labels):
+def mean_error(name, teachers, student, i, n, labels, weights=None):
     """The error of example `i`'s soft labels from both teachers, from NumPy: a list of entries."""
     if name == "regression":
         return [
-            np.square(np.mean([t["logits"][i, 0] for t in teachers]) - student["logits"][i, 0])
+            np.square(
+                np.average([t["logits"][i, 0] for t in teachers], weights=weights)
+                - student["logits"][i, 0]
+            )
         ]
     if name == "answering":
         keys, rows = ("start_logits", "end_logits"), [(i, slice(0, n))]
@@ -46,7 +50,8 @@ def mean_error(name, teachers, student, i, n, labels):
     found = []
     for key in keys:
         for row in rows:
-            p = np.mean([np.exp(log_softmax(t[key][row] / TEMPERATURE)) for t in teachers], 0)
+            each = [np.exp(log_softmax(t[key][row] / TEMPERATURE)) for t in teachers]
+            p = np.average(each, 0, weights)
             q = log_softmax(student[key][row] / TEMPERATURE)
             found.append(TEMPERATURE**2 * np.sum(p * (np.log(p) - q)))
     return found
@@ -70,6 +75,23 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
     live = Distiller(student, task, terms, teacher, hard_label_weight=0.0)
     found = float(live.compute_loss(x, labels, live(x)))
     assert found == pytest.approx(np.mean(errors), rel=1e-4) and found > 1e-3
+    # The second counts three times as much as the first, in the loss and in what they answer.
+    shares = teacher_shares((1, 3), 2)
+    weighted = Distiller(student, task, weighted_terms(terms, shares), teacher, 0.0)
+    errors = [
+        error
+        for i in range(5)
+        for error in mean_error(
+            *(name, numbers[:2], numbers[2], i, batches.lengths[i], labels), weights=[1, 3]
+        )
+    ]
+    by_weight = float(weighted.compute_loss(x, labels, weighted(x)))
+    assert by_weight == pytest.approx(np.mean(errors), rel=1e-4)
+    assert abs(by_weight - found) > 1e-4 * found
+    if name == "classification":
+        pooled = SeveralTeachers([first, second], task, pooled=True, weights=shares)(x)["logits"]
+        parts = [np.exp(log_softmax(number["logits"])) for number in numbers[:2]]
+        np.testing.assert_allclose(np.exp(pooled), np.average(parts, 0, [1, 3]), rtol=1e-4)
     if name == "answering":  # together they answer by probabilities, of real positions alone
         pooled = SeveralTeachers([first, second], task, pooled=True)(x)
         for row, n in enumerate(batches.lengths):
@@ -108,7 +130,7 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
     training, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
     arguments = (student, own, train, dev, training, run, 16)
     cache = {"cache_dir": tmp_path / "cache", "teacher_tokenizer": tokenizer}
-    figures = distill(task, teachers, *arguments, **cache)
+    figures = distill(task, teachers, *arguments, distillation=Distillation(**cache))
     assert figures["teacher_parameters"] == 2 * teachers[0].count_params()
     logits = [teacher(tokenizer(texts[:4]))["logits"].numpy() for teacher in teachers]
     mean = np.mean([np.exp(log_softmax(x)) for x in logits], 0)
@@ -126,6 +148,13 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
     for given, options, message in [
         ([by_layer] * 2, {"terms": terms}, "reads hidden_states, but of several teachers only th"),
         (by_layer, {"terms": terms, **cache}, "'hidden_state' compares hidden_states, which are"),
+        (
+            teachers,
+            {"teacher_weights": (1, 2, 3)},
+            "weights=1,2,3 are 3 weights, but there are 2 t",
+        ),
+        (teachers[:1], {"teacher_weights": (1,)}, "are 1 weights, but there is one teacher; give"),
+        (teachers, {"teacher_weights": (-1, 2)}, "=-1,2 must be 0 or more, and one of them abo"),
         (teachers, {}, "The vocabulary has 21 tokens, but the model's table 28; give"),
         ([], {}, "There is no teacher; give one"),
         (
@@ -137,7 +166,8 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
         to = by_layer if "terms" in options else student
         given_tokenizer = tokenizer if to is by_layer else own
         with pytest.raises(InputError, match=message):
-            distill(task, given, to, given_tokenizer, *arguments[2:], **options)
+            what = Distillation(**options)
+            distill(task, given, to, given_tokenizer, *arguments[2:], distillation=what)
 
 
 def test_teachers_of_several_tokenizers_are_refused(tokenizer, tmp_path):

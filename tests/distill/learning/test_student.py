@@ -36,6 +36,10 @@ def test_narrower_student_keeps_ratios_and_its_own_weights(tiny_config):
     narrow = student_config(tiny_config, 2, hidden_dim=16)
     assert (narrow.num_heads, narrow.intermediate_dim) == (2, 32)
     assert student_config(tiny_config, 2, hidden_dim=20).num_heads == 4
+    own = {"intermediate_dim": 24}
+    assert student_config(tiny_config, 2, hidden_dim=16, **own).intermediate_dim == 24
+    config = student_config(tiny_config, size="tinybert_4l_312", **own)
+    assert (config.intermediate_dim, config.hidden_dim) == (24, 312)
     teacher, student = (
         build_model(tiny_config, "classifier", 2),
         build_model(narrow, "classifier", 2),

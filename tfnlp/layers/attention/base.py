@@ -212,11 +212,14 @@ class BaseAttention(BaseLayer):
         return_attention_scores=False,
         memory=None,
         return_projections=False,
+        cache=None,
         **kwargs,
     ):
         self._check_scores(return_attention_scores)
         source = query if value is None else value
         lengths = [x.shape[1] for x in (memory, source) if x is not None]
+        if cache is not None:
+            lengths = [cache[0].shape[2]]
         by_head = query.shape[0], self.num_heads
         length, source_length = query.shape[1], add_lengths(*lengths)
         shapes = [(*query.shape[:-1], self.output_dim or query.shape[-1])]

@@ -1,9 +1,11 @@
 """Multi-head attention (Vaswani et al. 2017)."""
 
 import keras
+from keras import ops
 
 from tfnlp.layers.attention.base import BaseAttention
 from tfnlp.layers.attention.dot_product import scaled
+from tfnlp.layers.core.masks import combine_masks
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -40,14 +42,18 @@ class MultiHeadAttention(BaseAttention):
         use_causal_mask: hide every position after the query's own.
         return_projections: also return query (B, N, T, H), key (B, N, S, H) and value (B, N, S,
             H'), as they are projected for each head, not yet scaled.
+        cache: what was projected before, so that it need not be again: keys (B, N, C, H), values
+            (B, N, C, H'), and the first of the C places to put those of the query's own T tokens
+            at, a scalar tensor. The query attends to the places that `attention_mask` (B, T, C)
+            says, no other mask counting; the keys and values of `return_projections` are of all C.
 
     Returns:
         (B, T, D), or a tuple of it, the scores and the projections, as asked for. A query that may
         see nothing gets the output bias alone, its attention being zeros.
 
     Raises:
-        ValueError: for sizes below 1, for masks that do not fit, and where the scores are
-            asked for with `block_size`.
+        ValueError: for sizes below 1, for masks that do not fit, where the scores are asked for
+            with `block_size`, and for a cache of another batch.
     """
 
     def build(self, query_shape, value_shape=None, key_shape=None):
@@ -68,10 +74,28 @@ class MultiHeadAttention(BaseAttention):
         use_causal_mask=False,
         mask=None,
         return_projections=False,
+        cache=None,
     ):
-        masks = query_mask, value_mask, key_mask, attention_mask, mask
-        q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
+        if cache is None:
+            masks = query_mask, value_mask, key_mask, attention_mask, mask
+            q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
+        else:
+            q, k, v, seen = self._cached_inputs(query, attention_mask, cache)
         how = {"training": training, "return_attention_scores": return_attention_scores}
         projections = (q, k, v) if return_projections else ()
         q = self._rounded("query", scaled(q))
         return self._attend(q, k, v, seen, projections=projections, **how)
+
+    def _cached_inputs(self, query, attention_mask, cache):
+        """As `_inputs`, with the query's own keys and values put among those of a cache."""
+        keys, values, place = cache
+        if query.shape[0] not in (None, keys.shape[0]):
+            raise ValueError(
+                f"cache is of a batch of {keys.shape[0]}, but query of one of {query.shape[0]}; "
+                "give the cache that was made for it."
+            )
+        q, k, v = self._project(query, query, query)
+        k = ops.slice_update(keys, (0, 0, place, 0), k)
+        v = ops.slice_update(values, (0, 0, place, 0), v)
+        by_place = (keys.shape[0], keys.shape[2])
+        return q, k, v, combine_masks(query.shape, by_place, attention_mask)

@@ -45,6 +45,7 @@ class TextEmbedding(TokenLayer):
         token_ids: (B, L) integers below V; with `reverse` states (..., E).
         segment_ids: (B, L) integers below `num_segments`; all 0 where None, and where there is
             one segment.
+        positions: (B, L) integers below `max_length`; 0 to L - 1 where None.
         reverse: multiply states with the token table, as a tied output does.
 
     Returns:
@@ -150,7 +151,7 @@ class TextEmbedding(TokenLayer):
             "embeddings", name, (rows, self.embedding_dim), self.embeddings_initializer
         )
 
-    def call(self, token_ids, segment_ids=None, reverse=False, training=None):
+    def call(self, token_ids, segment_ids=None, reverse=False, training=None, positions=None):
         if reverse:
             self._check_states(token_ids)
             states = ops.cast(token_ids, self.compute_dtype)
@@ -158,9 +159,13 @@ class TextEmbedding(TokenLayer):
         token_ids = check_length("token_ids", token_ids, self.max_length)
         x = self._take_rows(self.token_table, as_ids(token_ids))  # (B, L, E)
         if self.max_length:
-            positions = ops.arange(ops.shape(token_ids)[1]) + self.position_offset
             # A gather, not a slice: TFLite's quantisation reaches the tables of gathers alone.
-            x = x + self._take_rows(self.position_table, positions)[None]  # (1, L, E)
+            if positions is None:
+                rows = ops.arange(ops.shape(token_ids)[1]) + self.position_offset
+                x = x + self._take_rows(self.position_table, rows)[None]  # (1, L, E)
+            else:
+                rows = as_ids(positions) + self.position_offset
+                x = x + self._take_rows(self.position_table, rows)  # (B, L, E)
         if self.num_segments:
             # Where there is one segment, a tokenizer that tells two apart does no harm.
             if segment_ids is None or self.num_segments == 1:

@@ -4,7 +4,7 @@ import pytest
 import sacrebleu
 
 from tfnlp.errors import InputError
-from tfnlp.text.scores import length_ratio_bleu, ngram_precisions, text_scores, word_overlap
+from tfnlp.text_scores import length_ratio_bleu, ngram_precisions, text_scores, word_overlap
 
 # A worked example of the literature on machine translation.
 REFERENCE = "Half of my heart is in Havana ooh na na"

@@ -1,0 +1,62 @@
+"""Sentences of film reviews, for a teacher to label and a student to learn from.
+
+    python -m benchmarks.film_sentences --reviews=IMDB/train.tsv.gz --output=sentences.tsv
+    python -m recipes.predict --model=runs/teacher/best --input=sentences.tsv --label_column= \\
+        --output_dir=runs/said
+    python -m benchmarks.film_sentences --examples=SST2/train.tsv \\
+        --labelled=runs/said/predictions.tsv --output=train.tsv
+
+The first writes sentences of 5 to 25 words, none twice; the last puts them, with the labels that
+the teacher gave them, behind the examples that it learned from.
+"""
+
+import random
+import re
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("reviews", None, "File of reviews, with a column `sentence`.")
+flags.DEFINE_string("examples", None, "File of examples, with columns `sentence` and `label`.")
+flags.DEFINE_string("labelled", None, "What predict wrote of the sentences.")
+flags.DEFINE_string("output", None, "File to write, .tsv.")
+flags.DEFINE_integer("count", 40_000, "Sentences to write.", 1)
+flags.DEFINE_integer("seed", 0, "Of their order.", 0)
+flags.mark_flag_as_required("output")
+
+
+def main():
+    from tfnlp.errors import InputError
+    from tfnlp.files import write_text
+    from tfnlp.text.columns import read_columns
+
+    if FLAGS.reviews:
+        texts = [row["sentence"] for _, row in read_columns(FLAGS.reviews, ["sentence"])]
+        rows = [["sentence"], *([text] for text in sentences(texts))]
+    elif FLAGS.examples and FLAGS.labelled:
+        columns = ["sentence", "label"]
+        rows = [columns]
+        for path in (FLAGS.examples, FLAGS.labelled):
+            rows += [[row[name] for name in columns] for _, row in read_columns(path, columns)]
+    else:
+        raise InputError("Give --reviews, or --examples and --labelled.")
+    write_text(FLAGS.output, "".join("\t".join(row) + "\n" for row in rows))
+    print(f"{len(rows) - 1} lines in {FLAGS.output}")
+
+
+def sentences(reviews):
+    """Sentences of 5 to 25 words, in the order of the seed."""
+    found = {}
+    for review in reviews:
+        for sentence in re.split(r"(?<=[.!?])\s+", review):
+            if 5 <= len(sentence.split()) <= 25 and '"' not in sentence:
+                found[sentence.replace("\t", " ")] = None
+    found = list(found)
+    random.Random(FLAGS.seed).shuffle(found)
+    return found[: FLAGS.count]
+
+
+if __name__ == "__main__":
+    common.run(main, tensorflow=False)

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.errors import InputError
+from tfnlp.generation import CausalDecoder
+from tfnlp.models import BertConfig, Gpt2Config, GptConfig, TransformerXLConfig, build_model
+
+SIZES = {
+    "vocabulary_size": 60,
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 16,
+    "intermediate_dim": 32,
+    "max_length": 12,
+    "initializer_range": 0.5,
+}
+
+
+def logits_after(model, rows):
+    """The logits after each list of ids, by the whole model, each by itself."""
+    found = []
+    for row in rows:
+        ids = np.array([row], "int32")
+        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
+        found.append(model(inputs)["logits"][0, -1])
+    return np.stack(found)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    "config",
+    [
+        GptConfig(**SIZES),
+        Gpt2Config(**SIZES),
+        Gpt2Config(**SIZES | {"num_heads": 4, "tie_embeddings": False, "activation": "relu"}),
+    ],
+    ids=["gpt", "gpt2", "gpt2 of its own sizes"],
+)
+def test_steps_equal_the_whole_model_whatever_padding_and_beams(config):
+    model = build_model(config, "causal_lm")
+    rng = np.random.default_rng(0)
+    prompts = [rng.integers(0, 60, n).tolist() for n in (1, 5, 3)]
+    ids = np.array([[9] * (6 - len(p)) + p for p in prompts], "int32")
+    mask = np.array([[0] * (6 - len(p)) + [1] * len(p) for p in prompts], "int32")
+    decoder = CausalDecoder(model)
+    logits, state = decoder.start(tf.constant(ids), tf.constant(mask), beams=3, steps=4)
+    np.testing.assert_allclose(logits, logits_after(model, prompts), atol=1e-5)
+    texts = [[p] * 3 for p in prompts]
+    for number in range(4):
+        parents = rng.integers(0, 3, (3, 3)).astype("int32")
+        tokens = rng.integers(0, 60, (3, 3)).astype("int32")
+        texts = [
+            [[*of[parent], int(token)] for parent, token in zip(*how, strict=True)]
+            for of, *how in zip(texts, parents, tokens, strict=True)
+        ]
+        logits, state = decoder.step(tf.constant(tokens), tf.constant(parents), number, state)
+        for found, of in zip(logits, texts, strict=True):
+            np.testing.assert_allclose(found, logits_after(model, of), atol=1e-5)
+
+
+def test_half_precision_is_that_of_the_model():
+    model = build_model(Gpt2Config(**SIZES), "causal_lm", dtype="mixed_bfloat16")
+    ids = tf.constant([[1, 2, 3]])
+    logits, state = CausalDecoder(model).start(ids, tf.ones_like(ids), beams=1, steps=2)
+    assert logits.dtype == "float32" and state.keys[0].dtype == "bfloat16"
+    np.testing.assert_allclose(logits, logits_after(model, [[1, 2, 3]]), atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("config", "head"),
+    [(BertConfig(**SIZES), "masked_lm"), (Gpt2Config(**SIZES), None)]
+    + [(TransformerXLConfig(num_layers=1, vocabulary_size=60, cutoffs=(20, 40)), "causal_lm")],
+)
+def test_other_models_are_refused(config, head):
+    with pytest.raises(InputError, match="GPT-2 with the head 'causal_lm'"):
+        CausalDecoder(build_model(config, head))

@@ -1,0 +1,121 @@
+"""Scores of the next token, changed by what a text must or may not have."""
+
+import itertools
+
+import numpy as np
+import tensorflow as tf
+
+NEVER = -np.inf
+
+
+class Rules:
+    """`Constraints` on the tokens of a search, whose sizes are known.
+
+    They are those of the logits processors of `transformers`, in their order, but that padding
+    counts as no token: there a repeated n-gram may begin with it.
+
+    Args:
+        constraints: a `Constraints`.
+        prompt: (B, P) int32, padded at the left.
+        prompt_mask: (B, P), 1 at real tokens.
+        beams: K, the texts of each prompt.
+        steps: the greatest length of a text.
+        end: the id of the end token.
+    """
+
+    def __init__(self, constraints, prompt, prompt_mask, beams, steps, end):
+        self.constraints, self.steps, self.end = constraints, steps, end
+        self._prompt = tf.repeat(prompt, beams, axis=0)  # (B * K, P)
+        self._width = prompt.shape[1]
+        padding = self._width - tf.reduce_sum(tf.cast(prompt_mask, tf.int32), axis=1)
+        self._first = tf.repeat(padding, beams)[:, None]  # (B * K, 1), where each text begins
+
+    def __call__(self, scores, tokens, number):
+        """The scores of token `number`.
+
+        Args:
+            scores: (B, K, V) float32.
+            tokens: (B, K, steps) int32, those of each text, from `number` on of no meaning.
+            number: how many tokens each text has, a scalar.
+
+        Returns:
+            (B, K, V), minus infinity where a token may not be.
+        """
+        rules = self.constraints
+        shape, vocabulary = scores.shape, scores.shape[-1]
+        scores = tf.reshape(scores, (-1, vocabulary))  # (R, V)
+        history = tf.concat([self._prompt, tf.reshape(tokens, (-1, self.steps))], axis=1)
+        length = self._width + number
+        if rules.repetition_penalty != 1:
+            places = tf.range(history.shape[1])
+            real = (places >= self._first) & (places < length)
+            present = _marked(history, real, vocabulary)
+            changed = tf.where(
+                scores < 0, scores * rules.repetition_penalty, scores / rules.repetition_penalty
+            )
+            scores = tf.where(present, changed, scores)
+        if 0 < rules.no_repeat_ngram_size <= history.shape[1]:
+            scores = tf.where(
+                _ends_of_repeated(
+                    history, self._first, length, rules.no_repeat_ngram_size, vocabulary
+                ),
+                NEVER,
+                scores,
+            )
+        scores = self._without_forbidden(scores, history, length)
+        if rules.min_new_tokens:
+            is_end = tf.range(vocabulary) == self.end
+            scores = tf.where(is_end & (number < rules.min_new_tokens), NEVER, scores)
+        for token, place in ((rules.forced_first, 0), (rules.forced_last, self.steps - 1)):
+            if token is not None:
+                alone = tf.where(tf.range(vocabulary) == token, 0.0, NEVER)
+                scores = tf.where(number == place, alone, scores)
+        return tf.reshape(scores, shape)
+
+    def _without_forbidden(self, scores, history, length):
+        vocabulary = scores.shape[-1]
+        # The end token by itself is no matter of these, as in `transformers`.
+        rows = sorted({row for row in self.constraints.forbidden if row != (self.end,)})
+        rows.sort(key=len)
+        for size, group in itertools.groupby(rows, key=len):
+            group = np.array(list(group), "int32")  # (W, size)
+            last = np.zeros((len(group), vocabulary), bool)
+            last[np.arange(len(group)), group[:, -1]] = True
+            if size == 1:
+                scores = tf.where(last.any(axis=0), NEVER, scores)
+                continue
+            if size > history.shape[1]:
+                continue
+            begun = _last_tokens(history, length, size - 1)
+            begun = tf.reduce_all(begun[:, None] == group[:, :-1], axis=2)  # (R, W)
+            begun &= length - (size - 1) >= self._first  # padding begins no row
+            banned = tf.matmul(tf.cast(begun, tf.float32), tf.cast(last, tf.float32)) > 0
+            scores = tf.where(banned, NEVER, scores)
+        return scores
+
+
+def _last_tokens(history, length, count):
+    """(R, count), the last of (R, L) of which `length` are there."""
+    start = tf.stack([0, tf.maximum(length - count, 0)])
+    return tf.slice(history, start, (history.shape[0], count))
+
+
+def _ends_of_repeated(history, first, length, size, vocabulary):
+    """(R, V) boolean: which tokens would end a row of `size` that is there already."""
+    windows = history.shape[1] - size + 1
+    starts = tf.range(windows)
+    same = (starts >= first) & (starts + size <= length)
+    same &= length - (size - 1) >= first
+    last = _last_tokens(history, length, size - 1) if size > 1 else None
+    for i in range(size - 1):
+        same &= history[:, i : i + windows] == last[:, i : i + 1]
+    return _marked(history[:, size - 1 :], same, vocabulary)
+
+
+def _marked(ids, where, vocabulary):
+    """(R, V) boolean, true at the ids (R, L) that stand where `where` (R, L) is true."""
+    rows = tf.broadcast_to(tf.range(ids.shape[0])[:, None], ids.shape)
+    columns = tf.where(where, ids, vocabulary)  # one more, for all others
+    places = tf.stack([rows, columns], axis=-1)
+    marks = tf.scatter_nd(places, tf.ones_like(ids), (ids.shape[0], vocabulary + 1))
+    return marks[:, :vocabulary] > 0

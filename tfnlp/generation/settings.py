@@ -1,0 +1,158 @@
+"""How text is generated: which tokens are chosen, and which may not be."""
+
+import dataclasses
+
+from tfnlp.errors import InputError
+from tfnlp.text.texts import check_whole
+
+NORMALIZATIONS = ("length", "gnmt")
+
+
+@dataclasses.dataclass(frozen=True)
+class Greedy:
+    """The most probable token at each place."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Beam:
+    """The best of several texts that are written side by side (beam search).
+
+    A text's score is the sum of its tokens' log-probabilities over a norm of its length t, the
+    prompt not counted and the end token counted: t ** length_penalty, or ((5 + t) / 6) **
+    length_penalty (Wu et al. 2016, eq. 14). Which texts are kept is as in `transformers`.
+
+    Args:
+        beams: K, the texts that are written side by side.
+        length_penalty: the exponent; 0 for none.
+        normalization: "length" or "gnmt" (Wu et al.).
+        early_stopping: when a prompt's search ends, beside the greatest length: True once K texts
+            have ended; False once the best open text, ended now, would not be among the best K;
+            "never" once it could not be at any length.
+        best: how many texts a prompt gets, the best first.
+
+    Raises:
+        InputError: for a number out of its range.
+    """
+
+    beams: int = 4
+    length_penalty: float = 1.0
+    normalization: str = "length"
+    early_stopping: bool | str = False
+    best: int = 1
+
+    def __post_init__(self):
+        check_whole(beams=self.beams, best=self.best)
+        if self.beams < 1:
+            raise InputError(f"beams={self.beams} must be at least 1.")
+        if not 1 <= self.best <= self.beams:
+            raise InputError(
+                f"best={self.best} must be from 1 to beams={self.beams}, the texts that there are."
+            )
+        if self.normalization not in NORMALIZATIONS:
+            raise InputError(
+                f"normalization={self.normalization!r} is unknown; use one of {NORMALIZATIONS}."
+            )
+        if not (isinstance(self.early_stopping, bool) or self.early_stopping == "never"):
+            raise InputError(
+                f"early_stopping={self.early_stopping!r} must be True, False or 'never'."
+            )
+
+    def norm(self, length):
+        """By what the score of a text of `length` tokens is divided."""
+        if self.normalization == "gnmt":
+            length = (5 + length) / 6
+        return length**self.length_penalty
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Tokens drawn from the model's distribution, after the three settings below in their order.
+
+    Args:
+        temperature: by which logits are divided.
+        top_k: the most probable tokens to draw from; 0 for all.
+        top_p: to draw from the fewest most probable tokens that have this share together
+            (nucleus sampling, Holtzman et al. 2020, section 3.1).
+        seed: of the draws, which depend on it, the prompt's number and the text's number alone.
+        texts: how many texts a prompt gets.
+
+    Raises:
+        InputError: for a number out of its range.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    texts: int = 1
+
+    def __post_init__(self):
+        check_whole(top_k=self.top_k, seed=self.seed, texts=self.texts)
+        if not self.temperature > 0:
+            raise InputError(
+                f"temperature={self.temperature} must be above 0; greedy search "
+                "takes the most probable token."
+            )
+        if not 0 < self.top_p <= 1:
+            raise InputError(f"top_p={self.top_p} must be above 0 and at most 1.")
+        for name, least in (("top_k", 0), ("seed", 0), ("texts", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name}={getattr(self, name)} must be at least {least}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Constraints:
+    """What a text must, or may not, have; in the order in which scores are changed.
+
+    Args:
+        repetition_penalty: scores of tokens that stand in the prompt or the text already are
+            divided by it where positive, and multiplied where negative (Keskar et al. 2019,
+            'CTRL', section 4.1).
+        no_repeat_ngram_size: n, where no n tokens in a row may occur twice, in prompt and text
+            together; 0 for no such rule.
+        forbidden: ids that may not be written, and tuples of ids that may not in a row.
+        min_new_tokens: how many tokens are written before the end token may be.
+        forced_first: the id that a text begins with, or None.
+        forced_last: the id that stands at the greatest length, or None.
+
+    Raises:
+        InputError: for a number out of its range.
+    """
+
+    repetition_penalty: float = 1.0
+    no_repeat_ngram_size: int = 0
+    forbidden: tuple = ()
+    min_new_tokens: int = 0
+    forced_first: int | None = None
+    forced_last: int | None = None
+
+    def __post_init__(self):
+        if not self.repetition_penalty > 0:
+            raise InputError(f"repetition_penalty={self.repetition_penalty} must be above 0.")
+        for name in ("no_repeat_ngram_size", "min_new_tokens"):
+            value = getattr(self, name)
+            check_whole(**{name: value})
+            if value < 0:
+                raise InputError(f"{name}={value} must be at least 0.")
+        rows = tuple(
+            (int(row),) if not isinstance(row, tuple | list) else tuple(map(int, row))
+            for row in self.forbidden
+        )
+        if () in rows:
+            raise InputError("forbidden holds an empty row of ids; leave it out.")
+        object.__setattr__(self, "forbidden", rows)
+
+    def check(self, vocabulary_size, max_new_tokens):
+        """Raises an InputError for ids beyond a vocabulary, and lengths that contradict."""
+        forced = [i for i in (self.forced_first, self.forced_last) if i is not None]
+        for i in (*forced, *(i for row in self.forbidden for i in row)):
+            if not 0 <= i < vocabulary_size:
+                raise InputError(
+                    f"The constraints name the id {i}, but the vocabulary has ids from 0 to "
+                    f"{vocabulary_size - 1}."
+                )
+        if self.min_new_tokens > max_new_tokens:
+            raise InputError(
+                f"min_new_tokens={self.min_new_tokens} is more than "
+                f"max_new_tokens={max_new_tokens}; make one of them fit."
+            )
