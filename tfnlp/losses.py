@@ -87,9 +87,32 @@ class KnownWeights:
         return own + ops.stop_gradient((self.scale - 1) * own)
 
 
+class KeptSums:
+    """While dev is measured: each `weighted_mean` and what it is of, to be summed over batches."""
+
+    def __init__(self):
+        self._found = []
+
+    def mean(self, total, weight):
+        value = ops.divide_no_nan(total, weight)
+        self._found.append((value, total, weight))
+        return value
+
+    def of(self, loss):
+        """The sum of entries and that of their weights, of what a `weighted_mean` gave.
+
+        Raises:
+            ValueError: for another loss.
+        """
+        for value, total, weight in self._found:
+            if value is loss:
+                return total, weight
+        raise ValueError("A loss is no tfnlp.losses.weighted_mean, so that its weight is unknown.")
+
+
 @contextlib.contextmanager
 def in_parts(parts):
-    """Within, this thread's `weighted_mean` is that of `CountedWeights` or `KnownWeights`."""
+    """Within, this thread's `weighted_mean` is that of an object such as `KnownWeights`."""
     _thread.parts = parts
     try:
         yield parts

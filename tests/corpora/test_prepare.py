@@ -320,6 +320,17 @@ def test_what_cannot_be_prepared_is_one_sentence(tokenizer, tmp_path, monkeypatc
     refused("shard-00000.tfrecord was made of other texts than those", folder=folder)
 
 
+def test_files_that_were_edited_since_are_another_corpus(tokenizer, tmp_path):
+    path, given = tmp_path / "a.txt", (tokenizer, tmp_path / "corpus")
+    path.write_text("a fine film\n\na dull plot\n")
+    manifest = prepare_corpus([path], *given)
+    path.write_text("a fine film\n\na dull film\n")  # of the same size
+    with pytest.raises(InputError, match=r"other texts than .*a\.txt, written"):
+        prepare_corpus([path], *given)
+    path.write_text("a fine film\n\na dull plot\n")
+    assert prepare_corpus([path], *given) == manifest
+
+
 def test_a_full_disk_leaves_what_was_written(tokenizer, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("\n".join(drawn_documents(100)), encoding="utf-8")
     call = ([tmp_path / "a.txt"], tokenizer)

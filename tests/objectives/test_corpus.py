@@ -3,6 +3,7 @@ import pytest
 
 from tfnlp.errors import InputError
 from tfnlp.objectives import Corpus, Frame
+from tfnlp.text import UnigramTokenizer
 from tfnlp.text.load import kind_for, train_tokenizer
 
 TEXTS = ["a cat sat on the mat", "the dog ran to a cat", "이 영화 정말 재미있다", "a b c d e"] * 20
@@ -45,3 +46,11 @@ def test_a_frame_is_what_the_tokenizer_puts_around_texts(family):
             assert segments.tolist() == list(whole.segment_ids)
         assert frame.single_size == len(frame.around(plain[0])[0]) - len(plain[0])
         assert frame.pair_size == len(ids) - sum(map(len, plain))
+
+
+def test_a_frame_holds_no_unknown_token_where_the_pieces_lack_a_letter():
+    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    pieces = [(piece, -1.0) for piece in (*special, "▁", "이", "다")]
+    frame = Frame.of(UnigramTokenizer(pieces, "deberta-v2"))  # "a" is "▁[UNK]"
+    assert frame.single == (((2, 0),), ((3, 0),))
+    assert frame.pair == (((2, 0),), ((3, 0),), ((3, 1),))

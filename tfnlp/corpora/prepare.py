@@ -285,6 +285,16 @@ def _finished(folder, settings, files):
             f"{folder} holds a corpus of other files, such as {manifest['files'][0][0]}; choose "
             "another folder."
         )
+    made = (folder / MANIFEST).stat().st_mtime
+    changed = [path for path, _ in files if path.stat().st_mtime >= made]
+    if changed:  # or but copied: what they hold decides
+        how = (settings[name] for name in ("documents", "text_column", "deduplicate"))
+        shards = _Texts(files, *how).shards(settings["shard_mb"] * 1e6)
+        if [shard[1] for shard in shards] != [shard["texts"] for shard in manifest["shards"]]:
+            raise InputError(
+                f"{folder} holds a corpus of other texts than {changed[0]}, written later, has; "
+                "choose another folder."
+            )
     return manifest
 
 

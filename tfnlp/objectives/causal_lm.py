@@ -126,6 +126,13 @@ class CausalBatches(StreamBatches):
         self.lane_size = (self.tokens - 1) // lanes
         self.rows = lanes * -(-self.lane_size // max_length)
 
+    @property
+    def lengths(self):
+        """The tokens of each example of an epoch, which are fewer in the last of a lane."""
+        lanes = self.batch_size if self.memory else 1
+        begins = np.arange(0, self.lane_size, self.max_length)
+        return np.repeat(np.minimum(self.lane_size - begins, self.max_length), lanes)
+
     def settings(self):
         """What decides the batches beside what all streams have."""
         return [self.memory]

@@ -30,10 +30,11 @@ class Frame:
         Raises:
             InputError: for a tokenizer whose frame cannot be seen, since it has no ordinary token.
         """
-        special = set(tokenizer.special_token_ids) | {tokenizer.unknown_token_id}
+        special, unknown = set(tokenizer.special_token_ids), tokenizer.unknown_token_id
         for word in ("a", "e", "o", "1", ".", "이", "다", "b", "c", "d"):
             ids = tokenizer.encode([word])[0].token_ids
-            if any(i not in special for i in ids):
+            # Half known, as "▁<unk>", the unknown half would be taken for what ends a text.
+            if unknown not in ids and any(i not in special for i in ids):
                 break
         else:
             raise InputError(

@@ -8,7 +8,7 @@ from keras import ops
 from tfnlp.checkpoints import check_saves, load_model, read_config, save_model
 from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
-from tfnlp.losses import reads_parts, whole
+from tfnlp.losses import KeptSums, in_parts, reads_parts, whole
 from tfnlp.models import build_model, check_lengths, check_vocabulary
 from tfnlp.objectives.origin import batch_origin
 from tfnlp.training.bad_steps import FiniteMean, LeavesOutBadSteps
@@ -67,29 +67,26 @@ def evaluator(objective, trained, signature):
         signature: of the batches.
 
     Returns:
-        A function from batches to a dict: the objective's losses, means over the batches by
-        their examples; `loss`, their weighted sum; and its scores, means over what is scored.
+        A function from batches to a dict: the objective's losses, means over the entries of all
+        batches, such as predicted tokens; `loss`, their weighted sum; and its scores, means over
+        what is scored.
     """
 
     @tf.function(input_signature=list(signature))
     def measured(inputs, labels):
         outputs = trained(inputs, training=False)
-        return objective.losses(labels, outputs), objective.scores(labels, outputs)
+        with in_parts(KeptSums()) as kept:
+            losses = objective.losses(labels, outputs)
+        sums = {name: kept.of(loss) for name, loss in losses.items()}
+        return sums, objective.scores(labels, outputs)
 
     def run(batches):
         sums = {}
-
-        def add(name, value, weight):
-            total, weights = sums.get(name, (0.0, 0.0))
-            sums[name] = total + float(value), weights + float(weight)
-
         for inputs, labels in batches.epoch():
             losses, scores = measured(inputs, labels)
-            count = len(keras.tree.flatten(inputs)[0])
-            for name, loss in losses.items():
-                add(name, float(loss) * count, count)
-            for name, (total, weight) in scores.items():
-                add(name, total, weight)
+            for name, (total, weight) in (losses | scores).items():
+                before, weights = sums.get(name, (0.0, 0.0))
+                sums[name] = before + float(total), weights + float(weight)
         means = {name: total / weight for name, (total, weight) in sums.items() if weight}
         losses = {name: means[name] for name in objective.loss_weights}
         if len(losses) == 1:  # a loss alone is the whole loss
