@@ -31,6 +31,8 @@ from tfnlp.training.workers import (
 
 # So many bad batches in a row are not due to the batches.
 MOST_IN_A_ROW = 10
+# Steps that a loss scale so small leaves out are not due to the scale.
+LEAST_LOSS_SCALE = 1e-4
 
 
 class ClassifierLogits(UnequalShares, keras.Model):
@@ -324,6 +326,9 @@ class _Recorder(keras.callbacks.Callback):
 
     def look_for_bad_step(self, loss):
         """Raises an InputError if a step must not have been, or counts it where it is skipped."""
+        scale = getattr(self.model.optimizer, "dynamic_scale", None)
+        if scale is not None and (scale := float(np.asarray(scale))) < LEAST_LOSS_SCALE:
+            raise self.diverged(f"the gradients are not finite at a loss scale of {scale:.0e}")
         left_out = getattr(self.model, "left_out", None)
         if left_out is None:
             if not math.isfinite(loss):
