@@ -92,13 +92,19 @@ def fit(
             was made from. None for nothing to say.
 
     Raises:
-        InputError: if the loss or a weight becomes NaN or infinite, naming the step and the
-            batch, which is saved as `bad_batch.npz`; the folder keeps the last good state and the
-            best weights. If the folder's state is of another model or of other data, or another
-            process writes to it. As the batches do, such as for a damaged shard. If workers were
-            started with other flags or data than the first, or one of them is lost.
+        InputError: for a `patience` without a metric to wait for, before any work. If the loss
+            or a weight becomes NaN or infinite, or a loss scale falls without end, naming the
+            step and the batch, which is saved as `bad_batch.npz`; the folder keeps the last good
+            state and the best weights. If the folder's state is of another model or of other
+            data, or another process writes to it. As the batches do, such as for a damaged shard.
+            If workers were started with other flags or data than the first, or one is lost.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the step in hand, the state saved.
     """
+    if config.patience and (monitor is None or (dev is None and evaluate is None)):
+        raise InputError(
+            f"patience={config.patience} has no effect here, where the last epoch is kept and no "
+            "score on dev is waited for; leave it out."
+        )
     strategy = model.distribute_strategy
     with strategy.scope():
         model.optimizer.build(model.trainable_variables)
