@@ -173,6 +173,15 @@ def test_batches_depend_on_seed_epoch_and_number_alone(objective):
     assert prints[0] == prints[1] and len(set(prints)) == 5
 
 
+def test_pairs_are_padded_to_a_fixed_length():
+    batches = NextSentence().batches(many(), TOKENIZER, 4, 20)
+    batches.fixed_length = 24
+    for inputs, labels in batches.epoch():
+        assert inputs["token_ids"].shape == inputs["padding_mask"].shape
+        assert inputs["token_ids"].shape[1] == 24 and inputs["padding_mask"].sum(1).max() <= 20
+        assert labels["tokens"].shape[1] == 16
+
+
 def test_what_pairs_cannot_be_made_of_is_one_sentence():
     lone, one = numbered([3], [4], [], [2]), numbered([3, 2, 4, 2])
     for objective in (NextSentence(), SentenceOrder()):

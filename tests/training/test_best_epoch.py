@@ -163,3 +163,22 @@ def test_weights_that_become_nan_are_never_saved(batch_size, tmp_path):
         fit(model, batches, config, run, lambda: saved.append(1))
     assert saved == []
     assert not run.state_path.exists() and not run.metrics_path.exists()
+
+
+def test_a_loss_scale_that_only_falls_ends_the_training(tmp_path):
+    """The loss stays finite, and each step is left out for the scale: nothing is learned."""
+    config = TrainingConfig(epochs=5, batch_size=4)
+    keras.config.set_dtype_policy("mixed_float16")
+    model = tiny_model(config, WithoutGradient())
+    message = "^At step 1 of epoch 5 the gradients are not finite at a loss scale of 6e-05 "
+    with pytest.raises(InputError, match=message):
+        fit(model, make_batches(25), config, RunFolder(tmp_path / "run", {}), lambda: None)
+
+
+@pytest.mark.parametrize("options", [{"monitor": None, "evaluate": dict}, {}])
+def test_patience_without_a_score_is_refused(options, tmp_path):
+    config = TrainingConfig(epochs=5, batch_size=4, patience=1)
+    run = RunFolder(tmp_path / "run", {})
+    with pytest.raises(InputError, match=r"^patience=1 has no effect here"):
+        fit(tiny_model(config), make_batches(25), config, run, lambda: None, **options)
+    assert not run.path.exists()

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from tfnlp import models
 from tfnlp.errors import InputError
+from tfnlp.objectives import ReplacedTokens
 from tfnlp.training import TrainingConfig
 from tfnlp.training.layer_rates import layer_depths
 from tfnlp.training.optimizer import (
@@ -15,6 +16,7 @@ from tfnlp.training.optimizer import (
     is_decayed,
     make_optimizer,
 )
+from tfnlp.training.pretrain import Pretrainer
 from tfnlp.training.schedules import SCHEDULES, WarmupLinearDecay
 
 
@@ -326,6 +328,25 @@ def test_which_layer_each_variable_is_of(family):
     assert found.keys() >= blocks.keys() | {"embeddings"}
     heads = {name for name, depth in found.items() if depth == 0}
     assert heads == HEADS.get(family, HEADS["BertConfig"])
+
+
+def test_each_of_two_models_counts_its_own_blocks():
+    """A DeBERTa's generator has half of the blocks, of which the top one has the top's rate."""
+    sizes = SIZES | {"num_layers": 4}
+    config = models.DebertaV2Config(vocabulary_size=20, max_distance=8, num_buckets=4, **sizes)
+    objective = ReplacedTokens()
+    pair = objective.build(config)
+    variables = Pretrainer(objective, objective.trained(pair)).trainable_variables
+    found = {id(v): d for v, d in zip(variables, layer_depths(variables), strict=True)}
+    for name, blocks in (("generator", 2), ("discriminator", 4)):
+        model = pair[name]
+        expected = {"embeddings": blocks + 1}
+        expected |= {f"encoder_{i}": blocks - i for i in range(blocks)}
+        for layer, depth in expected.items():
+            for variable in model.get_layer(layer).trainable_variables:
+                own = variable is not pair["generator"].get_layer("embeddings").token_table
+                if own or name == "generator":
+                    assert found[id(variable)] == depth, (name, variable.path)
 
 
 def test_groups_of_shared_blocks_are_layers():

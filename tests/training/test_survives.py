@@ -245,6 +245,18 @@ def test_two_fresh_runs_cannot_both_begin(tmp_path):
             pass
 
 
+def test_a_run_does_not_go_on_from_another_that_came_in_between(tmp_path):
+    """Both found an empty folder, and the second was through before the first began."""
+    first, second = (RunFolder(tmp_path / "run", {"learning_rate": x}) for x in (0.1, 0.2))
+    with second.alone():
+        second.start()
+        second.save_state({}, {}, {"epoch": 1}, {})
+        assert second.load_state({}, {}) == ({"epoch": 1}, {})
+    message = "holds another run: there `learning_rate` is 0.2, here 0.1"
+    with first.alone(), pytest.raises(InputError, match=message):
+        first.load_state({}, {})
+
+
 def test_what_a_batch_was_made_from(tokenizer, tmp_path):
     """Whatever an objective reads, also documents of other lanes, and shards by their names."""
     rng = np.random.default_rng(0)

@@ -294,7 +294,8 @@ class PairBatches(MaskedBatches):
                 texts = truncate_pair(first, second, passages.sizes[index], rng)
                 rows.append(passages.frame.around(*texts))
                 pair_labels.append(label)
-            inputs, labels = self.hide(pad(rows, self.pad_token_id), rng)
+            inputs = self.to_fixed_length(pad(rows, self.pad_token_id))
+            inputs, labels = self.hide(inputs, rng)
             yield inputs, {TOKENS: labels, PAIR: np.array(pair_labels, "int32")}
 
     def fingerprint(self):

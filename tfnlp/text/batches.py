@@ -93,9 +93,7 @@ class LengthBatches:
 
         To choose from, inputs are (B, choices, L).
         """
-        inputs = self._rows.padded(indices, self.pad_token_id)
-        if self.fixed_length is not None:
-            inputs = _padded_to(self.fixed_length, inputs, self.pad_token_id)
+        inputs = self.to_fixed_length(self._rows.padded(indices, self.pad_token_id))
         length = inputs["token_ids"].shape[-1]
         if self.labels is None:
             targets = self.targets
@@ -108,6 +106,12 @@ class LengthBatches:
         if self.targets is None:
             return inputs, labels
         return inputs, {"labels": labels, **self.targets.batch(indices, length)}
+
+    def to_fixed_length(self, inputs):
+        """Inputs (..., L) padded to the `fixed_length`; as they are where there is none."""
+        if self.fixed_length is None:
+            return inputs
+        return _padded_to(self.fixed_length, inputs, self.pad_token_id)
 
     def epoch(self, epoch=0, skip=0):
         """Yields the batches of an epoch, without the first `skip`."""

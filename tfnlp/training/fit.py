@@ -31,6 +31,8 @@ from tfnlp.training.workers import (
 
 # So many bad batches in a row are not due to the batches.
 MOST_IN_A_ROW = 10
+# Steps that a loss scale so small leaves out are not due to the scale.
+LEAST_LOSS_SCALE = 1e-4
 
 
 class ClassifierLogits(UnequalShares, keras.Model):
@@ -90,13 +92,19 @@ def fit(
             was made from. None for nothing to say.
 
     Raises:
-        InputError: if the loss or a weight becomes NaN or infinite, naming the step and the
-            batch, which is saved as `bad_batch.npz`; the folder keeps the last good state and the
-            best weights. If the folder's state is of another model or of other data, or another
-            process writes to it. As the batches do, such as for a damaged shard. If workers were
-            started with other flags or data than the first, or one of them is lost.
+        InputError: for a `patience` without a metric to wait for, before any work. If the loss
+            or a weight becomes NaN or infinite, or a loss scale falls without end, naming the
+            step and the batch, which is saved as `bad_batch.npz`; the folder keeps the last good
+            state and the best weights. If the folder's state is of another model or of other
+            data, or another process writes to it. As the batches do, such as for a damaged shard.
+            If workers were started with other flags or data than the first, or one is lost.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the step in hand, the state saved.
     """
+    if config.patience and (monitor is None or (dev is None and evaluate is None)):
+        raise InputError(
+            f"patience={config.patience} has no effect here, where the last epoch is kept and no "
+            "score on dev is waited for; leave it out."
+        )
     strategy = model.distribute_strategy
     with strategy.scope():
         model.optimizer.build(model.trainable_variables)
@@ -324,6 +332,9 @@ class _Recorder(keras.callbacks.Callback):
 
     def look_for_bad_step(self, loss):
         """Raises an InputError if a step must not have been, or counts it where it is skipped."""
+        scale = getattr(self.model.optimizer, "dynamic_scale", None)
+        if scale is not None and (scale := float(np.asarray(scale))) < LEAST_LOSS_SCALE:
+            raise self.diverged(f"the gradients are not finite at a loss scale of {scale:.0e}")
         left_out = getattr(self.model, "left_out", None)
         if left_out is None:
             if not math.isfinite(loss):

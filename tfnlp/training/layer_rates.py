@@ -20,28 +20,37 @@ def layer_depths(variables):
     Returns:
         A list of integers: 0 for heads, poolers and a last norm, 1 for the top block, n for the
         lowest of n blocks, and n + 1 for embeddings and tables of relative positions. Blocks that
-        share their weights (ALBERT) are one.
+        share their weights (ALBERT) are one. Of several models (a generator and a discriminator)
+        each counts its own blocks; a table that two share is of the first.
 
     Raises:
         InputError: if there are no blocks.
     """
+    firsts = [v.path.partition("/")[0] for v in variables]
     blocks = [_BLOCK.match(v.path) for v in variables]
-    top = max((int(b[1]) for b in blocks if b), default=None)
-    if top is None:
+    tops = [-1]  # of each model
+    models = []  # the model of each variable
+    for first, block in zip(firsts, blocks, strict=True):
+        # What is below the blocks comes before them: after them, it is the next model's.
+        if first in BELOW and tops[-1] >= 0:
+            tops.append(-1)
+        if block:
+            tops[-1] = max(tops[-1], int(block[1]))
+        models.append(len(tops) - 1)
+    if min(tops) < 0:
         raise InputError(
             "layer_decay is for models with encoder blocks, of which this one has none; leave it "
             "out."
         )
 
-    def depth(variable, block):
-        first = variable.path.partition("/")[0]
+    def depth(first, block, top):
         if block:
             return top + 1 - int(block[1])
         if first == BESIDE_FIRST:
             return top + 1
         return top + 2 if first in BELOW else 0
 
-    return [depth(v, b) for v, b in zip(variables, blocks, strict=True)]
+    return [depth(f, b, tops[m]) for f, b, m in zip(firsts, blocks, models, strict=True)]
 
 
 def layer_factors(variables, decay):

@@ -93,7 +93,8 @@ class RunFolder:
         with self.alone():
             pass  # before long work
         stored_path = self.path / "flags.json"
-        if not stored_path.exists():
+        self._stored = read_json(stored_path) if stored_path.exists() else None
+        if self._stored is None:
             # Folders alone are what a kill while a run is overwritten may leave.
             held = [p for p in self.path.rglob("*") if not p.is_dir() and p.name != LOCK]
             if self.path.exists() and (not self.path.is_dir() or held):
@@ -103,7 +104,7 @@ class RunFolder:
         elif overwrite:
             self.overwritten = self._files_of_the_run()
         else:
-            self._take_up(read_json(stored_path))
+            self._take_up(self._stored)
 
     def _files_of_the_run(self):
         files = [path for path in self.path.rglob("*") if path.is_symlink() or not path.is_dir()]
@@ -119,8 +120,8 @@ class RunFolder:
 
     def _take_up(self, stored):
         """Raises an InputError unless the run of the stored flags is this one."""
+        stored, here = dict(stored), self._given
         earlier = stored.pop("earlier_epochs", [])
-        here = self.flags
         differing = {
             key for key in stored.keys() | here if not _same(stored.get(key), here.get(key))
         }
@@ -194,6 +195,7 @@ class RunFolder:
         if self.tokenizer is not None:
             self.tokenizer.save(self.path / TOKENIZER)
         write_json(self.path / "flags.json", self.flags)
+        self._stored = self.flags
 
     @contextlib.contextmanager
     def alone(self):
@@ -300,10 +302,14 @@ class RunFolder:
 
         Raises:
             InputError: if the file is broken, is of another model, or was made from something
-                else.
+                else, or if another run was in the folder since.
         """
         if self.overwritten or not self.state_path.exists():
             return None
+        flags = self.path / "flags.json"
+        stored = read_json(flags) if flags.exists() else self._stored
+        if stored != self._stored:  # a run that began and ended since this one looked
+            self._take_up(stored)
         try:
             with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
