@@ -4,7 +4,7 @@
     python -m recipes.generate --model_dir=gpt2 --text="The film begins" --search=beam --beams=4 \\
         --no_repeat_ngram_size=3
     python -m recipes.generate --model_dir=runs/lm/best --input=prompts.txt --search=sample \\
-        --temperature=0.8 --top_p=0.9 --texts=3 --output=runs/written.jsonl
+        --temperature=0.8 --top_p=0.9 --continuations=3 --output=runs/written.jsonl
 
 The model is a GPT or a GPT-2 with its language model's head. Each prompt is printed with what
 comes after it, or written to --output: a .tsv with the columns prompt, text, ended and score, or a
@@ -42,7 +42,9 @@ def define_search_flags():
         "How tokens are chosen: the most "
         "probable one, the best of several texts side by side, or drawn.",
     )
-    flags.DEFINE_integer("texts", 1, "Texts of each prompt, of --search=beam or sample.", 1)
+    flags.DEFINE_integer(
+        "continuations", 1, "Continuations of each prompt, of --search=beam or sample.", 1
+    )
     flags.DEFINE_integer("beams", 4, "Texts side by side, of --search=beam.")
     flags.DEFINE_float("length_penalty", 1.0, "Exponent of a beam's norm of length; 0 for none.")
     flags.DEFINE_enum(
@@ -77,7 +79,7 @@ define_search_flags()
 define_constraint_flags()
 # The searches that flags are for.
 OF_SEARCH = {
-    "texts": ("beam", "sample"),
+    "continuations": ("beam", "sample"),
     **dict.fromkeys(("beams", "length_penalty", "normalization", "early_stopping"), ("beam",)),
     **dict.fromkeys(("temperature", "top_k", "top_p", "seed"), ("sample",)),
 }
@@ -97,13 +99,13 @@ def search_of_flags():
     if FLAGS.search == "greedy":
         return Greedy()
     if FLAGS.search == "sample":
-        return Sample(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed, FLAGS.texts)
+        return Sample(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed, FLAGS.continuations)
     early = {"false": False, "true": True, "never": "never"}[FLAGS.early_stopping]
-    if FLAGS.texts > max(FLAGS.beams, 1):
+    if FLAGS.continuations > max(FLAGS.beams, 1):
         raise InputError(
-            f"texts={FLAGS.texts} is more than beams={FLAGS.beams}, the texts that there are."
+            f"continuations={FLAGS.continuations} is more than beams={FLAGS.beams}, the texts that there are."
         )
-    return Beam(FLAGS.beams, FLAGS.length_penalty, FLAGS.normalization, early, FLAGS.texts)
+    return Beam(FLAGS.beams, FLAGS.length_penalty, FLAGS.normalization, early, FLAGS.continuations)
 
 
 def constraints_of_flags(tokenizer):

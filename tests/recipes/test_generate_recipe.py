@@ -33,7 +33,7 @@ def test_texts_are_printed_or_written(run, folder, tmp_path):  # noqa: F811
     prompts.write_text("the film\nthe cast\n", encoding="utf-8")
     output = tmp_path / "written.jsonl"
     flags += [f"--input={prompts}", f"--output={output}"]
-    run("generate", *flags, "--search=beam", "--beams=3", "--texts=2", "--forbid=film")
+    run("generate", *flags, "--search=beam", "--beams=3", "--continuations=2", "--forbid=film")
     lines = [json.loads(line) for line in output.read_text().splitlines()]
     assert [line["prompt"] for line in lines] == ["the film"] * 2 + ["the cast"] * 2
     assert lines[0]["score"] >= lines[1]["score"] and len(lines[0]["token_ids"]) == 5
