@@ -103,7 +103,8 @@ def search_of_flags():
     early = {"false": False, "true": True, "never": "never"}[FLAGS.early_stopping]
     if FLAGS.continuations > max(FLAGS.beams, 1):
         raise InputError(
-            f"continuations={FLAGS.continuations} is more than beams={FLAGS.beams}, the texts that there are."
+            f"continuations={FLAGS.continuations} is more than beams={FLAGS.beams}, the texts "
+            "that there are."
         )
     return Beam(FLAGS.beams, FLAGS.length_penalty, FLAGS.normalization, early, FLAGS.continuations)
 
