@@ -71,6 +71,8 @@ def main():
     if output:
         check_writable(output)
     head = read_head(FLAGS.model_dir)
+    if head == "pretraining":  # a masked language model, beside what it says of pairs
+        head = "masked_lm"
     evaluation.check_arguments(head, FLAGS.memory_lengths, FLAGS.stride)
     tokenizer = load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, head)

@@ -69,6 +69,7 @@ flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
 
 def main():
     from tfnlp.corpora import prepare_corpus
+    from tfnlp.corpora.documents import warn_of_unknown
     from tfnlp.text import load_tokenizer
 
     counts = prepare_corpus(
@@ -90,6 +91,7 @@ def main():
         100 * counts["unknown"] / counts["tokens"],
         *(f"{counts[name]:,}" for name in ("duplicates", "empty")),
     )
+    warn_of_unknown(counts["unknown"] / counts["tokens"])
 
 
 if __name__ == "__main__":

@@ -223,7 +223,10 @@ def read_texts():
             f"corpus={FLAGS.corpus[0]} is a prepared corpus, of ids alone; give the "
             "`tokenizer_dir` that it was prepared with."
         )
-    return list(read_documents(find_files(FLAGS.corpus), FLAGS.documents, FLAGS.text_column))
+    texts = list(read_documents(find_files(FLAGS.corpus), FLAGS.documents, FLAGS.text_column))
+    if not any(text.strip() for text in texts):
+        raise InputError(f"corpus={','.join(FLAGS.corpus)} holds no text; give files with text.")
+    return texts
 
 
 def make_batches(objective, paths, tokenizer, shuffle):

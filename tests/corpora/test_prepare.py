@@ -349,3 +349,19 @@ def test_a_full_disk_leaves_what_was_written(tokenizer, tmp_path, monkeypatch):
     prepare_corpus(*call, folder, "lines", shard_mb=0.002)
     prepare_corpus(*call, tmp_path / "whole", "lines", shard_mb=0.002)
     assert content(folder) == content(tmp_path / "whole")
+
+
+def test_a_tokenizer_of_another_language_is_warned_of(tokenizer, tmp_path, caplog):
+    tongue = tmp_path / "tongue.txt"
+    tongue.write_text("ЖЖЖ ЩЩЩ\n" * 30)
+    corpus = open_corpus(tongue, tokenizer, "lines")
+    assert {*corpus.token_ids.tolist()} == {tokenizer.unknown_token_id}
+    assert "100.0 % of the tokens are unknown" in caplog.text
+    caplog.clear()
+    prepare_corpus([tongue], tokenizer, tmp_path / "corpus", "lines")
+    assert open_corpus(tmp_path / "corpus", tokenizer).unknown_share == 1
+    assert "100.0 % of the tokens are unknown" in caplog.text
+    caplog.clear()
+    (tmp_path / "film.txt").write_text("a fine film\n" * 30)
+    open_corpus(tmp_path / "film.txt", tokenizer, "lines")
+    assert "unknown" not in caplog.text

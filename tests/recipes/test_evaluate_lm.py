@@ -37,6 +37,7 @@ def place(tmp_path_factory):
     wordpiece = train_tokenizer(texts, "wordpiece", 200)[0]
     bert = BertConfig(**SIZES, vocabulary_size=wordpiece.vocabulary_size, max_length=64)
     save_model(build_model(bert, "masked_lm"), place / "bert", tokenizer=wordpiece)
+    save_model(build_model(bert, "pretraining"), place / "pairs", tokenizer=wordpiece)
     save_model(build_model(bert, "classifier", 2), place / "classifier", ["a", "b"], wordpiece)
     config = TransformerXLConfig(**SIZES, vocabulary_size=257, cutoffs=(), memory_length=16)
     save_model(build_model(config, "causal_lm"), place / "transformer_xl")
@@ -65,8 +66,9 @@ def test_language_models_are_measured(place, run, tmp_path):
     assert none["perplexity"] != some["perplexity"]
     assert none["tokens"] == some["tokens"]
     assert none["tokens"] > none["characters"] > none["texts"] == 40  # Korean letters are 3 bytes
-    (row,) = measure("bert", "--masked_share=0.3")
-    assert {"masked_accuracy", "pseudo_perplexity"} < row.keys() and row["tokens"] > 300
+    for model in ("bert", "pairs"):  # what learned of pairs too predicts tokens as well
+        (row,) = measure(model, "--masked_share=0.3")
+        assert {"masked_accuracy", "pseudo_perplexity"} < row.keys() and row["tokens"] > 300
 
 
 def test_bad_input_is_one_sentence(place, run):

@@ -20,6 +20,9 @@ def folder(tmp_path_factory):
     tokenizer = train_tokenizer(texts, "bpe", 300, "gpt2")[0]
     sizes = SIZES | {"vocabulary_size": tokenizer.vocabulary_size, "max_length": 40}
     save_model(build_model(Gpt2Config(**sizes), "causal_lm"), path, tokenizer=tokenizer)
+    # Where `transformers` finds what ends a text.
+    config = json.loads((path / "config.json").read_text())
+    assert config["eos_token_id"] == tokenizer.token_id("<|endoftext|>") < 300
     return path
 
 

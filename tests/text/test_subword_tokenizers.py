@@ -197,6 +197,8 @@ def test_training_is_deterministic_and_bad_sizes_are_named():
     assert first == second
     with pytest.raises(InputError, match="at least 261"):
         train_byte_level_bpe(TEXTS, 200)
+    with pytest.raises(InputError, match="vocabulary_size=12 is less than the characters"):
+        train_unigram(TEXTS, 12, "xlnet")
     with pytest.raises(InputError, match="lack"):
         UnigramTokenizer([("a", -1.0)], "albert")
 

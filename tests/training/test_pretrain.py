@@ -11,10 +11,10 @@ import pytest
 
 from tests.training.pretrain_runs import OBJECTIVES, TOKENS, small_config
 from tests.training.pretrain_runs import make_corpus as pretrain_corpus
-from tfnlp.checkpoints import load_model
+from tfnlp.checkpoints import load_model, read_config, save_model
 from tfnlp.errors import InputError
-from tfnlp.models import ElectraConfig
-from tfnlp.objectives import Corpus, ReplacedTokens
+from tfnlp.models import ElectraConfig, build_model
+from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import RunFolder, TrainingConfig, start_models
 from tfnlp.training.pretrain import pretrain
@@ -120,6 +120,16 @@ def test_batches_in_parts_pretrain_as_whole_ones(name, differences):
     found = differences[name]
     assert found["difference_in_parts"] <= 1e-6
     assert found["loss_in_parts"] == pytest.approx(found["logs"]["loss"][0], rel=1e-6)
+
+
+def test_a_pooler_that_is_not_kept_is_told(tmp_path, tiny_config, caplog):
+    for head, told in ((None, True), ("masked_lm", False), ("pretraining", True)):
+        folder = tmp_path / str(head)
+        save_model(build_model(tiny_config, head), folder)
+        caplog.clear()
+        model = start_models(MaskedLM(), read_config(folder), folder)["model"]
+        assert model.head == "masked_lm"
+        assert ("is not trained by this objective and not kept" in caplog.text) == told
 
 
 def test_lanes_are_not_read_in_parts(tmp_path):

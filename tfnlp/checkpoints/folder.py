@@ -43,6 +43,7 @@ from tfnlp.layers.core.truncated_normal import no_fresh_weights
 from tfnlp.models import MASKED_LMS, build_model, config_of
 from tfnlp.progress import progress_bar
 from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset_file
+from tfnlp.text.special_tokens import end_token_id
 from tfnlp.text.tokenizer_files import check_family
 
 FAMILIES = (
@@ -345,6 +346,9 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
         fields["activation_ranges"] = ranges
     if tokenizer is not None:
         check_family(folder, family.model_type, tokenizer)
+        if model.head == "causal_lm" and (end := end_token_id(tokenizer)) is not None:
+            # By which `transformers` knows where a text ends; else it takes GPT-2's own id.
+            fields |= {"bos_token_id": end, "eos_token_id": end}
     write_tensors(folder / WEIGHTS, tensors)
     write_json(folder / "config.json", fields)
     if tokenizer is not None:

@@ -6,6 +6,7 @@ import pathlib
 import re
 
 import numpy as np
+from absl import logging
 
 from tfnlp.corpora.sentences import sentence_starts
 from tfnlp.errors import InputError
@@ -18,6 +19,8 @@ DOCUMENTS = ("blank_lines", "lines", "files")
 SENTENCES = ("split", "lines")
 # Characters that are tokenised at a time; of a longer document, some of its lines.
 PIECE_CHARACTERS = 400_000
+# The share of unknown tokens above which a tokenizer is taken for that of other texts.
+UNKNOWN = 0.05
 _LINE = re.compile(r"^[^\S\n]*\S", re.MULTILINE)
 
 
@@ -189,3 +192,13 @@ def _pieces(text):
         pieces.append(text[begin : end + 1])
         begin = end + 1
     return [*pieces, text[begin:]]
+
+
+def warn_of_unknown(share):
+    """Warns where a share of a corpus is unknown tokens, of which no objective learns anything."""
+    if share > UNKNOWN:
+        logging.warning(
+            "%.1f %% of the tokens are unknown to the tokenizer; learn one from this text "
+            "(train_tokenizer), or take one of its language.",
+            100 * share,
+        )

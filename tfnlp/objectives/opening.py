@@ -4,7 +4,12 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.corpora.documents import encode_documents, find_files, read_documents
+from tfnlp.corpora.documents import (
+    encode_documents,
+    find_files,
+    read_documents,
+    warn_of_unknown,
+)
 from tfnlp.errors import InputError
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.sharded_corpus import ShardedCorpus
@@ -36,7 +41,9 @@ def open_corpus(
             raise InputError(
                 f"{folders[0]} is a folder; give one prepared folder alone, or text files alone."
             )
-        return ShardedCorpus(folders[0], tokenizer)
+        corpus = ShardedCorpus(folders[0], tokenizer)
+        warn_of_unknown(corpus.unknown_share)
+        return corpus
     files = find_files(paths)
     ids, lengths, counts = [], [], []
     total = sum(path.stat().st_size for path in files)
@@ -51,6 +58,6 @@ def open_corpus(
                 counts.append(len(own_lengths))
     if not ids:
         raise InputError(f"{files[0]} and the like hold no text; give files with text.")
-    return Corpus(
-        np.concatenate(ids), np.cumsum(np.concatenate(lengths)), np.cumsum(counts, dtype="int64")
-    )
+    ids = np.concatenate(ids)
+    warn_of_unknown(np.count_nonzero(ids == tokenizer.unknown_token_id) / len(ids))
+    return Corpus(ids, np.cumsum(np.concatenate(lengths)), np.cumsum(counts, dtype="int64"))

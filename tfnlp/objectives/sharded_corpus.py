@@ -137,6 +137,11 @@ class ShardedCorpus:
         number = int(np.searchsorted(self._shards, self._records[index], side="right")) - 1
         return shard_path(self.folder, number, "tfrecord")
 
+    @property
+    def unknown_share(self):
+        """The share of its tokens that are unknown to the tokenizer."""
+        return self.manifest["counts"]["unknown"] / self.manifest["counts"]["tokens"]
+
     def fingerprint(self):
         """A SHA-256 of all ids and borders, as they were when they were written."""
         return self.manifest["fingerprint"]

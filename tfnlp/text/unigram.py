@@ -133,7 +133,15 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
         unk_token=style.tokens["unk_token"],
         show_progress=False,
     )
-    engine.train_from_iterator(as_texts(texts), trainer)
+    try:
+        engine.train_from_iterator(as_texts(texts), trainer)
+    except Exception as e:  # the engine has no class of its own for it
+        if "not large enough" not in str(e):
+            raise
+        raise InputError(
+            f"vocabulary_size={vocabulary_size} is less than the characters of the texts and the "
+            "special tokens; give a larger one."
+        ) from None
     # Rounded, as a file's reader may lose the last bit, and that decides ties ("ㅋㅋㅋ").
     learned = json.loads(engine.to_str())["model"]["vocab"]
     pieces = [(piece, round(score, 6)) for piece, score in learned]

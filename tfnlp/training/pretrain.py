@@ -5,7 +5,7 @@ import tensorflow as tf
 from absl import logging
 from keras import ops
 
-from tfnlp.checkpoints import check_saves, load_model, read_config, save_model
+from tfnlp.checkpoints import check_saves, load_model, read_config, read_head, save_model
 from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.losses import KeptSums, in_parts, reads_parts, whole
@@ -119,6 +119,13 @@ def start_models(objective, config, folder=None, **options):
                 "several; leave it out to start from random weights."
             )
         return objective.build(config, **options)
+    if folder and objective.head == "masked_lm" and has_pooler(folder, config):
+        logging.warning(
+            "The pooler of model_dir=%s is not trained by this objective and not kept: a "
+            "classifier's then starts from random weights. next_sentence (BERT) and "
+            "sentence_order (ALBERT) keep it.",
+            folder,
+        )
     if getattr(objective, "memory", False):
         options["memory"] = True
     if folder and read_config(folder) == config:
@@ -127,6 +134,11 @@ def start_models(objective, config, folder=None, **options):
     if folder:  # a memory has no weights
         model.set_weights(load_model(folder, objective.head).get_weights())
     return {"model": model}
+
+
+def has_pooler(folder, config):
+    """Whether a checkpoint of that config holds the pooler that its encoder comes with."""
+    return config.pooling.pretrained and read_head(folder) != "masked_lm"
 
 
 def pretrain(

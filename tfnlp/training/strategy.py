@@ -4,6 +4,7 @@ import functools
 
 import keras
 import tensorflow as tf
+from absl import logging
 
 from tfnlp.errors import InputError
 from tfnlp.losses import reads_parts
@@ -32,7 +33,15 @@ def make_strategy(name="auto"):
         raise InputError(f"strategy={name!r} is unknown; use one of {', '.join(STRATEGIES)}.")
     if name == "multi_worker":
         # A single worker has nobody to wait for.
-        if len(read_cluster().workers) > 1:
+        cluster = read_cluster()
+        if len(cluster.workers) > 1:
+            logging.info(
+                "Worker %d waits for all %d workers: %s. Until they are there TensorFlow takes no "
+                "signal but SIGKILL.",
+                cluster.index,
+                len(cluster.workers),
+                ", ".join(cluster.workers),
+            )
             return _multi_worker()
         name = "auto"
     gpus = tf.config.list_logical_devices("GPU")
