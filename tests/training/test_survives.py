@@ -18,7 +18,7 @@ from keras import ops
 from tests.kills import KILLS, killed_after
 from tfnlp.corpora.prepare import prepare_corpus
 from tfnlp.errors import InputError
-from tfnlp.losses import cross_entropy
+from tfnlp.losses import weighted_mean
 from tfnlp.models import BertConfig, build_model
 from tfnlp.objectives import CausalLM, Corpus, Frame, MaskedLM, Segments, open_corpus
 from tfnlp.objectives.origin import batch_origin, read_documents
@@ -46,7 +46,9 @@ class Copy:
     def losses(self, labels, outputs, sample_weight=None):
         kind = ops.max(outputs["mask"])
         factor = ops.where(kind == NAN, np.nan, ops.where(kind == HUGE, 1e4, 1.0))
-        return {"copy_loss": factor * cross_entropy(labels, outputs["logits"], sample_weight)}
+        logits = outputs["logits"]
+        values = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        return {"copy_loss": weighted_mean(factor * values, sample_weight)}
 
     def scores(self, labels, outputs):
         hits = ops.cast(ops.argmax(outputs["logits"], -1) == labels, "float32")
