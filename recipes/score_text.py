@@ -33,8 +33,8 @@ def main():
 
     if FLAGS.output:
         check_writable(FLAGS.output)
-    references = read_every_text(FLAGS.references, FLAGS.reference_column)
-    hypotheses = read_every_text(FLAGS.hypotheses, FLAGS.hypothesis_column)
+    references = list(read_every_text(FLAGS.references, FLAGS.reference_column))
+    hypotheses = list(read_every_text(FLAGS.hypotheses, FLAGS.hypothesis_column))
     scores = text_scores(references, hypotheses, FLAGS.tokenize)
     for name, value in scores.items():
         print(f"{name:16} {value if isinstance(value, str) else f'{value:.4f}'}")

@@ -1,7 +1,6 @@
 """A sweep's runs: each step a process of its own, done once."""
 
 import contextlib
-import fcntl
 import os
 import pathlib
 import statistics
@@ -14,6 +13,7 @@ from absl import logging
 from recipes.processes import recipe_command, run_command
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
+from tfnlp.locks import held_alone
 
 # What a step's folder may hold of figures: of a training, of predictions, of a benchmark.
 FIGURES = ("figures.json", "summary.json", "benchmark.json")
@@ -197,14 +197,9 @@ def _alone(folder):
     """Gives an open file that one sweep, and its steps, hold at a time."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"{folder} is in use by another sweep, or by a step that one left running; wait "
-                "until it ends."
-            ) from None
+    refusal = (
+        f"{folder} is in use by another sweep, or by a step that one left running; wait until it "
+        "ends."
+    )
+    with held_alone(lock, refusal):
         yield lock
-    finally:
-        os.close(lock)

@@ -5,26 +5,12 @@ import json
 import pytest
 
 from tests.grammar_corpus import make_reviews
-from tests.recipes.shell import Shell
+from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import save_model
 from tfnlp.models import BertConfig, TransformerXLConfig, build_model
 from tfnlp.text.load import train_tokenizer
 
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    shell, folder = Shell(), tmp_path_factory.mktemp("shell")
-
-    def run(recipe, *flags, status=0):
-        done = shell.run(recipe, flags, folder)
-        assert done.returncode == status, done.stderr
-        assert "Traceback" not in done.stderr and "retracing" not in done.stderr
-        return done
-
-    yield run
-    shell.close()
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +31,7 @@ def place(tmp_path_factory):
     return place
 
 
-def test_language_models_are_measured(place, run, tmp_path):
+def test_language_models_are_measured(place, run, tmp_path):  # noqa: F811
     texts = f"--texts={place / 'texts.txt'}"
 
     def measure(model, *flags):
@@ -71,7 +57,7 @@ def test_language_models_are_measured(place, run, tmp_path):
         assert {"masked_accuracy", "pseudo_perplexity"} < row.keys() and row["tokens"] > 300
 
 
-def test_bad_input_is_one_sentence(place, run):
+def test_bad_input_is_one_sentence(place, run):  # noqa: F811
     texts, own = f"--texts={place / 'texts.txt'}", f"--tokenizer_dir={place / 'characters'}"
     for model, flags, message in [
         ("classifier", [texts], "has the head 'classifier', of which there is no perplexity"),

@@ -3,7 +3,6 @@
 import collections
 import concurrent.futures
 import contextlib
-import fcntl
 import hashlib
 import multiprocessing
 import multiprocessing.connection
@@ -26,6 +25,7 @@ from tfnlp.corpora.shards import (
 )
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
+from tfnlp.locks import held_alone
 from tfnlp.progress import progress_bar
 from tfnlp.text.tokenizer import Tokenizer
 
@@ -263,17 +263,11 @@ def _held(folder):
         raise InputError(
             f"{folder} cannot be made ({e.strerror}); choose another folder."
         ) from None
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"{folder} is being prepared by another process; wait for it, or choose another "
-                "folder."
-            ) from None
+    refusal = (
+        f"{folder} is being prepared by another process; wait for it, or choose another folder."
+    )
+    with held_alone(lock, refusal):
         yield
-    finally:
-        os.close(lock)
 
 
 def _finished(folder, settings, files):

@@ -2,16 +2,13 @@
 
 import hashlib
 import itertools
-import pathlib
 
 import numpy as np
 
 from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
 from tfnlp.text import Encodings
-from tfnlp.text.columns import read_columns
-from tfnlp.text.lines import read_lines
-from tfnlp.text.readers import TABLES
+from tfnlp.text.readers import read_every_text
 
 # Texts that are held as such at a time.
 PIECE = 20_000
@@ -28,13 +25,9 @@ def read_texts(paths, text_column="sentence"):
     Raises:
         InputError: for a file that is missing, broken or not UTF-8, or that holds no text.
     """
-    for path in map(pathlib.Path, paths):
+    for path in paths:
         found = False
-        if path.name.lower().removesuffix(".gz").endswith(TABLES):
-            texts = (row[text_column] for _, row in read_columns(path, [text_column]))
-        else:
-            texts = (text for _, text in read_lines(path))
-        for text in texts:
+        for text in read_every_text(path, text_column):
             if text.strip():
                 found = True
                 yield text

@@ -109,16 +109,15 @@ def read_every_text(path, column="text"):
         column: the column of the texts, where there are columns.
 
     Returns:
-        A list of strings.
+        Yields strings.
 
     Raises:
         InputError: as `read_columns` and `read_lines`.
     """
     path = pathlib.Path(path)
-    table = path.name.lower().removesuffix(".gz").endswith(TABLES)
-    if table:
-        return [row[column] for _, row in read_columns(path, [column])]
-    return [text for _, text in read_lines(path)]
+    if path.name.lower().removesuffix(".gz").endswith(TABLES):
+        return (row[column] for _, row in read_columns(path, [column]))
+    return (text for _, text in read_lines(path))
 
 
 def check_label_names(names, least=1):
