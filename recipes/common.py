@@ -47,7 +47,12 @@ def run(main, tensorflow=True, check=None):
             print(f"Stopped; to go on from what is saved: {resuming_command()}", file=sys.stderr)
             sys.exit(130)
 
-    app.run(guarded, flags_parser=parse)
+    try:
+        app.run(guarded, flags_parser=parse)
+    except BrokenPipeError:
+        # Who reads the output, such as `head`, has had enough; Python would flush it once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
 
 
 def resuming_command():

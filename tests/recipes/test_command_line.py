@@ -1,6 +1,7 @@
 """The recipes' `--help`, and what they say of a command line that is wrong."""
 
 import ast
+import os
 import pathlib
 import re
 import subprocess
@@ -178,3 +179,14 @@ def test_a_wrong_command_line_is_one_sentence(given, said):
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"Error: {said}")
+
+
+def test_a_reader_that_stops_ends_a_recipe_quietly():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "recipes.pretrain", "--help"]
+    done = subprocess.run(
+        command, check=False, stdout=writing, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
