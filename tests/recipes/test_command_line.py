@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from recipes import common
+
 ROOT = pathlib.Path(__file__).parents[2]
 RECIPES = sorted(p.stem for p in (ROOT / "recipes").glob("*.py") if "common.run(" in p.read_text())
 
@@ -190,3 +192,10 @@ def test_a_reader_that_stops_ends_a_recipe_quietly():
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("room, name", [("recipes", "pretrain"), ("benchmarks", "kills")])
+def test_the_command_that_resumes_is_the_one_that_was_stopped(monkeypatch, room, name):
+    words = [str(ROOT / room / f"{name}.py"), "--overwrite", "--output_dir=a b"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert common.resuming_command() == f"python -m {room}.{name} '--output_dir=a b'"
