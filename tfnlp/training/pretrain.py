@@ -6,6 +6,7 @@ from absl import logging
 from keras import ops
 
 from tfnlp.checkpoints import check_saves, load_model, read_config, read_head, save_model
+from tfnlp.counted import counted
 from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.losses import KeptSums, in_parts, reads_parts, whole
@@ -195,10 +196,10 @@ def pretrain(
     pretrainer = Pretrainer(objective, trained)
     config.compile(pretrainer, len(rounds))
     logging.info(
-        "%d texts of %d tokens in %d batches.",
-        len(batches.lengths),
-        batches.lengths.sum(),
-        len(batches),
+        "%s of %s in %s.",
+        counted(len(batches.lengths), "text"),
+        counted(batches.lengths.sum(), "token"),
+        counted(len(batches), "batch", "batches"),
     )
 
     def origin(epoch, number):
@@ -239,7 +240,8 @@ def pretrain(
     figures = _figures(models, batches, run)
     figures["steps"] = config.epochs * len(rounds)
     scores = [name for name in figures if name.startswith("val_") and not name.endswith("loss")]
-    write_report(run, figures, metric=scores[0].removeprefix("val_") if scores else None)
+    metric = scores[0].removeprefix("val_") if scores else None
+    write_report(run, figures, metric=metric, epoch="last")
     return figures
 
 
