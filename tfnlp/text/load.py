@@ -8,7 +8,7 @@ from tfnlp.text import byte_level_bpe, unigram
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
 from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.tokenizer_files import FILES, read_family, read_settings
+from tfnlp.text.tokenizer_files import FILES, WITHOUT_OWN, read_family, read_settings
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
@@ -31,7 +31,8 @@ def load_tokenizer(folder):
 
     Which kind it is follows the class that tokenizer_config.json names and the family that
     config.json names; the first alone, or the second alone, is enough. Without both the
-    tokenizer is WordPiece. A preset of keras-hub says its own class.
+    tokenizer is WordPiece. A GPT's and a Transformer-XL's is what the class says. A preset of
+    keras-hub says its own class.
 
     Args:
         folder: holds the tokenizer's files; or a name on the Hub, as `name` or `name@revision`.
@@ -48,7 +49,9 @@ def load_tokenizer(folder):
         return read_preset_tokenizer(folder)
     # Older versions of `transformers` call some classes so.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
-    family = read_family(folder) or OTHER_CLASSES.get(name, "bert")
+    family = read_family(folder) or "bert"
+    if family in WITHOUT_OWN or not read_family(folder):
+        family = OTHER_CLASSES.get(name, family)
     # Korean models of many families come with WordPiece: no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
     if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:
