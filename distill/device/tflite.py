@@ -49,7 +49,7 @@ from tfnlp.errors import InputError
 from tfnlp.files import replaced_when_whole
 from tfnlp.layers import AdaptiveEmbedding
 from tfnlp.layers.core.fake_quantization import SMALL, converting, in_float
-from tfnlp.models import check_vocabulary
+from tfnlp.models import check_vocabulary, submodel
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.tokenizer import Tokenizer
 
@@ -374,7 +374,7 @@ def _graph(model, names):
 
 
 def _forward(model, names):
-    whole = keras.Model(*_graph(model, names), name="whole")
+    whole = submodel(*_graph(model, names), name="whole")
     return lambda inputs: whole(inputs, training=False)
 
 
@@ -385,7 +385,7 @@ def _forward_of(lookup, model, names, max_length):
         return _forward(model, names)
     # The model from the embeddings' output on.
     inputs, outputs = _graph(model, names)
-    rest = keras.Model(
+    rest = submodel(
         [layer.output, inputs],
         outputs,
         name="rest",  # a name of its own, not a counted one, so that files are the same bytes

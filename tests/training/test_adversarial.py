@@ -62,6 +62,15 @@ def test_texts_to_choose_from_move_each_as_far_as_a_text_alone(random_inputs):
     np.testing.assert_allclose(2 * whole, np.concatenate(each), atol=1e-3 * np.abs(whole).max())
 
 
+def test_a_model_is_saved_after_it(tmp_path, random_inputs):
+    model = build_model(CONFIG, "classifier", 2)
+    adversarial.AdversarialRegularizer(model, ["logits"], 1.0)
+    model.save(tmp_path / "model.keras")
+    saved = keras.models.load_model(tmp_path / "model.keras")
+    inputs = random_inputs(2, 8, 200)
+    np.testing.assert_array_equal(saved(inputs)["logits"], model(inputs)["logits"])
+
+
 @pytest.mark.parametrize("make_config", [BertConfig, AlbertConfig])
 def test_all_passes_of_a_step_share_what_dropout_draws(make_config, random_inputs):
     config = make_config(**dataclasses.asdict(CONFIG) | {"dropout": 0.3, "attention_dropout": 0.2})

@@ -16,6 +16,7 @@ from tfnlp.models.text_model import (
     check_vocabulary,
     config_of,
     max_positions,
+    submodel,
 )
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
@@ -45,4 +46,5 @@ __all__ = [
     "config_by_name",
     "config_of",
     "max_positions",
+    "submodel",
 ]

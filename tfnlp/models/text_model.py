@@ -49,6 +49,19 @@ class TextModel(keras.Model):
         return model
 
 
+def submodel(inputs, outputs, name=None):
+    """A `keras.Model` between tensors of a model's graph, which is as before.
+
+    Keras gives a model's own inputs another place in the graph where they stand beside tensors
+    from within it, and then does not find them any more: to save or copy the model would fail.
+    """
+    places = [(x, x._keras_history) for x in keras.tree.flatten(inputs)]
+    part = keras.Model(inputs, outputs, name=name)
+    for x, place in places:
+        x._keras_history = place
+    return part
+
+
 def config_of(model):
     """The config of a model that `build_model` built.
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfnlp.losses import weighted_mean
+from tfnlp.models import submodel
 from tfnlp.training.strategy import replica_rows
 
 # Added to variances, and to the largest entry of a gradient.
@@ -42,7 +43,7 @@ class AdversarialRegularizer:
         # Transformer-XL's layer gives its tables too.
         x = keras.tree.flatten(model.get_layer("embeddings").output)[0]
         self.embed = keras.Model(model.input, x)
-        self.rest = keras.Model([x, model.input], {key: model.output[key] for key in outputs})
+        self.rest = submodel([x, model.input], {key: model.output[key] for key in outputs})
         self.regression = model.output[outputs[0]].shape[-1] == 1
         self.weight = weight
         self.step_size = step_size

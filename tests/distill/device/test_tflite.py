@@ -65,6 +65,18 @@ def test_file_gives_the_models_probabilities(quantization, tolerance, wide, toke
     assert [answer.cut for answer in found] == [False, False, False, False, True]
 
 
+def test_a_model_is_saved_and_copied_after_an_export(wide, tmp_path, random_inputs):
+    model, _ = wide
+    inputs = random_inputs(2, 8, model.text_config.vocabulary_size)
+    expected = model(inputs)["logits"]
+    model.save(tmp_path / "model.keras")
+    saved = keras.models.load_model(tmp_path / "model.keras")
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    for other in (saved, copy):
+        np.testing.assert_array_equal(other(inputs)["logits"], expected)
+
+
 def test_int8_keeps_small_rows_beside_large_ones(tiny_config, tokenizer, tmp_path):
     config = dataclasses.replace(tiny_config, num_layers=1, hidden_dim=64)
     model = build_model(config, "classifier", 3)
