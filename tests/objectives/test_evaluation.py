@@ -7,7 +7,13 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.errors import InputError
-from tfnlp.models import BertConfig, Gpt2Config, TransformerXLConfig, build_model
+from tfnlp.models import (
+    BertConfig,
+    Gpt2Config,
+    RobertaConfig,
+    TransformerXLConfig,
+    build_model,
+)
 from tfnlp.objectives import evaluation
 from tfnlp.objectives.evaluation import TextStream, sliding_windows
 from tfnlp.text.load import train_tokenizer
@@ -145,6 +151,18 @@ def test_pseudo_perplexity_masks_each_token_in_turn(bert):
     assert found["pseudo_perplexity"] == pytest.approx(math.exp(-total / tokens), rel=1e-4)
     with pytest.raises(InputError, match="The texts have no token that could be masked; give"):
         evaluation.pseudo_perplexity(model, tokenizer, ["", "Ω"])
+
+
+def test_special_tokens_that_a_text_spells_are_text():
+    """As in a corpus: what is written <mask> hides nothing."""
+    text = "the <mask> sat</s>"
+    tokenizer = train_tokenizer([text], "bpe", 270, "roberta")[0]
+    sizes = SIZES | {"vocabulary_size": tokenizer.vocabulary_size}
+    model = build_model(RobertaConfig(max_length=40, **sizes), "masked_lm")
+    pieces = tokenizer.encode([text], literal=True)[0].token_ids[1:-1]
+    assert tokenizer.decode(pieces) == text
+    found = evaluation.pseudo_perplexity(model, tokenizer, [text])
+    assert found["tokens"] == len(pieces)
 
 
 def test_masked_accuracy_counts_hidden_tokens(bert):

@@ -310,7 +310,7 @@ def masked_accuracy(model, tokenizer, texts, max_length=None, share=0.15, batch_
 
 
 def _windows_of(model, tokenizer, texts, max_length):
-    return tokenizer.encode_text_windows(texts, _longest(model, max_length))
+    return tokenizer.encode_text_windows(texts, _longest(model, max_length), literal=True)
 
 
 def _longest(model, max_length):

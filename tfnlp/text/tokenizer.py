@@ -175,13 +175,14 @@ class Tokenizer:
         sentences = as_sentences(sentences)
         return self._long(self._word_engine, sentences, max_length, stride, words=True)
 
-    def encode_text_windows(self, texts, max_length, stride=0):
+    def encode_text_windows(self, texts, max_length, stride=0, literal=False):
         """Texts as windows of ids.
 
         Args:
             texts: a list of strings.
             max_length: the most ids a window may have, special tokens counted.
             stride: how many tokens a window shares with the one before.
+            literal: as `encode` takes it.
 
         Returns:
             `Encodings` with `example` and offsets; a text that fits is one window.
@@ -190,7 +191,8 @@ class Tokenizer:
             InputError: if a text is not a string, or `max_length` leaves no room for more
                 than `stride` tokens.
         """
-        return self._long(self._engine, as_texts(texts), max_length, stride)
+        engine = self._literal_engine if literal else self._engine
+        return self._long(engine, as_texts(texts), max_length, stride)
 
     def _long(self, engine, inputs, max_length, stride, words=False):
         """Texts, or sentences split into `words`, as windows over them."""
