@@ -223,7 +223,7 @@ def test_lanes_on_two_devices_are_those_on_one(tmp_path):
 
 def test_what_does_not_fit_is_one_sentence():
     tokens = Tokens()
-    with pytest.raises(InputError, match="does not fit BertConfig, whose tokens see those after"):
+    with pytest.raises(InputError, match="fit the family 'bert', whose tokens see those after"):
         CausalLM().check(BertConfig(), tokens)
     with pytest.raises(InputError, match="memory=True does not fit the family Gpt2, which has no"):
         CausalLM(memory=True).check(GPT2, tokens)
