@@ -1,6 +1,7 @@
 """Pairs of texts: reading, ids, and batches by tokens."""
 
 import gzip
+import itertools
 import types
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_a_batch_ends_where_the_next_pair_has_no_room():
     batches = random_batches(shuffle=False)
     sizes = np.stack([batches.sources.lengths, batches.targets.lengths], axis=1)
     order = batches.order()
-    for here, after in zip(order, order[1:], strict=False):
+    for here, after in itertools.pairwise(order):
         with_next = [*here, after[0]]
         assert len(with_next) * sizes[with_next].max(axis=0).sum() > 120
 

@@ -9,7 +9,7 @@ from tfnlp.training.averaging import RecentWeights
 
 
 def make(value):
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="dense")], "m")
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="dense")], name="m")
     model.set_weights([np.full((2, 3), value, "float32"), np.full(3, -value, "float32")])
     return model
 

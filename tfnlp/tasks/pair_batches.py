@@ -11,8 +11,8 @@ class PairBatches:
     """Pairs of like length in padded batches of at most so many tokens (Vaswani et al., 5.1).
 
     A batch of B pairs, padded to S source and T target tokens, has B * (S + T) of them. Pairs are
-    sorted by the longer side, pairs of equal lengths in a new order in each epoch, and cut; so
-    each epoch has batches of the same sizes, in an order of its own. Both orders depend on the
+    sorted by the longer side, pairs of equal sizes in a new order in each epoch, and cut; so each
+    epoch has batches of the same sizes, in an order of its own. Both orders depend on the
     seed and the epoch's number alone.
 
     Args:
@@ -56,11 +56,11 @@ class PairBatches:
         return len(self._ends)
 
     def _sorted(self, ranks):
-        """The pairs by length, of equal lengths in the order of their ranks."""
-        return np.lexsort((ranks, self._sizes[:, 0], self.lengths))
+        """The pairs by their sizes, of equal sizes in the order of their ranks."""
+        return np.lexsort((ranks, *self._sizes.T, self.lengths))
 
     def _cut(self, order):
-        """Where each batch of the sorted pairs ends: their lengths decide it, not their order."""
+        """Where each batch of the sorted pairs ends: their sizes alone decide it."""
         ends, begin, longest = [], 0, np.zeros(2, "int64")
         for i, size in enumerate(self._sizes[order]):
             longest = np.maximum(longest, size)
