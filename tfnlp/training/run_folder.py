@@ -35,7 +35,7 @@ TOKENIZER = "tokenizer"
 MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
 WRITTEN = {
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
-    + ("curves*.png", "n_best.json", "*translations.tsv", "scores.json", LOCK, BAD_BATCH),
+    + ("curves*.png", "n_best.json", "*translations.tsv", LOCK, BAD_BATCH),
     "best": MODEL,
     TOKENIZER: MODEL,
     "generator": MODEL,
