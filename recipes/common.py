@@ -332,7 +332,7 @@ def run_folder():
 
 
 def training_config(**given):
-    """The `TrainingConfig` that the flags describe; `given` are fields beside or in place of them."""
+    """The `TrainingConfig` that the flags describe, but for the fields that are `given`."""
     from tfnlp.training import TrainingConfig
 
     names = [field.name for field in dataclasses.fields(TrainingConfig)]

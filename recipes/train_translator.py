@@ -19,7 +19,7 @@ A smaller student, by what its teacher wrote (Kim & Rush 2016, section 3.2):
         --train=taught.tsv --target_column=translation --dev=dev.source,dev.target \\
         --output_dir=runs/student
 
-OUTPUT_DIR/best is the epoch with the least perplexity on --dev, OUTPUT_DIR/averaged the mean of the
+OUTPUT_DIR/best is the epoch of the least perplexity on --dev, OUTPUT_DIR/averaged the mean of the
 weights after the last --average_epochs. figures.json has BLEU and chrF of both, by sacrebleu, with
 their signatures, and dev_translations.tsv and test_translations.tsv the texts. A run that is
 stopped or killed goes on by the same command, and ends with the same weights.

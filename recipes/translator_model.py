@@ -157,7 +157,7 @@ def make_model(texts):
 def _config(tokenizer):
     """The config that the flags ask for, for the ids of a tokenizer."""
     from tfnlp import models
-    from tfnlp.generation import find_end_token
+    from tfnlp.generation.searcher import find_end_token
 
     family = FLAGS.family or "transformer"
     fields = {
