@@ -9,6 +9,7 @@ from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.heads import HEADS, MASKED_LMS
+from tfnlp.models.recurrent import RecurrentConfig
 from tfnlp.models.sizes import FAMILIES, SIZES, config_by_name
 from tfnlp.models.text_model import (
     TextModel,
@@ -34,6 +35,7 @@ __all__ = [
     "Gpt2Config",
     "GptConfig",
     "Pooling",
+    "RecurrentConfig",
     "RobertaConfig",
     "TextConfig",
     "TextModel",

@@ -14,6 +14,7 @@ from tfnlp.models import (
     electra,
     gpt,
     heads,
+    recurrent,
     transformer_xl,
     xlnet,
 )
@@ -34,6 +35,7 @@ ENCODERS = {
     transformer_xl.TransformerXLConfig: transformer_xl.encode_transformer_xl,
     gpt.GptConfig: gpt.encode_gpt,
     gpt.Gpt2Config: gpt.encode_gpt2,
+    recurrent.RecurrentConfig: recurrent.encode_recurrent,
 }
 
 
@@ -61,7 +63,7 @@ def build_model(
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
         memory: also take the memory of earlier segments, and give the one for the next; of a
-            Transformer-XL or an XLNet.
+            Transformer-XL, an XLNet or a recurrent network, whose memory is its states.
         shared_embeddings: the other model of an ELECTRA's two, to have its embedding tables and
             their norm (but not its projection) in common with it; of a DeBERTa's two, to have
             its tables without training them (`GradientDisentangledEmbedding`).
@@ -107,6 +109,8 @@ def build_model(
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
     _check_block_size(block_size, attention_scores)
+    asked = {"block_size": block_size, "attention_scores": attention_scores}
+    _check_attention(config, **asked, attention_projections=attention_projections)
     if attention_projections and head == "permutation_lm":
         raise InputError(
             "attention_projections=True does not fit head='permutation_lm', whose blocks have two "
@@ -194,7 +198,18 @@ def _check_memory(config, head):
     if not config.has_memory or head == "chooser":
         raise InputError(
             f"memory=True does not fit the family {family_name(config)!r} with head={head!r}; an "
-            "XLNet or a Transformer-XL can have one, but no chooser."
+            "XLNet, a Transformer-XL or a recurrent network of one direction can have one, but no "
+            "chooser."
+        )
+
+
+def _check_attention(config, **asked):
+    """Raises an InputError where something is asked of the attention of a recurrent network."""
+    given = [f"{name}={value}" for name, value in asked.items() if value]
+    if config.recurrent and given:
+        raise InputError(
+            f"{given[0]} does not fit the family {family_name(config)!r}, which has no attention; "
+            "leave it out."
         )
 
 
