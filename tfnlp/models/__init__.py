@@ -10,6 +10,7 @@ from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.heads import HEADS, MASKED_LMS
 from tfnlp.models.recurrent import RecurrentConfig
+from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
 from tfnlp.models.sizes import FAMILIES, SIZES, config_by_name
 from tfnlp.models.text_model import (
     TextModel,
@@ -36,6 +37,7 @@ __all__ = [
     "GptConfig",
     "Pooling",
     "RecurrentConfig",
+    "RecurrentTranslatorConfig",
     "RobertaConfig",
     "TextConfig",
     "TextModel",

@@ -15,6 +15,7 @@ from tfnlp.models import (
     gpt,
     heads,
     recurrent,
+    recurrent_translator,
     transformer_xl,
     xlnet,
 )
@@ -37,6 +38,10 @@ ENCODERS = {
     gpt.Gpt2Config: gpt.encode_gpt2,
     recurrent.RecurrentConfig: recurrent.encode_recurrent,
 }
+# How each family of encoder-decoders turns inputs into outputs.
+TRANSLATORS = {recurrent_translator.RecurrentTranslatorConfig: recurrent_translator.translate}
+# The inputs of an encoder-decoder, each (B, length).
+PAIR_INPUTS = ("encoder_token_ids", "encoder_padding_mask", "decoder_token_ids")
 
 
 def build_model(
@@ -58,7 +63,7 @@ def build_model(
         config: of a family, such as a `BertConfig`.
         head: None for the encoder alone, or one of `tfnlp.models.HEADS`: "classifier",
             "tagger", "answerer", "chooser", "masked_lm", "causal_lm", "permutation_lm",
-            "discriminator", "pretraining".
+            "discriminator", "pretraining"; "sequence_to_sequence" of an encoder-decoder.
         num_classes: C, of a classifier (1 for regression) or a tagger.
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
@@ -90,6 +95,9 @@ def build_model(
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
         - "discriminator": `logits` (B, L);
         - "pretraining": `logits` (B, L, V) of tokens and `pair_logits` (B, 2);
+        - "sequence_to_sequence": `logits` (B, T, V) of the tokens after `decoder_token_ids`
+          (B, T), from these and the source's `encoder_token_ids` and `encoder_padding_mask`
+          (B, S), which are its inputs;
 
         (a Transformer-XL's logits are log-probabilities already),
 
@@ -105,7 +113,7 @@ def build_model(
             the family cannot have, for a `block_size` below 1 or beside attention scores, and for
             projections of two streams.
     """
-    if type(config) not in ENCODERS:
+    if type(config) not in ENCODERS.keys() | TRANSLATORS.keys():
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
     _check_block_size(block_size, attention_scores)
@@ -116,6 +124,10 @@ def build_model(
             "attention_projections=True does not fit head='permutation_lm', whose blocks have two "
             "streams; leave it out."
         )
+    if config.encoder_decoder:
+        inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in PAIR_INPUTS}
+        outputs = TRANSLATORS[type(config)](config, inputs, BuildOptions(dtype, block_size))
+        return _text_model(config, head, inputs, outputs, name)
     shape = (None, None) if head == "chooser" else (None,)
     inputs = {
         key: keras.Input(shape, dtype="int32", name=key)
@@ -175,6 +187,10 @@ def build_model(
     outputs |= further
     if memory:
         outputs["memory"] = new_memory[0]
+    return _text_model(config, head, inputs, outputs, name)
+
+
+def _text_model(config, head, inputs, outputs, name):
     model = TextModel(inputs, outputs, name=name or family_name(config))
     model.text_config, model.head = config, head
     return model
@@ -231,6 +247,8 @@ def check_head(config, head, num_classes=None):
     """Raises an InputError for a head that is unknown or that the family cannot have."""
     if head is not None and head not in heads.HEADS:
         raise InputError(f"head={head!r} is unknown; use None or one of {list(heads.HEADS)}.")
+    if (head == "sequence_to_sequence") != config.encoder_decoder:
+        raise InputError(f"head={head!r} does not fit the family {family_name(config)!r}.")
     if head in ("masked_lm", "causal_lm", "permutation_lm") and head != config.language_model:
         raise InputError(f"head={head!r} does not fit the family {family_name(config)!r}.")
     if head == "pretraining" and not config.pretrained_on_pairs:

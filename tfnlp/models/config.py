@@ -49,6 +49,8 @@ class BaseConfig:
     has_memory: ClassVar[bool] = False
     # Whether that memory is the state that a network goes on from, and so of one length.
     recurrent: ClassVar[bool] = False
+    # Whether it is an encoder-decoder, whose head is "sequence_to_sequence".
+    encoder_decoder: ClassVar[bool] = False
     # Whether its heads can be of any size, and so pruned.
     any_head_dim: ClassVar[bool] = False
     # Whether it is pretrained on pairs of texts too, and so can have the head "pretraining".

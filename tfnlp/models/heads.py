@@ -18,6 +18,7 @@ HEADS = {
     "permutation_lm": "which token stood at some positions, seen in any order",
     "discriminator": "whether each token was replaced",
     "pretraining": "which token stood at each position, and how two texts belong together",
+    "sequence_to_sequence": "which token of another text comes next",
 }
 # The heads that have all of "masked_lm".
 MASKED_LMS = ("masked_lm", "pretraining")

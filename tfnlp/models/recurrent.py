@@ -1,6 +1,6 @@
-"""Recurrent networks: simple RNN (Elman 1990), LSTM (Hochreiter & Schmidhuber 1997), GRU (Cho 2014).
+"""Recurrent networks: simple RNN, LSTM and GRU, as language models, classifiers and taggers.
 
-The layers are Keras' own, one above the other, with dropout between them (Zaremba et al. 2014).
+Elman 1990; Hochreiter & Schmidhuber 1997; Cho et al. 2014. The layers are Keras' own, one above the other, with dropout between them (Zaremba et al. 2014).
 """
 
 import dataclasses
@@ -11,11 +11,12 @@ from keras import ops
 
 from tfnlp.errors import InputError
 from tfnlp.layers import TextEmbedding
+from tfnlp.layers.blocks.recurrent_decoder import CELLS as RECURRENT_CELLS
 from tfnlp.models.config import BaseConfig, Pooling
 
-# The layer of each cell, and the states that it goes on from.
+# The layer of each cell, and the number of states that it goes on from.
 LAYERS = {"rnn": keras.layers.SimpleRNN, "lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
-STATES = {"rnn": 1, "lstm": 2, "gru": 1}
+STATES = {name: count for name, (_, count) in RECURRENT_CELLS.items()}
 CELLS = tuple(LAYERS)
 
 
