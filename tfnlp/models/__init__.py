@@ -19,6 +19,7 @@ from tfnlp.models.text_model import (
     config_of,
     max_positions,
 )
+from tfnlp.models.transformer import TransformerConfig
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
@@ -41,6 +42,7 @@ __all__ = [
     "RobertaConfig",
     "TextConfig",
     "TextModel",
+    "TransformerConfig",
     "TransformerXLConfig",
     "XLNetConfig",
     "build_model",

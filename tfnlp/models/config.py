@@ -39,7 +39,8 @@ class BaseConfig:
     """
 
     pooling: ClassVar[Pooling] = Pooling()
-    # The head that predicts tokens: "masked_lm", "causal_lm" or "permutation_lm".
+    # The head that predicts tokens: "masked_lm", "causal_lm", "permutation_lm", or
+    # "sequence_to_sequence" of an encoder-decoder.
     language_model: ClassVar[str] = "masked_lm"
     # Whether that head gives log-probabilities by clusters of tokens, as an `AdaptiveSoftmax`.
     adaptive_softmax: ClassVar[bool] = False
@@ -49,8 +50,6 @@ class BaseConfig:
     has_memory: ClassVar[bool] = False
     # Whether that memory is the state that a network goes on from, and so of one length.
     recurrent: ClassVar[bool] = False
-    # Whether it is an encoder-decoder, whose head is "sequence_to_sequence".
-    encoder_decoder: ClassVar[bool] = False
     # Whether its heads can be of any size, and so pruned.
     any_head_dim: ClassVar[bool] = False
     # Whether it is pretrained on pairs of texts too, and so can have the head "pretraining".

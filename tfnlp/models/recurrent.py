@@ -1,6 +1,7 @@
 """Recurrent networks: simple RNN, LSTM and GRU, as language models, classifiers and taggers.
 
-Elman 1990; Hochreiter & Schmidhuber 1997; Cho et al. 2014. The layers are Keras' own, one above the other, with dropout between them (Zaremba et al. 2014).
+Elman 1990; Hochreiter & Schmidhuber 1997; Cho et al. 2014. The layers are Keras' own, one above
+the other, with dropout between them (Zaremba et al. 2014).
 """
 
 import dataclasses

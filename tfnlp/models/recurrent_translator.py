@@ -67,19 +67,18 @@ class RecurrentTranslatorConfig(BaseConfig):
     max_length: ClassVar[None] = None
     classifier_dropout: ClassVar[None] = None
     recurrent: ClassVar[bool] = True
-    language_model: ClassVar[None] = None
-    encoder_decoder: ClassVar[bool] = True
+    language_model: ClassVar[str] = "sequence_to_sequence"
 
     def __post_init__(self):
         check_recurrent(self)
         if self.attention is not None and self.attention not in SCORES:
             raise InputError(
-                f"attention={self.attention!r} is unknown; use one of {', '.join(SCORES)}, or None."
+                f"attention={self.attention!r} is unknown; use one of {', '.join(SCORES)} or None."
             )
         if self.reverse_source and self.bidirectional:
             raise InputError(
-                "reverse_source=True has no effect with bidirectional=True, which reads the source "
-                "from both ends; leave one out."
+                "reverse_source=True has no effect with bidirectional=True, which reads the "
+                "source from both ends; leave one out."
             )
 
     @property
@@ -90,29 +89,33 @@ class RecurrentTranslatorConfig(BaseConfig):
         return ("backward",) if self.reverse_source else ("forward",)
 
 
-def translate(config, inputs, options):
-    """The outputs of a recurrent encoder-decoder.
+def run_recurrent_translator(config, inputs, options, head):
+    """What a recurrent encoder-decoder makes of sources and targets.
 
     Args:
         config: a `RecurrentTranslatorConfig`.
-        inputs: `encoder_token_ids` and `encoder_padding_mask` (B, S), `decoder_token_ids` (B, T).
+        inputs: `encoder_token_ids` and `encoder_padding_mask`, (B, S), and `decoder_token_ids`,
+            (B, T).
         options: a `BuildOptions`.
+        head: "sequence_to_sequence", or None for no logits.
 
     Returns:
-        A dict: `logits` (B, T, V) float32, and with attention `attention_weights` (B, T, S).
+        The outputs, a dict, as `build_model` describes them; and of the decoder what it reads and
+        gives, two tensors (B, T, D), and of the encoder that and what each layer gives, a list of
+        (B, S, D).
     """
     embeddings = _embedding(config, options, "embeddings")
-    source_embeddings = embeddings
+    embed_source = embeddings
     if not config.share_embeddings:
-        source_embeddings = _embedding(config, options, "encoder_embeddings")
-    x = source_embeddings(inputs["encoder_token_ids"])
-    x = _dropout(config, options, "encoder_dropout")(x)
+        embed_source = _embedding(config, options, "encoder_embeddings")
+    source = embed_source(inputs["encoder_token_ids"])
+    source = _dropout(config, options, "encoder_dropout")(source)
     mask = ops.cast(inputs["encoder_padding_mask"], "bool")
-    states, last = read_layers(config, x, mask, options.dtype, prefix="encoder_")
+    source_states, last = read_layers(config, source, mask, options.dtype, prefix="encoder_")
     if config.bidirectional:
         last = _bridge(config, last, options)
     x = embeddings(inputs["decoder_token_ids"])
-    x = _dropout(config, options, "decoder_dropout")(x)
+    states = [_dropout(config, options, "decoder_dropout")(x)]
     decoder = RecurrentDecoderBlock(
         config.hidden_dim,
         config.num_layers,
@@ -123,16 +126,18 @@ def translate(config, inputs, options):
         dtype=options.dtype,
         name="decoder",
     )
-    outputs = {}
+    weights = {}
     if config.attention is None:
-        x = decoder(x, last)
+        x = decoder(states[0], last)
     else:
-        x, outputs["attention_weights"] = decoder(
-            x, last, states[-1], source_mask=inputs["encoder_padding_mask"]
-        )
-    x = _dropout(config, options, "output_dropout")(x)
-    logits = lm(config, embeddings, x, options.dtype, use_bias=False)
-    return {"logits": ops.cast(logits, "float32")} | outputs
+        seen = {"source_mask": inputs["encoder_padding_mask"]}
+        x, weights["attention_weights"] = decoder(states[0], last, source_states[-1], **seen)
+    states.append(_dropout(config, options, "output_dropout")(x))
+    outputs = {"sequence_output": states[-1], "encoder_output": source_states[-1]} | weights
+    if head is not None:
+        logits = lm(config, embeddings, states[-1], options.dtype, use_bias=False)
+        outputs = {"logits": ops.cast(logits, "float32")} | outputs
+    return outputs, states, source_states
 
 
 def _bridge(config, last, options):
