@@ -138,10 +138,6 @@ def build_model(
             "attention_projections=True does not fit head='permutation_lm', whose blocks have two "
             "streams; leave it out."
         )
-    if config.encoder_decoder:
-        inputs = {key: keras.Input((None,), dtype="int32", name=key) for key in PAIR_INPUTS}
-        outputs = TRANSLATORS[type(config)](config, inputs, BuildOptions(dtype, block_size))
-        return _text_model(config, head, inputs, outputs, name)
     shape = (None, None) if head == "chooser" else (None,)
     inputs = {
         key: keras.Input(shape, dtype="int32", name=key)
@@ -243,12 +239,12 @@ def _check_memory(config, head):
 
 
 def _check_attention(config, **asked):
-    """Raises an InputError where something is asked of the attention of a recurrent network."""
+    """Raises an InputError where a recurrent network is asked for a transformer's attention."""
     given = [f"{name}={value}" for name, value in asked.items() if value]
     if config.recurrent and given:
         raise InputError(
-            f"{given[0]} does not fit the family {family_name(config)!r}, which has no attention; "
-            "leave it out."
+            f"{given[0]} is of a transformer's attention, and does not fit the family "
+            f"{family_name(config)!r}; leave it out."
         )
 
 

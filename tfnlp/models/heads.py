@@ -19,7 +19,6 @@ HEADS = {
     "discriminator": "whether each token was replaced",
     "sequence_to_sequence": "which token of another text comes next",
     "pretraining": "which token stood at each position, and how two texts belong together",
-    "sequence_to_sequence": "which token of another text comes next",
 }
 # The heads that have all of "masked_lm".
 MASKED_LMS = ("masked_lm", "pretraining")
