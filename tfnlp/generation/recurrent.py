@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from keras import ops
 
+from tfnlp.errors import InputError
 from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, config_of
 from tfnlp.models.recurrent_translator import decoder_inputs, output_logits
 
@@ -28,13 +29,16 @@ class RecurrentDecoder:
 
     Args:
         model: of a `RecurrentConfig`, with the head "causal_lm".
+
+    Raises:
+        InputError: for a model of another head or family.
     """
 
     def __init__(self, model):
         config = config_of(model)
-        assert isinstance(config, RecurrentConfig) and model.head == "causal_lm"
+        _check_head(model, RecurrentConfig, "causal_lm")
         self.model, self.vocabulary_size = model, config.vocabulary_size
-        self.max_length = None
+        self.max_length = self.start_token_id = None
         self._embeddings = model.get_layer("embeddings")
         self._layers = [model.get_layer(f"forward_{i}") for i in range(config.num_layers)]
         self._count = config.memory_length
@@ -66,13 +70,16 @@ class RecurrentTranslatorDecoder:
     The encoder reads them once, and what attention compares is projected once.
 
     Args:
-        model: of a `RecurrentTranslatorConfig`.
+        model: of a `RecurrentTranslatorConfig`, with the head "sequence_to_sequence".
+
+    Raises:
+        InputError: for a model of another head or family.
     """
 
     def __init__(self, model):
         config = config_of(model)
-        assert isinstance(config, RecurrentTranslatorConfig)
-        self.model, self.config = model, config
+        _check_head(model, RecurrentTranslatorConfig, "sequence_to_sequence")
+        self.model, self.start_token_id = model, config.start_token_id
         self.vocabulary_size, self.max_length = config.vocabulary_size, None
         self._embeddings, self._decoder = model.get_layer("embeddings"), model.get_layer("decoder")
         self._encode = decoder_inputs(model)
@@ -90,7 +97,7 @@ class RecurrentTranslatorDecoder:
             The logits of what comes first, (B, V) float32, and the `States`.
         """
         batch = token_ids.shape[0]
-        first = ops.full((batch, 1), self.config.start_token_id, "int32")
+        first = ops.full((batch, 1), self.start_token_id, "int32")
         inputs = {
             "encoder_token_ids": token_ids,
             "encoder_padding_mask": ops.cast(prompt_mask, "int32"),
@@ -115,6 +122,15 @@ class RecurrentTranslatorDecoder:
         logits = ops.reshape(output_logits(self.model, output), (batch, beams, -1))
         *new, output = _by_beam((*new, output), batch, beams)
         return logits, States(tuple(new), output, state.source)
+
+
+def _check_head(model, family, head):
+    if type(config_of(model)) is not family or model.head != head:
+        held = f"the head {model.head!r}" if model.head else "no head"
+        raise InputError(
+            f"Text is written with the head {head!r}, but the model is a {model.name} with "
+            f"{held}; give one that has it."
+        )
 
 
 def _beams(states, beams):
