@@ -14,6 +14,7 @@ from tfnlp.checkpoints import (
     distilbert_map,
     electra_map,
     gpt_map,
+    recurrent_map,
     transformer_xl_map,
     xlnet_map,
 )
@@ -58,6 +59,8 @@ FAMILIES = (
     transformer_xl_map.TRANSFORMER_XL,
     gpt_map.GPT,
     gpt_map.GPT2,
+    recurrent_map.RECURRENT,
+    recurrent_map.RECURRENT_TRANSLATOR,
 )
 # What a head for pretraining has beside a masked language model's.
 PAIR_HEAD = "pair_classifier"

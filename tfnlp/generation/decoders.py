@@ -2,9 +2,19 @@
 
 from tfnlp.generation.causal_decoder import CausalDecoder
 from tfnlp.generation.encoder_decoder_cache import EncoderDecoderCache
-from tfnlp.models import TransformerConfig, config_of
+from tfnlp.generation.recurrent import RecurrentDecoder, RecurrentTranslatorDecoder
+from tfnlp.models import (
+    RecurrentConfig,
+    RecurrentTranslatorConfig,
+    TransformerConfig,
+    config_of,
+)
 
-DECODERS = {TransformerConfig: EncoderDecoderCache}
+DECODERS = {
+    TransformerConfig: EncoderDecoderCache,
+    RecurrentConfig: RecurrentDecoder,
+    RecurrentTranslatorConfig: RecurrentTranslatorDecoder,
+}
 
 
 def decoder_of(model):
@@ -15,7 +25,8 @@ def decoder_of(model):
             "sequence_to_sequence".
 
     Returns:
-        An `EncoderDecoderCache` of a transformer, a `CausalDecoder` of a GPT or a GPT-2.
+        An `EncoderDecoderCache` of a transformer, a `CausalDecoder` of a GPT or a GPT-2; of
+        recurrent networks a `RecurrentTranslatorDecoder` and a `RecurrentDecoder`.
 
     Raises:
         InputError: for a model that no text comes out of.

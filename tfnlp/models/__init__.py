@@ -9,6 +9,8 @@ from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.heads import HEADS, MASKED_LMS
+from tfnlp.models.recurrent import RecurrentConfig
+from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
 from tfnlp.models.sizes import FAMILIES, SIZES, config_by_name
 from tfnlp.models.text_model import (
     TextModel,
@@ -35,6 +37,8 @@ __all__ = [
     "Gpt2Config",
     "GptConfig",
     "Pooling",
+    "RecurrentConfig",
+    "RecurrentTranslatorConfig",
     "RobertaConfig",
     "TextConfig",
     "TextModel",

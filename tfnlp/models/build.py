@@ -14,6 +14,8 @@ from tfnlp.models import (
     electra,
     gpt,
     heads,
+    recurrent,
+    recurrent_translator,
     transformer,
     transformer_xl,
     xlnet,
@@ -35,10 +37,13 @@ ENCODERS = {
     transformer_xl.TransformerXLConfig: transformer_xl.encode_transformer_xl,
     gpt.GptConfig: gpt.encode_gpt,
     gpt.Gpt2Config: gpt.encode_gpt2,
+    recurrent.RecurrentConfig: recurrent.encode_recurrent,
 }
-
 # How each encoder-decoder turns sources and targets into outputs, and the states of both.
-ENCODER_DECODERS = {transformer.TransformerConfig: transformer.run_transformer}
+ENCODER_DECODERS = {
+    transformer.TransformerConfig: transformer.run_transformer,
+    recurrent_translator.RecurrentTranslatorConfig: recurrent_translator.run_recurrent_translator,
+}
 
 
 def build_model(
@@ -65,7 +70,7 @@ def build_model(
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
         memory: also take the memory of earlier segments, and give the one for the next; of a
-            Transformer-XL or an XLNet.
+            Transformer-XL, an XLNet or a recurrent network, whose memory is its states.
         shared_embeddings: the other model of an ELECTRA's two, to have its embedding tables and
             their norm (but not its projection) in common with it; of a DeBERTa's two, to have
             its tables without training them (`GradientDisentangledEmbedding`).
@@ -92,7 +97,6 @@ def build_model(
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
         - "discriminator": `logits` (B, L);
         - "pretraining": `logits` (B, L, V) of tokens and `pair_logits` (B, 2);
-
         (a Transformer-XL's logits are log-probabilities already),
 
         then `sequence_output` (B, L, D), `pooled_output` (B, D) where the family or the head
@@ -108,7 +112,8 @@ def build_model(
         `encoder_output` (B, S, D), and on request `hidden_states`, `attention_scores` (B, N, T,
         T) and `queries`, `keys` and `values` of the decoder's blocks, those of their attention to
         the encoder, which begin with "cross_" (scores (B, N, T, S)), and those of the encoder's
-        blocks, which begin with "encoder_".
+        blocks, which begin with "encoder_". A recurrent one with attention has its weights,
+        `attention_weights` (B, T, S), and none of the other attention outputs.
 
     Raises:
         InputError: for a head that is unknown, for a head, a memory or shared embeddings that
@@ -119,6 +124,8 @@ def build_model(
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
     _check_block_size(block_size, attention_scores)
+    asked = {"block_size": block_size, "attention_scores": attention_scores}
+    _check_attention(config, **asked, attention_projections=attention_projections)
     if memory:
         _check_memory(config, head)
     options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
@@ -226,7 +233,18 @@ def _check_memory(config, head):
     if not config.has_memory or head == "chooser":
         raise InputError(
             f"memory=True does not fit the family {family_name(config)!r} with head={head!r}; an "
-            "XLNet or a Transformer-XL can have one, but no chooser."
+            "XLNet, a Transformer-XL or a recurrent network of one direction can have one, but no "
+            "chooser."
+        )
+
+
+def _check_attention(config, **asked):
+    """Raises an InputError where a recurrent network is asked for a transformer's attention."""
+    given = [f"{name}={value}" for name, value in asked.items() if value]
+    if config.recurrent and given:
+        raise InputError(
+            f"{given[0]} is of a transformer's attention, and does not fit the family "
+            f"{family_name(config)!r}; leave it out."
         )
 
 

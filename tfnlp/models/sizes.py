@@ -9,6 +9,8 @@ from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
+from tfnlp.models.recurrent import CELLS, RecurrentConfig
+from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
@@ -25,9 +27,11 @@ FAMILIES = {
     "transformer_xl": TransformerXLConfig,
     "gpt": GptConfig,
     "gpt2": Gpt2Config,
+    **dict.fromkeys(CELLS, RecurrentConfig),
+    "recurrent_translator": RecurrentTranslatorConfig,
 }
 
-# Of a family that is named without a size.
+# Of a transformer that is named without a size; recurrent networks have 2 layers of width 256.
 SMALL = {"num_layers": 4, "num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024}
 
 _LARGE = {"num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "intermediate_dim": 4096}
@@ -106,26 +110,33 @@ def config_by_name(family=None, size=None, **fields):
 
     Args:
         family: one of `FAMILIES`; that of the size where None, "bert" without either. A family
-            alone has 4 layers of width 256.
+            alone has 4 layers of width 256, a recurrent network 2.
         size: one of `SIZES`; None for none.
         fields: of the config, instead of the size's own; None for those that stay. A
             `hidden_dim` alone has an `intermediate_dim` of four times as much.
 
     Raises:
-        InputError: for an unknown family or size, a size of another family, and fields that do
-            not fit each other.
+        InputError: for an unknown family or size, a size of another family, and fields that the
+            family lacks, or that do not fit each other.
     """
     if family is not None:
         family = _known("family", family, FAMILIES)
     if size is not None:
         size = _known("size", size, SIZES)
     kind = FAMILIES[family or "bert"]
-    config = SIZES[size] if size else kind(**SMALL)
+    config = SIZES[size] if size else kind() if kind.recurrent else kind(**SMALL)
     if family and type(config) is not kind:
         raise InputError(f"size={size} is of another family than family={family}; leave one out.")
     fields = {name: value for name, value in fields.items() if value is not None}
-    if "hidden_dim" in fields:
+    known = {field.name for field in dataclasses.fields(config)}
+    if "hidden_dim" in fields and "intermediate_dim" in known:
         fields = {"intermediate_dim": 4 * fields["hidden_dim"]} | fields
+    if family in CELLS:
+        fields = {"cell": family} | fields
+    for name in fields.keys() - known:
+        raise InputError(
+            f"{name}={fields[name]} is nothing that the family {family or size} has; leave it out."
+        )
     if "vocabulary_size" in fields and config.adaptive_softmax:
         # Clusters of tokens that there are not.
         kept = tuple(c for c in config.cutoffs if c < fields["vocabulary_size"])

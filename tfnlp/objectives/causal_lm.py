@@ -29,7 +29,8 @@ class CausalLM:
 
     Args:
         memory: whether each lane of the batch goes on from one segment to the next with a memory
-            (Transformer-XL); the model is one of `build_model(memory=True)` then. Else examples
+            (Transformer-XL), or with its state (a recurrent network: truncated backpropagation);
+            the model is one of `build_model(memory=True)` then. Else examples
             are segments of their own, in random order.
     """
 
@@ -44,7 +45,8 @@ class CausalLM:
         if config.language_model != self.head:
             raise InputError(
                 f"The causal language model does not fit {type(config).__name__}, whose tokens "
-                "see those after them; give a GPT, a GPT-2 or a Transformer-XL."
+                "see those after them; give a GPT, a GPT-2, a Transformer-XL or a recurrent "
+                "network of one direction."
             )
         if self.memory:
             check_memory(config, "memory=True")

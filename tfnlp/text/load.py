@@ -8,7 +8,7 @@ from tfnlp.text import byte_level_bpe, unigram
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
 from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.tokenizer_files import FILES, read_family, read_settings
+from tfnlp.text.tokenizer_files import ANY_TOKENIZER, FILES, read_family, read_settings
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
@@ -48,7 +48,9 @@ def load_tokenizer(folder):
         return read_preset_tokenizer(folder)
     # Older versions of `transformers` call some classes so.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
-    family = read_family(folder) or OTHER_CLASSES.get(name, "bert")
+    family = read_family(folder)
+    if family is None or family in ANY_TOKENIZER:
+        family = OTHER_CLASSES.get(name, "bert")
     # Korean models of many families come with WordPiece: no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
     if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:

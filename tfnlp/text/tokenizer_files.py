@@ -11,6 +11,9 @@ FILES = (
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
 )
 
+# Families of models that have no tokenizer of their own, and go with any.
+ANY_TOKENIZER = ("recurrent", "recurrent_translator", "transformer")
+
 
 def read_family(folder):
     """The family that the folder's config.json names, or None without one."""
@@ -27,14 +30,15 @@ def read_settings(folder):
 def check_family(folder, family, tokenizer):
     """Raises an `InputError` where the model in a folder takes another family's tokenizer.
 
-    WordPiece goes with any: Korean models of many families have it.
+    WordPiece goes with any: Korean models of many families have it. Models of `ANY_TOKENIZER` take
+    any.
     """
     check_families(folder, family, getattr(tokenizer, "family", None))
 
 
 def check_families(folder, family, own):
     """As `check_family`; `own` is the tokenizer's family, None where it goes with any."""
-    if None not in (family, own) and family != own:
+    if None not in (family, own) and family not in (own, *ANY_TOKENIZER):
         raise InputError(
             f"{folder}: the model is of the family {family!r} and the tokenizer one for {own!r}; "
             f"write it into another folder, or make one for {family!r}."
