@@ -63,6 +63,14 @@ def define_step_flags():
     flags.DEFINE_integer(
         "average_epochs", 0, "Last epochs over which the weights' mean is saved; 0: none.", 0
     )
+    flags.DEFINE_float(
+        "scheduled_sampling",
+        0.0,
+        "Share of its own tokens that a recurrent decoder reads at the end of the training; it "
+        "rises from 0.",
+        0,
+        1,
+    )
     flags.DEFINE_enum(
         "on_nan",
         "stop",
@@ -112,7 +120,12 @@ def check():
     """Raises an InputError for flags that do not go together."""
     translator_model.check_flags()
     if FLAGS.learning_rate is None and not FLAGS.warmup_steps:
-        raise InputError("warmup_steps=0 needs a `learning_rate`: without, it is the peak's.")
+        raise InputError("warmup_steps=0 needs a `learning_rate`: it has no peak.")
+    if FLAGS.scheduled_sampling and FLAGS.family in (None, "transformer") and not FLAGS.model_dir:
+        raise InputError(
+            f"scheduled_sampling={FLAGS.scheduled_sampling} is of a recurrent model, which reads "
+            "one token after the other; give `family`, or leave it out."
+        )
     from tfnlp.text_scores import scoring_libraries
 
     scoring_libraries()  # not only once the training is done
@@ -136,6 +149,23 @@ def settings_for(model):
         rate = vaswani_peak(config_of(model).hidden_dim, FLAGS.warmup_steps)
         logging.info("The peak of the learning rate is %.6f.", rate)
     return common.training_config(learning_rate=rate)
+
+
+def fitted(model, batches):
+    """The model that is fitted, of the same weights, and what it is fitted on."""
+    from tfnlp.models import RecurrentTranslatorConfig, config_of
+    from tfnlp.models.recurrent_translator import scheduled_sampling_model
+    from tfnlp.tasks.own_tokens import OwnTokens
+
+    if not FLAGS.scheduled_sampling:
+        return model, batches
+    if not isinstance(config_of(model), RecurrentTranslatorConfig):
+        raise InputError(
+            f"scheduled_sampling={FLAGS.scheduled_sampling} is of a recurrent model, which reads "
+            "one token after the other; leave it out."
+        )
+    sampled = OwnTokens(batches, FLAGS.scheduled_sampling, FLAGS.epochs)
+    return scheduled_sampling_model(model), sampled
 
 
 def make_scores(run, tokenizer, splits):
@@ -187,6 +217,7 @@ def main():
             FLAGS.max_length,
             FLAGS.average_epochs,
             getattr(tokenizer, "target", None),
+            fitted,
             score=make_scores(run, tokenizer, scored),
             on_nan=FLAGS.on_nan,
         )

@@ -25,6 +25,7 @@ RECURRENT = {
     "dropout": 0.3,
     "attention": "general",
     "input_feeding": True,
+    "bidirectional": True,
     "reverse_source": False,
 }
 OF_FAMILY = {"transformer": TRANSFORMER, "recurrent": RECURRENT}
@@ -93,7 +94,12 @@ def define_scratch_flags():
     flags.DEFINE_bool(
         "input_feeding", None, "Whether its decoder reads what it attended to; so if not given."
     )
-    flags.DEFINE_bool("reverse_source", None, "Whether it reads the source from its end.")
+    flags.DEFINE_bool(
+        "bidirectional", None, "Whether its encoder reads from both ends; so if not given."
+    )
+    flags.DEFINE_bool(
+        "reverse_source", None, "Whether an encoder of one direction reads from the end."
+    )
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
