@@ -28,7 +28,7 @@ PICTURES = ("alignment", "gradients", "activations")
 # The flags of one picture alone.
 OWN_FLAGS = {
     "alignment": ("target",),
-    "gradients": ("length", "texts"),
+    "gradients": ("length", "pieces"),
     "activations": ("layer", "unit"),
 }
 flags.DEFINE_enum("picture", None, PICTURES, "What is shown.")
@@ -42,7 +42,7 @@ flags.DEFINE_integer(
     "length", None, "Tokens that gradients go back; 50 if not given. Of gradients.", 1
 )
 flags.DEFINE_integer(
-    "texts", None, "Pieces of the text to take means over; 16 if not given. Of gradients.", 1
+    "pieces", None, "Pieces of the text to take means over; 16 if not given. Of gradients.", 1
 )
 flags.DEFINE_integer(
     "layer", None, "Layer of the cell, from 0 on; the last if not given. Of activations.", 0
@@ -126,7 +126,7 @@ def draw_gradients():
     for folder in FLAGS.model_dir:
         model, tokenizer = load(folder)
         ids = text_ids(tokenizer, read_text())
-        norms[folder] = gradient_norms(model, windows(ids, FLAGS.length or 50, FLAGS.texts or 16))
+        norms[folder] = gradient_norms(model, windows(ids, FLAGS.length or 50, FLAGS.pieces or 16))
     plot_gradient_norms(norms, FLAGS.output)
     return norms
 

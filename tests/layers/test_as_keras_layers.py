@@ -44,8 +44,8 @@ CASES = {
         [IMAGE],
     ),
     "RecurrentDecoderBlock": (
-        lambda **kw: layers.RecurrentDecoderBlock(8, 2, **kw),
-        [STATES, np.zeros((2, 2, 2, 8), "float32"), STATES],
+        lambda **kw: layers.RecurrentDecoderBlock(8, 2, "gru", **kw),
+        [STATES, np.zeros((2, 2, 1, 8), "float32"), STATES],
     ),
     "RelativeAttention": (
         lambda **kw: layers.RelativeAttention(2, 4, use_bias=True, **kw),

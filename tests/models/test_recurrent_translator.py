@@ -99,6 +99,10 @@ def test_own_tokens_are_the_best_of_the_step_before(fields):
     expected = model(inputs | {"decoder_token_ids": read})["logits"]
     found = sampled(inputs | {"own_tokens": own})["logits"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
+    # Traced for any lengths, as it is fitted.
+    spec = {name: tf.TensorSpec((None, None), "int32") for name in [*inputs, "own_tokens"]}
+    traced = tf.function(lambda x: sampled(x)["logits"], input_signature=[spec])
+    np.testing.assert_allclose(traced(inputs | {"own_tokens": own}), found, atol=1e-6)
     # The gradients are those of the tokens that were read, of all weights.
     gradients = []
     for run in (
@@ -118,7 +122,9 @@ def test_own_tokens_are_the_best_of_the_step_before(fields):
 
 def test_dropout_is_drawn_in_training_alone():
     model, inputs = model_of({"dropout": 0.5}), pairs()
-    outputs = model(inputs, training=True)
+    spec = {name: tf.TensorSpec((None, None), "int32") for name in inputs}
+    run = tf.function(lambda x: model(x, training=True), input_signature=[spec])
+    outputs = run(inputs)
     share = np.mean(outputs["sequence_output"].numpy() == 0)
     assert 0.3 < share < 0.7
     still = model_of({"dropout": 0.0})

@@ -7,7 +7,7 @@ import tensorflow as tf
 from tests.models.recurrent_witness import read, weights_of
 from tests.models.test_recurrent import SIZES, with_random_biases
 from tests.objectives.test_causal_lm import rows
-from tests.objectives.test_stream import Tokens, large_corpus
+from tests.objectives.test_stream import Tokens
 from tfnlp.errors import InputError
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.models.recurrent import CELLS
@@ -81,9 +81,3 @@ def test_texts_are_scored_from_the_state_before_them():
         (name,) = given
         with pytest.raises(InputError, match=f"{name}=.* has no effect on a recurrent network"):
             evaluation.evaluate_causal(model, tokenizer, ["a"], **given)
-
-
-def test_batches_have_a_lane_for_each_row():
-    batches = CausalLM(memory=True).batches(large_corpus(), Tokens(), 4, 8)
-    inputs, _ = next(iter(batches.epoch()))
-    assert inputs["lanes"].tolist() == [0, 1, 2, 3] and not inputs["continues"].any()

@@ -74,7 +74,7 @@ def test_a_recurrent_network_learns_is_measured_and_pictured(texts, run, tmp_pat
 
     text = f"--input={texts}/dev.txt"
     for picture, own, shape in (
-        ("gradients", ["--length=6", "--texts=2"], (6,)),
+        ("gradients", ["--length=6", "--pieces=2"], (6,)),
         ("activations", [], None),
     ):
         output = tmp_path / f"{picture}.png"
