@@ -11,7 +11,7 @@ from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.heads import HEADS, MASKED_LMS
 from tfnlp.models.recurrent import RecurrentConfig
 from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
-from tfnlp.models.sizes import FAMILIES, SIZES, config_by_name
+from tfnlp.models.sizes import ENCODER_DECODERS, FAMILIES, SIZES, config_by_name
 from tfnlp.models.text_model import (
     TextModel,
     check_lengths,
@@ -24,6 +24,7 @@ from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
 __all__ = [
+    "ENCODER_DECODERS",
     "FAMILIES",
     "HEADS",
     "MASKED_LMS",

@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from tfnlp.errors import InputError
-from tfnlp.losses import cross_entropy, weighted_mean
+from tfnlp.losses import correct, cross_entropy, log_likelihood, weighted_mean
 from tfnlp.models import config_of
 from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
 from tfnlp.objectives.stream import StreamBatches, as_inputs
@@ -173,20 +173,6 @@ class CausalBatches(StreamBatches):
         names = ("token_ids", "segment_ids", "padding_mask", NEXT)
         more = lane_signature() if self.memory else {}
         return dict.fromkeys(names, ids) | more, ids
-
-
-def log_likelihood(labels, logits, weights):
-    """The sum of the labels' log-probabilities, and that of the weights (...)."""
-    values = keras.losses.sparse_categorical_crossentropy(
-        ops.where(weights > 0, labels, 0), ops.cast(logits, "float32"), from_logits=True
-    )
-    return -ops.sum(values * weights), ops.sum(weights)
-
-
-def correct(labels, logits, weights):
-    """The weighted number of labels that have the largest logit, and the sum of the weights."""
-    found = ops.cast(ops.argmax(logits, axis=-1), labels.dtype)
-    return ops.sum(ops.cast(found == labels, "float32") * weights), ops.sum(weights)
 
 
 def next_token_model(model):

@@ -12,7 +12,7 @@ FILES = (
 )
 
 # Families of models that have no tokenizer of their own, and go with any.
-ANY_TOKENIZER = ("recurrent", "recurrent_translator", "transformer")
+ANY_TOKENIZER = ("recurrent", "recurrent_translator", "marian", "pegasus")
 
 
 def read_family(folder):
