@@ -109,10 +109,11 @@ def draw_alignment():
         target = Translator(model, tokenizer, search=Greedy())([read_text()])[0][0].text
         logging.info("The translation: %s", target)
     end = model.text_config.end_token_id
+    of_target = getattr(tokenizer, "target", tokenizer)
     source = [*text_ids(tokenizer, read_text()), end]
-    target = text_ids(tokenizer, target)
+    target = text_ids(of_target, target)
     found = alignments(model, source, target)
-    names = (token_texts(tokenizer, ids) for ids in (source, [*target, end]))
+    names = token_texts(tokenizer, source), token_texts(of_target, [*target, end])
     plot_alignments(found, *names, FLAGS.output)
     return found
 
