@@ -71,6 +71,15 @@ def _fields(config):
     return names
 
 
+def _decode(ours, fields):
+    # A field that is null means the default.
+    return ours | {"attention": None} if ours.get("attention") == "none" else ours
+
+
+def _encode(theirs, config):
+    return theirs | {"attention": config.attention or "none"}
+
+
 RECURRENT = Family(
     model_type="recurrent",
     config=RecurrentConfig,
@@ -96,4 +105,6 @@ RECURRENT_TRANSLATOR = Family(
         None: "RecurrentTranslatorModel",
         "sequence_to_sequence": "RecurrentTranslatorForConditionalGeneration",
     },
+    decode=_decode,
+    encode=_encode,
 )

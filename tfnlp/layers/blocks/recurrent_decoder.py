@@ -106,7 +106,6 @@ class RecurrentDecoderBlock(BaseLayer):
         output_matrix=None,
         training=None,
     ):
-        batch, length, _ = ops.shape(inputs)
         source = self.prepare(value, source_mask)
         states = tuple(
             ops.cast(initial_state[:, i, k], self.compute_dtype)
@@ -115,30 +114,33 @@ class RecurrentDecoderBlock(BaseLayer):
         )
         zeros = ops.zeros_like(states[0])
         scores = zeros[:, :0] if source is None else ops.zeros_like(source[0][:, :, 0])
-        read = {"inputs": ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)}
-        if training and self.dropout and self.num_layers > 1:
-            kept = ops.ones(
-                (length, batch, (self.num_layers - 1) * self.units), self.compute_dtype
-            )
-            read["kept"] = self.dropout_layer(kept, training=True)
+        inputs = ops.cast(inputs, self.compute_dtype)
+        width, one = inputs.shape[-1], ops.ones_like(inputs[..., :1])
+        # As one tensor: with TensorFlow, Keras cannot scan several of unknown length.
+        read = [inputs]
+        drops = training and self.dropout and self.num_layers > 1
+        if drops:
+            kept = ops.repeat(one, (self.num_layers - 1) * self.units, axis=-1)
+            read.append(self.dropout_layer(kept, training=True))
         if own_tokens is not None:
+            own = ops.cast(own_tokens, self.compute_dtype)[..., None]
             # Before the first there is nothing of its own.
-            later = ops.cast(ops.arange(length) > 0, "int32")[:, None]
-            read["own"] = ops.swapaxes(ops.cast(own_tokens, "int32"), 0, 1) * later
+            read.append(ops.concatenate([0 * one[:, :1], own[:, 1:]], axis=1))
             token_rows = ops.cast(token_rows, self.compute_dtype)
             output_matrix = ops.cast(output_matrix, self.compute_dtype)
+        read = read[0] if len(read) == 1 else ops.concatenate(read, axis=-1)
 
         def step(carried, now):
             states, output, _ = carried
-            x = now["inputs"]
+            x, kept = now[:, :width], now[:, width:] if drops else None
             if own_tokens is not None:
                 best = ops.argmax(ops.matmul(output, output_matrix), axis=-1)
-                own = ops.take(token_rows, best, axis=0)
-                x = ops.where(now["own"][:, None] > 0, own, x)
-            carried = self.step(x, states, output, source, now.get("kept"))
+                x = ops.where(now[:, -1:] > 0, ops.take(token_rows, best, axis=0), x)
+            carried = self.step(x, states, output, source, kept)
             return carried, carried
 
-        _, (_, outputs, scores) = ops.scan(step, (states, zeros, scores), read)
+        first = (states, zeros, scores)
+        _, (_, outputs, scores) = ops.scan(step, first, ops.swapaxes(read, 0, 1))
         outputs = ops.swapaxes(outputs, 0, 1)
         if source is None:
             return outputs
@@ -162,7 +164,8 @@ class RecurrentDecoderBlock(BaseLayer):
             states: a tuple of (R, D), those of each cell in turn.
             output: (R, D), of the token before; zeros before the first.
             source: what `prepare` gives, of B sources.
-            kept: (R, (num_layers - 1) * D), by what is multiplied what goes from cell to cell.
+            kept: (R, (num_layers - 1) * D), by what is multiplied what goes from cell to cell;
+                None for nothing.
 
         Returns:
             The new states, the output (R, D), and the scores (R, L) before the softmax, (R, 0)
