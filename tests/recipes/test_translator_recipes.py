@@ -77,16 +77,17 @@ def test_texts_are_translated_from_the_shell_and_a_student_learns_them(
     scores = [float(line.split("\t")[0]) for line in both]
     assert scores[0] >= scores[1] and scores[2] >= scores[3]
     taught = tmp_path / "taught.tsv"
-    run("translate", best, *short, f"--input={data}/train.sources", f"--output={taught}")
+    flags = [f"--input={data}/train.tsv", "--translation_column=target", f"--output={taught}"]
+    run("translate", best, *short, *flags)
     header, *rows = taught.read_text().splitlines()
-    assert header == "source\ttranslation\tscore" and len(rows) == 80
+    assert header == "source\ttarget\tscore" and len(rows) == 80
     # What a teacher of two epochs writes may be nothing: a word in its place.
     rows = [row.split("\t") for row in rows]
     lines = [f"{source}\t{text or 'nichts'}" for source, text, _ in rows]
-    taught.write_text("\n".join(["source\ttranslation", *lines]) + "\n")
+    taught.write_text("\n".join(["source\ttarget", *lines]) + "\n")
     student = tmp_path / "student"
     flags = [f"--teacher_dir={teacher[0]}/best", f"--train={taught}", *FLAGS]
-    flags += ["--target_column=translation", f"--dev={data}/dev.sources,{data}/dev.targets"]
+    flags += [f"--dev={data}/dev.sources,{data}/dev.targets"]
     run("train_translator", *flags, "--num_decoder_layers=1", f"--output_dir={student}")
     config = load_model(student / "best").text_config
     assert (config.num_layers, config.decoder.num_layers) == (2, 1)

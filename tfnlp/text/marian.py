@@ -126,6 +126,14 @@ class MarianTokenizer:
             rows.add_ids([*ids[:room], self._end], [*segments[:room], last], len(ids) > room)
         return rows.finish()
 
+    def encode_closed(self, texts, end_token_id):
+        """As `Tokenizer.encode_closed`."""
+        rows = EncodingsBuilder()
+        for text in as_texts(texts):
+            ids = [*self._ids(text), end_token_id]
+            rows.add_ids(ids, [0] * len(ids))
+        return rows.finish()
+
     def __call__(self, texts, pairs=None, max_length=None):
         """A model's inputs for one batch, as `Tokenizer` gives them."""
         encodings = self.encode(texts, pairs, max_length)
