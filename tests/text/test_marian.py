@@ -141,11 +141,11 @@ def test_codes_special_tokens_pairs_and_lengths(folder, pair):
     np.testing.assert_array_equal(tokenizer.special_token_ids, [0, 1, tokenizer.pad_token_id])
 
 
-def test_ids_as_translators_read_and_write_them(pair):
-    texts = [KOREAN[0], ""]
-    closed = pair.encode_closed(texts, 7)
+def test_ids_as_translators_read_and_write_them(pair, english):
+    tokenizer, texts = MarianTokenizer(*pair), [english[0], ""]
+    closed = tokenizer.encode_closed(texts, 7)
     for text, found in zip(texts, closed, strict=True):
-        (own,) = pair.encode([text])
+        (own,) = tokenizer.encode([text])
         assert found.token_ids == [*own.token_ids[:-1], 7]
     assert len(closed[0].token_ids) > 2 and closed[1].token_ids == [7]
 
