@@ -14,9 +14,9 @@ or two files, line by line, and a recurrent model:
 A smaller student, by what its teacher wrote (Kim & Rush 2016, section 3.2):
 
     python -m recipes.translate --model_dir=runs/en-de/averaged --input=train.tsv.gz \\
-        --text_column=en --output=taught.tsv
+        --text_column=en --translation_column=de --output=taught.tsv
     python -m recipes.train_translator --teacher_dir=runs/en-de/averaged --num_decoder_layers=2 \\
-        --train=taught.tsv --target_column=translation --dev=dev.source,dev.target \\
+        --train=taught.tsv --dev=dev.tsv --source_column=en --target_column=de \\
         --output_dir=runs/student
 
 OUTPUT_DIR/best is the epoch of the least perplexity on --dev, OUTPUT_DIR/averaged the mean of the

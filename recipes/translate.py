@@ -3,11 +3,11 @@
     python -m recipes.translate --model_dir=runs/en-de/averaged --text="Two dogs are playing."
     python -m recipes.translate --model_dir=runs/en-de/averaged < test.en > test.de
     python -m recipes.translate --model_dir=opus-mt-en-de --input=train.tsv.gz --text_column=en \\
-        --beams=5 --output=taught.tsv
+        --translation_column=de --output=taught.tsv
 
 Printed is a translation on each line; with --n_best more than one, the best first, each after its
-score. --output has the columns source, translation and score; what there is of it is kept in
-OUTPUT.part, from which a run that was stopped or killed goes on by the same command. The first
+score. --output has columns of texts, their translations and scores; what there is of it is kept
+in OUTPUT.part, from which a run that was stopped or killed goes on by the same command. The first
 batch of a length takes some seconds longer, as the search is compiled.
 """
 
@@ -24,6 +24,9 @@ flags.DEFINE_string("model_dir", None, "Folder of a translator, or its name on t
 flags.DEFINE_multi_string("text", [], "A text.")
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, or a text a line.")
 flags.DEFINE_string("text_column", "source", "Column of the texts, where there are columns.")
+flags.DEFINE_string(
+    "translation_column", "translation", "Column of the translations, in --output."
+)
 flags.DEFINE_string("output", None, "File to write, .tsv; printed if not given.")
 flags.mark_flag_as_required("model_dir")
 
@@ -98,9 +101,11 @@ def main():
         batch_size=FLAGS.batch_size,
     )
     if FLAGS.output:
-        made_from = [sources, model_fingerprint(model), tokenizer.to_json(), repr(how)]
-        made_from = content_fingerprint([*made_from, FLAGS.max_new_tokens])
-        translate_file(translator, sources, FLAGS.output, made_from)
+        ids = tokenizer.encode(sources).fingerprint()
+        made_from = [ids, model_fingerprint(model), repr(how), FLAGS.max_new_tokens]
+        made_from = content_fingerprint(made_from)
+        columns = FLAGS.text_column, FLAGS.translation_column
+        translate_file(translator, sources, FLAGS.output, made_from, columns)
         return
     for texts in translator(sources):
         for one in texts:

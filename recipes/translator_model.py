@@ -30,7 +30,7 @@ RECURRENT = {
 }
 OF_FAMILY = {"transformer": TRANSFORMER, "recurrent": RECURRENT}
 # The families whose special tokens the learned tokenizers have: both keep case.
-TOKENIZERS = {"bpe": "roberta", "unigram": "deberta-v2"}
+TOKENIZERS = {"bpe": "roberta", "unigram": "marian"}
 VOCABULARY_SIZE = 8000
 TOKENIZER_FLAGS = ("tokenizer_dir", "tokenizer", "vocabulary_size")
 

@@ -202,7 +202,7 @@ ALONE = {
     "share_att_key": (None,),
 }
 # Values that `transformers` does not run with, though its config takes them.
-NOT_RUN = {("gpt2", "return_dict")}
+NOT_RUN = {(kind, "return_dict") for kind in ("gpt2", "marian", "pegasus")}
 FAMILY = {family.model_type: family for family in FAMILIES}
 
 

@@ -2,16 +2,19 @@
 
 from tfnlp.generation.causal_decoder import CausalDecoder
 from tfnlp.generation.encoder_decoder_cache import EncoderDecoderCache
+from tfnlp.generation.memory_decoder import MemoryDecoder
 from tfnlp.generation.recurrent import RecurrentDecoder, RecurrentTranslatorDecoder
 from tfnlp.models import (
     RecurrentConfig,
     RecurrentTranslatorConfig,
     TransformerConfig,
+    TransformerXLConfig,
     config_of,
 )
 
 DECODERS = {
     TransformerConfig: EncoderDecoderCache,
+    TransformerXLConfig: MemoryDecoder,
     RecurrentConfig: RecurrentDecoder,
     RecurrentTranslatorConfig: RecurrentTranslatorDecoder,
 }
@@ -25,8 +28,9 @@ def decoder_of(model):
             "sequence_to_sequence".
 
     Returns:
-        An `EncoderDecoderCache` of a transformer, a `CausalDecoder` of a GPT or a GPT-2; of
-        recurrent networks a `RecurrentTranslatorDecoder` and a `RecurrentDecoder`.
+        An `EncoderDecoderCache` of a transformer, a `MemoryDecoder` of a Transformer-XL, a
+        `CausalDecoder` of a GPT or a GPT-2; of recurrent networks a `RecurrentTranslatorDecoder`
+        and a `RecurrentDecoder`.
 
     Raises:
         InputError: for a model that no text comes out of.

@@ -8,7 +8,6 @@ from tfnlp.files import json_text, make_folder, write_text
 from tfnlp.progress import progress_bar
 from tfnlp.text_scores import text_scores
 
-HEADER = ("source", "translation", "score")
 # Texts that are translated before what there is of them is written.
 PIECE = 512
 
@@ -33,8 +32,10 @@ def score_translations(translator, texts, path, tokenize="13a"):
     return {name: value for name, value in scores.items() if name.startswith(("bleu", "chrf"))}
 
 
-def translate_file(translator, sources, path, made_from, piece=PIECE):
-    """Translates texts into a .tsv of source, translation and score, the best first.
+def translate_file(
+    translator, sources, path, made_from, columns=("source", "translation"), piece=PIECE
+):
+    """Translates texts into a .tsv of source, translation and `score`, the best first.
 
     What there is of it is kept in PATH.part, from which a killed run goes on.
 
@@ -43,6 +44,7 @@ def translate_file(translator, sources, path, made_from, piece=PIECE):
         sources: a list of strings.
         path: of the .tsv.
         made_from: a string that differs where translations would; a part of another is not kept.
+        columns: the names of the first two.
         piece: how many sources are translated before they are written.
 
     Raises:
@@ -57,7 +59,7 @@ def translate_file(translator, sources, path, made_from, piece=PIECE):
             _append(part, rows)
             done += rows
             bar.update(len(rows))
-    lines = ["\t".join(HEADER)]
+    lines = ["\t".join([*columns, "score"])]
     for source, texts in zip(sources, done, strict=True):
         for text, score in texts:
             shown = "" if score is None else f"{score:.6f}"

@@ -3,16 +3,17 @@
 import pathlib
 
 from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_text
+from tfnlp.files import read_json, replaced_when_whole, write_text
 
 # What tokenizers of any kind are read from, by us or by `transformers`.
 FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
+    *("source.spm", "target.spm", "target_vocab.json"),
 )
-
-# Families of models that have no tokenizer of their own, and go with any.
-ANY_TOKENIZER = ("recurrent", "recurrent_translator", "marian", "pegasus")
+# Families of models that go with any tokenizer; that of the first two by themselves is Marian's.
+MARIANS = ("marian", "pegasus")
+ANY_TOKENIZER = (*MARIANS, "recurrent", "recurrent_translator")
 
 
 def read_family(folder):
@@ -51,14 +52,18 @@ def write_tokenizer(folder, tokenizer, files):
     Args:
         folder: created if need be; what belongs to no tokenizer is left alone.
         tokenizer: whose files they are.
-        files: {name: text}.
+        files: {name: text or bytes}.
 
     Raises:
         InputError: if a file cannot be written, or the folder's model is of another family.
     """
     folder = pathlib.Path(folder)
     check_family(folder, read_family(folder), tokenizer)
-    for name, text in files.items():
-        write_text(folder / name, text)
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            with replaced_when_whole(folder / name) as temporary:
+                pathlib.Path(temporary).write_bytes(content)
+        else:
+            write_text(folder / name, content)
     for name in set(FILES) - set(files):
         (folder / name).unlink(missing_ok=True)
