@@ -100,7 +100,7 @@ def read_text():
 def draw_alignment():
     """Draws the alignment of a translation; gives the weights."""
     from tfnlp.generation import Greedy, Translator
-    from tfnlp.inspection import alignments, text_ids, token_texts
+    from tfnlp.inspection import alignments, token_texts
     from tfnlp.plots import plot_alignments
 
     model, tokenizer = load(FLAGS.model_dir[0])
@@ -110,10 +110,12 @@ def draw_alignment():
         logging.info("The translation: %s", target)
     end = model.text_config.end_token_id
     of_target = getattr(tokenizer, "target", tokenizer)
-    source = [*text_ids(tokenizer, read_text()), end]
-    target = text_ids(of_target, target)
-    found = alignments(model, source, target)
-    names = token_texts(tokenizer, source), token_texts(of_target, [*target, end])
+    source, target = (
+        list(each.encode_closed([text], end)[0].token_ids)
+        for each, text in ((tokenizer, read_text()), (of_target, target))
+    )
+    found = alignments(model, source, target[:-1])
+    names = token_texts(tokenizer, source), token_texts(of_target, target)
     plot_alignments(found, *names, FLAGS.output)
     return found
 

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -106,6 +107,26 @@ def test_searches_find_what_the_whole_model_says():
             assert found.token_ids[row, 0].numpy().tolist() == tokens
             if beams > 1:
                 assert abs(float(found.scores[row, 0]) - score / how_long) < 1e-4
+
+
+def test_prompts_are_read_without_cudnn(monkeypatch):
+    """Which would refuse padding at the left, and which XLA cannot compile."""
+    seen, plain = [], keras.layers.LSTM.inner_loop
+
+    def watched(layer, *args, **kwargs):
+        seen.append(layer.use_cudnn)
+        return plain(layer, *args, **kwargs)
+
+    monkeypatch.setattr(keras.layers.LSTM, "inner_loop", watched)
+    ids = tf.ones((1, 3), "int32")
+    model = build_model(RecurrentConfig(**SIZES), "causal_lm")
+    for one in (model, model_of()):
+        seen.clear()
+        decoder_of(one).start(ids, ids, beams=1, steps=2)
+        assert seen and not any(seen)
+    seen.clear()
+    model(dict.fromkeys(("token_ids", "segment_ids", "padding_mask"), ids))
+    assert seen == ["auto", "auto"]
 
 
 def test_other_heads_are_refused():

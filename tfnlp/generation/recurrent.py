@@ -1,5 +1,6 @@
 """Recurrent models one step at a time, each step going on from the states of the one before."""
 
+import contextlib
 from typing import NamedTuple
 
 from keras import ops
@@ -46,9 +47,10 @@ class RecurrentDecoder:
     def start(self, token_ids, prompt_mask, beams, steps):
         """As `CausalDecoder.start`; the padding at the left changes no state."""
         x, mask, states = self._embeddings(token_ids), ops.cast(prompt_mask, "bool"), []
-        for layer in self._layers:
-            x, *after = layer(x, mask=mask)
-            states += after
+        with _without_cudnn(self.model):
+            for layer in self._layers:
+                x, *after = layer(x, mask=mask)
+                states += after
         return output_logits(self.model, x[:, -1]), States(_beams(states, beams))
 
     def step(self, token_ids, parents, number, state):
@@ -103,7 +105,8 @@ class RecurrentTranslatorDecoder:
             "encoder_padding_mask": ops.cast(prompt_mask, "int32"),
             "decoder_token_ids": first,
         }
-        x, initial, *value = self._encode(inputs, training=False)
+        with _without_cudnn(self.model):
+            x, initial, *value = self._encode(inputs, training=False)
         source = self._decoder.prepare(*value, prompt_mask) if value else ()
         layers, count = initial.shape[1:3]
         states = tuple(initial[:, i, k] for i in range(layers) for k in range(count))
@@ -122,6 +125,20 @@ class RecurrentTranslatorDecoder:
         logits = ops.reshape(output_logits(self.model, output), (batch, beams, -1))
         *new, output = _by_beam((*new, output), batch, beams)
         return logits, States(tuple(new), output, state.source)
+
+
+@contextlib.contextmanager
+def _without_cudnn(model):
+    """Within, a GPU reads texts by cells: cuDNN has no padding at the left, and XLA no cuDNN."""
+    layers = [layer for layer in model.layers if hasattr(layer, "use_cudnn")]
+    before = [layer.use_cudnn for layer in layers]
+    for layer in layers:
+        layer.use_cudnn = False
+    try:
+        yield
+    finally:
+        for layer, value in zip(layers, before, strict=True):
+            layer.use_cudnn = value
 
 
 def _check_head(model, family, head):

@@ -160,7 +160,6 @@ def _bridge(config, last, options):
     return ops.reshape(ops.concatenate(projected, axis=-1), shape)
 
 
-@keras.saving.register_keras_serializable("tfnlp")
 class ReadsOwnTokens(keras.Model):
     """A recurrent encoder-decoder that reads its own tokens where it is told to.
 
@@ -181,7 +180,6 @@ class ReadsOwnTokens(keras.Model):
 
     def __init__(self, model, **kwargs):
         super().__init__(**kwargs)
-        config_of(model)
         self.model = model
         # In a function, so that Keras does not take it for a part of this model.
         before = decoder_inputs(model)
