@@ -168,18 +168,22 @@ def fitted(model, batches):
     return scheduled_sampling_model(model), sampled
 
 
-def make_scores(run, tokenizer, splits):
-    """A function that translates the splits by a model, and gives their scores."""
+def make_translator(model, tokenizer):
+    """The `Translator` by which texts are translated to be scored."""
     from tfnlp.generation import Beam, Greedy, Translator
-    from tfnlp.generation.translations import score_translations
+    from tfnlp.models import max_positions
 
     how = Greedy() if FLAGS.beams == 1 else Beam(FLAGS.beams, FLAGS.length_penalty)
+    most = min(FLAGS.max_length, max_positions(model) or FLAGS.max_length)
+    return Translator(model, tokenizer, search=how, max_new_tokens=most, batch_size=32)
+
+
+def make_scores(run, tokenizer, splits):
+    """A function that translates the splits by a model, and gives their scores."""
+    from tfnlp.generation.translations import score_translations
 
     def score(model, prefix):
-        translator = Translator(
-            model, tokenizer, search=how, max_new_tokens=FLAGS.max_length, batch_size=32
-        )
-        figures = {}
+        translator, figures = make_translator(model, tokenizer), {}
         for name, texts in splits.items():
             path = run.path / f"{prefix}{name}_translations.tsv"
             found = score_translations(translator, texts, path, FLAGS.tokenize)
@@ -204,6 +208,7 @@ def main():
         model, tokenizer = translator_model.make_model([*train.sources, *train.targets])
         if translator_model.learned_tokenizer():
             run.tokenizer = tokenizer
+        make_translator(model, tokenizer)  # refuses now what it would at the end
         scored = {"dev": dev} if test is None else {"dev": dev, "test": test}
         return train_translator(
             task,

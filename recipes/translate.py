@@ -40,7 +40,12 @@ def define_search_flags():
         "normalization", "length", ["length", "gnmt"], "The norm: t, or (5 + t) / 6 of Wu et al."
     )
     flags.DEFINE_integer("n_best", 1, "Translations of each text; --beams at most.")
-    flags.DEFINE_integer("max_new_tokens", 128, "Most tokens of a translation.", 1)
+    flags.DEFINE_integer(
+        "max_new_tokens",
+        None,
+        "Most tokens of a translation; 128, or as many as the model has positions, if not given.",
+        1,
+    )
     flags.DEFINE_integer("batch_size", 32, "Texts in a batch.", 1)
 
 

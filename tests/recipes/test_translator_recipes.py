@@ -83,7 +83,7 @@ def test_texts_are_translated_from_the_shell_and_a_student_learns_them(
     assert header == "source\ttarget\tscore" and len(rows) == 80
     # What a teacher of two epochs writes may be nothing: a word in its place.
     rows = [row.split("\t") for row in rows]
-    lines = [f"{source}\t{text or 'nichts'}" for source, text, _ in rows]
+    lines = [f"{source}\t{text.strip() or 'nichts'}" for source, text, _ in rows]
     taught.write_text("\n".join(["source\ttarget", *lines]) + "\n")
     student = tmp_path / "student"
     flags = [f"--teacher_dir={teacher[0]}/best", f"--train={taught}", *FLAGS]

@@ -9,7 +9,7 @@ from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bp
 from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.marian import read_marian
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.tokenizer_files import ANY_TOKENIZER, FILES, MARIANS, read_family, read_settings
+from tfnlp.text.tokenizer_files import ANY_TOKENIZER, FILES, read_family, read_settings
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
@@ -52,7 +52,8 @@ def load_tokenizer(folder):
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
     family = read_family(folder)
     if family is None or family in ANY_TOKENIZER:
-        family = OTHER_CLASSES.get(name, "marian" if family in MARIANS else "bert")
+        own = "marian" if (folder / "source.spm").exists() else "bert"
+        family = OTHER_CLASSES.get(name, own)
     # Korean models of many families come with WordPiece: no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
     if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:
@@ -72,7 +73,7 @@ def kind_for(family):
     WordPiece goes with any, and takes the place of GPT's and Transformer-XL's own kinds, which
     tfnlp lacks.
     """
-    family = "marian" if family in MARIANS else family
+    family = "marian" if family == "pegasus" else family
     return next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
 
 

@@ -11,9 +11,8 @@ FILES = (
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
     *("source.spm", "target.spm", "target_vocab.json"),
 )
-# Families of models that go with any tokenizer; that of the first two by themselves is Marian's.
-MARIANS = ("marian", "pegasus")
-ANY_TOKENIZER = (*MARIANS, "recurrent", "recurrent_translator")
+# Families of models that go with any tokenizer.
+ANY_TOKENIZER = ("marian", "pegasus", "recurrent", "recurrent_translator")
 
 
 def read_family(folder):

@@ -37,7 +37,8 @@ def train_translator(
 
     Args:
         task: a `Translation`.
-        model: with the head "sequence_to_sequence", made in the scope of the strategy.
+        model: with the head "sequence_to_sequence", made in the scope of the strategy; it ends
+            with the last epoch's weights, or their mean.
         tokenizer: of the sources.
         train, dev: `ParallelTexts`.
         config: a `TrainingConfig`.
@@ -107,18 +108,17 @@ def train_translator(
         "epochs": epochs,
         "steps": epochs * len(batches),
     }
-    folders = {"": run.best}
+    found = {"": load_model(run.best, task.head)}
     if average_epochs:
         recent.load_mean(model, epochs)
         if run.writes:
             save(run.averaged)
-        folders["averaged_"] = run.averaged
-    for prefix, folder in folders.items():
-        found = load_model(folder, task.head)
-        measure = evaluator(task, found, dev_batches.signature())
+        found["averaged_"] = model
+    for prefix, scored in found.items():
+        measure = evaluator(task, scored, dev_batches.signature())
         of_it = {f"dev_{name}": value for name, value in measured(measure, dev_batches).items()}
         if score is not None:
-            of_it |= score(found, prefix)
+            of_it |= score(scored, prefix)
         figures |= {f"{prefix}{name}": value for name, value in of_it.items()}
     write_report(run, figures, metric="perplexity")
     return figures
