@@ -97,7 +97,7 @@ def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
     shown = {}
     for patch, text in zip(figure.axes[0].patches, figure.axes[0].texts, strict=True):
         place = tuple(int(x) for x in patch.get_xy())
-        shown[place] = text.get_text(), patch.get_facecolor()
+        shown[place] = text.get_text(), patch.get_facecolor(), text.get_color()
     expected = {
         (0, 0): ("a", -1),
         (1, 0): ("b", -1),
@@ -106,7 +106,10 @@ def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
         (0, 2): ("e", 1),
         (1, 2): ("f", 0.5),
     }
-    assert shown == {place: (c, colours((1 + v) / 2)) for place, (c, v) in expected.items()}
+    ink = {-1: "white", 0: "black", 0.5: "black", 1: "white"}
+    for place, (character, value) in expected.items():
+        assert shown[place] == (character, colours((1 + value) / 2), ink[value])
+    assert len(shown) == len(expected)
     assert activation_plots.plot_activations(tokens, values, tmp_path / "text.png")
     assert (tmp_path / "text.png").stat().st_size > 500
     with pytest.raises(ValueError, match="There are 1 values for 4 tokens"):

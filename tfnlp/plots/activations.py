@@ -4,6 +4,8 @@ from absl import logging
 
 # Characters in a line.
 LINE = 80
+# Numbers farther from 0 have a colour that black cannot be read on.
+DARK = 0.6
 
 
 def plot_activations(tokens, values, path):
@@ -52,6 +54,7 @@ def draw_activations(tokens, values):
         # As they are, not as mathematics.
         axes.text(
             *(column + 0.5, row + 0.5, character),
+            color="white" if abs(values[token]) > DARK else "black",
             family="monospace",
             fontsize=8,
             ha="center",
