@@ -100,10 +100,11 @@ def read_text():
 def draw_alignment():
     """Draws the alignment of a translation; gives the weights."""
     from tfnlp.generation import Greedy, Translator
-    from tfnlp.inspection import alignments, token_texts
+    from tfnlp.inspection import alignments, check_attends, token_texts
     from tfnlp.plots import plot_alignments
 
     model, tokenizer = load(FLAGS.model_dir[0])
+    check_attends(model)
     target = FLAGS.target
     if target is None:
         target = Translator(model, tokenizer, search=Greedy())([read_text()])[0][0].text

@@ -44,6 +44,15 @@ def windows(token_ids, length, most):
     return np.reshape(token_ids[: count * (length + 1)], (count, length + 1)).astype("int32")
 
 
+def check_attends(model):
+    """Raises an InputError for a model without attention to a source."""
+    config = config_of(model)
+    if model.head != "sequence_to_sequence" or getattr(config, "attention", "") is None:
+        raise InputError(
+            f"The model {model.name} attends to no source; give an encoder-decoder with attention."
+        )
+
+
 def alignments(model, source_ids, target_ids):
     """How much of each source token is behind each target token.
 
@@ -61,11 +70,8 @@ def alignments(model, source_ids, target_ids):
     Raises:
         InputError: for a model without attention to a source, and an empty source.
     """
+    check_attends(model)
     config = config_of(model)
-    if model.head != "sequence_to_sequence" or getattr(config, "attention", "") is None:
-        raise InputError(
-            f"The model {model.name} attends to no source; give an encoder-decoder with attention."
-        )
     if not len(source_ids):
         raise InputError("source_ids has no token; give at least one.")
     source = np.array([source_ids], "int32")
