@@ -2,7 +2,7 @@
 
 from tfnlp.generation.cache import CausalDecoder
 from tfnlp.generation.generate import Generated, Generator, forbidden_ids, generate
-from tfnlp.generation.settings import Beam, Constraints, Greedy, Sample
+from tfnlp.searches import Beam, Constraints, Greedy, Sample
 
 __all__ = [
     "Beam",

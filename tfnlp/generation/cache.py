@@ -128,7 +128,7 @@ class CausalDecoder:
     def _read(self, token_ids, positions, seen, state, place):
         """The states (B, T, D) of tokens (B, T), whose keys go to the cache at a place."""
         place = ops.convert_to_tensor(place, "int32")
-        x = self._embeddings(token_ids, positions=positions)
+        x = self._embed(token_ids, positions)
         keys, values = [], []
         for block, *cache in zip(self._blocks, state.keys, state.values, strict=True):
             x, _, key, value = block(
@@ -142,6 +142,9 @@ class CausalDecoder:
         for norm in self._last:
             x = norm(x)
         return x, state._replace(keys=tuple(keys), values=tuple(values))
+
+    def _embed(self, token_ids, positions):
+        return self._embeddings(token_ids, positions=positions)
 
     def _logits(self, x):
         """(B, T, V) float32 of states (B, T, D)."""

@@ -8,10 +8,10 @@ import tensorflow as tf
 from tfnlp.errors import InputError
 from tfnlp.generation.cache import CausalDecoder
 from tfnlp.generation.search import search
-from tfnlp.generation.settings import Beam, Constraints, Greedy, Sample
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives.frame import Frame
 from tfnlp.progress import progress_bar
+from tfnlp.searches import Beam, Constraints, Greedy, Sample
 from tfnlp.text.special_tokens import END_TOKENS, end_token_id
 from tfnlp.text.texts import as_texts, check_whole
 
