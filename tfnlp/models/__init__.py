@@ -17,6 +17,7 @@ from tfnlp.models.text_model import (
     config_of,
     max_positions,
 )
+from tfnlp.models.transformer import TransformerConfig
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
@@ -37,6 +38,7 @@ __all__ = [
     "RobertaConfig",
     "TextConfig",
     "TextModel",
+    "TransformerConfig",
     "TransformerXLConfig",
     "XLNetConfig",
     "build_model",

@@ -14,6 +14,7 @@ from tfnlp.models import (
     electra,
     gpt,
     heads,
+    transformer,
     transformer_xl,
     xlnet,
 )
@@ -36,6 +37,9 @@ ENCODERS = {
     gpt.Gpt2Config: gpt.encode_gpt2,
 }
 
+# How each encoder-decoder turns sources and targets into outputs, and the states of both.
+ENCODER_DECODERS = {transformer.TransformerConfig: transformer.run_transformer}
+
 
 def build_model(
     config,
@@ -54,9 +58,9 @@ def build_model(
 
     Args:
         config: of a family, such as a `BertConfig`.
-        head: None for the encoder alone, or one of `tfnlp.models.HEADS`: "classifier",
+        head: None for the states alone, or one of `tfnlp.models.HEADS`: "classifier",
             "tagger", "answerer", "chooser", "masked_lm", "causal_lm", "permutation_lm",
-            "discriminator", "pretraining".
+            "discriminator", "pretraining"; "sequence_to_sequence" of an encoder-decoder.
         num_classes: C, of a classifier (1 for regression) or a tagger.
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
@@ -98,15 +102,30 @@ def build_model(
         chooser's are of B * choices texts. With `memory` the new `memory` (B, num_layers, at most
         memory_length, D).
 
+        An encoder-decoder takes a dict of `encoder_token_ids` and `encoder_padding_mask`, (B, S),
+        and `decoder_token_ids`, (B, T), int32 each, and gives `logits` (B, T, V) float32, row t of
+        what comes after the decoder's token t; then `sequence_output` (B, T, D) of the decoder,
+        `encoder_output` (B, S, D), and on request `hidden_states`, `attention_scores` (B, N, T,
+        T) and `queries`, `keys` and `values` of the decoder's blocks, those of their attention to
+        the encoder, which begin with "cross_" (scores (B, N, T, S)), and those of the encoder's
+        blocks, which begin with "encoder_".
+
     Raises:
         InputError: for a head that is unknown, for a head, a memory or shared embeddings that
             the family cannot have, for a `block_size` below 1 or beside attention scores, and for
             projections of two streams.
     """
-    if type(config) not in ENCODERS:
+    if type(config) not in ENCODERS | ENCODER_DECODERS:
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
     _check_block_size(block_size, attention_scores)
+    if memory:
+        _check_memory(config, head)
+    options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
+    if type(config) in ENCODER_DECODERS:
+        if shared_embeddings is not None:
+            _shared_tables(config, shared_embeddings)
+        return _build_encoder_decoder(config, head, hidden_states, options, name)
     if attention_projections and head == "permutation_lm":
         raise InputError(
             "attention_projections=True does not fit head='permutation_lm', whose blocks have two "
@@ -121,14 +140,12 @@ def build_model(
         inputs["permutation_order"] = keras.Input((None,), dtype="int32", name="permutation_order")
         inputs["target_mapping"] = keras.Input((None, None), dtype="int32", name="target_mapping")
     if memory:
-        _check_memory(config, head)
         shape = (config.num_layers, None, config.hidden_dim)
         inputs["memory"] = keras.Input(shape, dtype="float32", name="memory")
     texts = inputs
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
     own = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
-    options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
     states, further, *new_memory = ENCODERS[type(config)](config, texts, options, **own)
     x, mask = states[-1], texts["padding_mask"]
     outputs = {"sequence_output": x}
@@ -171,6 +188,21 @@ def build_model(
     outputs |= further
     if memory:
         outputs["memory"] = new_memory[0]
+    return _model(config, head, inputs, outputs, name)
+
+
+def _build_encoder_decoder(config, head, hidden_states, options, name):
+    inputs = {
+        key: keras.Input((None,), dtype="int32", name=key)
+        for key in ("encoder_token_ids", "encoder_padding_mask", "decoder_token_ids")
+    }
+    outputs, states, source_states = ENCODER_DECODERS[type(config)](config, inputs, options, head)
+    if hidden_states:
+        outputs |= {"hidden_states": states, "encoder_hidden_states": source_states}
+    return _model(config, head, inputs, outputs, name)
+
+
+def _model(config, head, inputs, outputs, name):
     model = TextModel(inputs, outputs, name=name or family_name(config))
     model.text_config, model.head = config, head
     return model
@@ -216,7 +248,9 @@ def check_head(config, head, num_classes=None):
     """Raises an InputError for a head that is unknown or that the family cannot have."""
     if head is not None and head not in heads.HEADS:
         raise InputError(f"head={head!r} is unknown; use None or one of {list(heads.HEADS)}.")
-    if head in ("masked_lm", "causal_lm", "permutation_lm") and head != config.language_model:
+    predicts = head in ("masked_lm", "causal_lm", "permutation_lm", "sequence_to_sequence")
+    other = head is not None and type(config) in ENCODER_DECODERS
+    if (predicts or other) and head != config.language_model:
         raise InputError(f"head={head!r} does not fit the family {family_name(config)!r}.")
     if head == "pretraining" and not config.pretrained_on_pairs:
         raise InputError(

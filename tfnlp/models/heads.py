@@ -16,6 +16,7 @@ HEADS = {
     "causal_lm": "which token comes next",
     "permutation_lm": "which token stood at some positions, seen in any order",
     "discriminator": "whether each token was replaced",
+    "sequence_to_sequence": "which token of another text comes next",
     "pretraining": "which token stood at each position, and how two texts belong together",
 }
 # The heads that have all of "masked_lm".

@@ -178,7 +178,7 @@ def test_bad_input_is_told(pair, bpe, files, tmp_path):
     model, path, _ = pair
     other = build_model(BertConfig(vocabulary_size=60, **SIZES), "masked_lm")
 
-    def export(model=model, tokenizer=bpe, **kwargs):
+    def export(model=model, **kwargs):
         export_generator(model, tmp_path / "m", bpe, **OPTIONS | kwargs)
 
     for call, message in (

@@ -1,0 +1,23 @@
+"""The decoder of any model that text comes out of."""
+
+from tfnlp.generation.causal_decoder import CausalDecoder
+from tfnlp.generation.encoder_decoder_cache import EncoderDecoderCache
+from tfnlp.models import TransformerConfig, config_of
+
+DECODERS = {TransformerConfig: EncoderDecoderCache}
+
+
+def decoder_of(model):
+    """What `search` takes of a model: its layers, one step at a time.
+
+    Args:
+        model: from `build_model` or `load_model`, with the head "causal_lm" or
+            "sequence_to_sequence".
+
+    Returns:
+        An `EncoderDecoderCache` of a transformer, a `CausalDecoder` of a GPT or a GPT-2.
+
+    Raises:
+        InputError: for a model that no text comes out of.
+    """
+    return DECODERS.get(type(config_of(model)), CausalDecoder)(model)
