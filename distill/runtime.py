@@ -1,6 +1,6 @@
 """The runtime under its public name; `distill.device.runtime` says what it does."""
 
-from distill.device.generation import TextGenerator
+from distill.device.generation import TextGenerator, Translator
 from distill.device.runtime import (
     CLASSES,
     EndingChooser,
@@ -35,5 +35,6 @@ __all__ = [
     "TextGenerator",
     "TextRunner",
     "TokenTagger",
+    "Translator",
     "load_runner",
 ]

@@ -17,6 +17,7 @@ LABELS_FILE = "labels.txt"
 VOCABULARY_FILE = "vocab.txt"
 SETTINGS_FILE = "tokenizer_config.json"
 TOKENIZER_FILE = "tokenizer.json"
+TARGET_TOKENIZER_FILE = "target_tokenizer.json"  # of a translator with two
 SENTENCEPIECE_FILE = "spiece.model"  # bytes, for MediaPipe alone
 
 CHECKSUM = "model_sha256"  # among the settings; files of older versions have none

@@ -1,15 +1,21 @@
 """A model that writes as one .tflite file, tokenizer inside, for `distill.runtime`."""
 
+import contextlib
 import pathlib
 
 from distill.compression.quantization import check_quantization
 from distill.device.associated_files import (
     SETTINGS_FILE,
+    TARGET_TOKENIZER_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     add_files,
 )
-from distill.device.decoding_signatures import generator_signatures, with_lookup
+from distill.device.decoding_signatures import (
+    generator_signatures,
+    rows_by,
+    translator_signatures,
+)
 from distill.device.metadata import (
     TensorDescription,
     add_metadata,
@@ -19,8 +25,8 @@ from distill.device.metadata import (
 from distill.device.tflite import LOOKUPS, to_tflite
 from tfnlp.errors import InputError
 from tfnlp.files import replaced_when_whole
-from tfnlp.generation import CausalDecoder
-from tfnlp.generation.generate import find_end_token
+from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
+from tfnlp.generation.searcher import find_end_token
 from tfnlp.layers.core.fake_quantization import in_float
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives.frame import Frame
@@ -36,6 +42,7 @@ DESCRIPTIONS = {
     "logits": "The logits of what comes next.",
     "keys": "The keys of a block; give the output back as the next call's input.",
     "values": "The values of a block, likewise.",
+    "source": "What decoding attends to of a source, as encoding gives it.",
 }
 
 
@@ -86,8 +93,6 @@ def export_generator(
     _check_length(max_length, decoder.max_length)
     _check_beams(beams, max_new_tokens, max_length, decoder.vocabulary_size)
     lengths = _check_lengths(fixed_lengths, max_length)
-    if quantization in LOOKUPS:
-        decoder = with_lookup(decoder, LOOKUPS[quantization], max_length)
     endpoints = generator_signatures(decoder, max_length, lengths, beams, max_new_tokens)
     before, after = Frame.of(tokenizer).single
     settings = {
@@ -99,21 +104,99 @@ def export_generator(
             "framed": [len(before), len(after)],
         },
     }
-    with in_float(model):
-        content = to_tflite(model, endpoints, quantization)
-    description = "Goes on from a text. Made with tfnlp."
-    _write(path, content, name, description, tokenizer.settings() | settings, tokenizer, credits)
+    content = _convert(model, endpoints, quantization)
+    about = name, "Goes on from a text. Made with tfnlp.", credits
+    _write(path, content, about, tokenizer.settings() | settings, _tokenizer_files(tokenizer))
 
 
-def _write(path, content, name, description, settings, tokenizer, credits):
-    """Writes a converted model with its metadata, tokenizer and settings."""
+def export_translator(
+    model,
+    path,
+    tokenizer,
+    target_tokenizer=None,
+    quantization="int8",
+    name="translator",
+    *,
+    fixed_lengths=None,
+    beams=4,
+    max_new_tokens=64,
+    credits=None,
+):
+    """Writes an encoder-decoder as a .tflite file that makes texts of others.
+
+    Its signatures, over one set of weights, are those of `translator_signatures`: "encode_16" and
+    "encode_64" read sources, "decode" one token more of the text, and "decode_4" one more of each
+    of 4 beams. For the rest it is as `export_generator`, for `distill.runtime.Translator`.
+
+    Args:
+        model: a transformer with the head "sequence_to_sequence".
+        path: of the file.
+        tokenizer: of the sources.
+        target_tokenizer: of what is written; as `tfnlp.generation.Translator` takes it.
+        quantization, name, credits: as `export_generator` takes them.
+        fixed_lengths: of sources, of which the longest is the most that is read; 16 and 64 where
+            None.
+        beams: K of beam search; 1 for greedy search alone.
+        max_new_tokens: the most tokens that are written.
+
+    Raises:
+        InputError: as `export_generator`.
+    """
+    how = {"max_new_tokens": max_new_tokens}
+    keras_translator = Translator(model, tokenizer, target_tokenizer, **how)
+    decoder, target_tokenizer = keras_translator.decoder, keras_translator.target_tokenizer
+    if not isinstance(decoder, EncoderDecoderCache):
+        raise InputError(f"A {model.name} has no export; give a transformer.")
+    quantization = _check_quantization(quantization)
+    positions = decoder.max_length or max(fixed_lengths or LENGTHS)
+    lengths = _check_lengths(fixed_lengths, positions)
+    _check_beams(beams, max_new_tokens, decoder.max_length, decoder.vocabulary_size)
+    endpoints = translator_signatures(decoder, lengths, beams, max_new_tokens)
+    before, after = Frame.of(tokenizer).single
+    settings = {
+        "model_max_length": max(lengths),
+        "kind": "translator",
+        "generation": {
+            "start_token_id": decoder.start_token_id,
+            "end_token_id": keras_translator.end,
+            "pad_token_id": keras_translator.pad,
+            "source_end_token_id": keras_translator.source_end,
+            "max_new_tokens": max_new_tokens,
+            "framed": [len(before), len(after)],
+        },
+    }
+    files = _tokenizer_files(tokenizer)
+    if target_tokenizer is not tokenizer:
+        files = {
+            TOKENIZER_FILE: tokenizer.to_json(),
+            TARGET_TOKENIZER_FILE: target_tokenizer.to_json(),
+        }
+    content = _convert(model, endpoints, quantization)
+    about = name, "Makes a text of another. Made with tfnlp.", credits
+    _write(path, content, about, tokenizer.settings() | settings, files)
+
+
+def _convert(model, endpoints, quantization):
+    """The bytes of a .tflite; tables of quantised ones have a scale for each row."""
+    reading = contextlib.nullcontext()
+    if quantization in LOOKUPS:
+        reading = rows_by(LOOKUPS[quantization], model)
+    with in_float(model), reading:
+        return to_tflite(model, endpoints, quantization)
+
+
+def _tokenizer_files(tokenizer):
     if isinstance(tokenizer, WordPieceTokenizer):
-        files = {VOCABULARY_FILE: "\n".join(tokenizer.vocabulary)}
-    else:
-        files = {TOKENIZER_FILE: tokenizer.to_json()}
+        return {VOCABULARY_FILE: "\n".join(tokenizer.vocabulary)}
+    return {TOKENIZER_FILE: tokenizer.to_json()}
+
+
+def _write(path, content, about, settings, files):
+    """Writes a converted model with its metadata, settings and files."""
+    name, description, credits = about
     described = [
-        [TensorDescription(name, DESCRIPTIONS[name.partition("_")[0]]) for name in names]
-        for names in tensor_names(content)
+        [TensorDescription(tensor, _described(tensor)) for tensor in tensors]
+        for tensors in tensor_names(content)
     ]
     metadata = text_model_metadata(
         name, description, *described, [SETTINGS_FILE, *files], False, credits
@@ -121,6 +204,10 @@ def _write(path, content, name, description, settings, tokenizer, credits):
     content = add_files(add_metadata(content, metadata), settings, files)
     with replaced_when_whole(path) as temporary:
         pathlib.Path(temporary).write_bytes(content)
+
+
+def _described(name):
+    return next(text for key, text in DESCRIPTIONS.items() if name.startswith(key))
 
 
 def _check_quantization(quantization):
@@ -147,7 +234,7 @@ def _check_beams(beams, max_new_tokens, max_length, vocabulary_size):
         raise InputError(
             f"beams={beams} must lie between 1 and {vocabulary_size // 2}, half of the vocabulary."
         )
-    if not 1 <= max_new_tokens <= max_length:
+    if not 1 <= max_new_tokens <= (max_length or max_new_tokens):
         raise InputError(
             f"max_new_tokens={max_new_tokens} must lie between 1 and max_length={max_length}."
         )

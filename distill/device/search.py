@@ -6,7 +6,7 @@ import numpy as np
 WORST = np.float32(-1e9)
 
 
-def greedy(decoder, logits, steps, end):
+def greedy(decoder, logits, steps, end, rules=None):
     """The most probable token at each place.
 
     Args:
@@ -14,22 +14,25 @@ def greedy(decoder, logits, steps, end):
         logits: (V,) of the first token.
         steps: the greatest number of tokens.
         end: the id of the token that ends a text.
+        rules: what changes scores (K, V), given the number of tokens there are; or None.
 
     Returns:
         A list of one (ids, None).
     """
-    ids = [int(np.argmax(logits))]
-    while len(ids) < steps and ids[-1] != end:
-        logits = decoder.step(ids[-1:], [0])[0]
-        ids.append(int(np.argmax(logits)))
+    ids, logits = [], logits[None]
+    while not ids or (len(ids) < steps and ids[-1] != end):
+        if ids:
+            logits = decoder.step(ids[-1:], [0])
+        scores = logits if rules is None else rules(logits, len(ids))
+        ids.append(int(np.argmax(scores[0])))
     return [(ids, None)]
 
 
-def beam_search(decoder, logits, how, steps, end):
+def beam_search(decoder, logits, how, steps, end, rules=None):
     """The best texts, in the order of operations of `transformers`.
 
     Args:
-        decoder, logits, steps, end: as `greedy` takes them.
+        decoder, logits, steps, end, rules: as `greedy` takes them.
         how: a `Beam`.
 
     Returns:
@@ -44,7 +47,9 @@ def beam_search(decoder, logits, how, steps, end):
     for number in range(steps):
         if number:
             logits = decoder.step([text[-1] for text in texts], parents)
-        scores = (log_softmax(logits) + sums[:, None]).ravel()
+        scores = log_softmax(logits)
+        scores = scores if rules is None else rules(scores, number)
+        scores = (scores + sums[:, None]).ravel()
         # Each text may end once, so that among twice as many there are enough that go on.
         places = best_places(scores, 2 * beams)
         parents, tokens = np.divmod(places, logits.shape[-1])

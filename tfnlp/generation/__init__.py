@@ -4,6 +4,7 @@ from tfnlp.generation.causal_decoder import CausalDecoder
 from tfnlp.generation.decoders import decoder_of
 from tfnlp.generation.encoder_decoder_cache import EncoderDecoderCache
 from tfnlp.generation.generate import Generator, forbidden_ids, generate
+from tfnlp.generation.likelihood import LikelihoodScorer
 from tfnlp.generation.translate import Translator
 from tfnlp.searches import Beam, Constraints, Greedy, Sample
 from tfnlp.text.continuations import Generated
@@ -16,6 +17,7 @@ __all__ = [
     "Generated",
     "Generator",
     "Greedy",
+    "LikelihoodScorer",
     "Sample",
     "Translator",
     "decoder_of",
