@@ -31,6 +31,7 @@ from tfnlp.layers.core.fake_quantization import in_float
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives.frame import Frame
 from tfnlp.text import WordPieceTokenizer
+from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.texts import check_whole
 
 # Lengths that prompts are read in, and the most tokens of a file, where none are given.
@@ -165,15 +166,16 @@ def export_translator(
             "framed": [len(before), len(after)],
         },
     }
-    files = _tokenizer_files(tokenizer)
-    if target_tokenizer is not tokenizer:
-        files = {
-            TOKENIZER_FILE: tokenizer.to_json(),
-            TARGET_TOKENIZER_FILE: target_tokenizer.to_json(),
-        }
+    if isinstance(tokenizer, MarianTokenizer):
+        files = tokenizer.files()
+    else:
+        settings = tokenizer.settings() | settings
+        files = _tokenizer_files(tokenizer)
+        if target_tokenizer is not tokenizer:
+            files |= {TARGET_TOKENIZER_FILE: target_tokenizer.to_json()}
     content = _convert(model, endpoints, quantization)
     about = name, "Makes a text of another. Made with tfnlp.", credits
-    _write(path, content, about, tokenizer.settings() | settings, files)
+    _write(path, content, about, settings, files)
 
 
 def _convert(model, endpoints, quantization):

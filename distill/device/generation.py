@@ -35,7 +35,7 @@ class _Writer:
         self.tokenizer = read_tokenizer(path, settings, files)
         self.end = self.settings["end_token_id"]
         target = files.get(TARGET_TOKENIZER_FILE)
-        self.target_tokenizer = self.tokenizer
+        self.target_tokenizer = getattr(self.tokenizer, "target", self.tokenizer)
         if target is not None:
             self.target_tokenizer = read_tokenizer(path, settings, {TOKENIZER_FILE: target})
         longest = self.settings["max_new_tokens"]

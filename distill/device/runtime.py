@@ -11,12 +11,14 @@ from ai_edge_litert.interpreter import Interpreter
 
 from distill.device.associated_files import (
     LABELS_FILE,
+    MARIAN_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     read_files,
 )
 from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
+from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.runners import Answerer, Chooser, Classifier, Embedder, Scorer, Tagger
 from tfnlp.text.texts import as_texts, check_whole
 from tfnlp.text.tokenizer import Encoding, Tokenizer
@@ -247,6 +249,8 @@ def read_tokenizer(path, settings, files):
         if VOCABULARY_FILE in files:
             tokens = files[VOCABULARY_FILE].split("\n")
             return WordPieceTokenizer.from_settings(tokens, settings)
+        if MARIAN_FILE in files:
+            return MarianTokenizer.from_files(files)
         return Tokenizer.from_json(files[TOKENIZER_FILE], settings["pad_token"])
     except Exception as e:  # the engine raises no narrower one
         raise InputError(f"{path}: its tokenizer cannot be read ({e}); export it again.") from None

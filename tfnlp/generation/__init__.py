@@ -5,6 +5,7 @@ from tfnlp.generation.decoders import decoder_of
 from tfnlp.generation.encoder_decoder_cache import EncoderDecoderCache
 from tfnlp.generation.generate import Generator, forbidden_ids, generate
 from tfnlp.generation.likelihood import LikelihoodScorer
+from tfnlp.generation.memory_decoder import MemoryDecoder
 from tfnlp.generation.translate import Translator
 from tfnlp.searches import Beam, Constraints, Greedy, Sample
 from tfnlp.text.continuations import Generated
@@ -18,6 +19,7 @@ __all__ = [
     "Generator",
     "Greedy",
     "LikelihoodScorer",
+    "MemoryDecoder",
     "Sample",
     "Translator",
     "decoder_of",

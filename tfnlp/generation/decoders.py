@@ -2,9 +2,10 @@
 
 from tfnlp.generation.causal_decoder import CausalDecoder
 from tfnlp.generation.encoder_decoder_cache import EncoderDecoderCache
-from tfnlp.models import TransformerConfig, config_of
+from tfnlp.generation.memory_decoder import MemoryDecoder
+from tfnlp.models import TransformerConfig, TransformerXLConfig, config_of
 
-DECODERS = {TransformerConfig: EncoderDecoderCache}
+DECODERS = {TransformerConfig: EncoderDecoderCache, TransformerXLConfig: MemoryDecoder}
 
 
 def decoder_of(model):
@@ -15,7 +16,8 @@ def decoder_of(model):
             "sequence_to_sequence".
 
     Returns:
-        An `EncoderDecoderCache` of a transformer, a `CausalDecoder` of a GPT or a GPT-2.
+        An `EncoderDecoderCache` of a transformer, a `MemoryDecoder` of a Transformer-XL, a
+        `CausalDecoder` of a GPT or a GPT-2.
 
     Raises:
         InputError: for a model that no text comes out of.

@@ -14,7 +14,7 @@ class Generator(Searcher):
     """Continues prompts by a causal language model.
 
     Args:
-        model: a GPT or a GPT-2 with the head "causal_lm".
+        model: with the head "causal_lm": a GPT, a GPT-2 or a Transformer-XL.
         tokenizer: its tokenizer.
         search: a `Greedy`, `Beam` or `Sample`; greedy where None.
         constraints: a `Constraints`; none where None.

@@ -25,7 +25,8 @@ class Translator(Searcher):
             there is one (`MarianTokenizer`).
         search: a `Greedy`, `Beam` or `Sample`; `Beam(4)` where None.
         constraints: a `Constraints`.
-        max_new_tokens: the most tokens that are written, the end token counted.
+        max_new_tokens: the most tokens that are written, the end token counted; 128 where None, or
+            as many as the model has positions.
         batch_size: sources in a batch.
 
     Raises:
@@ -40,7 +41,7 @@ class Translator(Searcher):
         target_tokenizer=None,
         search=None,
         constraints=None,
-        max_new_tokens=128,
+        max_new_tokens=None,
         batch_size=16,
     ):
         decoder, config = decoder_of(model), config_of(model)
@@ -61,6 +62,8 @@ class Translator(Searcher):
                 f"The tokenizer has no token of the id {config.end_token_id}, by which the model "
                 "ends a text; give the tokenizer that belongs to the model."
             )
+        if max_new_tokens is None:
+            max_new_tokens = min(128, decoder.max_length or 128)
         if decoder.max_length is not None and max_new_tokens > decoder.max_length:
             raise InputError(
                 f"max_new_tokens={max_new_tokens} is more than the model's {decoder.max_length} "

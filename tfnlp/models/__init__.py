@@ -9,7 +9,7 @@ from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.heads import HEADS, MASKED_LMS
-from tfnlp.models.sizes import FAMILIES, SIZES, config_by_name
+from tfnlp.models.sizes import ENCODER_DECODERS, FAMILIES, SIZES, config_by_name
 from tfnlp.models.text_model import (
     TextModel,
     check_lengths,
@@ -22,6 +22,7 @@ from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
 __all__ = [
+    "ENCODER_DECODERS",
     "FAMILIES",
     "HEADS",
     "MASKED_LMS",

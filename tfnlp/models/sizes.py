@@ -9,6 +9,7 @@ from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
+from tfnlp.models.transformer import TransformerConfig
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
@@ -26,6 +27,9 @@ FAMILIES = {
     "gpt": GptConfig,
     "gpt2": Gpt2Config,
 }
+
+# Families that make a text of another, which have no heads of encoders.
+ENCODER_DECODERS = {"transformer": TransformerConfig}
 
 # Of a family that is named without a size.
 SMALL = {"num_layers": 4, "num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024}
@@ -80,6 +84,19 @@ SIZES = {
     "deberta_v3_large": DebertaV2Config(**_LARGE),
     "xlnet_base": XLNetConfig(),
     "xlnet_large": XLNetConfig(**_LARGE),
+    "transformer_base": TransformerConfig(),
+    "transformer_big": TransformerConfig(
+        num_heads=16, hidden_dim=1024, intermediate_dim=4096, dropout=0.3
+    ),
+    # For some 30,000 pairs (Wu et al. 2021, 'Good for Misconceived Reasons', section 4.1).
+    "transformer_tiny": TransformerConfig(
+        vocabulary_size=10000,
+        num_layers=4,
+        num_heads=4,
+        hidden_dim=128,
+        intermediate_dim=256,
+        dropout=0.3,
+    ),
     "transformer_xl_wt103": TransformerXLConfig(),
     # Trained on the characters of enwik8 (Dai et al. 2019, section 4.1).
     "transformer_xl_enwik8": TransformerXLConfig(
@@ -105,8 +122,8 @@ def config_by_name(family=None, size=None, **fields):
     """The config of a family, or of a size, that has a name.
 
     Args:
-        family: one of `FAMILIES`; that of the size where None, "bert" without either. A family
-            alone has 4 layers of width 256.
+        family: one of `FAMILIES` or `ENCODER_DECODERS`; that of the size where None, "bert"
+            without either. A family alone has 4 layers of width 256.
         size: one of `SIZES`; None for none.
         fields: of the config, instead of the size's own; None for those that stay. A
             `hidden_dim` alone has an `intermediate_dim` of four times as much.
@@ -116,10 +133,10 @@ def config_by_name(family=None, size=None, **fields):
             not fit each other.
     """
     if family is not None:
-        family = _known("family", family, FAMILIES)
+        family = _known("family", family, FAMILIES | ENCODER_DECODERS)
     if size is not None:
         size = _known("size", size, SIZES)
-    kind = FAMILIES[family or "bert"]
+    kind = (FAMILIES | ENCODER_DECODERS)[family or "bert"]
     config = SIZES[size] if size else kind(**SMALL)
     if family and type(config) is not kind:
         raise InputError(f"size={size} is of another family than family={family}; leave one out.")
