@@ -105,7 +105,7 @@ def export_generator(
             "framed": [len(before), len(after)],
         },
     }
-    content = _convert(model, endpoints, quantization)
+    content = convert_decoder(model, endpoints, quantization)
     about = name, "Goes on from a text. Made with tfnlp.", credits
     _write(path, content, about, tokenizer.settings() | settings, _tokenizer_files(tokenizer))
 
@@ -173,13 +173,19 @@ def export_translator(
         files = _tokenizer_files(tokenizer)
         if target_tokenizer is not tokenizer:
             files |= {TARGET_TOKENIZER_FILE: target_tokenizer.to_json()}
-    content = _convert(model, endpoints, quantization)
+    content = convert_decoder(model, endpoints, quantization)
     about = name, "Makes a text of another. Made with tfnlp.", credits
     _write(path, content, about, settings, files)
 
 
-def _convert(model, endpoints, quantization):
-    """The bytes of a .tflite; tables of quantised ones have a scale for each row."""
+def convert_decoder(model, endpoints, quantization):
+    """The bytes of a .tflite of a model's signatures, without its tokenizer.
+
+    Args:
+        model: whose weights they are.
+        endpoints: from `generator_signatures` or `translator_signatures`.
+        quantization: one of `QUANTIZATIONS`; the tables of 8 and 4 bits have a scale for each row.
+    """
     reading = contextlib.nullcontext()
     if quantization in LOOKUPS:
         reading = rows_by(LOOKUPS[quantization], model)

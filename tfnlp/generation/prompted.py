@@ -41,8 +41,8 @@ class PromptedRun:
                 there = found.get("settings", {}).get(name)
                 if there != value:
                     raise InputError(
-                        f"{self.path} is of other settings: there {name} is {there!r}, here "
-                        f"{value!r}; give another output_dir."
+                        f"{self.path} is of other settings: there `{name}` is {there!r}, here "
+                        f"{value!r}; give another `output_dir`."
                     )
             self.results = found["results"]
 
