@@ -4,6 +4,8 @@ import numpy as np
 
 # Of a text that there is not: worse than any.
 WORST = np.float32(-1e9)
+# By how many `best_places` folds scores.
+ROWS = 32
 
 
 def greedy(decoder, logits, steps, end, rules=None):
@@ -83,11 +85,13 @@ def beam_search(decoder, logits, how, steps, end, rules=None):
 
 def best_places(scores, count):
     """The places of the `count` greatest of (n,) scores, in their order; of equals the first."""
-    if count < len(scores):
-        least = np.partition(scores, -count)[-count]
-        places = np.flatnonzero(scores >= least)
-    else:
-        places = np.arange(len(scores))
+    places = np.arange(len(scores))
+    columns = len(scores) // ROWS
+    if columns > count:
+        # As many columns have a greatest score at least as great as this one: a pass that costs
+        # a tenth of ordering all scores.
+        tops = scores[: ROWS * columns].reshape(ROWS, columns).max(axis=0)
+        places = np.flatnonzero(scores >= np.partition(tops, -count)[-count])
     return places[np.argsort(-scores[places], kind="stable")][:count]
 
 

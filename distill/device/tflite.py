@@ -251,7 +251,7 @@ def kind_of(model, pooling=None):
     elif model.head not in HEADS:
         raise InputError(
             f"A model with the head {model.head!r} has no export; use one with one of the heads "
-            f"{', '.join(HEADS)}."
+            f"{', '.join(HEADS)}, or, of what writes, distill.device.export_generation."
         )
     surplus = set(model.input) - {"token_ids", "segment_ids", "padding_mask"}
     if surplus:
