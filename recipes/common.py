@@ -6,6 +6,7 @@ import os
 # Before TensorFlow is imported: its start-up notices are noise in a shell.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import pathlib
 import re
 import shlex
 import sys
@@ -47,14 +48,19 @@ def run(main, tensorflow=True, check=None):
             print(f"Stopped; to go on from what is saved: {resuming_command()}", file=sys.stderr)
             sys.exit(130)
 
-    app.run(guarded, flags_parser=parse)
+    try:
+        app.run(guarded, flags_parser=parse)
+    except BrokenPipeError:
+        # Who reads the output, such as `head`, has had enough; Python would flush it once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
 
 
 def resuming_command():
     """The command line of this recipe, for the shell, without what would delete its run."""
-    name = os.path.basename(sys.argv[0]).removesuffix(".py")
+    path = pathlib.Path(sys.argv[0])  # of recipes/ or benchmarks/
     given = [word for word in sys.argv[1:] if word.lstrip("-").partition("=")[0] != "overwrite"]
-    return shlex.join(["python", "-m", f"recipes.{name}", *given])
+    return shlex.join(["python", "-m", f"{path.parent.name}.{path.stem}", *given])
 
 
 def check_files():

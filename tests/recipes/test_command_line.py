@@ -1,12 +1,15 @@
 """The recipes' `--help`, and what they say of a command line that is wrong."""
 
 import ast
+import os
 import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
+
+from recipes import common
 
 ROOT = pathlib.Path(__file__).parents[2]
 RECIPES = sorted(p.stem for p in (ROOT / "recipes").glob("*.py") if "common.run(" in p.read_text())
@@ -178,3 +181,21 @@ def test_a_wrong_command_line_is_one_sentence(given, said):
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"Error: {said}")
+
+
+def test_a_reader_that_stops_ends_a_recipe_quietly():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "recipes.pretrain", "--help"]
+    done = subprocess.run(
+        command, check=False, stdout=writing, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("room, name", [("recipes", "pretrain"), ("benchmarks", "kills")])
+def test_the_command_that_resumes_is_the_one_that_was_stopped(monkeypatch, room, name):
+    words = [str(ROOT / room / f"{name}.py"), "--overwrite", "--output_dir=a b"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert common.resuming_command() == f"python -m {room}.{name} '--output_dir=a b'"
