@@ -123,7 +123,7 @@ def main():
         run.complete(generator, shots, FLAGS.draws, _unescaped(FLAGS.stop))
     else:
         scorer = LikelihoodScorer(model, tokenizer, FLAGS.batch_size, FLAGS.end_token)
-        run.choose(scorer, shots, FLAGS.draws)
+        run.choose(scorer, list(words.values()), shots, FLAGS.draws)
     print(run.table())
 
 

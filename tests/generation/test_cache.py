@@ -82,5 +82,5 @@ def test_a_cache_of_another_batch_is_refused():
     ids = tf.constant([[1, 2, 3]])
     _, state = decoder.start(ids, tf.ones_like(ids), beams=2, steps=2)
     for shape in ((2, 2), (1, 1)):
-        with pytest.raises(InputError, match="^state is a cache of 1 prompts with 2 texts each"):
+        with pytest.raises(InputError, match=r"^state is a cache of 1 prompts with 2 texts each"):
             decoder.step(tf.zeros(shape, "int32"), None, 0, state)

@@ -52,15 +52,15 @@ class PromptedRun:
         examples = [self.pool[i] for i in drawn]
         return [self.template.prompt(text, examples) for text in self.texts]
 
-    def choose(self, scorer, shots, draws):
+    def choose(self, scorer, names, shots, draws):
         """Takes the most probable label for each text, and keeps the accuracies.
 
         Args:
             scorer: a `LikelihoodScorer`.
+            names: all labels, as they are written in prompts.
             shots: numbers of examples in a prompt.
             draws: how often each number is drawn.
         """
-        names = sorted({*self.labels, *(label for _, label in self.pool)})
         true = np.array([names.index(label) for label in self.labels])
         endings = scorer.ids([self.template.completion(name) for name in names])
         context = scorer.prompt_ids([self.template.answer_context])
