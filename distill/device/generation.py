@@ -154,7 +154,7 @@ class Translator(_Writer):
     kind = "translator"
 
     def _default_search(self):
-        return Beam(self.decoder.beams)
+        return Beam(self.decoder.beams) if self.decoder.beams > 1 else Greedy()
 
     def __call__(self, sources):
         """Makes texts of others.

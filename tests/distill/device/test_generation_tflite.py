@@ -1,6 +1,8 @@
 """Exported language models: the same tokens as Keras writes, token by token with caches."""
 
 import collections
+import pathlib
+import re
 
 import keras
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
-from distill.device.decoder import CachedDecoder, chunks
+from distill.device.decoder import CachedDecoder, chunks, is_cache
 from distill.device.export_generation import export_generator
 from distill.device.search import best_places
 from distill.runtime import Beam, Greedy, TextClassifier, TextGenerator, load_runner
@@ -147,6 +149,24 @@ def test_99_of_100_tokens_in_8_bits_over_one_set_of_weights(trained, bpe, tmp_pa
     graph = tree.subgraphs[0]
     shapes = {tuple(graph.tensors[i].shape) for i in graph.inputs}
     assert shapes == {(1, 1), (1,), (1, 2, places, 32)}
+
+
+def test_the_document_names_what_is_in_a_file(pair):
+    text = (pathlib.Path(__file__).parents[3] / "docs" / "mobile.md").read_text("utf-8")
+    section = text[text.index("## Models that write") :]
+    rows = dict(re.findall(r"^\| `(\w+)`.*?\| (`ids`.*?) \|", section, re.M))
+    decoder = CachedDecoder(pair[1])
+    for key, said in (("prefill_8", "prefill_16"), ("decode", "decode"), ("decode_3", "decode_4")):
+        own = {name for name in decoder._inputs[key] if not is_cache(name)}
+        assert set(re.findall(r"`(\w+)`", rows[said])) == own
+    (code,) = re.findall(r"```kotlin\n(.*?)```", section, re.S)
+    names = set(re.findall(r'"(\w+)"', code))
+    assert names == {"ids", "place", "logits", "decode", "prefill_16"}
+    caches = set(decoder._inputs["decode"]) - {"ids", "place"}
+    assert caches == {f"{name}_{i}" for name in ("keys", "values") for i in range(2)}
+    assert caches == set(decoder._outputs["prefill_4"])
+    for name in caches:
+        assert decoder._inputs["decode_3"][name] is decoder._outputs["decode"][name]
 
 
 def test_4_bits(trained, bpe, tmp_path):

@@ -13,10 +13,12 @@ from distill.device.decoder import CachedDecoder
 from distill.device.export_generation import export_translator
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
 from tests.grammar_corpus import make_reviews
+from tests.text.test_marian import KOREAN, learned
 from tfnlp import generation
 from tfnlp.errors import InputError
 from tfnlp.models import TransformerConfig, build_model
 from tfnlp.text import train_tokenizer
+from tfnlp.text.marian import MarianTokenizer
 
 TEXTS = [text for text, _ in make_reviews(200)]
 SOURCES = ["", *(" ".join(text.split()[:4]) for text in TEXTS[:50])]
@@ -161,3 +163,26 @@ def test_bad_input_is_told(pair, bpe, tmp_path):
         with pytest.raises(InputError, match=message):
             call()
     assert not (tmp_path / "m").exists()
+
+
+def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path):
+    source, target = learned(TEXTS, 120), learned(KOREAN, 60)
+    names = [*dict.fromkeys(["</s>", "<unk>", *source[1], *target[1], "<pad>"])]
+    tokenizer = MarianTokenizer(source[0], target[0], {name: i for i, name in enumerate(names)})
+    ids = {"pad_token_id": len(names) - 1, "start_token_id": len(names) - 1, "end_token_id": 0}
+    config = TransformerConfig(
+        vocabulary_size=len(names),
+        num_layers=1,
+        hidden_dim=16,
+        initializer_range=0.6,
+        **SIZES,
+        **ids,
+    )
+    model, path = build_model(config, "sequence_to_sequence"), tmp_path / "model.tflite"
+    export_translator(model, path, tokenizer, None, "float32", **OPTIONS | {"beams": 1})
+    texts = ["the film is", "a cast"]
+    expected = generation.Translator(model, tokenizer, None, Greedy(), None, STEPS)(texts)
+    assert Translator(path)(texts) == expected
+    assert Translator(path).target_tokenizer.encode(["영화"])[0].token_ids == (
+        tokenizer.target.encode(["영화"])[0].token_ids
+    )
