@@ -183,6 +183,5 @@ def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path):
     texts = ["the film is", "a cast"]
     expected = generation.Translator(model, tokenizer, None, Greedy(), None, STEPS)(texts)
     assert Translator(path)(texts) == expected
-    assert Translator(path).target_tokenizer.encode(["영화"])[0].token_ids == (
-        tokenizer.target.encode(["영화"])[0].token_ids
-    )
+    found = Translator(path).target_tokenizer.encode(["영화"])[0].token_ids
+    assert [*found] == [*tokenizer.target.encode(["영화"])[0].token_ids]
