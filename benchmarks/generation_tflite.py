@@ -29,10 +29,11 @@ SHAPE = {"num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024, "dropout":
 def main():
     import numpy as np
 
-    from tfnlp.files import check_writable, write_json
+    from tfnlp.files import check_writable, make_folder, write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "generation_tflite.json")
+    make_folder(folder)
     cases = {}
     for quantization in ("float32", "int8"):
         cases |= generator_cases(folder, quantization)

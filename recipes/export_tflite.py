@@ -81,7 +81,9 @@ flags.DEFINE_bool(
 @group("Models that write")
 def define_writing_flags():
     flags.DEFINE_integer("beams", 4, "Beams of a search; 1 for greedy search alone.", 1)
-    flags.DEFINE_integer("max_new_tokens", 64, "Most tokens of a beam search, or translation.", 1)
+    flags.DEFINE_integer(
+        "max_new_tokens", None, "Most tokens of a beam search, or translation; 64, or fewer.", 1
+    )
     flags.DEFINE_string(
         "end_token", None, "Token that ends a text; what stands between documents if not given."
     )

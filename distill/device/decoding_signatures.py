@@ -67,7 +67,8 @@ def translator_signatures(decoder, lengths, beams, max_new_tokens):
         pairs = decoder.encode(ids, mask)
         more = longest - ids.shape[1]
         tensors = [tf.pad(x, ((0, 0), (0, 0), (0, more), (0, 0))) for pair in pairs for x in pair]
-        tensors.append(tf.pad(mask, ((0, 0), (0, more))))
+        # An output that is an input as it is would get no buffer of its own.
+        tensors.append(tf.pad(tf.minimum(mask, 1), ((0, 0), (0, more))))
         return {spec.name: x for spec, x in zip(source, tensors, strict=True)}
 
     for length in lengths:

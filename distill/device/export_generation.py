@@ -28,14 +28,15 @@ from tfnlp.files import replaced_when_whole
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
 from tfnlp.generation.searcher import find_end_token
 from tfnlp.layers.core.fake_quantization import in_float
-from tfnlp.models import check_vocabulary
+from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.frame import Frame
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.texts import check_whole
 
-# Lengths that prompts are read in, and the most tokens of a file, where none are given.
-LENGTHS, MAX_LENGTH = (16, 64), 256
+# Where none are given: lengths that prompts are read in, the most tokens of a file, and of them
+# those that are new.
+LENGTHS, MAX_LENGTH, NEW_TOKENS = (16, 64), 256, 64
 
 DESCRIPTIONS = {
     "ids": "Token ids.",
@@ -57,7 +58,7 @@ def export_generator(
     *,
     fixed_lengths=None,
     beams=4,
-    max_new_tokens=64,
+    max_new_tokens=None,
     end_token=None,
     credits=None,
 ):
@@ -78,7 +79,8 @@ def export_generator(
         name: of the model, in the metadata.
         fixed_lengths: how many tokens of a prompt are read at a time; 16 and 64 where None.
         beams: K of beam search; 1 for greedy search alone.
-        max_new_tokens: the most of a beam search, for which the caches have places.
+        max_new_tokens: the most of a beam search, for which the caches have places; 64, or
+            `max_length` if that is less, where None.
         end_token: the token that ends a text; what stands between documents where None.
         credits: `distill.device.metadata.Credits`, or None.
 
@@ -92,6 +94,8 @@ def export_generator(
     end = find_end_token(tokenizer, end_token)
     max_length = max_length or min(decoder.max_length, MAX_LENGTH)
     _check_length(max_length, decoder.max_length)
+    if max_new_tokens is None:
+        max_new_tokens = min(NEW_TOKENS, max_length)
     _check_beams(beams, max_new_tokens, max_length, decoder.vocabulary_size)
     lengths = _check_lengths(fixed_lengths, max_length)
     endpoints = generator_signatures(decoder, max_length, lengths, beams, max_new_tokens)
@@ -120,7 +124,7 @@ def export_translator(
     *,
     fixed_lengths=None,
     beams=4,
-    max_new_tokens=64,
+    max_new_tokens=None,
     credits=None,
 ):
     """Writes an encoder-decoder as a .tflite file that makes texts of others.
@@ -138,11 +142,14 @@ def export_translator(
         fixed_lengths: of sources, of which the longest is the most that is read; 16 and 64 where
             None.
         beams: K of beam search; 1 for greedy search alone.
-        max_new_tokens: the most tokens that are written.
+        max_new_tokens: the most tokens that are written; 64, or the model's positions if they are
+            fewer, where None.
 
     Raises:
         InputError: as `export_generator`.
     """
+    if max_new_tokens is None:
+        max_new_tokens = min(NEW_TOKENS, config_of(model).max_length or NEW_TOKENS)
     how = {"max_new_tokens": max_new_tokens}
     keras_translator = Translator(model, tokenizer, target_tokenizer, **how)
     decoder, target_tokenizer = keras_translator.decoder, keras_translator.target_tokenizer

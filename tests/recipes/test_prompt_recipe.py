@@ -27,7 +27,7 @@ def files(tmp_path_factory):
 
 def test_labels_are_chosen_and_a_run_goes_on(run, folder, files, tmp_path):  # noqa: F811
     flags = [f"--model_dir={folder}", *files, TEMPLATE, "--separator=\\n", "--count=10"]
-    flags += ["--label_words=0=bad,1=good", f"--output_dir={tmp_path}"]
+    flags += ["--label_words=negative=bad,positive=good", f"--output_dir={tmp_path}"]
     done = run("prompt", *flags, "--shots=0,1", "--draws=2")
     header, none, one = done.stdout.strip().split("\n")
     assert header.split() == [
@@ -66,7 +66,7 @@ def test_bad_input_is_one_sentence(run, folder, files, tmp_path):  # noqa: F811
         ([TEMPLATE, "--shots=a"], "--shots=a must be whole numbers"),
         ([TEMPLATE, "--shots=13"], "--shots=13 must lie between 0 and 12"),
         ([TEMPLATE, "--stop=x"], "--stop=x has no effect without --complete"),
-        ([TEMPLATE, "--label_words=0=a"], "--label_words=0=a leaves out '1'"),
+        ([TEMPLATE, "--label_words=negative=a"], "negative=a leaves out 'positive'"),
         ([TEMPLATE, "--complete", "--label_words=0=a"], "--label_words are for choosing"),
         ([TEMPLATE, "--shots=12"], "give fewer shots, or shorter ones"),
     ):
