@@ -7,7 +7,7 @@ from tfnlp.generation import Beam, Constraints, Generator, Greedy, Sample, Trans
 from tfnlp.models import Gpt2Config, TransformerConfig, build_model
 from tfnlp.text import train_tokenizer
 
-SOURCES = ["the film is fine", "a dull plot", "honestly , " * 6 + "the cast is really good", ""]
+SOURCES = ["the film is fine", "a dull plot", "honestly , the cast is really good", ""]
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def tokenizer(texts):
-    return train_tokenizer(texts, "unigram", 100, "marian")[0]
+    return train_tokenizer(texts, "unigram", 200, "marian")[0]
 
 
 def transformer(vocabulary_size, **fields):
@@ -86,7 +86,7 @@ def test_beams_draws_and_constraints(model, tokenizer):
 
 
 def test_two_vocabularies(texts, tokenizer):
-    target, _ = train_tokenizer([text[::-1] for text in texts], "unigram", 80, "marian")
+    target, _ = train_tokenizer([text[::-1] for text in texts], "unigram", 150, "marian")
     model = transformer(
         tokenizer.vocabulary_size,
         share_embeddings=False,
@@ -122,7 +122,7 @@ def test_bad_input_is_told_before_anything_runs(model, tokenizer):
         (lambda: Translator(model, tokenizer).translate_ids([[]]), r"sources\[0\] has no token"),
         (lambda: Translator(model, tokenizer, max_new_tokens=41), "max_new_tokens=41 is more"),
         (lambda: Translator(model, tokenizer, batch_size=0), "batch_size=0 must be"),
-        (lambda: Translator(model, tokenizer, search=Beam(60)), "beams=60 is more than half"),
+        (lambda: Translator(model, tokenizer, search=Beam(150)), "beams=150 is more than half"),
         (lambda: Translator(transformer(9), tokenizer), "The vocabulary has"),
         (lambda: Translator(without_end, tokenizer), "no token of the id 500"),
         (lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer), "give it to a Generator"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.text.test_marian import KOREAN, english, pair  # noqa: F401  fixtures
+from tests.text.test_marian import KOREAN, english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.text.marian import MarianTokenizer
 
@@ -34,8 +34,8 @@ def check(tokenizer, folder, texts):
 
 
 @pytest.mark.filterwarnings("ignore:Recommended")
-def test_a_pair(pair, english, tmp_path):  # noqa: F811
-    tokenizer = MarianTokenizer(*pair)
+def test_a_pair(pair_of_models, english, tmp_path):  # noqa: F811
+    tokenizer = MarianTokenizer(*pair_of_models)
     tokenizer.save(tmp_path)
     texts = [*english[:50], *KOREAN[:3], *TEXTS, *CODES]
     theirs = check(load_tokenizer(tmp_path), tmp_path, texts)

@@ -5,10 +5,13 @@ import pytest
 import tensorflow as tf
 
 from tests.parity.compare import near
-from tfnlp.checkpoints import save_model
-from tfnlp.generation import Beam, Constraints, Greedy, decoder_of
+from tests.text.test_marian import KOREAN, english, pair_of_models  # noqa: F401  fixtures
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.generation import Beam, Constraints, Greedy, Translator, decoder_of
 from tfnlp.generation.search import search
 from tfnlp.models import TransformerConfig, build_model
+from tfnlp.text import load_tokenizer, train_tokenizer
+from tfnlp.text.marian import MarianTokenizer
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
@@ -142,7 +145,44 @@ def test_beam_search_of_100_sentences(pair, sources, beam, constraints, settings
     assert (lengths < STEPS).sum() > 10  # some have ended before
 
 
+@pytest.mark.parametrize("pair", ["pegasus"], indirect=True)
 def test_compiled_it_is_the_same(pair, sources):
     model, reference = pair
     tokens, _, _ = ours(model, sources, Beam(4), jit_compile=True)
     np.testing.assert_array_equal(tokens[:, 0], theirs(reference, sources, num_beams=4)[0])
+
+
+@pytest.mark.filterwarnings("ignore:Recommended")
+@pytest.mark.parametrize("kind", ["one model of both languages", "a pair"])
+def test_texts_in_texts_out(kind, english, pair_of_models, tmp_path):  # noqa: F811
+    """A whole folder, as `transformers` uses it by its own settings."""
+    if kind == "a pair":
+        tokenizer = MarianTokenizer(*pair_of_models)
+    else:
+        tokenizer, _ = train_tokenizer([*english, *KOREAN], "unigram", 300, "marian")
+    config = TransformerConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        max_length=64,
+        initializer_range=0.6,
+        pad_token_id=tokenizer.pad_token_id,
+        start_token_id=tokenizer.pad_token_id,
+        end_token_id=tokenizer.token_id("</s>"),
+    )
+    model = build_model(config, "sequence_to_sequence")
+    save_model(model, tmp_path, tokenizer=tokenizer)
+    texts = [text for text in english if len(text) < 40][:20]
+    ours = Translator(
+        load_model(tmp_path, "sequence_to_sequence"), load_tokenizer(tmp_path), max_new_tokens=9
+    )
+    found = [one.text for (one,) in ours(texts)]
+    reference = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path).eval()
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    batch = theirs(texts, return_tensors="pt", padding=True)
+    with torch.no_grad():
+        ids = reference.generate(**batch, max_new_tokens=9)
+    assert found == theirs.batch_decode(ids, skip_special_tokens=True)
+    assert len({*found}) > 5

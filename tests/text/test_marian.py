@@ -44,7 +44,7 @@ def learned(texts, size):
 
 
 @pytest.fixture(scope="module")
-def pair(english):
+def pair_of_models(english):
     """Two models and the tokens of both in an order of their own, as Marian's folders have."""
     source, target = learned(english, 120), learned(KOREAN, 60)
     names = sorted({*source[1], *target[1]} - {"</s>", "<unk>"})
@@ -54,8 +54,8 @@ def pair(english):
 
 
 @pytest.fixture
-def folder(pair, tmp_path):
-    MarianTokenizer(*pair).save(tmp_path)
+def folder(pair_of_models, tmp_path):
+    MarianTokenizer(*pair_of_models).save(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "marian"}')
     return tmp_path
 
@@ -96,8 +96,8 @@ def test_a_tokenizer_of_another_kind_goes_with_a_translator(english, tmp_path):
 
 
 @pytest.mark.quick
-def test_pieces_are_looked_up_among_the_tokens(folder, pair, english):
-    _, _, tokens = pair
+def test_pieces_are_looked_up_among_the_tokens(folder, pair_of_models, english):
+    _, _, tokens = pair_of_models
     tokenizer = load_tokenizer(folder)
     assert isinstance(tokenizer, MarianTokenizer)
     assert tokenizer.vocabulary_size == len(tokens) == tokenizer.pad_token_id + 1
@@ -120,8 +120,8 @@ def test_pieces_are_looked_up_among_the_tokens(folder, pair, english):
     ]
 
 
-def test_codes_special_tokens_pairs_and_lengths(folder, pair):
-    _, _, tokens = pair
+def test_codes_special_tokens_pairs_and_lengths(folder, pair_of_models):
+    _, _, tokens = pair_of_models
     tokenizer = load_tokenizer(folder)
     assert tokenizer.tokens(">>ko<< a film")[0] == ">>ko<<"
     assert tokenizer.encode([">>ko<< a"])[0].token_ids[0] == tokens[">>ko<<"]
@@ -141,8 +141,8 @@ def test_codes_special_tokens_pairs_and_lengths(folder, pair):
     np.testing.assert_array_equal(tokenizer.special_token_ids, [0, 1, tokenizer.pad_token_id])
 
 
-def test_two_lists_of_tokens(pair, tmp_path):
-    source, target, tokens = pair
+def test_two_lists_of_tokens(pair_of_models, tmp_path):
+    source, target, tokens = pair_of_models
     others = {"</s>": 0, "<unk>": 1, "<pad>": 2, "▁정말": 3}
     MarianTokenizer(source, target, tokens, others).save(tmp_path)
     tokenizer = load_tokenizer(tmp_path)
@@ -152,8 +152,8 @@ def test_two_lists_of_tokens(pair, tmp_path):
     assert tokenizer.target.decode([3, 0]) == "정말"
 
 
-def test_broken_folders_are_refused(folder, pair):
-    _, _, tokens = pair
+def test_broken_folders_are_refused(folder, pair_of_models):
+    _, _, tokens = pair_of_models
     with pytest.raises(InputError, match=r"max_length=1 leaves no room"):
         load_tokenizer(folder).encode(["a"], max_length=1)
     (folder / "vocab.json").write_text(

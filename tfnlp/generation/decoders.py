@@ -2,22 +2,26 @@
 
 from tfnlp.generation.causal_decoder import CausalDecoder
 from tfnlp.generation.encoder_decoder_cache import EncoderDecoderCache
-from tfnlp.generation.memory_decoder import MemoryDecoder
-from tfnlp.models import TransformerConfig, TransformerXLConfig, config_of
+from tfnlp.generation.memory_decoder import TransformerXLDecoder, XLNetDecoder
+from tfnlp.models import TransformerConfig, TransformerXLConfig, XLNetConfig, config_of
 
-DECODERS = {TransformerConfig: EncoderDecoderCache, TransformerXLConfig: MemoryDecoder}
+DECODERS = {
+    TransformerConfig: EncoderDecoderCache,
+    TransformerXLConfig: TransformerXLDecoder,
+    XLNetConfig: XLNetDecoder,
+}
 
 
 def decoder_of(model):
     """What `search` takes of a model: its layers, one step at a time.
 
     Args:
-        model: from `build_model` or `load_model`, with the head "causal_lm" or
+        model: from `build_model` or `load_model`, with the head "causal_lm", "permutation_lm" or
             "sequence_to_sequence".
 
     Returns:
-        An `EncoderDecoderCache` of a transformer, a `MemoryDecoder` of a Transformer-XL, a
-        `CausalDecoder` of a GPT or a GPT-2.
+        An `EncoderDecoderCache` of a transformer, a `MemoryDecoder` of a Transformer-XL or an
+        XLNet, a `CausalDecoder` of a GPT or a GPT-2.
 
     Raises:
         InputError: for a model that no text comes out of.

@@ -14,7 +14,8 @@ class Generator(Searcher):
     """Continues prompts by a causal language model.
 
     Args:
-        model: with the head "causal_lm": a GPT, a GPT-2 or a Transformer-XL.
+        model: a GPT, a GPT-2 or a Transformer-XL with the head "causal_lm", or an XLNet with
+            "permutation_lm".
         tokenizer: its tokenizer.
         search: a `Greedy`, `Beam` or `Sample`; greedy where None.
         constraints: a `Constraints`; none where None.

@@ -1,11 +1,12 @@
-"""A Transformer-XL that keeps the memory of what it has read."""
+"""Transformer-XL and XLNet, which keep the memory of what they have read."""
 
 from typing import NamedTuple
 
 from keras import ops
 
 from tfnlp.errors import InputError
-from tfnlp.models import TransformerXLConfig, config_of
+from tfnlp.layers import permutation_masks
+from tfnlp.models import TransformerXLConfig, XLNetConfig, config_of
 
 
 class Remembered(NamedTuple):
@@ -21,15 +22,16 @@ class Remembered(NamedTuple):
 
 
 class MemoryDecoder:
-    """A Transformer-XL, one step at a time, with the layers and so the weights of the model.
+    """A model of relative positions, one step at a time, by its own layers and so its weights.
 
     Dai et al. 2019, section 3.2: each step attends to the states of the steps before, which are
-    not computed again. They are kept until no later position sees them: `memory_length` of them
-    with `same_length`, else all, so that each step gives what the model gives for the whole text,
-    but for rounding. Before a text there is padding that nothing sees. Shapes are fixed, for XLA.
+    not computed again. They are kept until no later position sees them, so that each step gives
+    what the model gives for the whole text, but for rounding. Before a text there is padding that
+    nothing sees. Shapes are fixed, for XLA.
 
     Args:
-        model: a Transformer-XL with the head "causal_lm", from `build_model` or `load_model`.
+        model: from `build_model` or `load_model`, with the head "causal_lm" of a Transformer-XL,
+            or "permutation_lm" of an XLNet.
 
     Raises:
         InputError: for a model of another head or family.
@@ -40,17 +42,23 @@ class MemoryDecoder:
 
     def __init__(self, model):
         self.config = config = config_of(model)
-        if model.head != "causal_lm" or type(config) is not TransformerXLConfig:
+        if type(config) is not self.FAMILY or model.head != config.language_model:
             held = f"the head {model.head!r}" if model.head else "no head"
             raise InputError(
-                "A memory is kept by a Transformer-XL with the head 'causal_lm', but the model is "
-                f"a {model.name} with {held}; give a causal language model."
+                f"This memory is kept by {self.NAME} with the head "
+                f"{self.FAMILY.language_model!r}, but the model is a {model.name} with {held}; "
+                "give a language model."
             )
         self.vocabulary_size, self.max_length = config.vocabulary_size, None
-        self._embeddings = model.get_layer("embeddings")
-        self._blocks = [model.get_layer(f"encoder_{i}") for i in range(config.num_layers)]
-        self._biases = model.get_layer("biases") if config.share_biases else None
-        self._softmax = model.get_layer("lm_softmax")
+        names = {layer.name: layer for layer in model.layers}
+        self._embeddings = names["embeddings"]
+        self._blocks = [names[f"encoder_{i}"] for i in range(config.num_layers)]
+        self._named = names
+
+    @property
+    def _seen(self):
+        """The last positions that one sees; all where None."""
+        return None
 
     def start(self, token_ids, prompt_mask, beams, steps):
         """Reads prompts.
@@ -65,9 +73,7 @@ class MemoryDecoder:
             The logits of what comes after the prompts, (B, V) float32, and a `Remembered`.
         """
         _, length = token_ids.shape
-        kept = length + steps
-        if self.config.same_length:
-            kept = min(kept, self.config.memory_length)
+        kept = min(length + steps, self._seen or length + steps)
         real = ops.cast(prompt_mask, "bool")
         logits, states = self._read(token_ids, real, None)
 
@@ -110,21 +116,30 @@ class MemoryDecoder:
         real = ops.reshape(real[:, 1:], (batch, beams, kept))
         return ops.reshape(logits, (batch, beams, -1)), Remembered(memory, real)
 
+
+class TransformerXLDecoder(MemoryDecoder):
+    """A Transformer-XL that remembers; with `same_length` the last `memory_length` positions."""
+
+    FAMILY, NAME = TransformerXLConfig, "a Transformer-XL"
+
+    @property
+    def _seen(self):
+        return self.config.memory_length if self.config.same_length else None
+
     def _read(self, token_ids, real, memory):
         """The logits (R, V) after tokens (R, T), and what went into each block, (R, T, D) each.
 
         `real` (R, M + T) is true at the tokens of a text, in the memory and of `token_ids`.
         """
         x, tables, projections = self._embeddings(token_ids, return_tables=True)
-        (length, source_length), window = (x.shape[1], real.shape[1]), self.config.memory_length
-        keys = ops.arange(source_length)
-        queries = keys[source_length - length :]
         seen = real[:, None, :]
-        if self.config.same_length:
-            seen = seen & (queries[:, None] - keys < window)
+        if self._seen:
+            keys = ops.arange(real.shape[1])
+            queries = keys[real.shape[1] - x.shape[1] :]
+            seen = seen & (queries[:, None] - keys < self._seen)
         arguments = {}
-        if self._biases is not None:
-            arguments["content_bias"], arguments["position_bias"] = self._biases(x)
+        if self.config.share_biases:
+            arguments["content_bias"], arguments["position_bias"] = self._named["biases"](x)
         states = []
         for i, block in enumerate(self._blocks):
             states.append(x)
@@ -135,12 +150,49 @@ class MemoryDecoder:
                 use_causal_mask=True,
                 attention_arguments=(arguments | own) or None,
             )
-        logits = self._softmax(
+        logits = self._named["lm_softmax"](
             x[:, -1:],
             tables if self.config.tie_embeddings else None,
             projections if self.config.tie_projections else None,
         )
         return ops.cast(logits[:, 0], "float32"), states
+
+
+class XLNetDecoder(MemoryDecoder):
+    """An XLNet that remembers, in the order of reading (Yang et al. 2019, section 2.3).
+
+    Each token's content sees what is before it; what is to come is a query of one position more,
+    whose content nothing sees. In `transformers` earlier tokens see later ones, too, so that
+    none of its memories is what the whole text gives.
+    """
+
+    FAMILY, NAME = XLNetConfig, "an XLNet"
+
+    def _read(self, token_ids, real, memory):
+        """As `TransformerXLDecoder._read`."""
+        rows, length = token_ids.shape
+        ids = ops.pad(token_ids, ((0, 0), (0, 1)))
+        real = ops.pad(real, ((0, 0), (0, 1)), constant_values=True)
+        mapping = ops.pad(ops.ones((rows, 1, 1)), ((0, 0), (0, 0), (length, 0)))
+        content, query = self._embeddings(ids, mapping)
+        order = ops.arange(real.shape[1])[None]
+        masks = permutation_masks(order[:, -length - 1 :], order)
+        masks = [mask & real[:, None, :] for mask in masks]
+        states = []
+        for i, block in enumerate(self._blocks):
+            states.append(content[:, :-1])
+            content, query = block(
+                content,
+                query,
+                target_mapping=mapping,
+                memory=None if memory is None else memory[i],
+                segment_mask=ops.ones_like(masks[0]),
+                attention_mask=masks[0],
+                query_attention_mask=masks[1],
+            )
+        output = self._named.get("lm_output")
+        logits = output(query) if output else self._embeddings(query, reverse=True)
+        return ops.cast(self._named["lm_bias"](logits)[:, 0], "float32"), states
 
 
 def _map(function, state):

@@ -50,9 +50,10 @@ def load_tokenizer(folder):
         return read_preset_tokenizer(folder)
     # Older versions of `transformers` call some classes so.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
-    family = read_family(folder) or OTHER_CLASSES.get(name, "bert")
-    if family in ANY_TOKENIZER:
-        family = OTHER_CLASSES.get(name, "marian")
+    family = read_family(folder)
+    if family is None or family in ANY_TOKENIZER:
+        own = "marian" if (folder / "source.spm").exists() else "bert"
+        family = OTHER_CLASSES.get(name, own)
     # Korean models of many families come with WordPiece: no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
     if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:
@@ -72,7 +73,7 @@ def kind_for(family):
     WordPiece goes with any, and takes the place of GPT's and Transformer-XL's own kinds, which
     tfnlp lacks.
     """
-    family = "marian" if family in ANY_TOKENIZER else family
+    family = "marian" if family == "pegasus" else family
     return next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
 
 
