@@ -12,7 +12,7 @@ from tfnlp.checkpoints import load_model
 from tfnlp.generation import generate
 from tfnlp.text import load_tokenizer
 
-TEMPLATE = "--template={text}\\nIt is {label}"
+TEMPLATE = "--template={text}: {label}"
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def files(tmp_path_factory):
     path = tmp_path_factory.mktemp("files")
     for name, start in (("train", 0), ("dev", 20)):
         rows = make_reviews(40)[start : start + 12]
-        lines = [f"{' '.join(text.split()[:2])}\t{label}" for text, label in rows]
+        lines = [f"{text.split()[0]}\t{label}" for text, label in rows]
         (path / f"{name}.tsv").write_text("\n".join(["sentence\tlabel", *lines, ""]), "utf-8")
     return [f"--train={path / 'train.tsv'}", f"--input={path / 'dev.tsv'}"]
 
@@ -54,9 +54,9 @@ def test_labels_are_chosen_and_a_run_goes_on(run, folder, files, tmp_path):  # n
 def test_texts_are_completed(run, folder, files, tmp_path):  # noqa: F811
     flags = [f"--model_dir={folder}", *files, TEMPLATE, "--count=3", f"--output_dir={tmp_path}"]
     done = run("prompt", *flags, "--complete", "--max_new_tokens=4")
-    assert done.stdout.split()[2:4] == ["exact", "bleu"]
+    assert done.stdout.split()[2:4] == ["bleu", "chrf"]
     lines = (tmp_path / "written_0_0.jsonl").read_text().splitlines()
-    assert len(lines) == 3 and json.loads(lines[0])["prompt"].endswith("\nIt is")
+    assert len(lines) == 3 and json.loads(lines[0])["prompt"].endswith(":")
 
 
 def test_bad_input_is_one_sentence(run, folder, files, tmp_path):  # noqa: F811

@@ -23,7 +23,7 @@ from tfnlp.text.marian import MarianTokenizer
 TEXTS = [text for text, _ in make_reviews(200)]
 SOURCES = ["", *(" ".join(text.split()[:4]) for text in TEXTS[:50])]
 STEPS, BEAMS = 9, 3
-OPTIONS = {"fixed_lengths": [6, 24], "beams": BEAMS, "max_new_tokens": STEPS}
+OPTIONS = {"fixed_lengths": [6, 40], "beams": BEAMS, "max_new_tokens": STEPS}
 SIZES = {"num_heads": 2, "intermediate_dim": 64, "max_length": 64, "dropout": 0.0}
 
 
@@ -133,12 +133,12 @@ def test_99_of_100_tokens_in_8_bits_over_one_set_of_weights(trained, bpe, tmp_pa
     assert np.mean(same) >= 0.99
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
     keys = [s.signatureKey.decode() for s in tree.signatureDefs]
-    assert sorted(keys) == ["decode", "decode_3", "encode_24", "encode_6"]
+    assert sorted(keys) == ["decode", "decode_3", "encode_40", "encode_6"]
     assert not any(code.customCode for code in tree.operatorCodes)
     matrices = sum(int(np.prod(v.shape)) for v in model.weights if len(v.shape) > 1)
     large = [len(b.data) for b in tree.buffers if b.data is not None and len(b.data) > 3000]
     # A byte each, the table once for lookups and output, and some sinusoids in four.
-    assert matrices <= sum(large) < matrices + 4 * 64 * (24 + STEPS + 64)
+    assert matrices <= sum(large) < matrices + 4 * 64 * (40 + STEPS + 64)
     (text,) = Translator(path)(SOURCES[1])[0]
     assert text.text and isinstance(text.score, float)
 
@@ -150,7 +150,7 @@ def test_bad_input_is_told(pair, bpe, tmp_path):
         export_translator(model, tmp_path / "m", bpe, **OPTIONS | kwargs)
 
     for call, message in (
-        (lambda: Translator(path)(["a", "film " * 60]), r"^sources\[1\] has .* more than the 24"),
+        (lambda: Translator(path)(["a", "film " * 60]), r"^sources\[1\] has .* more than the 40"),
         (lambda: Translator(path)([3]), r"^sources\[0\] is 3, not a string"),
         (lambda: Translator(path, Beam(4)), "^beams=4 is not what .* with, beams=3"),
         (lambda: Translator(path, Greedy(), 10), "^max_new_tokens=10 is more than the 9 that"),
