@@ -4,10 +4,11 @@ from tfnlp.generation.causal_decoder import CausalDecoder
 from tfnlp.generation.decoders import decoder_of
 from tfnlp.generation.encoder_decoder_cache import EncoderDecoderCache
 from tfnlp.generation.generate import Generator, forbidden_ids, generate
+from tfnlp.generation.likelihood import LikelihoodScorer
 from tfnlp.generation.memory_decoder import MemoryDecoder
-from tfnlp.generation.searcher import Generated
-from tfnlp.generation.settings import Beam, Constraints, Greedy, Sample
 from tfnlp.generation.translate import Translator
+from tfnlp.searches import Beam, Constraints, Greedy, Sample
+from tfnlp.text.continuations import Generated
 
 __all__ = [
     "Beam",
@@ -17,6 +18,7 @@ __all__ = [
     "Generated",
     "Generator",
     "Greedy",
+    "LikelihoodScorer",
     "MemoryDecoder",
     "Sample",
     "Translator",

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from keras import ops
 
+from tfnlp.errors import InputError
 from tfnlp.models import config_of
 
 
@@ -86,8 +87,16 @@ class CachedDecoder:
 
         Returns:
             The logits of what comes next, (B, K, V) float32, and a `Cached`.
+
+        Raises:
+            InputError: for a cache of another batch, or of another number of texts.
         """
         batch, beams, steps = state.ancestors.shape
+        if tuple(token_ids.shape) != (batch, beams):
+            raise InputError(
+                f"state is a cache of {batch} prompts with {beams} texts each, but token_ids has "
+                f"the shape {tuple(token_ids.shape)}; give the cache that was made for them."
+            )
         length = state.prompt_mask.shape[1]
         ancestors = state.ancestors
         if parents is not None:

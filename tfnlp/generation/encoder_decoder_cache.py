@@ -56,10 +56,14 @@ class EncoderDecoderCache(CachedDecoder):
             The logits of the first token, (B, V) float32, and a `Cached`.
         """
         mask = ops.cast(prompt_mask, "int32")
-        states = self._encoder(dict(zip(SOURCE_INPUTS, (token_ids, mask), strict=True)))
-        source = tuple(block.cross_attention.project_source(states) for block in self._blocks)
+        source = self.encode(token_ids, mask)
         first = ops.full((token_ids.shape[0], 1), self.start_token_id, dtype="int32")
         return self._begin(first, ops.ones_like(first), beams, steps, (source, mask))
+
+    def encode(self, token_ids, mask):
+        """What each block attends to of sources (B, S): keys (B, N, S, H) and values of each."""
+        states = self._encoder(dict(zip(SOURCE_INPUTS, (token_ids, mask), strict=True)))
+        return tuple(block.cross_attention.project_source(states) for block in self._blocks)
 
     def _embed(self, token_ids, positions):
         return self._positions(self._embeddings(token_ids), positions=positions)

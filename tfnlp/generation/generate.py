@@ -2,10 +2,11 @@
 
 from tfnlp.errors import InputError
 from tfnlp.generation.decoders import decoder_of
-from tfnlp.generation.searcher import Generated, Searcher, find_end_token
-from tfnlp.generation.settings import Constraints, Greedy
+from tfnlp.generation.searcher import Searcher, find_end_token
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives.frame import Frame
+from tfnlp.searches import Constraints, Greedy
+from tfnlp.text.continuations import Generated, check_prompts, continuation, unframed_ids
 from tfnlp.text.texts import as_texts
 
 
@@ -64,10 +65,7 @@ class Generator(Searcher):
         """
         prompts = as_texts(prompts, "prompts")
         found = self.continue_ids(self._ids(prompts))
-        return [
-            [self._generated(prompt, ids, *one) for one in texts]
-            for prompt, (ids, texts) in zip(prompts, found, strict=True)
-        ]
+        return [[self._generated(ids, *one) for one in texts] for ids, texts in found]
 
     def continue_ids(self, prompts):
         """Continues prompts that are ids already.
@@ -78,37 +76,17 @@ class Generator(Searcher):
         Returns:
             For each prompt its ids and a list of (ids, whether it was ended, score).
         """
-        self._check_lengths(prompts)
+        check_prompts(prompts, self.max_new_tokens, self.decoder.max_length)
         return list(zip(prompts, self._find(prompts), strict=True))
 
     def _ids(self, prompts):
         """Each prompt's ids, without what frames a text."""
         before, after = Frame.of(self.tokenizer).single
-        rows = []
-        for encoding in self.tokenizer.encode(prompts):
-            ids = list(encoding.token_ids)
-            rows.append(ids[len(before) : len(ids) - len(after)] or [self.end])
-        return rows
+        rows = unframed_ids(self.tokenizer, prompts, len(before), len(after))
+        return [ids or [self.end] for ids in rows]
 
-    def _check_lengths(self, prompts):
-        longest = self.decoder.max_length
-        for number, ids in enumerate(prompts):
-            if not len(ids):
-                raise InputError(f"prompts[{number}] has no token; give at least one.")
-            if longest is not None and len(ids) + self.max_new_tokens > longest:
-                left = longest - len(ids)
-                hint = f"or give max_new_tokens={left}" if left > 0 else "it alone is too long"
-                raise InputError(
-                    f"prompts[{number}] has {len(ids)} tokens, which with "
-                    f"max_new_tokens={self.max_new_tokens} are more than the model's {longest} "
-                    f"positions; shorten it ({hint})."
-                )
-
-    def _generated(self, prompt, given, ids, ended, score):
-        """The text of what was written, cut off behind the prompt's own."""
-        before = self.tokenizer.decode(given)
-        whole = self.tokenizer.decode([*given, *ids])
-        text = whole[len(before) :] if whole.startswith(before) else self.tokenizer.decode(ids)
+    def _generated(self, given, ids, ended, score):
+        text = continuation(self.tokenizer, given, ids)
         return Generated(text, tuple(ids), ended, self._score(score))
 
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tfnlp.generation.constraints import Rules
 from tfnlp.generation.sampling import draw, filtered
-from tfnlp.generation.settings import Beam, Constraints, Sample
+from tfnlp.searches import Beam, Constraints, Sample
 
 # Of a text that there is not: worse than any.
 WORST = -1e9

@@ -1,36 +1,17 @@
 """Rows of ids through a search, in batches: what `Generator` and `Translator` do alike."""
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
 from tfnlp.errors import InputError
 from tfnlp.generation.search import search
-from tfnlp.generation.settings import Beam, Sample
 from tfnlp.progress import progress_bar
+from tfnlp.searches import Beam, Sample
 from tfnlp.text.special_tokens import END_TOKENS, end_token_id
 from tfnlp.text.texts import check_whole
 
 # Rows are padded to this length or a power of two times it: a loop is compiled for each.
 SHORTEST = 16
-
-
-@dataclasses.dataclass(frozen=True)
-class Generated:
-    """A text that was written.
-
-    Args:
-        text: what comes after the prompt, or of a source.
-        token_ids: its ids, a tuple, without the end token.
-        ended: whether the model ended it, before the greatest length.
-        score: of a beam search (`Beam`), else None.
-    """
-
-    text: str
-    token_ids: tuple
-    ended: bool
-    score: float | None
 
 
 class Searcher:

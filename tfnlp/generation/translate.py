@@ -4,10 +4,11 @@ import dataclasses
 
 from tfnlp.errors import InputError
 from tfnlp.generation.decoders import decoder_of
-from tfnlp.generation.searcher import Generated, Searcher, find_end_token
-from tfnlp.generation.settings import Beam, Constraints
+from tfnlp.generation.searcher import Searcher, find_end_token
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.frame import Frame
+from tfnlp.searches import Beam, Constraints
+from tfnlp.text.continuations import Generated, unframed_ids
 from tfnlp.text.texts import as_texts
 
 
@@ -93,16 +94,13 @@ class Translator(Searcher):
         """
         sources = as_texts(sources, "sources")
         before, after = Frame.of(self.tokenizer).single
-        rows = []
-        for encoding in self.tokenizer.encode(sources):
-            ids = list(encoding.token_ids)
-            rows.append([*ids[len(before) : len(ids) - len(after)], self.source_end])
+        rows = unframed_ids(self.tokenizer, sources, len(before), len(after))
         return [
             [
                 Generated(self.target_tokenizer.decode(ids), tuple(ids), ended, self._score(score))
                 for ids, ended, score in texts
             ]
-            for texts in self.translate_ids(rows)
+            for texts in self.translate_ids([[*ids, self.source_end] for ids in rows])
         ]
 
     def translate_ids(self, sources):

@@ -1,5 +1,6 @@
 """Marian's tokenizer: a SentencePiece model for each language over one list of tokens."""
 
+import json
 import pathlib
 import re
 
@@ -164,16 +165,24 @@ class MarianTokenizer:
         """
         separate = self._other_tokens is not None
         settings = {"tokenizer_class": SPECIAL_TOKENS["marian"].tokenizer_class, **TOKENS}
+        settings = as_json(settings | {"separate_vocabs": separate})
+        write_tokenizer(folder, self, {"tokenizer_config.json": settings} | self.files())
+
+    def files(self):
+        """What makes the tokenizer, {name of a file: bytes or text}."""
         source, target = self._models
-        files = {
-            "tokenizer_config.json": as_json(settings | {"separate_vocabs": separate}),
-            "source.spm": source,
-            "target.spm": target,
-            "vocab.json": as_json(self._tokens),
-        }
-        if separate:
+        files = {"source.spm": source, "target.spm": target, "vocab.json": as_json(self._tokens)}
+        if self._other_tokens is not None:
             files["target_vocab.json"] = as_json(self._other_tokens)
-        write_tokenizer(folder, self, files)
+        return files
+
+    @classmethod
+    def from_files(cls, files):
+        """The tokenizer of such `files`."""
+        other = files.get("target_vocab.json")
+        tokens = json.loads(files["vocab.json"])
+        other = None if other is None else json.loads(other)
+        return cls(files["source.spm"], files["target.spm"], tokens, other)
 
     def _ids(self, text):
         return [self._tokens.get(token, self.unknown_token_id) for token in self.tokens(text)]
