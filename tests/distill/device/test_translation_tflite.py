@@ -13,7 +13,7 @@ from distill.device.decoder import CachedDecoder
 from distill.device.export_generation import export_translator
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
 from tests.grammar_corpus import make_reviews
-from tests.text.test_marian import KOREAN, learned
+from tests.text.test_language_pair import KOREAN, learned
 from tfnlp import generation
 from tfnlp.errors import InputError
 from tfnlp.models import TransformerConfig, build_model
