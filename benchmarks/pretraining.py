@@ -125,20 +125,23 @@ def fitted(model, inputs, *labels):
     return lambda: model.fit(data, verbose=0, shuffle=False)
 
 
+def sizes():
+    """Of a model, as tfnlp and keras-hub call them."""
+    return {
+        "vocabulary_size": VOCABULARY,
+        "num_layers": FLAGS.layers,
+        "num_heads": FLAGS.width // 64,
+        "hidden_dim": FLAGS.width,
+        "intermediate_dim": 4 * FLAGS.width,
+        "dropout": DROPOUT,
+    }
+
+
 def tfnlp_masked():
     from tfnlp.models import BertConfig, build_model
     from tfnlp.objectives import MaskedLM
 
-    config = BertConfig(
-        vocabulary_size=VOCABULARY,
-        num_layers=FLAGS.layers,
-        num_heads=FLAGS.width // 64,
-        hidden_dim=FLAGS.width,
-        intermediate_dim=4 * FLAGS.width,
-        dropout=DROPOUT,
-        attention_dropout=DROPOUT,
-        max_length=LENGTH,
-    )
+    config = BertConfig(**sizes(), attention_dropout=DROPOUT, max_length=LENGTH)
     return tfnlp_step(MaskedLM().trained(build_model(config, "masked_lm")), "masked")
 
 
@@ -147,16 +150,7 @@ def tfnlp_causal():
 
     from tfnlp.models import Gpt2Config, build_model
 
-    config = Gpt2Config(
-        vocabulary_size=VOCABULARY,
-        num_layers=FLAGS.layers,
-        num_heads=FLAGS.width // 64,
-        hidden_dim=FLAGS.width,
-        intermediate_dim=4 * FLAGS.width,
-        dropout=DROPOUT,
-        attention_dropout=DROPOUT,
-        max_length=LENGTH,
-    )
+    config = Gpt2Config(**sizes(), attention_dropout=DROPOUT, max_length=LENGTH)
     model = build_model(config, "causal_lm")
     return tfnlp_step(keras.Model(model.input, {"logits": model.output["logits"]}), "causal")
 
@@ -173,15 +167,7 @@ def tfnlp_step(model, part):
 def keras_hub_masked():
     import keras_hub
 
-    backbone = keras_hub.models.BertBackbone(
-        vocabulary_size=VOCABULARY,
-        num_layers=FLAGS.layers,
-        num_heads=FLAGS.width // 64,
-        hidden_dim=FLAGS.width,
-        intermediate_dim=4 * FLAGS.width,
-        dropout=DROPOUT,
-        max_sequence_length=LENGTH,
-    )
+    backbone = keras_hub.models.BertBackbone(**sizes(), max_sequence_length=LENGTH)
     inputs, labels = batch("masked")
     inputs["mask_positions"] = inputs.pop("masked_positions")
     return keras_hub_step(keras_hub.models.BertMaskedLM(backbone), inputs, labels)
@@ -190,15 +176,7 @@ def keras_hub_masked():
 def keras_hub_causal():
     import keras_hub
 
-    backbone = keras_hub.models.GPT2Backbone(
-        vocabulary_size=VOCABULARY,
-        num_layers=FLAGS.layers,
-        num_heads=FLAGS.width // 64,
-        hidden_dim=FLAGS.width,
-        intermediate_dim=4 * FLAGS.width,
-        dropout=DROPOUT,
-        max_sequence_length=LENGTH,
-    )
+    backbone = keras_hub.models.GPT2Backbone(**sizes(), max_sequence_length=LENGTH)
     inputs, labels = batch("causal")
     del inputs["segment_ids"]
     real = labels != -100
@@ -220,7 +198,7 @@ def transformers_masked():
     import numpy as np
     import transformers
 
-    sizes = transformers.BertConfig(
+    config = transformers.BertConfig(
         vocab_size=VOCABULARY,
         num_hidden_layers=FLAGS.layers,
         num_attention_heads=FLAGS.width // 64,
@@ -232,13 +210,13 @@ def transformers_masked():
     places = inputs.pop("masked_positions")
     whole = np.full_like(inputs["token_ids"], -100)
     np.put_along_axis(whole, places, labels, 1)
-    return transformers_step(transformers.BertForMaskedLM(sizes), inputs, whole)
+    return transformers_step(transformers.BertForMaskedLM(config), inputs, whole)
 
 
 def transformers_causal():
     import transformers
 
-    sizes = transformers.GPT2Config(
+    config = transformers.GPT2Config(
         vocab_size=VOCABULARY,
         n_layer=FLAGS.layers,
         n_head=FLAGS.width // 64,
@@ -248,7 +226,7 @@ def transformers_causal():
     inputs, _ = batch("causal")
     del inputs["segment_ids"]
     # It moves the labels by one itself.
-    return transformers_step(transformers.GPT2LMHeadModel(sizes), inputs, inputs["token_ids"])
+    return transformers_step(transformers.GPT2LMHeadModel(config), inputs, inputs["token_ids"])
 
 
 def transformers_step(model, inputs, labels):

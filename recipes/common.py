@@ -37,6 +37,7 @@ def run(main, tensorflow=True, check=None):
         logging.get_absl_handler().setFormatter(_Plain())
         try:
             check_files()
+            check_strategy()
             if check is not None:
                 check()
             if tensorflow:
@@ -71,6 +72,14 @@ def check_files():
         for path in [given] if isinstance(given, str) else given:
             if not os.path.exists(path) and not glob.has_magic(path):
                 raise InputError(f"{path} does not exist; check the path.")
+
+
+def check_strategy():
+    """Raises an InputError for --strategy=multi_worker without a cluster to work in."""
+    if "strategy" in FLAGS and FLAGS.strategy == "multi_worker":
+        from tfnlp.cluster import read_cluster
+
+        read_cluster()
 
 
 def with_flags(message, names):

@@ -16,6 +16,7 @@ compare; bits per character do.
 from absl import flags
 
 from recipes import common
+from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
 common.define_model_flag()
@@ -32,8 +33,8 @@ flags.DEFINE_string("output_dir", None, "Folder to write evaluation.json into.")
 flags.DEFINE_integer(
     "max_length",
     None,
-    "Tokens that are read together; as many as the model has positions if not given, 128 of one "
-    "without end.",
+    "Tokens that are read together; if not given as many as pretrain read, or of other models as "
+    "there are positions, or 128 where these have no end.",
     2,
 )
 flags.DEFINE_integer(
@@ -60,8 +61,18 @@ flags.DEFINE_integer("seed", 0, "Seed of what is hidden.", 0)
 flags.mark_flag_as_required("texts")
 
 
+def check_masking(head):
+    """Raises an InputError for flags of what is hidden where nothing is."""
+    for flag in ("masked_share", "pseudo_perplexity", "seed"):
+        if head == "causal_lm" and not FLAGS[flag].using_default_value:
+            raise InputError(
+                f"{flag}={FLAGS[flag].value} has no effect on a causal language model, of which "
+                "no token is hidden; leave it out."
+            )
+
+
 def main():
-    from tfnlp.checkpoints import load_model, read_head
+    from tfnlp.checkpoints import load_model, read_head, read_task_settings
     from tfnlp.files import check_writable, write_json
     from tfnlp.models import check_vocabulary
     from tfnlp.objectives import evaluation, read_texts
@@ -74,11 +85,13 @@ def main():
     if head == "pretraining":  # a masked language model, beside what it says of pairs
         head = "masked_lm"
     evaluation.check_arguments(head, FLAGS.memory_lengths, FLAGS.stride)
+    check_masking(head)
     tokenizer = load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, head)
     check_vocabulary(tokenizer, model)
     texts = read_texts(FLAGS.texts, FLAGS.text_column)
-    reading = (FLAGS.max_length, FLAGS.stride, FLAGS.batch_size)
+    max_length = FLAGS.max_length or read_task_settings(FLAGS.model_dir).get("max_length")
+    reading = (max_length, FLAGS.stride, FLAGS.batch_size)
     if head == "causal_lm":
         figures = evaluation.evaluate_causal(
             model, tokenizer, texts, FLAGS.memory_lengths, *reading
@@ -88,7 +101,7 @@ def main():
             model,
             tokenizer,
             list(texts),
-            FLAGS.max_length,
+            max_length,
             FLAGS.masked_share,
             FLAGS.pseudo_perplexity,
             FLAGS.batch_size,

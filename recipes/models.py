@@ -17,6 +17,17 @@ _OF_SCRATCH = (
 )
 _OF_VOCABULARY = ("vocabulary_size", "vocabulary_text")
 VOCABULARY_SIZE = 8000
+# The families that fit each objective, and those with a memory, known without Keras.
+_DEBERTAS = ("deberta", "deberta_v2", "deberta_v3")
+FAMILIES_OF = {
+    "masked_lm": ("bert", "roberta", "distilbert", "albert", "electra", *_DEBERTAS),
+    "next_sentence": ("bert", "albert"),
+    "sentence_order": ("bert", "albert"),
+    "replaced_tokens": ("electra", *_DEBERTAS),
+    "permutation_lm": ("xlnet",),
+    "causal_lm": ("gpt", "gpt2", "transformer_xl"),
+}
+WITH_MEMORY = ("transformer_xl", "xlnet")
 
 
 @group("Model")
@@ -79,6 +90,11 @@ def define_scratch_flags():
 def check_flags():
     """Raises an InputError for flags of a fine-tuning that do not go together."""
     compression.check_training_flags()
+    check_start_flags()
+
+
+def check_start_flags():
+    """Raises an InputError for flags of the model to start from that do not go together."""
     if FLAGS.model_dir:
         _refuse(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
     elif FLAGS.tokenizer_dir:
@@ -125,7 +141,6 @@ def read_start(read_texts):
     from tfnlp.checkpoints import read_config
     from tfnlp.text import load_tokenizer
 
-    _refuse(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
     return read_config(FLAGS.model_dir), load_tokenizer(FLAGS.model_dir)
 
 
@@ -157,7 +172,7 @@ def _tokenizer(family, read_texts):
     """The tokenizer of --tokenizer_dir, or one of the family's kind, learned from texts."""
     from tfnlp.text import load_tokenizer, read_examples
     from tfnlp.text.load import kind_for, train_tokenizer
-    from tfnlp.text.tokenizer_files import ANY_TOKENIZER
+    from tfnlp.text.tokenizer_files import ANY_TOKENIZER, WITHOUT_OWN
     from tfnlp.training.run_folder import TOKENIZER
 
     if FLAGS.tokenizer_dir:
@@ -165,7 +180,7 @@ def _tokenizer(family, read_texts):
         tokenizer = load_tokenizer(FLAGS.tokenizer_dir)
         # WordPiece has no family: it goes with any.
         own = getattr(tokenizer, "family", family)
-        if family not in (own, *ANY_TOKENIZER):
+        if family not in (own, *ANY_TOKENIZER, *WITHOUT_OWN):
             raise InputError(
                 f"{given} holds a tokenizer for {own}, but the model is a {family}; give that "
                 "family, or leave `tokenizer_dir` out to learn one."

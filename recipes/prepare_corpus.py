@@ -70,6 +70,7 @@ flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
 def main():
     from tfnlp.corpora import prepare_corpus
     from tfnlp.corpora.documents import warn_of_unknown
+    from tfnlp.counted import counted
     from tfnlp.text import load_tokenizer
 
     counts = prepare_corpus(
@@ -83,13 +84,19 @@ def main():
         FLAGS.shard_mb,
         FLAGS.processes or os.cpu_count(),
     )["counts"]
+    documents, sentences, tokens, duplicates = (
+        counted(counts[f"{name}s"], name)
+        for name in ("document", "sentence", "token", "duplicate")
+    )
     logging.info(
-        "%s holds %s documents of %s sentences and %s tokens, %.3f %% of them unknown; left out: "
-        "%s duplicates, %s documents without text.",
+        "%s holds %s of %s and %s, %.3f %% of them unknown; left out: %s, %s without text.",
         FLAGS.output_dir,
-        *(f"{counts[name]:,}" for name in ("documents", "sentences", "tokens")),
+        documents,
+        sentences,
+        tokens,
         100 * counts["unknown"] / counts["tokens"],
-        *(f"{counts[name]:,}" for name in ("duplicates", "empty")),
+        duplicates,
+        counted(counts["empty"], "document"),
     )
     warn_of_unknown(counts["unknown"] / counts["tokens"])
 

@@ -20,11 +20,16 @@ which gradients go (truncated backpropagation), each from the state that the one
         --batch_size=32 --epochs=20 --learning_rate=2e-3 --output_dir=runs/lstm
 
 OUTPUT_DIR/best is a Hugging Face folder of the last epoch, from which every fine-tuning starts; an
-ELECTRA's generator is in OUTPUT_DIR/generator. A run that is stopped or killed goes on by the same
-command, and ends with the same weights.
+ELECTRA's generator is in OUTPUT_DIR/generator. On other text both go on:
+
+    python -m recipes.pretrain --objective=replaced_tokens --model_dir=runs/electra/best \\
+        --generator_dir=runs/electra/generator --corpus=reviews.txt --output_dir=runs/domain
+
+A run that is stopped or killed goes on by the same command, and ends with the same weights.
 """
 
 import dataclasses
+import os
 
 from absl import flags, logging
 
@@ -48,7 +53,7 @@ OWN_FLAGS = {
     "masked_lm": MASKING,
     "next_sentence": MASKING,
     "sentence_order": MASKING,
-    "replaced_tokens": ("masked_share", "generator_size", "discriminator_weight"),
+    "replaced_tokens": ("masked_share", "generator_size", "discriminator_weight", "generator_dir"),
     "permutation_lm": ("memory_length", "reuse_length", "predict_one_in"),
     "causal_lm": ("memory_length",),
 }
@@ -88,6 +93,13 @@ def define_objective_flags():
         None,
         "Weight of the discriminator's loss; 50 if not given. Of replaced_tokens.",
         0,
+    )
+    flags.DEFINE_string(
+        "generator_dir",
+        None,
+        "Folder of the generator that was trained with the discriminator of --model_dir, such as "
+        "OUTPUT_DIR/generator of its run; if not given it starts from random weights, but for the "
+        "tables that both have. Of replaced_tokens.",
     )
     flags.DEFINE_integer(
         "memory_length",
@@ -168,21 +180,78 @@ common.define_training_flags(epochs=1, learning_rate=1e-4)
 define_step_flags()
 
 
+def check_flags():
+    """Raises an InputError for flags that do not go together, or have no effect."""
+    models.check_start_flags()
+    check_objective_flags()
+    check_family()
+    check_corpus_flags()
+
+
+def check_objective_flags():
+    """Raises an InputError for flags of another objective, and those that lack another flag."""
+    name = FLAGS.objective
+    for flag in {flag for known in OWN_FLAGS.values() for flag in known}:
+        if FLAGS[flag].value is not None and flag not in OWN_FLAGS[name]:
+            raise no_effect(flag, f"with objective={name}")
+    hide = FLAGS.hide or ("spans" if name == "sentence_order" else "tokens")
+    if FLAGS.longest_span is not None and hide != "spans":
+        raise no_effect("longest_span", f"with hide={hide}", "give hide=spans, or leave it out")
+    if FLAGS.reuse_length and not FLAGS.memory_length:
+        raise no_effect("reuse_length", "without a memory", "give a `memory_length`")
+    if FLAGS.generator_dir and not FLAGS.model_dir:
+        raise no_effect(
+            "generator_dir", "without the discriminator", "give its folder as `model_dir`"
+        )
+    if FLAGS.generator_dir and FLAGS.generator_size:
+        raise no_effect("generator_size", f"beside generator_dir={FLAGS.generator_dir}")
+
+
+def check_family():
+    """Raises an InputError for a --family that the objective does not fit."""
+    if FLAGS.model_dir or FLAGS.size:
+        return  # whose family shows when it is read
+    family, fit = (FLAGS.family or "bert").replace("-", "_"), models.FAMILIES_OF[FLAGS.objective]
+    if family not in {known for families in models.FAMILIES_OF.values() for known in families}:
+        return  # what there is, is said where it is looked for
+    if family not in fit:
+        raise InputError(
+            f"objective={FLAGS.objective} does not fit the family {family}; give family="
+            f"{' or '.join(fit)}."
+        )
+    if FLAGS.memory_length and family not in models.WITH_MEMORY:
+        (other,) = set(fit) & set(models.WITH_MEMORY)
+        raise InputError(
+            f"memory_length={FLAGS.memory_length} does not fit the family {family}, which has no "
+            f"memory; give family={other}, or leave it out."
+        )
+
+
+def check_corpus_flags():
+    """Raises an InputError for flags of texts where there are prepared corpora alone."""
+    if not all(map(os.path.isdir, [*FLAGS.corpus, *(FLAGS.dev or [])])):
+        return
+    for flag in ("documents", "sentences", "text_column"):
+        if not FLAGS[flag].using_default_value:
+            raise no_effect(flag, f"on corpus={FLAGS.corpus[0]}, which is prepared")
+
+
+def no_effect(flag, where, way="leave it out"):
+    """The error of a flag that is given in vain."""
+    return InputError(f"{flag}={FLAGS[flag].value} has no effect {where}; {way}.")
+
+
 def make_objective():
     """The objective that the flags ask for.
 
     Raises:
-        InputError: for flags of another objective, and as the objective does.
+        InputError: as the objective does.
     """
     from tfnlp import objectives
 
     name, own = FLAGS.objective, OWN_FLAGS[FLAGS.objective]
-    for flag in {flag for known in OWN_FLAGS.values() for flag in known}.difference(own):
-        if FLAGS[flag].value is not None:
-            raise InputError(
-                f"{flag}={FLAGS[flag].value} has no effect with objective={name}; leave it out."
-            )
     given = {flag: FLAGS[flag].value for flag in own if FLAGS[flag].value is not None}
+    given.pop("generator_dir", None)
     if "masked_share" in given:
         given["share"] = given.pop("masked_share")
     if "memory_length" in own:
@@ -199,11 +268,6 @@ def memory_arguments(name, length):
         return {"memory": length is not None}
     if length and not FLAGS.reuse_length:
         return {"reuse_length": FLAGS.max_length // 2}
-    if FLAGS.reuse_length and not length:
-        raise InputError(
-            f"reuse_length={FLAGS.reuse_length} has no effect without a memory; give a "
-            "`memory_length`."
-        )
     return {}
 
 
@@ -218,7 +282,7 @@ def read_start(objective):
                 "goes on from its state; leave it out."
             )
         objective = dataclasses.replace(objective, memory=True)
-    elif getattr(objective, "memory", False):
+    elif getattr(objective, "memory", False) and config.has_memory:
         fields = {"memory_length": FLAGS.memory_length}
         if hasattr(objective, "reuse_length"):
             fields["reuse_length"] = objective.reuse_length
@@ -262,6 +326,7 @@ def make_batches(objective, paths, tokenizer, shuffle):
 def main():
     import keras
 
+    from tfnlp.checkpoints import read_pooler
     from tfnlp.training import make_strategy, pretrain, set_precision, start_models
 
     settings = common.training_config()
@@ -271,7 +336,16 @@ def main():
     with make_strategy(FLAGS.strategy).scope():
         objective, config, tokenizer = read_start(make_objective())
         models.keep_tokenizer(run, tokenizer)
-        started = start_models(objective, config, FLAGS.model_dir, block_size=FLAGS.block_size)
+        started = start_models(
+            objective,
+            config,
+            FLAGS.model_dir,
+            FLAGS.generator_dir,
+            block_size=FLAGS.block_size,
+        )
+        pooler = None
+        if FLAGS.model_dir and objective.head == "masked_lm":
+            pooler = read_pooler(FLAGS.model_dir)
         for model in started.values():
             common.check_fit(model, tokenizer)
         dev_batches = make_batches(objective, FLAGS.dev, tokenizer, shuffle=False)
@@ -286,10 +360,12 @@ def main():
             run,
             on_nan=FLAGS.on_nan,
             steps_per_epoch=FLAGS.steps_per_epoch,
+            max_length=FLAGS.max_length,
+            pooler=pooler,
         )
     logging.info("Fine-tune it: --model_dir=%s", run.best)
     return figures
 
 
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, check=check_flags)

@@ -48,7 +48,7 @@ from distill.device.text_in_graph import (
 from tfnlp.errors import InputError
 from tfnlp.files import replaced_when_whole
 from tfnlp.layers import AdaptiveEmbedding
-from tfnlp.layers.core.fake_quantization import SMALL, in_float
+from tfnlp.layers.core.fake_quantization import SMALL, converting, in_float
 from tfnlp.models import check_vocabulary
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.tokenizer import Tokenizer
@@ -187,7 +187,7 @@ def export_tflite(
     if calibration_text is not None:
         encodings = tokenizer.encode(*in_columns(calibration_text), max_length=max_length)
         source = calibrated(model, encodings, tokenizer.pad_token_id)
-    with contextlib.nullcontext() if quantization == "static_int8" else in_float(model):
+    with converting(source) if quantization == "static_int8" else in_float(model):
         content = _convert(source, kind, quantization, max_length, lengths, pooling, tokenize)
     files = {}
     if labels:

@@ -189,5 +189,5 @@ def distill_general(
         "tokens": len(encodings.token_ids),
         **{key: value for key, value in last.items() if key.endswith("loss")},
     }
-    write_report(run, figures, metric="learning_rate")
+    write_report(run, figures, metric="learning_rate", epoch="last")
     return figures

@@ -83,7 +83,7 @@ def test_ids_are_those_of_running_text_and_sentences_part_them(family, monkeypat
     framing = {*tokenizer.special_token_ids} - {tokenizer.unknown_token_id}
 
     def plain(text):
-        encoding = tokenizer.encode([text], offsets=True)[0]
+        encoding = tokenizer.encode([text], offsets=True, literal=True)[0]
         return [
             i for i, s in zip(encoding.token_ids, encoding.sources, strict=True) if s is not None
         ]
@@ -110,6 +110,33 @@ def test_ids_are_those_of_running_text_and_sentences_part_them(family, monkeypat
         if kind != "bpe" or number != 2:  # which reads two ends of lines as one token or two
             for array, same in zip(found[number], again[number], strict=True):
                 np.testing.assert_array_equal(array, same)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_special_tokens_in_a_document_are_text(family):
+    kind = kind_for(family)
+    texts = ["[SEP] </s> <sep> <|endoftext|> <s> [CLS] <mask> [MASK] <pad> PAD cls are fun"] * 9
+    tokenizer, _ = train_tokenizer(texts, kind, 400, None if kind == "wordpiece" else family)
+    unknown = {"<unk>", "[UNK]"}
+    special = [t for t in map(tokenizer.token, tokenizer.special_token_ids) if t not in unknown]
+    ids = {token: tokenizer.token_id(token) for token in special}
+    for token, own in ids.items():
+        ((found, _),) = encode_documents([f"{token} are{token} fun {token}"], tokenizer)
+        assert own not in found and not {*found} & {*ids.values()}, token
+        # Nothing of it is lost.
+        text = tokenizer.decode(found).lower().replace(" ", "")
+        assert kind == "wordpiece" or text == f"{token}are{token}fun{token}".lower(), token
+        # As `transformers` reads a text; WordPiece, as BERT's own code, does not.
+        framed, also = (tokenizer.encode([text])[0] for text in ("are fun", f"are {token} fun"))
+        more = also.token_ids.count(own) - framed.token_ids.count(own)
+        assert more == (kind != "wordpiece")
+    ((plain, _),) = encode_documents(["are fun"], tokenizer)
+    (whole,) = tokenizer.encode(["are fun"])
+    assert plain.tolist() == [i for i in whole.token_ids if i not in tokenizer.special_token_ids]
+    # What the makers of a corpus left out is unknown.
+    for token in unknown & {*map(tokenizer.token, tokenizer.special_token_ids)}:
+        ((found, _),) = encode_documents([f"are {token} fun"], tokenizer)
+        assert (tokenizer.token_id(token) in found) == (kind != "wordpiece")
 
 
 def test_a_sentence_begins_with_its_first_token():

@@ -325,8 +325,11 @@ def test_files_that_were_edited_since_are_another_corpus(tokenizer, tmp_path):
     path.write_text("a fine film\n\na dull plot\n")
     manifest = prepare_corpus([path], *given)
     path.write_text("a fine film\n\na dull film\n")  # of the same size
-    with pytest.raises(InputError, match=r"other texts than .*a\.txt, written"):
-        prepare_corpus([path], *given)
+    long_ago = (tmp_path / "corpus" / "manifest.json").stat().st_mtime - 100
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"other texts than .*a\.txt, written"):
+            prepare_corpus([path], *given)
+        os.utime(path, (long_ago, long_ago))  # as an editor that keeps the date leaves it
     path.write_text("a fine film\n\na dull plot\n")
     assert prepare_corpus([path], *given) == manifest
 
@@ -365,3 +368,24 @@ def test_a_tokenizer_of_another_language_is_warned_of(tokenizer, tmp_path, caplo
     (tmp_path / "film.txt").write_text("a fine film\n" * 30)
     open_corpus(tmp_path / "film.txt", tokenizer, "lines")
     assert "unknown" not in caplog.text
+
+
+def test_an_empty_file_does_not_stop_the_others(tokenizer, tmp_path, caplog):
+    (tmp_path / "a.txt").write_text("a fine film\n")
+    (tmp_path / "b.txt").write_text("")
+    for name, text in (("c.txt.gz", b""), ("d.jsonl.gz", b""), ("e.txt.gz", b"a dull plot\n")):
+        with gzip.open(tmp_path / name, "wb") as file:
+            file.write(text)
+    counts = prepare_corpus([f"{tmp_path}/*.*"], tokenizer, tmp_path / "corpus")["counts"]
+    assert (counts["documents"], counts["empty"]) == (2, 3)
+    told = [record.getMessage() for record in caplog.records]
+    empty = [
+        f"{tmp_path}/{name} is empty; the other files are read."
+        for name in ("b.txt", "c.txt.gz", "d.jsonl.gz")
+    ]
+    assert told == empty
+    # One that is cut is no empty one.
+    whole = (tmp_path / "e.txt.gz").read_bytes()
+    (tmp_path / "f.txt.gz").write_bytes(whole[:12])
+    with pytest.raises(InputError, match=r"f\.txt\.gz: not a whole gzip file"):
+        prepare_corpus([tmp_path / "f.txt.gz"], tokenizer, tmp_path / "cut")

@@ -1,16 +1,12 @@
 """The next token: losses, what predictions see, and the memory of each lane."""
 
-import json
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import ROOT
 from tests.objectives.test_stream import Tokens, large_corpus
+from tests.programs import found_by
 from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, Gpt2Config, TransformerXLConfig, build_model
 from tfnlp.objectives import CausalLM
@@ -218,10 +214,7 @@ def test_a_segment_that_broke_leaves_the_memory(no_graphs):
 
 
 def test_lanes_on_two_devices_are_those_on_one(tmp_path):
-    command = [sys.executable, "-m", "tests.objectives.mirrored_memory", tmp_path / "differences"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "differences").read_text())
+    found = found_by("objectives/mirrored_memory.py", tmp_path)
     assert sum("memory" in name for name in found) == 4
     states = {name for name in found if name.endswith("memory/states")}
     assert len(states) == 2 and max(found[name] for name in states) < 1e-4, found

@@ -259,7 +259,7 @@ def test_what_does_not_fit_is_one_sentence(tokens):
             PermutationLM(**given).batches(corpus, tokens, 4, length)
     with pytest.raises(InputError, match="batch_size=3 must be even, as half of the lanes read"):
         MEMORY.batches(corpus, tokens, 3, 21)
-    with pytest.raises(InputError, match="does not fit Gpt2Config, which has one stream; give an"):
+    with pytest.raises(InputError, match="does not fit the family 'gpt2', which has one stream"):
         MEMORY.check(Gpt2Config(), tokens)
     with pytest.raises(InputError, match="reuse_length=4 is not the model's, which keeps 8 posit"):
         PermutationLM(4).check(XLNET, tokens)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.grammar_corpus import make_reviews
 from tests.recipes.test_recipes import run  # noqa: F401
-from tfnlp.checkpoints import save_model
+from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import BertConfig, TransformerXLConfig, build_model
 from tfnlp.text.load import train_tokenizer
 
@@ -24,10 +24,14 @@ def place(tmp_path_factory):
     bert = BertConfig(**SIZES, vocabulary_size=wordpiece.vocabulary_size, max_length=64)
     save_model(build_model(bert, "masked_lm"), place / "bert", tokenizer=wordpiece)
     save_model(build_model(bert, "pretraining"), place / "pairs", tokenizer=wordpiece)
+    read = {"tokenizer": wordpiece, "task_settings": {"max_length": 8}}
+    save_model(load_model(place / "bert", "masked_lm"), place / "short", **read)
     save_model(build_model(bert, "classifier", 2), place / "classifier", ["a", "b"], wordpiece)
     config = TransformerXLConfig(**SIZES, vocabulary_size=257, cutoffs=(), memory_length=16)
     save_model(build_model(config, "causal_lm"), place / "transformer_xl")
-    train_tokenizer(texts, "bpe", 257, "gpt2")[0].save(place / "characters")
+    characters = train_tokenizer(texts, "bpe", 257, "gpt2")[0]
+    characters.save(place / "characters")
+    save_model(build_model(config, "causal_lm"), place / "of_characters", tokenizer=characters)
     return place
 
 
@@ -51,10 +55,15 @@ def test_language_models_are_measured(place, run, tmp_path):  # noqa: F811
     assert (none["memory_length"], some["memory_length"]) == (0, 8)
     assert none["perplexity"] != some["perplexity"]
     assert none["tokens"] == some["tokens"]
+    (own,) = measure("of_characters", "--max_length=16")
+    assert own["tokens"] == none["tokens"]
     assert none["tokens"] > none["characters"] > none["texts"] == 40  # Korean letters are 3 bytes
     for model in ("bert", "pairs"):  # what learned of pairs too predicts tokens as well
         (row,) = measure(model, "--masked_share=0.3")
         assert {"masked_accuracy", "pseudo_perplexity"} < row.keys() and row["tokens"] > 300
+    # As much at a time as the model was pretrained on, if its folder says so.
+    (short,) = measure("bert", "--nopseudo_perplexity", "--max_length=8")
+    assert measure("short", "--nopseudo_perplexity") == [short]
 
 
 def test_bad_input_is_one_sentence(place, run):  # noqa: F811
@@ -66,6 +75,11 @@ def test_bad_input_is_one_sentence(place, run):  # noqa: F811
         ("bert", [f"--texts={place / 'empty.txt'}"], "empty.txt holds no text, only empty lines"),
         ("transformer_xl", [texts, "--memory_lengths=x"], "--memory_lengths='x' must be whole"),
         ("transformer_xl", [texts], "there is no tokenizer for the family 'transfo-xl'"),
+        (
+            "transformer_xl",
+            [texts, own, "--masked_share=0.3"],
+            "--masked_share=0.3 has no effect on",
+        ),
         ("transformer_xl", [texts, own, "--stride=9"], "--stride=9 has no effect beside a memory"),
     ]:
         done = run("evaluate_lm", f"--model_dir={place / model}", *flags, status=2)

@@ -46,6 +46,7 @@ def test_a_corpus_is_prepared_by_two_processes_and_is_there_then(tokenizer_dir, 
     share = 100 * counts["unknown"] / counts["tokens"]
     assert f"{counts['documents']} documents of {counts['sentences']} sentences and" in said
     assert f"{counts['tokens']:,} tokens, {share:.3f} % of them unknown; left out: 1 dup" in said
+    assert "1 duplicate, 1 document without text." in said
     assert ShardedCorpus(folder).sentence_counts[-2:].tolist() == [3, 1]
     run(*flags, "--deduplicate")
     assert "must be given" in run("--input=x", f"--output_dir={folder}", status=2)

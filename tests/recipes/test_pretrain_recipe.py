@@ -1,16 +1,30 @@
 """Pretraining from the shell, for each objective, and on to a fine-tuning."""
 
+import contextlib
 import json
 import re
 import subprocess
 import sys
 
 import pytest
+import safetensors.numpy
 
+from recipes import models
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import read_head
+from tfnlp.errors import InputError
+from tfnlp.models.sizes import FAMILIES, config_by_name
+from tfnlp.objectives import (
+    CausalLM,
+    MaskedLM,
+    NextSentence,
+    PermutationLM,
+    ReplacedTokens,
+    SentenceOrder,
+)
+from tfnlp.text import WordPieceTokenizer
 
 SMALL = ("--num_layers=1", "--hidden_dim=16", "--num_heads=2", "--vocabulary_size=300")
 FLAGS = ("--batch_size=8", "--max_length=32", "--learning_rate=1e-3")
@@ -121,12 +135,115 @@ def test_a_folder_is_pretrained_further_and_fine_tuned(texts, first, run, tmp_pa
         ("--objective=sentence_order --memory_length=4", "has no effect with --objective="),
         ("--steps_per_epoch=0", "must be a whole number, 1 or more"),
         ("--max_length=4096", "is above the model's"),
+        (
+            "--longest_span=2",
+            "--longest_span=2 has no effect with --hide=tokens; give --hide=spans",
+        ),
+        (
+            "--objective=permutation_lm --reuse_length=4",
+            "effect without a memory; give a --memory_",
+        ),
+        ("--generator_dir=x", "--generator_dir=x has no effect with --objective=masked_lm"),
+        (
+            "--objective=replaced_tokens --generator_dir=x --generator_size=0.5",
+            "--generator_size=0.5 has no effect beside --generator_dir=x; leave it out.",
+        ),
+        ("--corpus={prepared} --documents=lines", "--documents=lines has no effect on --corpus="),
+        (
+            "--strategy=multi_worker",
+            "--strategy=multi_worker needs the environment variable TF_CO",
+        ),
+        ("--objective=replaced_tokens", "does not fit the family 'bert'"),
     ],
 )
 def test_bad_input_is_one_sentence(wrong, message, texts, first, run, tmp_path):  # noqa: F811
     (tmp_path / "empty.txt").write_text("\n\n")
+    folders = {"first": first, "prepared": tmp_path}
     flags = [f"--model_dir={first}/best", f"--corpus={texts}/corpus.txt", *FLAGS]
-    flags += [f"--output_dir={tmp_path}/a", *wrong.format(folder=tmp_path, first=first).split()]
+    flags += [f"--output_dir={tmp_path}/a", *wrong.format(folder=tmp_path, **folders).split()]
     (line,) = run("pretrain", *flags, status=2).stderr.splitlines()
     assert line.startswith("Error: ") and message in line
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            "--objective=causal_lm",
+            "--objective=causal_lm does not fit the family bert; give --fam",
+        ),
+        ("--family=xlnet --objective=next_sentence", "give --family=bert or albert."),
+        (
+            "--family=gpt2 --objective=causal_lm --memory_length=4",
+            "--memory_length=4 does not fit the family gpt2, which has no memory; give --",
+        ),
+        (
+            "--vocabulary_size=90 --tokenizer_dir=x",
+            "--vocabulary_size=90 has no effect beside --t",
+        ),
+        (
+            "--objective=replaced_tokens --family=electra --generator_dir=x",
+            "--generator_dir=x has no effect without the discriminator; give its folder as",
+        ),
+        ("--family=bart", "--family=bart is unknown"),
+    ],
+)
+def test_bad_input_of_a_model_from_scratch(wrong, message, texts, run, tmp_path):  # noqa: F811
+    flags = [f"--corpus={texts}/corpus.txt", f"--output_dir={tmp_path}/a", *wrong.split()]
+    (line,) = run("pretrain", *flags, status=2).stderr.splitlines()
+    assert line.startswith("Error: ") and message in line
+    assert not (tmp_path / "a").exists()
+
+
+def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
+    objectives = {
+        "masked_lm": MaskedLM(),
+        "next_sentence": NextSentence(),
+        "sentence_order": SentenceOrder(),
+        "replaced_tokens": ReplacedTokens(),
+        "permutation_lm": PermutationLM(),
+        "causal_lm": CausalLM(),
+    }
+    assert objectives.keys() == models.FAMILIES_OF.keys() == OBJECTIVES.keys()
+    for name, objective in objectives.items():
+        fit = []
+        for family in FAMILIES:
+            with contextlib.suppress(InputError):
+                objective.check(config_by_name(family), tokenizer)
+                fit.append(family)
+        assert sorted(fit) == sorted(models.FAMILIES_OF[name]), name
+    remembering = [family for family in FAMILIES if config_by_name(family).has_memory]
+    assert sorted(remembering) == sorted(models.WITH_MEMORY)
+
+
+def test_electra_goes_on_from_its_folders(texts, run, tmp_path):  # noqa: F811
+    """The discriminator's, and its generator's; or with a new generator."""
+    flags = ["--objective=replaced_tokens", f"--corpus={texts}/corpus.txt", *FLAGS]
+    flags += ["--steps_per_epoch=1", "--learning_rate=1e-9"]
+    scratch = ["--family=electra", "--generator_size=0.5", *SMALL]
+    first, second, third = (tmp_path / name for name in "abc")
+    run("pretrain", *flags, *scratch, f"--output_dir={first}")
+    flags += [f"--model_dir={first}/best"]
+    run("pretrain", *flags, f"--generator_dir={first}/generator", f"--output_dir={second}")
+    run("pretrain", *flags, f"--output_dir={third}")
+
+    def tensors(folder):
+        return safetensors.numpy.load_file(folder / "model.safetensors")
+
+    def far(one, other):
+        assert one.keys() == other.keys()
+        return max(abs(one[name] - other[name]).max() for name in one)
+
+    for part in ("best", "generator"):
+        assert far(tensors(first / part), tensors(second / part)) < 1e-6
+    assert far(tensors(first / "best"), tensors(third / "best")) < 1e-6
+    # Of the other width, and random but for the table.
+    new, old = tensors(third / "generator"), tensors(first / "generator")
+    name = "electra.embeddings.word_embeddings.weight"
+    assert abs(new[name] - old[name]).max() < 1e-6
+    assert new["generator_predictions.dense.weight"].shape != (
+        old["generator_predictions.dense.weight"].shape
+    )
+    assert json.loads((third / "flags.json").read_text())["generator_dir"] is None

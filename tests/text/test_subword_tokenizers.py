@@ -214,6 +214,25 @@ def test_how_well_a_tokenizer_fits_texts():
     assert fit_of_tokenizer(unigram, ["쀍"]) == (2, 0.5)  # the space before it is known
 
 
+@pytest.mark.parametrize("model", ["transfo-xl", "openai-gpt"])
+def test_a_family_without_a_tokenizer_of_its_own_takes_any(model, tmp_path):
+    """Bytes for a Transformer-XL, and no GPT's own, nor what another family's model has."""
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model}))
+    with pytest.raises(InputError, match=f"no tokenizer for the family '{model}'"):
+        load_tokenizer(tmp_path)
+    for family in ("gpt2", "roberta", "xlnet"):
+        tokenizer = train(family, TEXTS, 300)
+        tokenizer.save(tmp_path)
+        found = load_tokenizer(tmp_path)
+        assert type(found) is type(tokenizer) and found.family == family
+        assert [e.token_ids for e in found.encode(TEXTS)] == [
+            e.token_ids for e in tokenizer.encode(TEXTS)
+        ]
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "roberta"}))
+    with pytest.raises(InputError, match="the family 'roberta' and the tokenizer one for 'xlnet'"):
+        tokenizer.save(tmp_path)
+
+
 def test_a_tokenizer_of_another_kind_is_named(tmp_path):
     saved(train("roberta", TEXTS, 300), tmp_path, "albert")
     with pytest.raises(InputError, match="not a SentencePiece unigram tokenizer"):

@@ -54,7 +54,7 @@ OBJECTIVES = {
     ),
     "causal_lm": (CausalLM(memory=True), "transformer_xl", MEMORY | {"cutoffs": ()}),
 }
-STEPS = 30
+STEPS = 100
 
 
 def small_config(family, fields):
@@ -87,7 +87,7 @@ def train(strategy, name, parts=1):
         lanes = {"batch_size": size} if fields else {}
         trained = objective.trained(models if len(models) > 1 else models["model"], **lanes)
         pretrainer = Pretrainer(objective, trained)
-        optimizer = adamw(pretrainer, 3e-3, weight_decay=0.1)
+        optimizer = adamw(pretrainer, 1e-3, weight_decay=0.1)
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
         pretrainer.accumulation_steps = parts

@@ -1,25 +1,26 @@
 """Pretraining for an objective: losses, scores and folders, on one device and on two."""
 
-import json
-import os
-import pathlib
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
+from tests.programs import found_by
 from tests.training.pretrain_runs import OBJECTIVES, TOKENS, small_config
 from tests.training.pretrain_runs import make_corpus as pretrain_corpus
-from tfnlp.checkpoints import load_model, read_config, save_model
+from tfnlp.checkpoints import (
+    load_model,
+    read_config,
+    read_head,
+    read_pooler,
+    read_task_settings,
+    save_model,
+)
 from tfnlp.errors import InputError
-from tfnlp.models import ElectraConfig, build_model
+from tfnlp.models import ElectraConfig, build_model, config_by_name
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import RunFolder, TrainingConfig, start_models
 from tfnlp.training.pretrain import pretrain
 
-ROOT = pathlib.Path(__file__).parents[2]
 LENGTH = 12
 
 
@@ -90,17 +91,7 @@ def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
 @pytest.fixture(scope="module")
 def differences(tmp_path_factory):
     """What `pretrain_runs.py` found, all objectives in one process."""
-    path = tmp_path_factory.mktemp("pretraining") / "differences.json"
-    done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "training" / "pretrain_runs.py", path],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(path.read_text())
+    found = found_by("training/pretrain_runs.py", tmp_path_factory.mktemp("pretraining"))
     assert found["replicas"] == 2
     return found
 
@@ -122,14 +113,66 @@ def test_batches_in_parts_pretrain_as_whole_ones(name, differences):
     assert found["loss_in_parts"] == pytest.approx(found["logs"]["loss"][0], rel=1e-6)
 
 
-def test_a_pooler_that_is_not_kept_is_told(tmp_path, tiny_config, caplog):
-    for head, told in ((None, True), ("masked_lm", False), ("pretraining", True)):
-        folder = tmp_path / str(head)
-        save_model(build_model(tiny_config, head), folder)
-        caplog.clear()
-        model = start_models(MaskedLM(), read_config(folder), folder)["model"]
-        assert model.head == "masked_lm"
-        assert ("is not trained by this objective and not kept" in caplog.text) == told
+@pytest.mark.parametrize("family", ["bert", "albert", "distilbert"])
+def test_a_pooler_is_kept_as_it_came(family, tmp_path, tokenizer):
+    """Of what began with one, by masked language modelling, which trains none; twice."""
+    sizes = {"num_layers": 1, "hidden_dim": 16, "num_heads": 2, "max_length": LENGTH + 2}
+    config = config_by_name(family, vocabulary_size=tokenizer.vocabulary_size, **sizes)
+    first, second = tmp_path / "0", tmp_path / "1/best"
+    save_model(build_model(config), first)
+    pooler = read_pooler(first)
+    assert len(pooler) == (0 if family == "distilbert" else 2)
+    training = TrainingConfig(epochs=1, batch_size=8, learning_rate=1e-2)
+    for number, start in enumerate((first, second), 1):
+        models = start_models(MaskedLM(), read_config(start), start)
+        batches = MaskedLM().batches(make_corpus(tokenizer), tokenizer, 8, LENGTH)
+        run = RunFolder(tmp_path / str(number), {})
+        kept = {"max_length": LENGTH, "pooler": read_pooler(start)}
+        pretrain(MaskedLM(), models, tokenizer, batches, None, training, run, **kept)
+    assert read_head(run.best) == "masked_lm" and read_pooler(run.best).keys() == pooler.keys()
+    for name, value in read_pooler(run.best).items():
+        np.testing.assert_array_equal(value, pooler[name])
+    weights = [{w.path: w.numpy() for w in load_model(f).weights} for f in (first, run.best)]
+    changed = {path for path in weights[0] if (weights[0][path] != weights[1][path]).any()}
+    assert changed and {path.split("/")[0] for path in weights[0]} >= {"embeddings"}
+    assert not any(path.startswith("pooler") for path in changed)
+    assert read_task_settings(run.best) == {"max_length": LENGTH}
+    # A classifier begins with it.
+    if pooler:
+        classifier = load_model(run.best, "classifier", 2)
+        np.testing.assert_array_equal(
+            *(m.get_layer("pooler").kernel for m in (classifier, load_model(first)))
+        )
+
+
+@pytest.mark.parametrize("family", ["electra", "deberta", "deberta_v3"])
+def test_two_models_go_on_from_their_folders(family, tmp_path, tokenizer):
+    sizes = {"num_layers": 2, "hidden_dim": 16, "num_heads": 2, "max_length": LENGTH}
+    config = config_by_name(family, vocabulary_size=tokenizer.vocabulary_size, **sizes)
+    objective = ReplacedTokens()
+    models = objective.build(config)
+    for name, model in models.items():
+        save_model(model, tmp_path / name)
+    discriminator, generator = (tmp_path / name for name in models)
+    read = read_config(discriminator)
+    same = start_models(objective, read, discriminator, generator)
+    other = start_models(objective, read, discriminator)
+    inputs = {"token_ids": np.arange(5, 5 + LENGTH)[None] % tokenizer.vocabulary_size}
+    inputs |= {"segment_ids": 0 * inputs["token_ids"]}
+    inputs |= {"padding_mask": inputs["segment_ids"] + 1}
+
+    def says(models, name):
+        return models[name](inputs)["logits"].numpy()
+
+    for name in models:
+        np.testing.assert_allclose(says(same, name), says(models, name), atol=1e-6)
+    for name, equal in (("discriminator", True), ("generator", False)):
+        assert np.allclose(says(other, name), says(models, name), atol=1e-6) == equal
+    # One of another training is refused.
+    save_model(objective.build(config)["generator"], tmp_path / "stranger")
+    if family == "electra":
+        with pytest.raises(InputError, match="they were not trained together; give the generator"):
+            start_models(objective, read, discriminator, tmp_path / "stranger")
 
 
 def test_lanes_are_not_read_in_parts(tmp_path):

@@ -1,17 +1,11 @@
 """Training under a strategy is training on one device."""
 
-import json
-import os
-import pathlib
-import subprocess
-import sys
-
 import pytest
 
+from tests.programs import found_by
 from tfnlp.errors import InputError
 from tfnlp.training import make_strategy
 
-ROOT = pathlib.Path(__file__).parents[2]
 CASES = (
     *("classification", "regression", "tagging", "answering", "choosing"),
     *("adversarial", "distilling classification", "distilling tagging"),
@@ -22,18 +16,7 @@ CASES = (
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """What `strategy_runs.py` found, all cases in one process."""
-    path = tmp_path_factory.mktemp("strategies") / "differences.json"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "training" / "strategy_runs.py", path],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(path.read_text())
+    found = found_by("training/strategy_runs.py", tmp_path_factory.mktemp("strategies"))
     assert found["replicas"] == 2
     return found
 

@@ -21,11 +21,11 @@ import sys
 import keras
 import numpy as np
 
+from tfnlp.cluster import read_cluster
 from tfnlp.errors import InputError
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
-from tfnlp.training.workers import read_cluster
 
 ROOT = pathlib.Path(__file__).parents[2]
 V = 20

@@ -6,6 +6,7 @@ from tfnlp.checkpoints.folder import (
     read_config,
     read_head,
     read_labels,
+    read_pooler,
     read_task_settings,
     save_model,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "read_config",
     "read_head",
     "read_labels",
+    "read_pooler",
     "read_task_settings",
     "save_model",
 ]

@@ -320,7 +320,25 @@ def _stored_architecture(folder):
     return stored[0] if stored else None
 
 
-def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
+def read_pooler(folder):
+    """The pooler that a checkpoint's encoder comes with, for a model without it to be saved with.
+
+    Args:
+        folder: as `load_model` takes it.
+
+    Returns:
+        A dict of tensors by their names, as `save_model` takes it; empty where there is none.
+    """
+    _, family, config, reader = _open(folder)
+    prefix, names, found = _stored_prefix(family, reader), set(reader.names()), {}
+    for weight in family.weights(config, None):
+        stored = _stored_name(weight, prefix, names)
+        if stored and weight.path.startswith("pooler/"):
+            found[family.prefix + weight.name] = reader.read(stored)
+    return found
+
+
+def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, pooler=None):
     """Writes a model as a Hugging Face folder that `transformers` loads.
 
     One that is fake-quantised computes in float there; `load_model` gives it its ranges back.
@@ -333,6 +351,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
         tokenizer: also written where given, in place of one that is there.
         task_settings: a dict of how the head reads texts, for `read_task_settings`; None for
             nothing to say.
+        pooler: what `read_pooler` gave, of a model that has none; None for none.
 
     Raises:
         InputError: if a file cannot be written, `transformers` has no such model or no field
@@ -343,7 +362,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None):
     family = family_of(config)
     check_saves(model)
     fields = write_fields(family, config)
-    tensors = _tensors(model, family) | family.constants(config, model.head)
+    tensors = (pooler or {}) | _tensors(model, family) | family.constants(config, model.head)
     _check_read_back(family, config, fields, tensors)
     fields["architectures"] = [family.architectures[model.head]]
     if model.head in ("classifier", "tagger"):

@@ -11,7 +11,7 @@ from absl import logging
 from tfnlp.corpora.sentences import sentence_starts
 from tfnlp.errors import InputError
 from tfnlp.text.columns import read_columns
-from tfnlp.text.lines import check_file, read_lines
+from tfnlp.text.lines import check_file, holds_nothing, read_lines
 from tfnlp.text.readers import TABLES
 
 # What parts the documents of plain text, and what parts the sentences of a document.
@@ -56,7 +56,8 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
         on_read: called now and then with how many bytes of all files are read.
 
     Raises:
-        InputError: as `read_lines` and `read_columns`; an empty file is an empty document.
+        InputError: as `read_lines` and `read_columns`; an empty file is an empty document, of
+            which a warning says.
     """
     if documents not in DOCUMENTS:
         raise InputError(f"documents={documents!r} must be one of {', '.join(DOCUMENTS)}.")
@@ -65,7 +66,8 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
         check_file(path)
         size = path.stat().st_size
         told = on_read and _after(before, on_read)
-        if size == 0:
+        if holds_nothing(path):
+            logging.warning("%s is empty; the other files are read.", path)
             texts = iter([""])
         elif path.name.lower().removesuffix(".gz").endswith(TABLES):
             texts = (row[text_column] for _, row in read_columns(path, [text_column], told))
@@ -106,7 +108,8 @@ def encode_documents(texts, tokenizer, sentences="split"):
 
     A document is tokenised as running text, and the borders of its sentences are found in it: a
     tokenizer that reads the white space before a word (byte-level BPE) gives the same ids whatever
-    the sentences. One above `PIECE_CHARACTERS` is cut at ends of lines, where it has any.
+    the sentences. "[SEP]" in a document is text, whatever the tokenizer. A document above
+    `PIECE_CHARACTERS` is cut at ends of lines, where it has any.
 
     Args:
         texts: an iterable of strings.
@@ -139,7 +142,7 @@ def encode_documents(texts, tokenizer, sentences="split"):
 
 def _encode_pieces(pieces, tokenizer, starts):
     """All ids, where each piece ends in them, the sentences' tokens, where each ends in those."""
-    encodings = tokenizer.encode(pieces, offsets=True)
+    encodings = tokenizer.encode(pieces, offsets=True, literal=True)
     ours = encodings.sources >= 0  # the others frame a text
     ids = encodings.token_ids[ours]
     ends = np.append(0, np.cumsum(ours))[encodings.starts[1:]]

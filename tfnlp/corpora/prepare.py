@@ -280,7 +280,8 @@ def _finished(folder, settings, files):
             "another folder."
         )
     made = (folder / MANIFEST).stat().st_mtime
-    changed = [path for path, _ in files if path.stat().st_mtime >= made]
+    # A file's own time can be set back, that of its inode cannot.
+    changed = [path for path, _ in files if path.stat().st_ctime >= made]
     if changed:  # or but copied: what they hold decides
         how = (settings[name] for name in ("documents", "text_column", "deduplicate"))
         shards = _Texts(files, *how).shards(settings["shard_mb"] * 1e6)

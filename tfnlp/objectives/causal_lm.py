@@ -14,6 +14,7 @@ from keras import ops
 from tfnlp.errors import InputError
 from tfnlp.losses import correct, cross_entropy, log_likelihood, weighted_mean
 from tfnlp.models import config_of
+from tfnlp.models.build import family_name
 from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
 from tfnlp.objectives.stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
@@ -44,9 +45,9 @@ class CausalLM:
         """Raises an InputError for a family that predicts no next token, or has no memory."""
         if config.language_model != self.head:
             raise InputError(
-                f"The causal language model does not fit {type(config).__name__}, whose tokens "
-                "see those after them; give a GPT, a GPT-2, a Transformer-XL or a recurrent "
-                "network of one direction."
+                f"Causal language modelling does not fit the family {family_name(config)!r}, "
+                "whose tokens see those after them; give a GPT, a GPT-2, a Transformer-XL or a "
+                "recurrent network of one direction."
             )
         if self.memory:
             check_memory(config, "memory=True")

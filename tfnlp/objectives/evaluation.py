@@ -50,7 +50,7 @@ class TextStream:
         ends = [] if end is None else [end]
         parts, characters, count, texts = [np.array(ends, "int32")], 0, 0, iter(texts)
         while piece := list(itertools.islice(texts, PIECE)):
-            found = tokenizer.encode(piece)
+            found = tokenizer.encode(piece, literal=True)  # as a corpus is
             for start, stop in itertools.pairwise(found.starts):
                 parts += [found.token_ids[start + before : stop - after], np.array(ends, "int32")]
             characters += sum(map(len, piece)) + len(piece) * len(ends)

@@ -14,6 +14,7 @@ from keras import ops
 from tfnlp.errors import InputError
 from tfnlp.losses import correct, cross_entropy, log_likelihood
 from tfnlp.models import config_of
+from tfnlp.models.build import family_name
 from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
 from tfnlp.objectives.stream import Lane, StreamBatches, as_inputs
@@ -64,8 +65,8 @@ class PermutationLM:
         """Raises an InputError for a family without two streams, a memory or a frame that fits."""
         if config.language_model != self.head:
             raise InputError(
-                f"The permutation language model does not fit {type(config).__name__}, which has "
-                "one stream; give an XLNet."
+                "Permutation language modelling does not fit the family "
+                f"{family_name(config)!r}, which has one stream; give an XLNet."
             )
         Frame.of(tokenizer)
         if self.memory:

@@ -8,6 +8,8 @@ from tfnlp.errors import InputError
 
 # Lines between two calls of `on_read`.
 LINES_BETWEEN = 1000
+# What a file raises that is not whole gzip.
+_BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 def check_file(path):
@@ -16,6 +18,18 @@ def check_file(path):
         raise InputError(f"{path} does not exist; check the path.")
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a file in it.")
+
+
+def holds_nothing(path):
+    """Whether a file is empty, or what is gzipped in it."""
+    path = pathlib.Path(path)
+    if path.stat().st_size == 0 or not path.name.lower().endswith(".gz"):
+        return path.stat().st_size == 0
+    try:
+        with gzip.open(path) as file:
+            return not file.read(1)
+    except _BROKEN:
+        return False  # which reading it says
 
 
 def read_lines(path, on_read=None):
@@ -48,7 +62,7 @@ def read_lines(path, on_read=None):
                 if number == 1:
                     _check_first_line(path, text)
                 yield number, text
-    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
+    except _BROKEN as e:
         after = f", after line {number}" if number else ""
         raise InputError(
             f"{path}{after}: not a whole gzip file ({e}); compress it again, or leave .gz out of "

@@ -9,7 +9,13 @@ from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bp
 from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.marian import read_marian
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.tokenizer_files import ANY_TOKENIZER, FILES, read_family, read_settings
+from tfnlp.text.tokenizer_files import (
+    ANY_TOKENIZER,
+    FILES,
+    WITHOUT_OWN,
+    read_family,
+    read_settings,
+)
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
@@ -32,7 +38,8 @@ def load_tokenizer(folder):
 
     Which kind it is follows the class that tokenizer_config.json names and the family that
     config.json names; the first alone, or the second alone, is enough. Without both the
-    tokenizer is WordPiece. A preset of keras-hub says its own class.
+    tokenizer is WordPiece. A GPT's and a Transformer-XL's is what the class says. A preset of
+    keras-hub says its own class.
 
     Args:
         folder: holds the tokenizer's files; or a name on the Hub, as `name` or `name@revision`.
@@ -50,9 +57,10 @@ def load_tokenizer(folder):
         return read_preset_tokenizer(folder)
     # Older versions of `transformers` call some classes so.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
-    family = read_family(folder)
-    if family is None or family in ANY_TOKENIZER:
-        own = "marian" if (folder / "source.spm").exists() else "bert"
+    family = read_family(folder) or "bert"
+    if family in (*ANY_TOKENIZER, *WITHOUT_OWN) or not read_family(folder):
+        own = "bert" if family in ANY_TOKENIZER else family
+        own = "marian" if (folder / "source.spm").exists() else own
         family = OTHER_CLASSES.get(name, own)
     # Korean models of many families come with WordPiece: no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()

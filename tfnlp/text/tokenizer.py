@@ -21,6 +21,8 @@ MAX_QUESTION_LENGTH = 64
 PIECE_CHARACTERS = 400_000
 # From so many texts on, progress is shown.
 LARGE = 100_000
+# A corpus may have them for words that its makers left out, as WikiText has.
+UNKNOWN_TOKENS = ("[UNK]", "<unk>")
 # An engine's length limit is a setting of it: two threads must not set it at once.
 _ENGINES = threading.Lock()
 
@@ -123,7 +125,7 @@ class Tokenizer:
         encodings = self.encode(texts, pairs, max_length)
         return encodings.padded(range(len(encodings)), self.pad_token_id)
 
-    def encode(self, texts, pairs=None, max_length=None, offsets=False):
+    def encode(self, texts, pairs=None, max_length=None, offsets=False, literal=False):
         """Texts, or pairs of texts, as ids.
 
         Args:
@@ -132,6 +134,8 @@ class Tokenizer:
             max_length: the most ids an encoding may have, special tokens counted; the
                 longer text of a pair is cut first. No limit where None.
             offsets: whether the encodings say where their tokens stand.
+            literal: whether "</s>" in a text, and any other special token but an unknown one,
+                is text, and not the token.
 
         Returns:
             `Encodings`, a sequence of `Encoding`.
@@ -147,7 +151,8 @@ class Tokenizer:
         if max_length is not None:
             self._room(max_length, pair=pairs is not None)
         rows = EncodingsBuilder(offsets)
-        for e in self._run(self._engine, inputs, len(texts), max_length, offsets):
+        engine = self._literal_engine if literal else self._engine
+        for e in self._run(engine, inputs, len(texts), max_length, offsets):
             rows.add(e, cut=bool(e.overflowing))
         return rows.finish()
 
@@ -326,6 +331,19 @@ class Tokenizer:
             json.dumps(_with_prefix_space(json.loads(self._engine.to_str())))
         )
 
+    @functools.cached_property
+    def _literal_engine(self):
+        """The engine for texts in which special tokens are text, of the same ids."""
+        if isinstance(self._engine.model, models.WordPiece):
+            return self._engine  # reads them so anyway
+        settings = json.loads(self.to_json())
+        dropped = {
+            token["content"]
+            for token in settings["added_tokens"]
+            if token["special"] and token["content"] not in UNKNOWN_TOKENS
+        }
+        return tokenizers.Tokenizer.from_str(json.dumps(_without_tokens(settings, dropped)))
+
     def _room(self, max_length, pair):
         """The tokens of text that `max_length` leaves beside the special ones."""
         check_whole(max_length=max_length)
@@ -392,3 +410,21 @@ def _with_prefix_space(part):
     # The vocabulary may hold any word.
     found = {k: v if k == "model" else _with_prefix_space(v) for k, v in part.items()}
     return found | ({"add_prefix_space": True} if "add_prefix_space" in part else {})
+
+
+def _without_tokens(settings, tokens):
+    """An engine's settings in which no text comes to some tokens, whose ids are as before."""
+    model = settings["model"]
+
+    def renamed(token):
+        return f" {token}" if token in tokens else token  # no token of a text has a space
+
+    if model["type"] == "Unigram":
+        vocabulary = [[renamed(token), score] for token, score in model["vocab"]]
+    else:
+        vocabulary = {renamed(token): i for token, i in model["vocab"].items()}
+    model = model | {"vocab": vocabulary}
+    if "merges" in model:
+        model["merges"] = [m for m in model["merges"] if "".join(m) not in tokens]
+    added = [token for token in settings["added_tokens"] if token["content"] not in tokens]
+    return settings | {"model": model, "added_tokens": added}

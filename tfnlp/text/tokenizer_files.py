@@ -14,6 +14,9 @@ FILES = (
 # Families of models that go with any tokenizer.
 ANY_TOKENIZER = ("marian", "pegasus", "recurrent", "recurrent_translator")
 
+# Families whose own kind of tokenizer tfnlp lacks: with them any goes.
+WITHOUT_OWN = ("transfo-xl", "openai-gpt")
+
 
 def read_family(folder):
     """The family that the folder's config.json names, or None without one."""
@@ -30,15 +33,15 @@ def read_settings(folder):
 def check_family(folder, family, tokenizer):
     """Raises an `InputError` where the model in a folder takes another family's tokenizer.
 
-    WordPiece goes with any: Korean models of many families have it. Models of `ANY_TOKENIZER` take
-    any.
+    WordPiece goes with any: Korean models of many families have it. Any goes with a family of
+    `WITHOUT_OWN` or `ANY_TOKENIZER`.
     """
     check_families(folder, family, getattr(tokenizer, "family", None))
 
 
 def check_families(folder, family, own):
     """As `check_family`; `own` is the tokenizer's family, None where it goes with any."""
-    if None not in (family, own) and family not in (own, *ANY_TOKENIZER):
+    if None not in (family, own) and family not in (own, *ANY_TOKENIZER, *WITHOUT_OWN):
         raise InputError(
             f"{folder}: the model is of the family {family!r} and the tokenizer one for {own!r}; "
             f"write it into another folder, or make one for {family!r}."

@@ -7,6 +7,7 @@ from absl import logging
 
 from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.checkpoints.tensors import WEIGHTS
+from tfnlp.counted import counted
 from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.models import check_lengths
@@ -84,9 +85,9 @@ def encode_batches(
         fixed_length=max_length if fixed_length else None,
     )
     logging.info(
-        "%d examples in %d batches, %.1f %% of their tokens padding.",
-        len(encodings),
-        len(batches),
+        "%s in %s, %.1f %% of their tokens padding.",
+        counted(len(encodings), "example"),
+        counted(len(batches), "batch", "batches"),
         100 * batches.padding_share(),
     )
     return batches

@@ -5,7 +5,8 @@ import tensorflow as tf
 from absl import logging
 from keras import ops
 
-from tfnlp.checkpoints import check_saves, load_model, read_config, read_head, save_model
+from tfnlp.checkpoints import check_saves, load_model, read_config, save_model
+from tfnlp.counted import counted
 from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
 from tfnlp.losses import KeptSums, in_parts, reads_parts, whole
@@ -96,7 +97,7 @@ def evaluator(objective, trained, signature):
     return run
 
 
-def start_models(objective, config, folder=None, **options):
+def start_models(objective, config, folder=None, generator=None, **options):
     """The models that an objective trains.
 
     Args:
@@ -104,28 +105,21 @@ def start_models(objective, config, folder=None, **options):
         config: of the model, or of the first of several.
         folder: of the weights to start from, whose config it is but for the length of a memory;
             random ones where None.
+        generator: the folder of the generator that was trained with it, of an objective that has
+            one; where None it starts from random weights beside the tables of `folder`.
         options: as `build_model` takes them, such as `block_size`.
 
     Returns:
         {name: `TextModel`}, as `pretrain` takes them.
 
     Raises:
-        InputError: for a folder where an objective builds several models, and as `load_model`.
+        InputError: for two folders whose models were not trained together, and as `load_model`.
     """
     if hasattr(objective, "build"):
-        if folder:
-            raise InputError(
-                f"model_dir={folder} holds one model, but {type(objective).__name__} trains "
-                "several; leave it out to start from random weights."
-            )
-        return objective.build(config, **options)
-    if folder and objective.head == "masked_lm" and has_pooler(folder, config):
-        logging.warning(
-            "The pooler of model_dir=%s is not trained by this objective and not kept: a "
-            "classifier's then starts from random weights. next_sentence (BERT) and "
-            "sentence_order (ALBERT) keep it.",
-            folder,
-        )
+        sources = {"discriminator": folder, "generator": generator}
+        heads = {"discriminator": objective.head, "generator": "masked_lm"}
+        loaded = {name: load_model(path, heads[name]) for name, path in sources.items() if path}
+        return objective.build(config, **loaded, **options)
     if getattr(objective, "memory", False):
         options["memory"] = True
     if folder and read_config(folder) == config:
@@ -134,11 +128,6 @@ def start_models(objective, config, folder=None, **options):
     if folder:  # a memory has no weights
         model.set_weights(load_model(folder, objective.head).get_weights())
     return {"model": model}
-
-
-def has_pooler(folder, config):
-    """Whether a checkpoint of that config holds the pooler that its encoder comes with."""
-    return config.pooling.pretrained and read_head(folder) != "masked_lm"
 
 
 def pretrain(
@@ -152,6 +141,8 @@ def pretrain(
     made_from=None,
     on_nan="stop",
     steps_per_epoch=None,
+    max_length=None,
+    pooler=None,
 ):
     """Trains models for an objective, and keeps the last epoch's.
 
@@ -170,6 +161,10 @@ def pretrain(
         on_nan: as `fit` takes it.
         steps_per_epoch: what counts as an epoch, from pass to pass over the batches; all of them
             where None.
+        max_length: of the batches, which the folders then say: `evaluate_lm` reads as much at a
+            time. None for nothing to say.
+        pooler: what `read_pooler` gave of the folder that the first model started from, to be
+            kept where the objective trains none; None for none.
 
     Returns:
         A dict of figures: sizes, and the losses and scores of the last epoch.
@@ -195,10 +190,10 @@ def pretrain(
     pretrainer = Pretrainer(objective, trained)
     config.compile(pretrainer, len(rounds))
     logging.info(
-        "%d texts of %d tokens in %d batches.",
-        len(batches.lengths),
-        batches.lengths.sum(),
-        len(batches),
+        "%s of %s in %s.",
+        counted(len(batches.lengths), "text"),
+        counted(batches.lengths.sum(), "token"),
+        counted(len(batches), "batch", "batches"),
     )
 
     def origin(epoch, number):
@@ -212,10 +207,13 @@ def pretrain(
         def evaluate():
             return {f"val_{name}": value for name, value in measure(dev_batches).items()}
 
+    settings = {"max_length": max_length} if max_length else None
+
     def save():
+        how = {"tokenizer": tokenizer, "task_settings": settings}
         for number, (name, model) in enumerate(models.items()):
             folder = run.path / name if number else run.best
-            save_model(model, folder, tokenizer=tokenizer)
+            save_model(model, folder, **how, pooler=None if number else pooler)
 
     made_from = {
         "model": content_fingerprint([model.text_config for model in models.values()]),
@@ -239,7 +237,8 @@ def pretrain(
     figures = _figures(models, batches, run)
     figures["steps"] = config.epochs * len(rounds)
     scores = [name for name in figures if name.startswith("val_") and not name.endswith("loss")]
-    write_report(run, figures, metric=scores[0].removeprefix("val_") if scores else None)
+    metric = scores[0].removeprefix("val_") if scores else None
+    write_report(run, figures, metric=metric, epoch="last")
     return figures
 
 

@@ -23,7 +23,7 @@ def accuracy(model, batches):
     return float(np.mean(predict_logits(model, batches).argmax(1) == batches.labels))
 
 
-def write_report(run, figures, labels=None, metric="accuracy"):
+def write_report(run, figures, labels=None, metric="accuracy", epoch="best"):
     """Writes a run's figures, its plot and its model card.
 
     Args:
@@ -31,15 +31,19 @@ def write_report(run, figures, labels=None, metric="accuracy"):
         figures: a dict of numbers.
         labels: the class names, or None.
         metric: what is plotted beside the loss.
+        epoch: "best", or "last" of a training that has no score to choose by.
     """
     if not run.writes:
         return
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
-    run.write_model_card(_model_card(run, labels, figures, plot))
+    run.write_model_card(_model_card(run, labels, figures, plot, epoch))
     for key, value in figures.items():
         logging.info("%s: %s", key, _shown(value))
-    logging.info("The best weights are in %s, the model card is %s/README.md.", run.best, run.path)
+    where = run.best, run.path
+    logging.info(
+        "The %s epoch's weights are in %s, the model card is %s/README.md.", epoch, *where
+    )
 
 
 def _shown(value):
@@ -51,7 +55,7 @@ def _shown(value):
 
 
 def _facts(run):
-    """The family and the config of the best weights, a dict; empty where there are none."""
+    """The family and the config of the kept weights, a dict; empty where there are none."""
     if not (run.best / "config.json").exists():
         return {}
     config = read_config(run.best)
@@ -64,7 +68,7 @@ def _table(name, values):
     return [f"| {name} | value |", "| --- | --- |", *rows]
 
 
-def _model_card(run, labels, figures, plot):
+def _model_card(run, labels, figures, plot, epoch):
     lines = [f"# {run.path.name}", ""]
     if labels:
         lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
@@ -76,5 +80,6 @@ def _model_card(run, labels, figures, plot):
     facts = _facts(run)
     lines += ["", "## Model", "", *_table("field", facts)] if facts else []
     lines += ["", "## Made with", "", *_table("flag", run.flags)]
-    lines += ["", "`best/` is a Hugging Face folder; `metrics.jsonl` has every epoch.", ""]
+    folder = f"`best/` is a Hugging Face folder of the {epoch} epoch"
+    lines += ["", f"{folder}; `metrics.jsonl` has every epoch.", ""]
     return "\n".join(lines)

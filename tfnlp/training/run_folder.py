@@ -57,7 +57,7 @@ class RunFolder:
     | `flags.json` | the flags that decide the result |
     | `metrics.jsonl` | one object for each epoch |
     | `events/` | the same for TensorBoard |
-    | `best/` | the Hugging Face folder of the best epoch |
+    | `best/` | the Hugging Face folder of the best epoch; of a pretraining, of the last |
     | `state.safetensors` | the last state of the training, to resume from |
     | `README.md` | the model card |
     | `intermediate/` | the same of the first of two phases |

@@ -6,10 +6,11 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from tfnlp.cluster import read_cluster
 from tfnlp.errors import InputError
 from tfnlp.losses import reads_parts
 from tfnlp.training.accumulation import step_in_parts
-from tfnlp.training.workers import read_cluster, several_workers
+from tfnlp.training.workers import several_workers
 
 STRATEGIES = ("auto", "one_device", "mirrored", "multi_worker")
 

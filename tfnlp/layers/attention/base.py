@@ -1,5 +1,7 @@
 """What every attention layer of this package has in common."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -184,10 +186,16 @@ class BaseAttention(BaseLayer):
                 seed=self.dropout_layer.seed_generator.next() if rate else None,
             )
         else:
-            scores = self._rounded("scores", ops.matmul(query, ops.swapaxes(key, -1, -2)))
+            of = self._quantizer("query"), self._quantizer_of("key")
+            into = self._quantizer("scores")
+            scores = self._integer_product(query, ops.swapaxes(key, -1, -2), of, into, training)
+            scores = self._rounded("scores", scores)
             for term in terms if segment_term is None else (*terms, segment_term):
                 scores += self._rounded(term.name, term.scores(query, key))
-            how = self.dropout_layer, training, self._quantizer("weights")
+            of = self._quantizer("weights"), self._quantizer_of("value")
+            into = None if mapping is not None else self.output_dense._quantizer("inputs")
+            product = functools.partial(self._integer_product, of=of, into=into, training=training)
+            how = self.dropout_layer, training, self._quantizer("weights"), product
             context = attend(scores, value, seen, *how)
         context = join_heads(context)  # (B, T, N * H')
         if mapping is not None:
@@ -195,6 +203,10 @@ class BaseAttention(BaseLayer):
         output = self.output_dense(context)
         further = [scores] * bool(return_attention_scores) + list(projections)
         return (output, *further) if further else output
+
+    def _quantizer_of(self, name):
+        """What rounds the "key" or the "value" as it goes into the attention, or None."""
+        return self._quantizer(name) or getattr(self, name)._quantizer("outputs")
 
     def _check_scores(self, return_attention_scores):
         if return_attention_scores and self.block_size:

@@ -232,6 +232,11 @@ class DisentangledAttention(BaseAttention):
         own |= {"position_query": None} if {"p2c", "p2p"} & {*self.terms} else {}
         return super().rounded_tensors() | own
 
+    def _quantizer_of(self, name):
+        if not self.joint_projection:
+            return super()._quantizer_of(name)
+        return self._quantizer(name) or self.joint._quantizer("outputs")
+
     def _project(self, query, key, value):
         if not self.joint_projection:
             return super()._project(query, key, value)

@@ -72,7 +72,15 @@ def zero_masked_rows(context, mask):
     return context * ops.cast(seen, context.dtype)
 
 
-def attend(scores, value, mask=None, dropout_layer=None, training=None, quantizer=None):
+def attend(
+    scores,
+    value,
+    mask=None,
+    dropout_layer=None,
+    training=None,
+    quantizer=None,
+    product=ops.matmul,
+):
     """softmax(scores) . value (Vaswani et al. 2017, eq. 1).
 
     Args:
@@ -82,6 +90,7 @@ def attend(scores, value, mask=None, dropout_layer=None, training=None, quantize
         dropout_layer: a `keras.layers.Dropout` for the attention weights, or None.
         training: whether dropout is on.
         quantizer: a `FakeQuantizer` for the attention weights, or None.
+        product: what multiplies rounded weights and values.
 
     Returns:
         (B, N, T, H), zeros where a query may see nothing.
@@ -91,7 +100,7 @@ def attend(scores, value, mask=None, dropout_layer=None, training=None, quantize
         # Zeros before the product: the next product rounds what comes out of this one as it is.
         weights = quantizer(zero_masked_rows(masked_softmax(scores, mask), mask))
         weights = dropout_layer(weights, training=True) if drops else weights
-        return ops.matmul(weights, value)
+        return product(weights, value)
     if drops or value.shape[1] != scores.shape[1]:
         weights = masked_softmax(scores, mask)
         weights = dropout_layer(weights, training=True) if drops else weights

@@ -1,5 +1,7 @@
 """Attention of recurrent encoder-decoders (Bahdanau; Luong)."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -113,9 +115,10 @@ class ScoreAttention(BaseLayer):
         check_states(query=query.shape, value=value.shape, key=key.shape)
         seen = combine_masks(query.shape, key.shape, *masks)
         key = key if keys_projected else self.project_keys(key)
-        scores = self._scores(query, key)  # (B, T, S)
+        scores = self._scores(query, key, training)  # (B, T, S)
         value = self._rounded("value", value)
-        how = self.dropout_layer, training, self._quantizer("weights")
+        product = functools.partial(self._product, ("weights", "value", "context"), training)
+        how = self.dropout_layer, training, self._quantizer("weights"), product
         context = self._rounded("context", attend(scores[:, None], value[:, None], seen, *how))
         context = context[:, 0]
         return (context, scores) if return_attention_scores else context
@@ -125,18 +128,26 @@ class ScoreAttention(BaseLayer):
         names += () if self.score == "concat" else ("query", "key", "scores")
         return dict.fromkeys(names) | {"weights": WEIGHT_RANGE}
 
+    def _product(self, names, training, a, b):
+        """`a . b`; `names` are of what rounds them, and what comes out."""
+        *of, into = map(self._quantizer, names)
+        return self._integer_product(a, b, of, into, training)
+
     def project_keys(self, key):
         """What the layer makes of its keys (B, S, D''), whatever the query."""
         return key if self.score == "dot" else self.key(key)
 
-    def _scores(self, query, key):
+    def _scores(self, query, key, training):
         """The scores (B, T, S) of projected keys."""
         if self.score == "concat":
             # W [h_t; h_s] as the sum of two products: each state is projected once.
             hidden = self.query(query)[:, :, None] + key[:, None]  # (B, T, S, units)
             return self.direction(ops.tanh(hidden))[..., 0]
         query, key = self._rounded("query", query), self._rounded("key", key)
-        return self._rounded("scores", ops.matmul(query, ops.swapaxes(key, 1, 2)))
+        names = "query", "key", "scores"
+        return self._rounded(
+            "scores", self._product(names, training, query, ops.swapaxes(key, 1, 2))
+        )
 
     def compute_output_spec(
         self, query, value, key=None, *masks, return_attention_scores=False, **kwargs

@@ -103,9 +103,9 @@ class TwoStreamAttention(RelativeAttention):
             q = scaled(q)
             of_content = self._rounded("query", add_by_head(q, scaled(self.content_bias)))
             by_position = add_by_head(q, scaled(self.position_bias))
+            of_segment = self._segment_term(by_position, is_same)
             by_position = self._rounded("position_query", by_position)
             of_position = RelativeTerm(by_position, *positions, name="position_scores")
-            of_segment = self._segment_term(q, is_same)
             terms = [of_position], of_segment
             options = how | {"projections": projections}
             return self._attend(of_content, k, v, seen, *terms, mapping, **options)
@@ -146,12 +146,19 @@ class TwoStreamAttention(RelativeAttention):
             q = ops.matmul(ops.swapaxes(mapping, 1, 2), q)  # (B, T, N * H)
         return split_heads(q, self.num_heads), mapping
 
-    def _segment_term(self, query, is_same):
+    def _segment_term(self, by_position, is_same):
+        """The term of segments, of the queries (B, N, T, H) with the position's bias added.
+
+        (q + s) K is (q + w) K + (s - w) K: so the queries have two uses, not three. Of three
+        gradients TensorFlow takes first whichever nothing else reads any more, so that their sum,
+        and with it a training, would depend on how threads run.
+        """
         if is_same is None:
             return None
-        q = add_by_head(query, scaled(self.segment_bias))  # (B, N, T, H)
         table = ops.transpose(self.segment_table, (1, 2, 0))  # (N, H, 2)
-        return SegmentTerm(ops.matmul(q, table), is_same)
+        biases = scaled(self.segment_bias) - scaled(self.position_bias)
+        of_biases = ops.matmul(biases[:, None], table)  # (N, 1, 2)
+        return SegmentTerm(ops.matmul(by_position, table) + of_biases, is_same)
 
     def compute_output_spec(
         self,

@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.core.fake_quantization import FakeQuantized
+from tfnlp.layers.core.fake_quantization import TANH_RANGE, FakeQuantized
 from tfnlp.layers.core.shapes import reshape
+
+TANHS = (ops.tanh, keras.activations.tanh)
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -31,15 +33,17 @@ class Dense(FakeQuantized, keras.layers.Dense):
         return reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
 
     def rounded_tensors(self):
-        return {"inputs": None, "outputs": None}
+        tanh = {"activations": TANH_RANGE} if self.activation in TANHS else {}
+        return {"inputs": None, "outputs": None} | tanh
 
     def _product(self, rows, training):
         """What comes out, (rows, units), for inputs (rows, D)."""
         if not self.is_fake_quantized:
             return super().call(rows, training=training)
-        x = ops.matmul(self._rounded("inputs", rows), self._rounded_kernel())
-        x = self._rounded("outputs", x if self.bias is None else ops.add(x, self.bias))
-        return x if self.activation is None else self.activation(x)
+        x = self._rounded_dense(self._rounded("inputs", rows), training)
+        x = self._rounded("outputs", x)
+        x = x if self.activation is None else self.activation(x)
+        return self._rounded("activations", x)
 
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras asks subclasses to opt in, as they may compute something else; this one does not.

@@ -16,6 +16,8 @@ from keras.src.backend import AutocastScope  # not public, and there is no other
 SMALL = 1024
 # An attention weight of exactly 1 has no step, so that 0 has one and all are 1 / 256 apart.
 WEIGHT_RANGE = (0.0, 255 / 256)
+# What TFLite gives every tanh of integers.
+TANH_RANGE = (-1.0, 127 / 128)
 
 
 class FakeQuantizer(keras.layers.Layer):
@@ -51,6 +53,18 @@ class FakeQuantizer(keras.layers.Layer):
             high = keras.initializers.Constant(1e-6)
             self.high = self.add_weight(name="high", initializer=high, **options)
 
+    @property
+    def step(self):
+        """How far the numbers that it rounds to are apart, as a file has it: float32."""
+        low, high = (ops.cast(bound, "float64") for bound in self.limits or (self.low, self.high))
+        return ops.cast((high - low) / 255, "float32")
+
+    @property
+    def zero_point(self):
+        """The integer, of -128 .. 127, that stands for 0."""
+        low = ops.cast(self.limits[0] if self.limits else self.low, "float32")
+        return ops.round(-128 - low / self.step)
+
     def call(self, inputs, training=None):
         if self.limits is None and (training or self.observes):
             x = ops.stop_gradient(ops.cast(inputs, "float32"))
@@ -73,6 +87,8 @@ class FakeQuantized:
     # What rounds each tensor, by its name; empty until `fake_quantize`.
     fake_quantizers = {}  # noqa: RUF012
     is_fake_quantized = False
+    # Whether products are operators as the converter knows them; see `converting`.
+    is_converted = False
 
     def rounded_tensors(self):
         """The names of the tensors to round; for each the limits of its range, or None."""
@@ -87,6 +103,26 @@ class FakeQuantized:
         quantizer = self._quantizer(name)
         return x if quantizer is None else quantizer(x)
 
+    def _in_integers(self, x, training, *quantizers):
+        """Whether a product of `x` is to be a file's, for which all quantizers are there."""
+        floats = training or self.is_converted or None in quantizers or x.dtype != "float32"
+        return not floats and not any(quantizer.observes for quantizer in quantizers)
+
+    def _integer_product(self, a, b, of, into, training=None):
+        """`a . b`, at inference as a file computes it; `into` is still to round it.
+
+        Args:
+            a: (..., T, H).
+            b: (..., H, S).
+            of: the `FakeQuantizer`s that rounded `a` and `b`; None where there is none.
+            into: that of what comes out, or None.
+            training: whether it is not inference.
+        """
+        if not self._in_integers(a, training, *of, into):
+            return ops.matmul(a, b)
+        twice = ops.not_equal(of[1].zero_point, 0)
+        return integer_product(a, b, [quantizer.step for quantizer in of], into.step, twice)
+
     def _take_rows(self, table, ids):
         """The rows of a table (R, D), each rounded by itself as a .tflite file has them."""
         small = table.shape[0] * table.shape[1] < SMALL
@@ -96,18 +132,73 @@ class FakeQuantized:
             rows = round_weights(ops.take(table, ids, axis=0), -1)
         return ops.cast(rows, self.compute_dtype)
 
-    def _rounded_kernel(self):
-        """The `kernel` (D, units) with each unit's weights rounded by themselves."""
-        # Of the variable's own type: cast to half precision before, it would have other steps.
+    def _rounded_dense(self, x, training):
+        """`x . kernel + bias` for rounded inputs x (rows, D), with each unit's weights rounded.
+
+        A file holds the bias in steps of the input's times the unit's.
+        """
+        inputs = self.fake_quantizers["inputs"]
+        # Of the variables' own type: cast to half precision before, they would have other steps.
         with AutocastScope(None):
-            kernel = round_weights(ops.convert_to_tensor(self.kernel), 0)
-        return ops.cast(kernel, self.compute_dtype)
+            kernel = ops.convert_to_tensor(self.kernel)
+            bias = 0.0 if self.bias is None else ops.convert_to_tensor(self.bias)
+            steps = weight_steps(kernel, 0)  # (1, units)
+            of_sums = inputs.step * steps[0]
+            if self._in_integers(x, training, inputs):
+                sums = ops.matmul(whole(x, inputs.step), whole(kernel, steps))
+                return (sums + whole(bias, of_sums)) * of_sums
+            kernel, bias = whole(kernel, steps) * steps, whole(bias, of_sums) * of_sums
+        kernel, bias = (ops.cast(w, self.compute_dtype) for w in (kernel, bias))
+        x = ops.matmul(x, kernel)
+        return x if self.bias is None else ops.add(x, bias)
 
 
 def round_weights(x, axis):
     """Weights rounded to -127 .. 127 times the largest along an axis; gradients pass unchanged."""
-    step = ops.maximum(ops.max(ops.abs(x), axis=axis, keepdims=True) / 127, 1e-12)
-    return x + ops.stop_gradient(ops.round(x / step) * step - x)
+    steps = weight_steps(x, axis)
+    return whole(x, steps) * steps
+
+
+def weight_steps(x, axis):
+    """How far the numbers that `round_weights` gives along an axis are apart."""
+    steps = ops.maximum(ops.max(ops.abs(x), axis=axis, keepdims=True) / 127, 1e-12)
+    return ops.stop_gradient(steps)
+
+
+def whole(x, step):
+    """How many steps x is, to the nearest; with the gradient of the quotient."""
+    count = x / step
+    return count + ops.stop_gradient(ops.round(count) - count)
+
+
+def integer_product(a, b, steps, step, twice):
+    """`a . b` as LiteRT's BATCH_MATMUL has it of integers, before it is rounded to whole steps.
+
+    Where 0 of `b` is not the integer 0, LiteRT rounds twice: to a grid of 2^-n steps just wider
+    than the product of those of `a` and `b`, then to whole steps, halves away from zero, which is
+    `MultiplyByQuantizedMultiplier` of gemmlowp. Some 0.3 % of what comes out is one step off by
+    it. XNNPACK, which runs dense layers, rounds once.
+
+    Args:
+        a: (..., T, H), multiples of a step.
+        b: (..., H, S), likewise.
+        steps: those of `a` and of `b`.
+        step: of what comes out.
+        twice: a boolean, whether LiteRT rounds twice.
+
+    Returns:
+        (..., T, S), to be rounded to multiples of `step`. The gradient is the product's.
+    """
+    # Sums of whole numbers are exact in float32, but not what they are multiplied by.
+    sums = ops.matmul(*(whole(x, of) for x, of in zip((a, b), steps, strict=True)))
+    *steps, step = (ops.cast(x, "float64") for x in (*steps, step))
+    of_sums = steps[0] * steps[1]
+    grid = step * ops.minimum(2.0 ** (ops.floor(ops.log2(of_sums / step)) + 1), 0.5)
+    count = ops.round(ops.cast(sums, "float64") * (of_sums / grid))
+    # Half of the grid more moves none but those that are halves of a step.
+    rounded = ops.cast((count + ops.sign(count) / 2) * grid, "float32")
+    product = sums * ops.cast(of_sums, "float32")
+    return product + ops.stop_gradient(ops.where(twice, rounded, product) - product)
 
 
 def fake_quantize(model):
@@ -116,7 +207,8 @@ def fake_quantize(model):
     Its products round what goes into them and what comes out to ranges that follow the training;
     see `get_ranges`. A model that was fake-quantised before has the ranges of then. A folder of
     `tfnlp.checkpoints.save_model` keeps them, but a .keras file computes in float once it is
-    loaded: give it to `set_ranges` then.
+    loaded: give it to `set_ranges` then. To convert a model to a .tflite yourself, trace it within
+    `converting(model)`, as `distill.device.tflite` does.
 
     Raises:
         ValueError: for attention by blocks, which never holds the scores to round.
@@ -161,6 +253,24 @@ def in_float(model):
         finally:
             for layer in layers:
                 layer.is_fake_quantized = True
+
+
+@contextlib.contextmanager
+def converting(model):
+    """Where it is active, a fake-quantised model is one that TFLite's converter understands.
+
+    Else its attention does by several operations what LiteRT's integers do in one, which the
+    converter would leave in float.
+    """
+    layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
+    with _compiled_anew(model):
+        for layer in layers:
+            layer.is_converted = True
+        try:
+            yield
+        finally:
+            for layer in layers:
+                layer.is_converted = False
 
 
 @contextlib.contextmanager
