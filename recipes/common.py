@@ -6,6 +6,7 @@ import os
 # Before TensorFlow is imported: its start-up notices are noise in a shell.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import dataclasses
 import pathlib
 import re
 import shlex
@@ -217,16 +218,24 @@ def define_model_flag():
 @group("Training")
 def define_training_flags(epochs, learning_rate):
     """Flags of a recipe that trains."""
+    define_run_flags(epochs)
+    flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
+    flags.DEFINE_integer("batch_size", 32, "Examples in a batch, over all devices.", 1)
+    define_optimizer_flags(learning_rate)
+    define_memory_flags()
+
+
+@group("Training")
+def define_run_flags(epochs):
+    """Flags of any run: where it is, how long, and on what."""
     flags.DEFINE_string("output_dir", None, "Folder of the run; a killed run resumes from it.")
     flags.DEFINE_bool("overwrite", False, "Delete the run that the folder holds, and start anew.")
-    flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
     flags.DEFINE_integer(
         "epochs",
         epochs,
         "Passes over the training data; more for a finished run go on from its end.",
         1,
     )
-    flags.DEFINE_integer("batch_size", 32, "Examples in a batch, over all devices.", 1)
     flags.DEFINE_integer("patience", 0, "Stop after so many epochs without gain; 0: never.", 0)
     flags.DEFINE_integer("seed", 0, "Seed of weights, dropout and data order.", 0)
     flags.DEFINE_integer("checkpoint_steps", 500, "Steps between states to resume from.", 1)
@@ -243,8 +252,6 @@ def define_training_flags(epochs, learning_rate):
         "Keras dtype policy of the training.",
     )
     flags.mark_flag_as_required("output_dir")
-    define_optimizer_flags(learning_rate)
-    define_memory_flags()
 
 
 # Known without Keras, so that --help is quick: `tfnlp.training.schedules.SCHEDULES`.
@@ -339,29 +346,14 @@ def run_folder():
     return RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite, writes)
 
 
-def training_config():
-    """The `TrainingConfig` that the flags describe."""
+def training_config(**given):
+    """The `TrainingConfig` that the flags describe, but for the fields that are `given`."""
     from tfnlp.training import TrainingConfig
 
-    return TrainingConfig(
-        epochs=FLAGS.epochs,
-        batch_size=FLAGS.batch_size,
-        learning_rate=FLAGS.learning_rate,
-        warmup_share=FLAGS.warmup_share,
-        weight_decay=FLAGS.weight_decay,
-        clip_norm=FLAGS.clip_norm,
-        patience=FLAGS.patience,
-        checkpoint_steps=FLAGS.checkpoint_steps,
-        seed=FLAGS.seed,
-        schedule=FLAGS.schedule,
-        optimizer_name=FLAGS.optimizer,
-        ema_decay=FLAGS.ema_decay,
-        layer_decay=FLAGS.layer_decay,
-        accumulation_steps=FLAGS.accumulation_steps,
-        gradient_checkpointing=FLAGS.gradient_checkpointing,
-        fixed_length=FLAGS.fixed_length,
-        xla=FLAGS.xla,
-    )
+    names = [field.name for field in dataclasses.fields(TrainingConfig)]
+    flag_of = {name: name for name in names} | {"optimizer_name": "optimizer"}
+    found = {name: FLAGS[flag].value for name, flag in flag_of.items() if flag in FLAGS}
+    return TrainingConfig(**found | given)
 
 
 def read_splits(label_names=None):

@@ -10,6 +10,11 @@ QuestionAnswerer, a regression as SentenceScorer, a chooser as EndingChooser.
     python -m recipes.export_tflite --model_dir=MiniLM-L6 --pooling=mean --output_dir=runs/export
 
 writes one that gives sentence vectors, for TextEmbedder of distill.runtime and of MediaPipe.
+
+    python -m recipes.export_tflite --model_dir=runs/lm/best --output_dir=runs/export
+
+of a GPT, a GPT-2 or a translator writes one whose signatures read a prompt or a source, and write
+token by token, for TextGenerator or Translator of distill.runtime.
 """
 
 import pathlib
@@ -47,12 +52,17 @@ flags.DEFINE_string(
 flags.DEFINE_string("calibration_pair_column", None, "Its column of second texts, for pairs.")
 flags.DEFINE_integer("calibration_count", 256, "The most of these texts to use, drawn.", 1)
 flags.DEFINE_integer(
-    "max_length", None, "Longest input in tokens; the training's, or 128, if not given.", 3
+    "max_length",
+    None,
+    "Longest input in tokens; the training's, or 128, if not given. Of a language model prompt "
+    "and text together, 256 if not given.",
+    3,
 )
 flags.DEFINE_list(
     "fixed_lengths",
     [],
-    "Lengths with a signature of their own, such as 32,64,128, as GPU and NPU compilers need.",
+    "Lengths with a signature of their own, such as 32,64,128, as GPU and NPU compilers need; of "
+    "what writes, how many tokens of a prompt, or a source, are read at a time (16,64).",
 )
 flags.DEFINE_bool("fixed_only", False, "Leave out the signature that takes any length.")
 flags.DEFINE_enum(
@@ -68,6 +78,17 @@ flags.DEFINE_bool(
 )
 
 
+@group("Models that write")
+def define_writing_flags():
+    flags.DEFINE_integer("beams", 4, "Beams of a search; 1 for greedy search alone.", 1)
+    flags.DEFINE_integer(
+        "max_new_tokens", None, "Most tokens of a beam search, or translation; 64, or fewer.", 1
+    )
+    flags.DEFINE_string(
+        "end_token", None, "Token that ends a text; what stands between documents if not given."
+    )
+
+
 @group("Metadata")
 def define_metadata_flags():
     flags.DEFINE_string("name", "text model", "Name of the model.")
@@ -80,8 +101,14 @@ def define_metadata_flags():
     )
 
 
+define_writing_flags()
 define_metadata_flags()
 flags.mark_flags_as_required(["model_dir", "output_dir"])
+
+
+WROTE = "Wrote %s, %.2f MB."
+# Flags of other models than those that write.
+NOT_OF_WRITERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
 
 
 def check_flags():
@@ -113,6 +140,9 @@ def main():
     settings = read_task_settings(FLAGS.model_dir)
     tokenizer = load_tokenizer(FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, None if FLAGS.pooling else read_head(FLAGS.model_dir))
+    if model.head in ("causal_lm", "sequence_to_sequence"):
+        export_writer(model, path, tokenizer)
+        return
     export_tflite(
         model,
         path,
@@ -130,7 +160,31 @@ def main():
         tokenizer_in_graph=FLAGS.tokenizer_in_graph,
         calibration_text=calibration,
     )
-    logging.info("Wrote %s, %.2f MB.", path, path.stat().st_size / 1e6)
+    logging.info(WROTE, path, path.stat().st_size / 1e6)
+
+
+def export_writer(model, path, tokenizer):
+    """Writes the file of a model that writes."""
+    from distill.device.export_generation import export_generator, export_translator
+    from distill.device.metadata import Credits
+
+    for name in NOT_OF_WRITERS:
+        if FLAGS[name].present:
+            raise InputError(f"`{name}` is not for a model with the head {model.head!r}.")
+    how = {
+        "quantization": FLAGS.quantization,
+        "name": FLAGS.name,
+        "fixed_lengths": [int(length) for length in FLAGS.fixed_lengths] or None,
+        "beams": FLAGS.beams,
+        "max_new_tokens": FLAGS.max_new_tokens,
+        "credits": Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
+    }
+    if model.head == "causal_lm":
+        own = {"max_length": FLAGS.max_length, "end_token": FLAGS.end_token}
+        export_generator(model, path, tokenizer, **how, **own)
+    else:
+        export_translator(model, path, tokenizer, **how)
+    logging.info(WROTE, path, path.stat().st_size / 1e6)
 
 
 def calibration_texts():

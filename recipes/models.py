@@ -12,6 +12,7 @@ FLAGS = flags.FLAGS
 # What the model and the tokenizer of a folder have of their own.
 _OF_SCRATCH = (
     *("family", "size", "num_layers", "hidden_dim", "num_heads", "intermediate_dim"),
+    "bidirectional",
     *("tokenizer_dir", "vocabulary_size", "vocabulary_text"),
 )
 _OF_VOCABULARY = ("vocabulary_size", "vocabulary_text")
@@ -52,15 +53,15 @@ def define_model_flags():
 def define_scratch_flags():
     """Flags of a model that starts from random weights."""
     flags.DEFINE_string(
-        "family", None, "Family, such as bert, deberta_v3 or xlnet; bert if not given."
+        "family", None, "Family, such as bert, deberta_v3, xlnet or lstm; bert if not given."
     )
     flags.DEFINE_string(
         "size",
         None,
-        "Size by name, such as deberta_v3_small; 4 layers of width 256 with 4 heads if not "
-        "given. The next four replace its own.",
+        "Size by name, such as deberta_v3_small; 4 layers of width 256 with 4 heads, or 2 of a "
+        "recurrent network (rnn, lstm, gru), if not given. The next four replace its own.",
     )
-    flags.DEFINE_integer("num_layers", None, "Encoder blocks.", 1)
+    flags.DEFINE_integer("num_layers", None, "Encoder blocks, or recurrent layers.", 1)
     flags.DEFINE_integer("hidden_dim", None, "Model width.", 1)
     flags.DEFINE_integer("num_heads", None, "Attention heads.", 1)
     flags.DEFINE_integer(
@@ -69,6 +70,9 @@ def define_scratch_flags():
         "Inner width of the feed-forward networks; with --hidden_dim four times that if not "
         "given.",
         1,
+    )
+    flags.DEFINE_bool(
+        "bidirectional", None, "Whether a recurrent network reads a text from both ends."
     )
     flags.DEFINE_string(
         "tokenizer_dir",
@@ -144,7 +148,7 @@ def _from_scratch(read_texts):
     from tfnlp.checkpoints.folder import family_of
     from tfnlp.models import config_by_name
 
-    sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
+    sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "bidirectional")
     named = FLAGS.family, FLAGS.size
     sizes = {name: FLAGS[name].value for name in sizes}
     family = family_of(config_by_name(*named, **sizes)).model_type
@@ -168,7 +172,7 @@ def _tokenizer(family, read_texts):
     """The tokenizer of --tokenizer_dir, or one of the family's kind, learned from texts."""
     from tfnlp.text import load_tokenizer, read_examples
     from tfnlp.text.load import kind_for, train_tokenizer
-    from tfnlp.text.tokenizer_files import WITHOUT_OWN
+    from tfnlp.text.tokenizer_files import ANY_TOKENIZER
     from tfnlp.training.run_folder import TOKENIZER
 
     if FLAGS.tokenizer_dir:
@@ -176,7 +180,7 @@ def _tokenizer(family, read_texts):
         tokenizer = load_tokenizer(FLAGS.tokenizer_dir)
         # WordPiece has no family: it goes with any.
         own = getattr(tokenizer, "family", family)
-        if own != family and family not in WITHOUT_OWN:
+        if family not in (own, *ANY_TOKENIZER):
             raise InputError(
                 f"{given} holds a tokenizer for {own}, but the model is a {family}; give that "
                 "family, or leave `tokenizer_dir` out to learn one."

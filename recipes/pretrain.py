@@ -12,6 +12,13 @@ steps, after each of which --dev is evaluated:
     python -m recipes.pretrain --objective=replaced_tokens --family=electra --corpus=corpus \\
         --tokenizer_dir=tokenizer --epochs=100 --steps_per_epoch=1000 --output_dir=runs/electra
 
+A recurrent network (--family=rnn, lstm or gru) learns segments of --max_length tokens, through
+which gradients go (truncated backpropagation), each from the state that the one before ended in:
+
+    python -m recipes.pretrain --objective=causal_lm --family=lstm --hidden_dim=512 \\
+        --corpus=shakespeare.txt --documents=files --tokenizer_dir=characters --max_length=128 \\
+        --batch_size=32 --epochs=20 --learning_rate=2e-3 --output_dir=runs/lstm
+
 OUTPUT_DIR/best is a Hugging Face folder of the last epoch, from which every fine-tuning starts; an
 ELECTRA's generator is in OUTPUT_DIR/generator. On other text both go on:
 
@@ -98,7 +105,8 @@ def define_objective_flags():
         "memory_length",
         None,
         "Tokens that are remembered from one segment of a document to the next; no memory if not "
-        "given. Of causal_lm (Transformer-XL) and permutation_lm.",
+        "given. Of causal_lm (Transformer-XL) and permutation_lm. A recurrent network's state "
+        "goes on in any case.",
         1,
     )
     flags.DEFINE_integer(
@@ -264,16 +272,24 @@ def memory_arguments(name, length):
 
 
 def read_start(objective):
-    """The config and the tokenizer to start from, which fit the objective."""
+    """The config and the tokenizer to start from, and the objective that they fit."""
     config, tokenizer = models.read_start(read_texts)
-    if getattr(objective, "memory", False) and config.has_memory:
+    if config.recurrent and FLAGS.objective == "causal_lm":
+        # Its memory is its state.
+        if FLAGS.memory_length is not None:
+            raise InputError(
+                f"memory_length={FLAGS.memory_length} has no effect on a recurrent network, which "
+                "goes on from its state; leave it out."
+            )
+        objective = dataclasses.replace(objective, memory=True)
+    elif getattr(objective, "memory", False) and config.has_memory:
         fields = {"memory_length": FLAGS.memory_length}
         if hasattr(objective, "reuse_length"):
             fields["reuse_length"] = objective.reuse_length
         known = {field.name for field in dataclasses.fields(config)}
         config = dataclasses.replace(config, **{k: fields[k] for k in fields.keys() & known})
     objective.check(config, tokenizer)
-    return config, tokenizer
+    return objective, config, tokenizer
 
 
 def read_texts():
@@ -318,8 +334,7 @@ def main():
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     with make_strategy(FLAGS.strategy).scope():
-        objective = make_objective()
-        config, tokenizer = read_start(objective)
+        objective, config, tokenizer = read_start(make_objective())
         models.keep_tokenizer(run, tokenizer)
         started = start_models(
             objective,

@@ -24,7 +24,7 @@ flags.DEFINE_enum("kind", "wordpiece", ["wordpiece", "bpe", "unigram"], "Kind of
 flags.DEFINE_enum(
     "family",
     None,
-    ["bert", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2"],
+    ["bert", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2", "marian"],
     "Whose special tokens; bert, roberta or albert, as the kind is, if not given.",
 )
 flags.DEFINE_integer("vocabulary_size", 8000, "The most tokens to learn.", 10)

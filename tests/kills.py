@@ -16,9 +16,9 @@ KILLS = (Killed, tf.errors.OpError)
 
 
 @contextlib.contextmanager
-def killed_after(batches):
+def killed_after(batches, kind=LengthBatches):
     """Kills a training at the batch that is one more than so many; none where it is None."""
-    original, seen = LengthBatches.batch, []
+    original, seen = kind.batch, []
 
     def batch(self, indices):
         if self.shuffle:
@@ -27,8 +27,8 @@ def killed_after(batches):
                 raise Killed
         return original(self, indices)
 
-    LengthBatches.batch = batch
+    kind.batch = batch
     try:
         yield
     finally:
-        LengthBatches.batch = original
+        kind.batch = original

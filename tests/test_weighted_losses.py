@@ -26,3 +26,29 @@ def test_token_cross_entropy_is_cross_entropy(scale):
         assert np.abs(gradients[i]).max() > 0.01
     nothing = token_cross_entropy(np.full((1, 5), -100), logits[:1])
     assert float(nothing) == 0
+
+
+def test_smoothed_labels_by_hand():
+    # Shares 3/4 and 1/4; with e = 0.1 the label is 0.95 of the first class and 0.05 of the other.
+    loss = token_cross_entropy([[0]], tf.constant([[[np.log(3.0), 0.0]]]), label_smoothing=0.1)
+    assert float(loss) == pytest.approx(-0.95 * np.log(0.75) - 0.05 * np.log(0.25), rel=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.1, 0.5])
+def test_smoothed_labels_are_those_of_transformers(smoothing):
+    torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
+    utilities = pytest.importorskip("transformers.trainer_pt_utils", reason="parity")
+    rng = np.random.default_rng(1)
+    values = 3 * rng.normal(size=(3, 5, 40)).astype("float32")
+    labels = rng.integers(0, 40, (3, 5))
+    labels[0, 3:] = -100
+    logits = tf.constant(values)
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = token_cross_entropy(labels.astype("int32"), logits, label_smoothing=smoothing)
+    theirs = torch.tensor(values, requires_grad=True)
+    smoother = utilities.LabelSmoother(epsilon=smoothing)
+    expected = smoother({"logits": theirs}, torch.tensor(labels))
+    expected.backward()
+    assert float(loss) == pytest.approx(expected.item(), rel=1e-5)
+    np.testing.assert_allclose(tape.gradient(loss, logits), theirs.grad, atol=1e-7)

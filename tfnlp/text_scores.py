@@ -89,7 +89,7 @@ def text_scores(references, hypotheses, tokenize="13a"):
     """
     references, hypotheses = [*references], [*hypotheses]
     pairs = _pairs(references, hypotheses)
-    sacrebleu, rouge_scorer = _libraries()
+    sacrebleu, rouge_scorer = scoring_libraries()
     try:
         bleu = sacrebleu.BLEU(tokenize=tokenize)
     except (KeyError, RuntimeError, ImportError) as e:
@@ -143,7 +143,8 @@ def _matches(reference, hypothesis):
     return (collections.Counter(reference) & collections.Counter(hypothesis)).total()
 
 
-def _libraries():
+def scoring_libraries():
+    """sacrebleu and rouge-score's module; an InputError where they are not installed."""
     try:
         import sacrebleu
         from rouge_score import rouge_scorer

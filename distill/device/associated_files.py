@@ -17,6 +17,8 @@ LABELS_FILE = "labels.txt"
 VOCABULARY_FILE = "vocab.txt"
 SETTINGS_FILE = "tokenizer_config.json"
 TOKENIZER_FILE = "tokenizer.json"
+TARGET_TOKENIZER_FILE = "target_tokenizer.json"  # of a translator with two
+MARIAN_FILE = "source.spm"  # or those of its pair of SentencePiece models
 SENTENCEPIECE_FILE = "spiece.model"  # bytes, for MediaPipe alone
 
 CHECKSUM = "model_sha256"  # among the settings; files of older versions have none
@@ -48,7 +50,7 @@ def read_files(path):
     """The settings, and the other files, of a .tflite file.
 
     Returns:
-        The settings, a dict, and {name: text} of the others.
+        The settings, a dict, and {name: text} of the others, bytes of SentencePiece models.
 
     Raises:
         InputError: if the file is missing, has no tokenizer inside, or is damaged.
@@ -68,11 +70,15 @@ def read_files(path):
             files = {name: archive.read(name) for name in archive.namelist()}
             model_size = min(member.header_offset for member in archive.infolist())
         files.pop(SENTENCEPIECE_FILE, None)
-        files = {name: content.decode("utf-8") for name, content in files.items()}
+        files = {
+            name: content if name.endswith(".spm") else content.decode("utf-8")
+            for name, content in files.items()
+        }
         settings = json.loads(files.pop(SETTINGS_FILE))
     except Exception:  # zipfile has an error of another type for each byte that may be wrong
         settings, files = {}, {}
-    if "model_max_length" not in settings or not files.keys() & {VOCABULARY_FILE, TOKENIZER_FILE}:
+    tokenizers = {VOCABULARY_FILE, TOKENIZER_FILE, MARIAN_FILE}
+    if "model_max_length" not in settings or not files.keys() & tokenizers:
         raise InputError(
             f"{path} is no .tflite with a tokenizer inside: it is of another program, or cut "
             "short or damaged; export it with recipes.export_tflite, or copy it again."

@@ -11,12 +11,14 @@ from ai_edge_litert.interpreter import Interpreter
 
 from distill.device.associated_files import (
     LABELS_FILE,
+    MARIAN_FILE,
     TOKENIZER_FILE,
     VOCABULARY_FILE,
     read_files,
 )
 from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
+from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.runners import Answerer, Chooser, Classifier, Embedder, Scorer, Tagger
 from tfnlp.text.texts import as_texts, check_whole
 from tfnlp.text.tokenizer import Encoding, Tokenizer
@@ -57,14 +59,9 @@ class TextRunner:
         settings, files = read_files(path)
         self.path = pathlib.Path(path)
         self.settings = settings.get("task", {})
-        kind = _kind(path, settings)
-        if kind not in (self.kind or kind, *self.also_runs):
-            raise InputError(
-                f"{path} is {_a(kind)}, not {_a(self.kind)}; use "
-                f"distill.runtime.{CLASSES[kind].__name__}."
-            )
+        kind = check_kind(path, settings, self.kind, self.also_runs)
         self.max_length = settings["model_max_length"]
-        self.tokenizer = _tokenizer(path, settings, files)
+        self.tokenizer = read_tokenizer(path, settings, files)
         self.labels = files[LABELS_FILE].split("\n") if LABELS_FILE in files else None
         self._by_token = kind in ("tagger", "answerer")
         # LiteRT's interpreter ends the process where two threads run it at once.
@@ -181,6 +178,8 @@ CLASSES = {
     "chooser": EndingChooser,
     "embedder": TextEmbedder,
 }
+# Those of files that write, in `distill.device.generation`.
+WRITERS = {"generator": "TextGenerator", "translator": "Translator"}
 
 
 def load_runner(path, num_threads=1, try_out=True):
@@ -196,17 +195,32 @@ def load_runner(path, num_threads=1, try_out=True):
     Raises:
         InputError: as `TextRunner`.
     """
-    return CLASSES[_kind(path, read_files(path)[0])](path, num_threads, try_out)
+    kind = check_kind(path, read_files(path)[0], also_runs=CLASSES)
+    return CLASSES[kind](path, num_threads, try_out)
 
 
-def _kind(path, settings):
-    """What a file does: one of `CLASSES`."""
+def check_kind(path, settings, wanted=None, also_runs=()):
+    """What a file does: one of `CLASSES` or `WRITERS`.
+
+    Args:
+        path: of the file.
+        settings: its settings.
+        wanted: what it ought to do; anything that a `TextRunner` does where None.
+        also_runs: what else will do.
+
+    Raises:
+        InputError: for another kind.
+    """
     kind = settings.get("kind", "classifier")
-    if kind not in CLASSES:
+    names = {key: runner.__name__ for key, runner in CLASSES.items()} | WRITERS
+    if kind not in names:
         raise InputError(
             f"{path} is a file of the kind {kind!r}, which this version does not run; known are "
-            f"{', '.join(CLASSES)}."
+            f"{', '.join(names)}."
         )
+    if kind not in ((wanted,) if wanted else CLASSES) and kind not in also_runs:
+        what = f", not {_a(wanted)}" if wanted else ", which writes texts"
+        raise InputError(f"{path} is {_a(kind)}{what}; use distill.runtime.{names[kind]}.")
     return kind
 
 
@@ -225,11 +239,18 @@ def _a(kind):
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
-def _tokenizer(path, settings, files):
+def read_tokenizer(path, settings, files):
+    """The tokenizer of a file, of what `read_files` gives.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
     try:
         if VOCABULARY_FILE in files:
             tokens = files[VOCABULARY_FILE].split("\n")
             return WordPieceTokenizer.from_settings(tokens, settings)
+        if MARIAN_FILE in files:
+            return MarianTokenizer.from_files(files)
         return Tokenizer.from_json(files[TOKENIZER_FILE], settings["pad_token"])
     except Exception as e:  # the engine raises no narrower one
         raise InputError(f"{path}: its tokenizer cannot be read ({e}); export it again.") from None

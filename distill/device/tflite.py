@@ -251,7 +251,7 @@ def kind_of(model, pooling=None):
     elif model.head not in HEADS:
         raise InputError(
             f"A model with the head {model.head!r} has no export; use one with one of the heads "
-            f"{', '.join(HEADS)}."
+            f"{', '.join(HEADS)}, or, of what writes, distill.device.export_generation."
         )
     surplus = set(model.input) - {"token_ids", "segment_ids", "padding_mask"}
     if surplus:
@@ -335,28 +335,41 @@ def _convert(model, kind, quantization, max_length, lengths, pooling=None, token
             return {"score": outputs["logits"]}
         return {"probability": ops.softmax(outputs["logits"], axis=-1)}
 
-    signature = {
-        key: [tf.TensorSpec((1, length), "int32", name=i) for i in INPUTS]
+    endpoints = {
+        key: (run, [tf.TensorSpec((1, length), "int32", name=i) for i in INPUTS])
         for key, length in signatures(lengths).items()
     }
-    function = run
     if tokenize is not None:
-        signature = {DEFAULT: [tf.TensorSpec((1,), tf.string, name="text")]}
+        endpoints = {
+            DEFAULT: (lambda text: run(*tokenize(text)), [tf.TensorSpec((1,), tf.string, "text")])
+        }
+    return to_tflite(model, endpoints, quantization, tokenize is not None)
 
-        def function(text):
-            return run(*tokenize(text))
 
+def to_tflite(model, endpoints, quantization, custom_operators=False):
+    """Functions over a model's weights as the signatures of a .tflite.
+
+    Args:
+        model: whose weights they are.
+        endpoints: {name of a signature: (function, list of the `tf.TensorSpec`s that it takes)};
+            the functions give dicts of tensors.
+        quantization: one of `QUANTIZATIONS`.
+        custom_operators: whether operations outside TFLite's own are let through.
+
+    Returns:
+        The bytes of the file.
+    """
     with tempfile.TemporaryDirectory() as folder, _quiet():
         archive = keras.export.ExportArchive()
         archive.track(model)
-        for key, specs in signature.items():
+        for key, (function, specs) in endpoints.items():
             archive.add_endpoint(key, function, input_signature=specs)
         archive.write_out(folder, verbose=False)
-        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[*signature])
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[*endpoints])
         # Else the scales of norms go into the weights behind them, in signatures of fixed length
         # alone, which would have weights of their own then, and rougher ones in 8 bits.
         converter._experimental_disable_fuse_mul_and_fc = True
-        converter.allow_custom_ops = tokenize is not None
+        converter.allow_custom_ops = custom_operators
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         set_up(converter, quantization)
         return quantize_file(converter.convert(), quantization)

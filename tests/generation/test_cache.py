@@ -75,3 +75,12 @@ def test_half_precision_is_that_of_the_model():
 def test_other_models_are_refused(config, head):
     with pytest.raises(InputError, match="GPT-2 with the head 'causal_lm'"):
         CausalDecoder(build_model(config, head))
+
+
+def test_a_cache_of_another_batch_is_refused():
+    decoder = CausalDecoder(build_model(Gpt2Config(**SIZES), "causal_lm"))
+    ids = tf.constant([[1, 2, 3]])
+    _, state = decoder.start(ids, tf.ones_like(ids), beams=2, steps=2)
+    for shape in ((2, 2), (1, 1)):
+        with pytest.raises(InputError, match=r"^state is a cache of 1 prompts with 2 texts each"):
+            decoder.step(tf.zeros(shape, "int32"), None, 0, state)

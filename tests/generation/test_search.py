@@ -14,6 +14,8 @@ END = 0
 class Table:
     """A decoder whose next token depends on the last alone: logits (V, V), those of the row."""
 
+    start_token_id = None
+
     def __init__(self, logits):
         self.logits = tf.constant(logits, tf.float32)
 

@@ -63,6 +63,10 @@ for output in (h, g):
     assert np.abs(pooled - due).max() <= 1e-5
 for score in ("dot", "general", "concat"):
     assert layers.ScoreAttention(score)(x, x).shape == (2, 10, 16)
+for cell, count in (("rnn", 1), ("lstm", 2), ("gru", 1)):
+    decoder = layers.RecurrentDecoderBlock(16, 2, cell)
+    outputs, weights = decoder(x, np.zeros((2, 2, count, 16), "float32"), x)
+    assert outputs.shape == (2, 10, 16) and weights.shape == (2, 10, 10)
 assert layers.QuadraticPositionAttention(4, 6)(image).shape == (2, 4, 5, 6)
 assert layers.SharedEncoder(2, 4, 32)(x).shape == (2, 10, 16)
 assert layers.FactorizedEmbedding(30, 4, 16)(ids).shape == (2, 10, 16)

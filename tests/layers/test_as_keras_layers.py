@@ -43,6 +43,10 @@ CASES = {
         lambda **kw: layers.QuadraticPositionAttention(2, 5, value_dim=2, **kw),
         [IMAGE],
     ),
+    "RecurrentDecoderBlock": (
+        lambda **kw: layers.RecurrentDecoderBlock(8, 2, "gru", **kw),
+        [STATES, np.zeros((2, 2, 1, 8), "float32"), STATES],
+    ),
     "RelativeAttention": (
         lambda **kw: layers.RelativeAttention(2, 4, use_bias=True, **kw),
         [STATES],

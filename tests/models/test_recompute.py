@@ -15,6 +15,7 @@ HEADS = {
     "DebertaV2Config": "tagger",  # a table beside the states
     "XLNetConfig": "permutation_lm",  # two streams
     "TransformerXLConfig": "causal_lm",  # a memory, and a memory's gradient
+    "TransformerConfig": "sequence_to_sequence",  # blocks of two inputs
 }
 MORE = {"TransformerXLConfig": {"cutoffs": (8,)}}
 
@@ -31,6 +32,8 @@ def test_gradients_and_draws_are_those_of_blocks_that_are_kept(family):
         weight.assign(rng.normal(size=weight.shape, scale=0.2))
     ids = rng.integers(1, 20, (2, 6)).astype("int32")
     inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
+    inputs |= {"encoder_token_ids": ids, "encoder_padding_mask": np.ones_like(ids)}
+    inputs["decoder_token_ids"] = ids[:, ::-1]
     if head == "permutation_lm":
         inputs["permutation_order"] = np.stack([rng.permutation(6) for _ in range(2)]).astype(
             "int32"

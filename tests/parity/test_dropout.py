@@ -24,6 +24,7 @@ RATES = {
     "summary_last_dropout": 0.25,
     "dropout": 0.15,
     "attention_dropout": 0.25,
+    "activation_dropout": 0.2,
     "seq_classif_dropout": 0.35,
     "qa_dropout": 0.45,
     "resid_pdrop": 0.15,

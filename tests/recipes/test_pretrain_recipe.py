@@ -40,6 +40,7 @@ OBJECTIVES = {
     "permutation_lm": (["--family=xlnet", "--memory_length=8"], ()),
     "causal_lm": (["--family=transformer_xl", "--memory_length=8"], ()),
 }
+RECURRENT = ("--family=lstm", "--num_layers=1", "--hidden_dim=16", "--vocabulary_size=300")
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,24 @@ def test_every_objective(objective, texts, run, tmp_path):  # noqa: F811
     if objective == "permutation_lm":
         # Pieces of unigram are learned otherwise each time: those of the run are kept.
         assert "is complete" in run("pretrain", *flags, f"--output_dir={tmp_path}/run").stderr
+
+
+def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path):  # noqa: F811
+    flags = ["--objective=causal_lm", *FLAGS, f"--corpus={texts}/corpus.txt", "--epochs=2"]
+    flags += [f"--dev={texts}/dev.txt", f"--output_dir={tmp_path}/run"]
+    run("pretrain", *flags, *RECURRENT)
+    first, last = (json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open())
+    assert last["val_loss"] < first["val_loss"]
+    model = f"--model_dir={tmp_path}/run/best"
+    done = run("evaluate_lm", model, f"--texts={texts}/dev.txt")
+    assert done.stdout.split()[:2] == ["texts", "characters"]
+    wrong = [*flags[:-1], *RECURRENT, "--memory_length=8", f"--output_dir={tmp_path}/a"]
+    done = run("pretrain", *wrong, status=2)
+    assert "--memory_length=8 has no effect on a recurrent network" in done.stderr
+    done = run("pretrain", *wrong[:-2], "--bidirectional", wrong[-1], status=2)
+    assert "or a recurrent network of one direction" in done.stderr
+    done = run("generate", model, "--text=the film", "--max_new_tokens=4")
+    assert done.stdout.startswith("the film") and len(done.stdout) > len("the film\n")
 
 
 def test_a_run_that_is_killed_ends_with_the_same_weights(texts):

@@ -63,6 +63,19 @@ def teacher(corpus, run, tmp_path_factory):
     return folder, flags
 
 
+def test_a_recurrent_classifier_from_scratch_reads_both_ways(corpus, run, tmp_path):
+    flags = [*corpus, "--family=gru", "--bidirectional", "--num_layers=1", "--hidden_dim=32"]
+    flags += ["--vocabulary_size=300", "--learning_rate=1e-2", "--epochs=8", "--batch_size=16"]
+    run("finetune_classifier", *flags, f"--output_dir={tmp_path}/run")
+    losses = [json.loads(line)["loss"] for line in (tmp_path / "run/metrics.jsonl").open()]
+    assert losses[0] > 0.6 and losses[-1] < 0.5
+    config = read_config(tmp_path / "run/best")
+    assert (config.cell, config.bidirectional, config.num_layers) == ("gru", True, 1)
+    run("export_tflite", f"--model_dir={tmp_path}/run/best", f"--output_dir={tmp_path}/export")
+    done = run("finetune_classifier", *flags, "--num_heads=2", "--output_dir=a", status=2)
+    assert "--num_heads=2 is nothing that the family gru has" in done.stderr
+
+
 def test_the_whole_road(corpus, teacher, run, tmp_path):
     folder, _ = teacher
     card = (folder / "README.md").read_text()

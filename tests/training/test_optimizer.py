@@ -17,7 +17,12 @@ from tfnlp.training.optimizer import (
     make_optimizer,
 )
 from tfnlp.training.pretrain import Pretrainer
-from tfnlp.training.schedules import SCHEDULES, WarmupLinearDecay
+from tfnlp.training.schedules import (
+    SCHEDULES,
+    WarmupInverseSquareRoot,
+    WarmupLinearDecay,
+    vaswani_peak,
+)
 
 
 def test_schedule_rises_and_falls_linearly():
@@ -27,6 +32,28 @@ def test_schedule_rises_and_falls_linearly():
     assert float(WarmupLinearDecay(2.0, 10)(0)) == 2
     with pytest.raises(ValueError, match="warmup_steps=11"):
         WarmupLinearDecay(1.0, 10, 11)
+
+
+def test_the_rate_of_the_transformer_is_that_of_the_paper():
+    width, warmup = 512, 4000
+    assert vaswani_peak(width, warmup) == pytest.approx(6.987712e-4, rel=1e-6)
+    schedule = WarmupInverseSquareRoot(vaswani_peak(width, warmup), 100_000, warmup)
+    for step in (1, 100, 4000, 4001, 100_000):
+        due = width**-0.5 * min(step**-0.5, step * warmup**-1.5)
+        assert float(schedule(step)) == pytest.approx(due, rel=1e-5)
+
+
+def test_warmup_in_steps_and_the_second_beta_reach_the_optimizer():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    config = TrainingConfig(epochs=2, learning_rate=1.0, warmup_steps=4, beta_2=0.5)
+    optimizer = config.optimizer(model, steps_per_epoch=10)
+    assert optimizer.beta_2 == 0.5
+    assert float(optimizer._learning_rate(3)) == pytest.approx(0.75)
+    with pytest.raises(InputError, match="warmup_steps=4 is more than the 2 steps"):
+        config.optimizer(model, steps_per_epoch=1)
+    for wrong in ({"beta_2": 1.0}, {"warmup_steps": -1}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))}="):
+            TrainingConfig(**wrong)
 
 
 THEIR_NAMES = {"constant": "constant_with_warmup"}

@@ -132,6 +132,10 @@ def _identity(fields, _):
     return fields
 
 
+def _nothing(*_):
+    return {}
+
+
 @dataclasses.dataclass(frozen=True)
 class Family:
     """A family's checkpoints.
@@ -150,6 +154,11 @@ class Family:
             what our config's default says, and for those that `decode` reads.
         decode: of our fields and theirs, gives our fields with what takes more than a name.
         encode: of their fields and our config, likewise the other way.
+        constants: of our config and a head, gives tensors that are computed here and that their
+            files hold, by their names.
+        generation: of our config, gives the fields of a generation_config.json, beside a head that
+            writes texts; None without one.
+        only: our fields by which a config is of this family, of two that have one class.
         adapt: of our config and the names of the tensors in a checkpoint, gives the config
             with what config.json does not tell.
     """
@@ -167,6 +176,9 @@ class Family:
     decode: collections.abc.Callable = _identity
     encode: collections.abc.Callable = _identity
     adapt: collections.abc.Callable = _identity
+    constants: collections.abc.Callable = _nothing
+    generation: collections.abc.Callable | None = None
+    only: dict = dataclasses.field(default_factory=dict)
 
 
 def read_fields(family, fields, path):
@@ -206,7 +218,7 @@ def read_fields(family, fields, path):
                 )
             ours[name] = ACTIVATIONS[ours[name]]
     try:
-        return family.config(**ours), unknown
+        return family.config(**ours | family.only), unknown
     except (TypeError, ValueError) as e:
         raise InputError(f"{path}: {e}") from None
 

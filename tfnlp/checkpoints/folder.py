@@ -14,6 +14,8 @@ from tfnlp.checkpoints import (
     distilbert_map,
     electra_map,
     gpt_map,
+    marian_map,
+    recurrent_map,
     transformer_xl_map,
     xlnet_map,
 )
@@ -58,6 +60,10 @@ FAMILIES = (
     transformer_xl_map.TRANSFORMER_XL,
     gpt_map.GPT,
     gpt_map.GPT2,
+    recurrent_map.RECURRENT,
+    recurrent_map.RECURRENT_TRANSLATOR,
+    marian_map.MARIAN,
+    marian_map.PEGASUS,
 )
 # What a head for pretraining has beside a masked language model's.
 PAIR_HEAD = "pair_classifier"
@@ -74,10 +80,12 @@ OTHER_HEADS = (
     *("predictions.", "sop_classifier.", "generator_predictions.", "generator_lm_head."),
     *("discriminator_predictions.", "sequence_summary.", "logits_proj.", "lm_predictions."),
     *("mask_predictions.", "multiple_choice_head.", "start_logits.", "end_logits."),
-    *("answer_class.", "crit.", "task:"),
+    *("answer_class.", "crit.", "task:", "final_logits_bias"),
 )
 # Buffers of old versions.
 BUFFERS = (".position_ids", ".attn.bias", ".attn.masked_bias", "pos_emb.inv_freq")
+# Sinusoids, which are computed, and a table that a Marian without ties does not use.
+BUFFERS += (".embed_positions.weight", "shared.weight")
 # From so many bytes of weights on, progress is shown.
 LARGE = 500_000_000
 # The files to fetch of a model on the Hub before its weights, which they tell the names of.
@@ -90,7 +98,12 @@ FETCHED_OF_PRESET = (*FETCHED, "tokenizer.json", *(f"{ASSETS}/{name}" for name i
 
 def family_of(config):
     """The `Family` of a config."""
-    return next(family for family in FAMILIES if family.config is type(config))
+    return next(
+        family
+        for family in FAMILIES
+        if family.config is type(config)
+        and all(getattr(config, name) == value for name, value in family.only.items())
+    )
 
 
 def _find(source):
@@ -349,7 +362,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
     family = family_of(config)
     check_saves(model)
     fields = write_fields(family, config)
-    tensors = (pooler or {}) | _tensors(model, family)
+    tensors = (pooler or {}) | _tensors(model, family) | family.constants(config, model.head)
     _check_read_back(family, config, fields, tensors)
     fields["architectures"] = [family.architectures[model.head]]
     if model.head in ("classifier", "tagger"):
@@ -370,6 +383,8 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
             fields |= {"bos_token_id": end, "eos_token_id": end}
     write_tensors(folder / WEIGHTS, tensors)
     write_json(folder / "config.json", fields)
+    if family.generation is not None and model.head is not None:
+        write_json(folder / "generation_config.json", family.generation(config))
     if tokenizer is not None:
         tokenizer.save(folder)
 
@@ -499,9 +514,10 @@ def _assign(model, family, reader, with_head):
         plan.append((variables[weight.path], stored, weight))
         used.add(stored)
     others = {
-        prefix + weight.name
+        prefix + name
         for head in family.architectures
         for weight in family.weights(model.text_config, head)
+        for name in (weight.name, *weight.other_names)
         if not weight.head
     }
     half = [w.name for w in fresh if w.head and not w.path.startswith(PAIR_HEAD)]

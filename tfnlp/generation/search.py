@@ -1,7 +1,9 @@
 """Which tokens are written: by the best at each place, by draws, or by beam search.
 
-A decoder is what `CausalDecoder` is: `start` reads the prompts, `step` one token more of each
-text. The functions here hold for any, and are to be traced as one graph, loop and all.
+A decoder is what `CausalDecoder` and `EncoderDecoderCache` are: `start` reads the prompts, or the
+sources, `step` one token more of each text; `start_token_id` is what texts begin with, None where
+they go on from their prompts. The functions here hold for any, and are to be traced as one graph,
+loop and all.
 """
 
 from typing import NamedTuple
@@ -10,7 +12,7 @@ import tensorflow as tf
 
 from tfnlp.generation.constraints import Rules
 from tfnlp.generation.sampling import draw, filtered
-from tfnlp.generation.settings import Beam, Constraints, Sample
+from tfnlp.searches import Beam, Constraints, Sample
 
 # Of a text that there is not: worse than any.
 WORST = -1e9
@@ -35,7 +37,8 @@ def search(decoder, prompt, prompt_mask, draws, how, constraints, steps, end, pa
 
     Args:
         decoder: as a `CausalDecoder`.
-        prompt: (B, P) int32, padded at the left.
+        prompt: (B, P) int32, padded at the left; the source, where the decoder has a
+            `start_token_id`, padded at the right.
         prompt_mask: (B, P) int32, 1 at real tokens.
         draws: (B, steps) float32 from [0, 1), for a `Sample`.
         how: `Greedy`, `Sample` or `Beam`.
@@ -50,7 +53,11 @@ def search(decoder, prompt, prompt_mask, draws, how, constraints, steps, end, pa
     beams = how.beams if isinstance(how, Beam) else 1
     rules = None
     if constraints != Constraints():
-        rules = Rules(constraints, prompt, prompt_mask, beams, steps, end)
+        given = prompt, prompt_mask
+        if decoder.start_token_id is not None:
+            ones = tf.ones_like(prompt[:, :1])
+            given = decoder.start_token_id * ones, ones
+        rules = Rules(constraints, *given, beams, steps, end)
     logits, state = decoder.start(prompt, prompt_mask, beams, steps)
     if isinstance(how, Beam):
         return _beam_search(decoder, logits, state, how, rules, steps, end, pad)

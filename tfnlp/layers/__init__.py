@@ -14,6 +14,7 @@ from tfnlp.layers.blocks.convolution import ConvolutionBlock
 from tfnlp.layers.blocks.decoder import DecoderBlock
 from tfnlp.layers.blocks.encoder import EncoderBlock
 from tfnlp.layers.blocks.feed_forward import FeedForward
+from tfnlp.layers.blocks.recurrent_decoder import RecurrentDecoderBlock
 from tfnlp.layers.blocks.shared_encoder import SharedEncoder
 from tfnlp.layers.blocks.two_stream import TwoStreamBlock
 from tfnlp.layers.core.fake_quantization import fake_quantize, get_ranges, set_ranges
@@ -58,6 +59,7 @@ __all__ = [
     "MultiHeadAttention",
     "OutputBias",
     "QuadraticPositionAttention",
+    "RecurrentDecoderBlock",
     "RelativeAttention",
     "RelativeBiases",
     "RelativePositionTable",

@@ -9,7 +9,9 @@ from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
 from tfnlp.models.heads import HEADS, MASKED_LMS
-from tfnlp.models.sizes import FAMILIES, SIZES, config_by_name
+from tfnlp.models.recurrent import RecurrentConfig
+from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
+from tfnlp.models.sizes import ENCODER_DECODERS, FAMILIES, SIZES, config_by_name
 from tfnlp.models.text_model import (
     TextModel,
     check_lengths,
@@ -18,10 +20,12 @@ from tfnlp.models.text_model import (
     max_positions,
     submodel,
 )
+from tfnlp.models.transformer import TransformerConfig
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
 __all__ = [
+    "ENCODER_DECODERS",
     "FAMILIES",
     "HEADS",
     "MASKED_LMS",
@@ -35,9 +39,12 @@ __all__ = [
     "Gpt2Config",
     "GptConfig",
     "Pooling",
+    "RecurrentConfig",
+    "RecurrentTranslatorConfig",
     "RobertaConfig",
     "TextConfig",
     "TextModel",
+    "TransformerConfig",
     "TransformerXLConfig",
     "XLNetConfig",
     "build_model",

@@ -14,6 +14,9 @@ from tfnlp.models import (
     electra,
     gpt,
     heads,
+    recurrent,
+    recurrent_translator,
+    transformer,
     transformer_xl,
     xlnet,
 )
@@ -34,6 +37,12 @@ ENCODERS = {
     transformer_xl.TransformerXLConfig: transformer_xl.encode_transformer_xl,
     gpt.GptConfig: gpt.encode_gpt,
     gpt.Gpt2Config: gpt.encode_gpt2,
+    recurrent.RecurrentConfig: recurrent.encode_recurrent,
+}
+# How each encoder-decoder turns sources and targets into outputs, and the states of both.
+ENCODER_DECODERS = {
+    transformer.TransformerConfig: transformer.run_transformer,
+    recurrent_translator.RecurrentTranslatorConfig: recurrent_translator.run_recurrent_translator,
 }
 
 
@@ -54,14 +63,14 @@ def build_model(
 
     Args:
         config: of a family, such as a `BertConfig`.
-        head: None for the encoder alone, or one of `tfnlp.models.HEADS`: "classifier",
+        head: None for the states alone, or one of `tfnlp.models.HEADS`: "classifier",
             "tagger", "answerer", "chooser", "masked_lm", "causal_lm", "permutation_lm",
-            "discriminator", "pretraining".
+            "discriminator", "pretraining"; "sequence_to_sequence" of an encoder-decoder.
         num_classes: C, of a classifier (1 for regression) or a tagger.
         hidden_states: also output the embeddings and every block's output.
         attention_scores: also output every block's scores before the softmax.
         memory: also take the memory of earlier segments, and give the one for the next; of a
-            Transformer-XL or an XLNet.
+            Transformer-XL, an XLNet or a recurrent network, whose memory is its states.
         shared_embeddings: the other model of an ELECTRA's two, to have its embedding tables and
             their norm (but not its projection) in common with it; of a DeBERTa's two, to have
             its tables without training them (`GradientDisentangledEmbedding`).
@@ -88,7 +97,6 @@ def build_model(
         - "masked_lm", "causal_lm": `logits` (B, L, V); "permutation_lm": `logits` (B, P, V);
         - "discriminator": `logits` (B, L);
         - "pretraining": `logits` (B, L, V) of tokens and `pair_logits` (B, 2);
-
         (a Transformer-XL's logits are log-probabilities already),
 
         then `sequence_output` (B, L, D), `pooled_output` (B, D) where the family or the head
@@ -98,15 +106,33 @@ def build_model(
         chooser's are of B * choices texts. With `memory` the new `memory` (B, num_layers, at most
         memory_length, D).
 
+        An encoder-decoder takes a dict of `encoder_token_ids` and `encoder_padding_mask`, (B, S),
+        and `decoder_token_ids`, (B, T), int32 each, and gives `logits` (B, T, V) float32, row t of
+        what comes after the decoder's token t; then `sequence_output` (B, T, D) of the decoder,
+        `encoder_output` (B, S, D), and on request `hidden_states`, `attention_scores` (B, N, T,
+        T) and `queries`, `keys` and `values` of the decoder's blocks, those of their attention to
+        the encoder, which begin with "cross_" (scores (B, N, T, S)), and those of the encoder's
+        blocks, which begin with "encoder_". A recurrent one with attention has its weights,
+        `attention_weights` (B, T, S), and none of the other attention outputs.
+
     Raises:
         InputError: for a head that is unknown, for a head, a memory or shared embeddings that
             the family cannot have, for a `block_size` below 1 or beside attention scores, and for
             projections of two streams.
     """
-    if type(config) not in ENCODERS:
+    if type(config) not in ENCODERS | ENCODER_DECODERS:
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
     _check_block_size(block_size, attention_scores)
+    asked = {"block_size": block_size, "attention_scores": attention_scores}
+    _check_attention(config, **asked, attention_projections=attention_projections)
+    if memory:
+        _check_memory(config, head)
+    options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
+    if type(config) in ENCODER_DECODERS:
+        if shared_embeddings is not None:
+            _shared_tables(config, shared_embeddings)
+        return _build_encoder_decoder(config, head, hidden_states, options, name)
     if attention_projections and head == "permutation_lm":
         raise InputError(
             "attention_projections=True does not fit head='permutation_lm', whose blocks have two "
@@ -121,14 +147,12 @@ def build_model(
         inputs["permutation_order"] = keras.Input((None,), dtype="int32", name="permutation_order")
         inputs["target_mapping"] = keras.Input((None, None), dtype="int32", name="target_mapping")
     if memory:
-        _check_memory(config, head)
         shape = (config.num_layers, None, config.hidden_dim)
         inputs["memory"] = keras.Input(shape, dtype="float32", name="memory")
     texts = inputs
     if head == "chooser":
         texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
     own = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
-    options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
     states, further, *new_memory = ENCODERS[type(config)](config, texts, options, **own)
     x, mask = states[-1], texts["padding_mask"]
     outputs = {"sequence_output": x}
@@ -171,6 +195,21 @@ def build_model(
     outputs |= further
     if memory:
         outputs["memory"] = new_memory[0]
+    return _model(config, head, inputs, outputs, name)
+
+
+def _build_encoder_decoder(config, head, hidden_states, options, name):
+    inputs = {
+        key: keras.Input((None,), dtype="int32", name=key)
+        for key in ("encoder_token_ids", "encoder_padding_mask", "decoder_token_ids")
+    }
+    outputs, states, source_states = ENCODER_DECODERS[type(config)](config, inputs, options, head)
+    if hidden_states:
+        outputs |= {"hidden_states": states, "encoder_hidden_states": source_states}
+    return _model(config, head, inputs, outputs, name)
+
+
+def _model(config, head, inputs, outputs, name):
     model = TextModel(inputs, outputs, name=name or family_name(config))
     model.text_config, model.head = config, head
     return model
@@ -194,7 +233,18 @@ def _check_memory(config, head):
     if not config.has_memory or head == "chooser":
         raise InputError(
             f"memory=True does not fit the family {family_name(config)!r} with head={head!r}; an "
-            "XLNet or a Transformer-XL can have one, but no chooser."
+            "XLNet, a Transformer-XL or a recurrent network of one direction can have one, but no "
+            "chooser."
+        )
+
+
+def _check_attention(config, **asked):
+    """Raises an InputError where a recurrent network is asked for a transformer's attention."""
+    given = [f"{name}={value}" for name, value in asked.items() if value]
+    if config.recurrent and given:
+        raise InputError(
+            f"{given[0]} is of a transformer's attention, and does not fit the family "
+            f"{family_name(config)!r}; leave it out."
         )
 
 
@@ -216,7 +266,9 @@ def check_head(config, head, num_classes=None):
     """Raises an InputError for a head that is unknown or that the family cannot have."""
     if head is not None and head not in heads.HEADS:
         raise InputError(f"head={head!r} is unknown; use None or one of {list(heads.HEADS)}.")
-    if head in ("masked_lm", "causal_lm", "permutation_lm") and head != config.language_model:
+    predicts = head in ("masked_lm", "causal_lm", "permutation_lm", "sequence_to_sequence")
+    other = head is not None and type(config) in ENCODER_DECODERS
+    if (predicts or other) and head != config.language_model:
         raise InputError(f"head={head!r} does not fit the family {family_name(config)!r}.")
     if head == "pretraining" and not config.pretrained_on_pairs:
         raise InputError(

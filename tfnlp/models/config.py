@@ -15,20 +15,100 @@ class Pooling:
     """How a family makes one vector of a text, for heads on whole texts.
 
     Args:
-        token: "first" for the first token's state, "last" for the last real token's.
+        token: "first" for the first token's state, "last" for the last real token's; "ends" for
+            those of a recurrent network of two directions, each where it stopped reading.
         activation: of the dense layer on it; None for no such layer.
         pretrained: whether the dense layer belongs to the encoder, not to a head.
         dropout_before: whether a classifier has dropout before the dense layer too.
+        bare: whether a classifier is a product with the vector alone, as GPT's is.
     """
 
     token: str = "first"
     activation: str | None = "tanh"
     pretrained: bool = False
     dropout_before: bool = False
+    bare: bool = False
+
+
+class BaseConfig:
+    """What models are built by, whatever their fields: a child is a frozen dataclass.
+
+    It has the fields `vocabulary_size`, `num_layers`, `hidden_dim`, `dropout`,
+    `classifier_dropout`, `max_length`, `initializer_range`, `pad_token_id` and `tie_embeddings`,
+    or class variables of these names.
+    """
+
+    pooling: ClassVar[Pooling] = Pooling()
+    # The head that predicts tokens: "masked_lm", "causal_lm", "permutation_lm", or
+    # "sequence_to_sequence" of an encoder-decoder.
+    language_model: ClassVar[str] = "masked_lm"
+    # Whether that head gives log-probabilities by clusters of tokens, as an `AdaptiveSoftmax`.
+    adaptive_softmax: ClassVar[bool] = False
+    # Whether masked tokens are predicted from absolute positions too.
+    enhanced_mask_decoder: ClassVar[bool] = False
+    # Whether a model can take the states of earlier segments.
+    has_memory: ClassVar[bool] = False
+    # Whether that memory is the state that a network goes on from, and so of one length.
+    recurrent: ClassVar[bool] = False
+    # Whether its heads can be of any size, and so pruned.
+    any_head_dim: ClassVar[bool] = False
+    # Whether it is pretrained on pairs of texts too, and so can have the head "pretraining".
+    pretrained_on_pairs: ClassVar[bool] = False
+    # Whether two models of the family can have their embedding tables in common.
+    shares_embeddings: ClassVar[bool] = False
+    # Whether a discriminator first normalises each state plus that of the first token.
+    discriminator_norm: ClassVar[bool] = False
+
+    @property
+    def initializer(self):
+        """A new initializer for fresh weights."""
+        return FastTruncatedNormal(stddev=self.initializer_range)
+
+    @property
+    def head_initializer(self):
+        """A new initializer for a head: not truncated, as `transformers` starts its heads.
+
+        A head that starts an eighth smaller is learned visibly later.
+        """
+        return keras.initializers.RandomNormal(stddev=self.initializer_range)
+
+    @property
+    def head_dropout(self):
+        """The dropout before a head's last layer."""
+        return self.dropout if self.classifier_dropout is None else self.classifier_dropout
+
+    @property
+    def tagger_dropout(self):
+        """The dropout before a tagger's layer."""
+        return self.head_dropout
+
+    @property
+    def chooser_dropout(self):
+        """The dropout before a chooser's layer."""
+        return self.head_dropout
+
+    @property
+    def pair_dropout(self):
+        """The dropout before the layer that tells how two texts belong together."""
+        return 0.0
+
+    @property
+    def answerer_dropout(self):
+        """The dropout before an answerer's layer."""
+        return 0.0
+
+    def get_config(self):
+        """The fields, as Keras serializes them."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_config(cls, config):
+        """A config from its fields."""
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})
 
 
 @dataclasses.dataclass(frozen=True)
-class TextConfig:
+class TextConfig(BaseConfig):
     """The sizes and rates that every family has.
 
     Args:
@@ -69,23 +149,6 @@ class TextConfig:
     tie_embeddings: bool = True
     head_dim: int | None = None
 
-    pooling: ClassVar[Pooling] = Pooling()
-    # The head that predicts tokens: "masked_lm", "causal_lm" or "permutation_lm".
-    language_model: ClassVar[str] = "masked_lm"
-    # Whether that head gives log-probabilities by clusters of tokens, as an `AdaptiveSoftmax`.
-    adaptive_softmax: ClassVar[bool] = False
-    # Whether masked tokens are predicted from absolute positions too.
-    enhanced_mask_decoder: ClassVar[bool] = False
-    # Whether a model can take the states of earlier segments.
-    has_memory: ClassVar[bool] = False
-    # Whether its heads can be of any size, and so pruned.
-    any_head_dim: ClassVar[bool] = False
-    # Whether it is pretrained on pairs of texts too, and so can have the head "pretraining".
-    pretrained_on_pairs: ClassVar[bool] = False
-    # Whether two models of the family can have their embedding tables in common.
-    shares_embeddings: ClassVar[bool] = False
-    # Whether a discriminator first normalises each state plus that of the first token.
-    discriminator_norm: ClassVar[bool] = False
     # The sub-layers of a block whose outputs `dropout` is for.
     dropout_after: ClassVar[tuple] = SUBLAYERS
 
@@ -102,53 +165,6 @@ class TextConfig:
             )
 
     @property
-    def initializer(self):
-        """A new initializer for fresh weights."""
-        return FastTruncatedNormal(stddev=self.initializer_range)
-
-    @property
-    def head_initializer(self):
-        """A new initializer for a head: not truncated, as `transformers` starts its heads.
-
-        A head that starts an eighth smaller is learned visibly later.
-        """
-        return keras.initializers.RandomNormal(stddev=self.initializer_range)
-
-    @property
-    def head_dropout(self):
-        """The dropout before a head's last layer."""
-        return self.dropout if self.classifier_dropout is None else self.classifier_dropout
-
-    @property
-    def tagger_dropout(self):
-        """The dropout before a tagger's layer."""
-        return self.head_dropout
-
-    @property
-    def chooser_dropout(self):
-        """The dropout before a chooser's layer."""
-        return self.head_dropout
-
-    @property
-    def pair_dropout(self):
-        """The dropout before the layer that tells how two texts belong together."""
-        return 0.0
-
-    @property
     def lm_activation(self):
         """The activation before a masked-token output."""
         return self.activation
-
-    @property
-    def answerer_dropout(self):
-        """The dropout before an answerer's layer."""
-        return 0.0
-
-    def get_config(self):
-        """The fields, as Keras serializes them."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_config(cls, config):
-        """A config from its fields."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})

@@ -26,7 +26,7 @@ class GptConfig(TextConfig):
     layer_norm_epsilon: float = 1e-5
     embedding_dropout: float = 0.1
 
-    pooling: ClassVar[Pooling] = Pooling("last", None)
+    pooling: ClassVar[Pooling] = Pooling("last", None, bare=True)
     language_model: ClassVar[str] = "causal_lm"
 
 

@@ -1,6 +1,7 @@
 """What is put on an encoder: heads for texts, tokens, answers, choices and language models."""
 
 import keras
+from keras import ops
 
 from tfnlp.layers import AdaptiveSoftmax, LastState, LayerNormalization, OutputBias
 from tfnlp.layers.core.activations import get_activation
@@ -16,6 +17,7 @@ HEADS = {
     "causal_lm": "which token comes next",
     "permutation_lm": "which token stood at some positions, seen in any order",
     "discriminator": "whether each token was replaced",
+    "sequence_to_sequence": "which token of another text comes next",
     "pretraining": "which token stood at each position, and how two texts belong together",
 }
 # The heads that have all of "masked_lm".
@@ -25,11 +27,14 @@ MASKED_LMS = ("masked_lm", "pretraining")
 def pool(config, x, padding_mask, dtype, head):
     """One vector for each text, (B, D), from states (B, L, D), as the family's `pooling` says."""
     pooling = config.pooling
-    x = (
-        x[:, 0]
-        if pooling.token == "first"
-        else LastState(dtype=dtype, name="last_state")(x, padding_mask)
-    )
+    if pooling.token == "first":
+        x = x[:, 0]
+    elif pooling.token == "last":
+        x = LastState(dtype=dtype, name="last_state")(x, padding_mask)
+    else:
+        forward, backward = ops.split(x, 2, axis=-1)
+        last = LastState(dtype=dtype, name="last_state")(forward, padding_mask)
+        x = ops.concatenate([last, backward[:, 0]], axis=-1)
     if pooling.activation is None:
         return x
     if pooling.dropout_before and head == "classifier":
@@ -49,8 +54,7 @@ def classify(config, pooled, num_classes, dtype, dropout):
 
     Devlin et al. 2019, section 4.1: dropout, then one dense layer.
     """
-    # GPT's head is a bare product with the last state.
-    if config.pooling.activation is None:
+    if config.pooling.bare:
         return _dense(config, num_classes, "classifier", use_bias=False)(pooled)
     x = _dropout(dropout, dtype, "classifier_dropout")(pooled)
     return _dense(config, num_classes, "classifier")(x)

@@ -9,6 +9,9 @@ from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig
 from tfnlp.models.gpt import Gpt2Config, GptConfig
+from tfnlp.models.recurrent import CELLS, RecurrentConfig
+from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
+from tfnlp.models.transformer import TransformerConfig
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
 
@@ -25,9 +28,16 @@ FAMILIES = {
     "transformer_xl": TransformerXLConfig,
     "gpt": GptConfig,
     "gpt2": Gpt2Config,
+    **dict.fromkeys(CELLS, RecurrentConfig),
 }
 
-# Of a family that is named without a size.
+# Families that make a text of another, which have no heads of encoders.
+ENCODER_DECODERS = {
+    "transformer": TransformerConfig,
+    "recurrent_translator": RecurrentTranslatorConfig,
+}
+
+# Of a transformer that is named without a size; recurrent networks have 2 layers of width 256.
 SMALL = {"num_layers": 4, "num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024}
 
 _LARGE = {"num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "intermediate_dim": 4096}
@@ -80,6 +90,19 @@ SIZES = {
     "deberta_v3_large": DebertaV2Config(**_LARGE),
     "xlnet_base": XLNetConfig(),
     "xlnet_large": XLNetConfig(**_LARGE),
+    "transformer_base": TransformerConfig(),
+    "transformer_big": TransformerConfig(
+        num_heads=16, hidden_dim=1024, intermediate_dim=4096, dropout=0.3
+    ),
+    # For some 30,000 pairs (Wu et al. 2021, 'Good for Misconceived Reasons', section 4.1).
+    "transformer_tiny": TransformerConfig(
+        vocabulary_size=10000,
+        num_layers=4,
+        num_heads=4,
+        hidden_dim=128,
+        intermediate_dim=256,
+        dropout=0.3,
+    ),
     "transformer_xl_wt103": TransformerXLConfig(),
     # Trained on the characters of enwik8 (Dai et al. 2019, section 4.1).
     "transformer_xl_enwik8": TransformerXLConfig(
@@ -105,27 +128,34 @@ def config_by_name(family=None, size=None, **fields):
     """The config of a family, or of a size, that has a name.
 
     Args:
-        family: one of `FAMILIES`; that of the size where None, "bert" without either. A family
-            alone has 4 layers of width 256.
+        family: one of `FAMILIES` or `ENCODER_DECODERS`; that of the size where None, "bert"
+            without either. A family alone has 4 layers of width 256, a recurrent network 2.
         size: one of `SIZES`; None for none.
         fields: of the config, instead of the size's own; None for those that stay. A
             `hidden_dim` alone has an `intermediate_dim` of four times as much.
 
     Raises:
-        InputError: for an unknown family or size, a size of another family, and fields that do
-            not fit each other.
+        InputError: for an unknown family or size, a size of another family, and fields that the
+            family lacks, or that do not fit each other.
     """
     if family is not None:
-        family = _known("family", family, FAMILIES)
+        family = _known("family", family, FAMILIES | ENCODER_DECODERS)
     if size is not None:
         size = _known("size", size, SIZES)
-    kind = FAMILIES[family or "bert"]
-    config = SIZES[size] if size else kind(**SMALL)
+    kind = (FAMILIES | ENCODER_DECODERS)[family or "bert"]
+    config = SIZES[size] if size else kind() if kind.recurrent else kind(**SMALL)
     if family and type(config) is not kind:
         raise InputError(f"size={size} is of another family than family={family}; leave one out.")
     fields = {name: value for name, value in fields.items() if value is not None}
-    if "hidden_dim" in fields:
+    known = {field.name for field in dataclasses.fields(config)}
+    if "hidden_dim" in fields and "intermediate_dim" in known:
         fields = {"intermediate_dim": 4 * fields["hidden_dim"]} | fields
+    if family in CELLS:
+        fields = {"cell": family} | fields
+    for name in fields.keys() - known:
+        raise InputError(
+            f"{name}={fields[name]} is nothing that the family {family or size} has; leave it out."
+        )
     if "vocabulary_size" in fields and config.adaptive_softmax:
         # Clusters of tokens that there are not.
         kept = tuple(c for c in config.cutoffs if c < fields["vocabulary_size"])

@@ -102,9 +102,15 @@ def check_lengths(batches, model):
         )
 
 
-def check_vocabulary(tokenizer, model):
-    """Raises an InputError unless the vocabulary fits the model's table of embeddings."""
-    rows = config_of(model).vocabulary_size
+def check_vocabulary(tokenizer, model, rows=None):
+    """Raises an InputError unless the vocabulary fits the model's table of embeddings.
+
+    Args:
+        tokenizer: from `tfnlp.text`.
+        model: from `build_model`.
+        rows: of the table; the config's `vocabulary_size` where None.
+    """
+    rows = rows or config_of(model).vocabulary_size
     # Some tables are rounded up: DeBERTa v3 has 128,100 rows for 128,001 tokens.
     spare = min(128, rows // 100)
     if not rows - spare <= tokenizer.vocabulary_size <= rows:

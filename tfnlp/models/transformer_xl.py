@@ -54,7 +54,7 @@ class TransformerXLConfig(TextConfig):
     same_length: bool = True
     share_biases: bool = False
 
-    pooling: ClassVar[Pooling] = Pooling("last", None)
+    pooling: ClassVar[Pooling] = Pooling("last", None, bare=True)
     language_model: ClassVar[str] = "causal_lm"
     adaptive_softmax: ClassVar[bool] = True
     has_memory: ClassVar[bool] = True

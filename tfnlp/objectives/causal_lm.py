@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from tfnlp.errors import InputError
-from tfnlp.losses import cross_entropy, weighted_mean
+from tfnlp.losses import correct, cross_entropy, log_likelihood, weighted_mean
 from tfnlp.models import config_of
 from tfnlp.models.build import family_name
 from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
@@ -30,7 +30,8 @@ class CausalLM:
 
     Args:
         memory: whether each lane of the batch goes on from one segment to the next with a memory
-            (Transformer-XL); the model is one of `build_model(memory=True)` then. Else examples
+            (Transformer-XL), or with its state (a recurrent network: truncated backpropagation);
+            the model is one of `build_model(memory=True)` then. Else examples
             are segments of their own, in random order.
     """
 
@@ -45,7 +46,8 @@ class CausalLM:
         if config.language_model != self.head:
             raise InputError(
                 f"Causal language modelling does not fit the family {family_name(config)!r}, "
-                "whose tokens see those after them; give a GPT, a GPT-2 or a Transformer-XL."
+                "whose tokens see those after them; give a GPT, a GPT-2, a Transformer-XL or a "
+                "recurrent network of one direction."
             )
         if self.memory:
             check_memory(config, "memory=True")
@@ -172,20 +174,6 @@ class CausalBatches(StreamBatches):
         names = ("token_ids", "segment_ids", "padding_mask", NEXT)
         more = lane_signature() if self.memory else {}
         return dict.fromkeys(names, ids) | more, ids
-
-
-def log_likelihood(labels, logits, weights):
-    """The sum of the labels' log-probabilities, and that of the weights (...)."""
-    values = keras.losses.sparse_categorical_crossentropy(
-        ops.where(weights > 0, labels, 0), ops.cast(logits, "float32"), from_logits=True
-    )
-    return -ops.sum(values * weights), ops.sum(weights)
-
-
-def correct(labels, logits, weights):
-    """The weighted number of labels that have the largest logit, and the sum of the weights."""
-    found = ops.cast(ops.argmax(logits, axis=-1), labels.dtype)
-    return ops.sum(ops.cast(found == labels, "float32") * weights), ops.sum(weights)
 
 
 def next_token_model(model):

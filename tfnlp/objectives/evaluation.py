@@ -116,10 +116,18 @@ def evaluate_causal(
         max_length, stride, batch_size: as `perplexity` takes them.
 
     Raises:
-        InputError: for memory lengths of a family without memory, a stride beside one, and as
-            `perplexity`.
+        InputError: for memory lengths of a family without memory, or of a recurrent network,
+            which goes on from its state, a stride beside one, and as `perplexity`.
     """
     config = config_of(model)
+    if config.recurrent:
+        for name, value in (("memory_lengths", memory_lengths), ("stride", stride)):
+            if value is not None:
+                raise InputError(
+                    f"{name}={value} has no effect on a recurrent network, which goes on from its "
+                    "state; leave it out."
+                )
+        model, memory_lengths = _with_memory(model, config), [None]
     if memory_lengths is None:
         memory_lengths = [config.memory_length or 0] if config.has_memory else [None]
     if stride is not None and any(int(length or 0) for length in memory_lengths):
@@ -225,7 +233,12 @@ def at_memory_length(model, memory_length):
         )
     if memory_length:
         config = dataclasses.replace(config, memory_length=memory_length)
-    other = build_model(config, model.head, memory=memory_length > 0)
+    return _with_memory(model, config, memory_length > 0)
+
+
+def _with_memory(model, config, memory=True):
+    """A model of the same weights that takes a memory, or none."""
+    other = build_model(config, model.head, memory=memory)
     other.set_weights(model.get_weights())
     return other
 

@@ -127,8 +127,8 @@ def check_memory(config, what):
     name = type(config).__name__.removesuffix("Config")
     if not config.has_memory:
         raise InputError(
-            f"{what} does not fit the family {name}, which has no memory; an XLNet or a "
-            "Transformer-XL has one."
+            f"{what} does not fit the family {name}, which has no memory; an XLNet, a "
+            "Transformer-XL or a recurrent network of one direction has one."
         )
     if not config.memory_length:
         raise InputError(

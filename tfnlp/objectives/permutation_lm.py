@@ -12,10 +12,9 @@ import numpy as np
 from keras import ops
 
 from tfnlp.errors import InputError
-from tfnlp.losses import cross_entropy
+from tfnlp.losses import correct, cross_entropy, log_likelihood
 from tfnlp.models import config_of
 from tfnlp.models.build import family_name
-from tfnlp.objectives.causal_lm import correct, log_likelihood
 from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
 from tfnlp.objectives.stream import Lane, StreamBatches, as_inputs

@@ -1,6 +1,15 @@
-"""Plots of what training logs and sweeps find."""
+"""Plots of what training logs, sweeps find and models do inside."""
 
+from tfnlp.plots.activations import plot_activations
+from tfnlp.plots.alignment import plot_alignments
 from tfnlp.plots.curves import plot_curves
+from tfnlp.plots.gradient_norms import plot_gradient_norms
 from tfnlp.plots.variants import plot_variants
 
-__all__ = ["plot_curves", "plot_variants"]
+__all__ = [
+    "plot_activations",
+    "plot_alignments",
+    "plot_curves",
+    "plot_gradient_norms",
+    "plot_variants",
+]

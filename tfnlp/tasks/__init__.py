@@ -9,21 +9,29 @@ A task has
 - `encode(tokenizer, examples, max_length)`: encodings, and labels or None;
 - `loss(labels, outputs, sample_weight=None)`: of one batch, a mean as in `tfnlp.losses`;
 - `score(examples, encodings, outputs)`: a dict of metrics, from each encoding's outputs.
+
+`Translation` is trained by `tfnlp.training.train_translator`, and has `batches` of its own in
+place of `encode`, and `losses` and `scores` of a batch as an objective of `tfnlp.objectives` has.
 """
 
 from tfnlp.tasks.answering import Answering, read_questions
 from tfnlp.tasks.choosing import Choosing, read_choices
 from tfnlp.tasks.classification import Classification
+from tfnlp.tasks.parallel_texts import ParallelTexts, read_parallel_texts
 from tfnlp.tasks.regression import Regression, read_scored_pairs
 from tfnlp.tasks.tagging import Tagging, read_tagged
+from tfnlp.tasks.translation import Translation
 
 __all__ = [
     "Answering",
     "Choosing",
     "Classification",
+    "ParallelTexts",
     "Regression",
     "Tagging",
+    "Translation",
     "read_choices",
+    "read_parallel_texts",
     "read_questions",
     "read_scored_pairs",
     "read_tagged",

@@ -7,8 +7,9 @@ from tfnlp.hub import find_folder
 from tfnlp.text import byte_level_bpe, unigram
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
 from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
+from tfnlp.text.marian import read_marian
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.tokenizer_files import FILES, WITHOUT_OWN, read_family, read_settings
+from tfnlp.text.tokenizer_files import ANY_TOKENIZER, FILES, read_family, read_settings
 from tfnlp.text.unigram import UnigramTokenizer, train_unigram
 from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
@@ -38,7 +39,8 @@ def load_tokenizer(folder):
         folder: holds the tokenizer's files; or a name on the Hub, as `name` or `name@revision`.
 
     Returns:
-        A `WordPieceTokenizer`, `ByteLevelBpeTokenizer` or `UnigramTokenizer`.
+        A `WordPieceTokenizer`, `ByteLevelBpeTokenizer` or `UnigramTokenizer`; a `MarianTokenizer`
+        of a pair of SentencePiece files.
 
     Raises:
         TypeError: if `folder` is neither a path nor a name.
@@ -50,14 +52,17 @@ def load_tokenizer(folder):
     # Older versions of `transformers` call some classes so.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
     family = read_family(folder) or "bert"
-    if family in WITHOUT_OWN or not read_family(folder):
-        family = OTHER_CLASSES.get(name, family)
+    if family in ANY_TOKENIZER or not read_family(folder):
+        own = "marian" if (folder / "source.spm").exists() else family
+        family = OTHER_CLASSES.get(name, own)
     # Korean models of many families come with WordPiece: no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
     if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:
         return WordPieceTokenizer.from_folder(folder)
     if family in byte_level_bpe.FAMILIES:
         return ByteLevelBpeTokenizer.from_folder(folder, family)
+    if family == "marian":
+        return read_marian(folder)
     if family in unigram.FAMILIES:
         return UnigramTokenizer.from_folder(folder, family)
     raise InputError(f"{folder}: there is no tokenizer for the family {family!r}.")
@@ -69,6 +74,7 @@ def kind_for(family):
     WordPiece goes with any, and takes the place of GPT's and Transformer-XL's own kinds, which
     tfnlp lacks.
     """
+    family = "marian" if family == "pegasus" else family
     return next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
 
 

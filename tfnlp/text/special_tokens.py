@@ -92,6 +92,12 @@ SPECIAL_TOKENS = {
     "deberta-v2": SpecialTokens(
         "DebertaV2Tokenizer", _bracketed(), *_BERT_FRAMES, mask_takes_space=False
     ),
+    "marian": SpecialTokens(
+        "MarianTokenizer",
+        {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"},
+        "$A:0 </s>:0",
+        "$A:0 $B:1 </s>:1",
+    ),
 }
 
 # What ends a text, of the tokens that a tokenizer may have; the first of them.

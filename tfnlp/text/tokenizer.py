@@ -156,6 +156,27 @@ class Tokenizer:
             rows.add(e, cut=bool(e.overflowing))
         return rows.finish()
 
+    def encode_closed(self, texts, end_token_id):
+        """Texts as a translator reads and writes them: no special tokens but the end token.
+
+        Args:
+            texts: a list of strings.
+            end_token_id: what stands after each.
+
+        Returns:
+            `Encodings`, each of one segment.
+
+        Raises:
+            InputError: if a text is not a string.
+        """
+        texts = as_texts(texts)
+        rows = EncodingsBuilder()
+        for e in self._run(
+            self._engine, texts, len(texts), None, offsets=False, add_special_tokens=False
+        ):
+            rows.add_ids([*e.ids, end_token_id], [0] * (len(e.ids) + 1))
+        return rows.finish()
+
     def encode_words(self, sentences, max_length, stride=0):
         """Sentences that are split into words, as windows of ids.
 

@@ -3,16 +3,19 @@
 import pathlib
 
 from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_text
+from tfnlp.files import read_json, replaced_when_whole, write_text
 
 # What tokenizers of any kind are read from, by us or by `transformers`.
 FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
+    *("source.spm", "target.spm", "target_vocab.json"),
 )
-
-# Families whose own kind of tokenizer tfnlp lacks: with them any goes.
-WITHOUT_OWN = ("transfo-xl", "openai-gpt")
+# Families of models that go with any tokenizer; of the last two tfnlp lacks their own kind.
+ANY_TOKENIZER = (
+    *("marian", "pegasus", "recurrent", "recurrent_translator"),
+    *("transfo-xl", "openai-gpt"),
+)
 
 
 def read_family(folder):
@@ -30,15 +33,15 @@ def read_settings(folder):
 def check_family(folder, family, tokenizer):
     """Raises an `InputError` where the model in a folder takes another family's tokenizer.
 
-    WordPiece goes with any: Korean models of many families have it. Any goes with a family of
-    `WITHOUT_OWN`.
+    WordPiece goes with any: Korean models of many families have it. Models of `ANY_TOKENIZER` take
+    any.
     """
     check_families(folder, family, getattr(tokenizer, "family", None))
 
 
 def check_families(folder, family, own):
     """As `check_family`; `own` is the tokenizer's family, None where it goes with any."""
-    if None not in (family, own) and family not in (own, *WITHOUT_OWN):
+    if None not in (family, own) and family not in (own, *ANY_TOKENIZER):
         raise InputError(
             f"{folder}: the model is of the family {family!r} and the tokenizer one for {own!r}; "
             f"write it into another folder, or make one for {family!r}."
@@ -51,14 +54,18 @@ def write_tokenizer(folder, tokenizer, files):
     Args:
         folder: created if need be; what belongs to no tokenizer is left alone.
         tokenizer: whose files they are.
-        files: {name: text}.
+        files: {name: text or bytes}.
 
     Raises:
         InputError: if a file cannot be written, or the folder's model is of another family.
     """
     folder = pathlib.Path(folder)
     check_family(folder, read_family(folder), tokenizer)
-    for name, text in files.items():
-        write_text(folder / name, text)
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            with replaced_when_whole(folder / name) as temporary:
+                pathlib.Path(temporary).write_bytes(content)
+        else:
+            write_text(folder / name, content)
     for name in set(FILES) - set(files):
         (folder / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""SentencePiece unigram, as ALBERT, XLNet and DeBERTa v2 and v3 have it."""
+"""SentencePiece unigram, as ALBERT, XLNet, DeBERTa v2 and v3 and Marian have it."""
 
 import base64
 import json
@@ -9,13 +9,23 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from tfnlp.errors import InputError
 from tfnlp.files import as_json, read_json
+from tfnlp.text.sentencepiece_model import (
+    compiled_normalization,
+    read_sentencepiece,
+    sentencepiece_bytes,
+)
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.texts import as_texts
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
 
 # The SentencePiece file of each family.
-MODEL_FILES = {"albert": "spiece.model", "xlnet": "spiece.model", "deberta-v2": "spm.model"}
+MODEL_FILES = {
+    "albert": "spiece.model",
+    "xlnet": "spiece.model",
+    "deberta-v2": "spm.model",
+    "marian": "source.spm",
+}
 FAMILIES = tuple(MODEL_FILES)
 
 
@@ -24,8 +34,8 @@ class UnigramTokenizer(Tokenizer):
 
     Args:
         pieces: (piece, log probability) in order of their ids.
-        family: "albert", "xlnet" or "deberta-v2": which special tokens frame a text, and how
-            texts are normalised.
+        family: "albert", "xlnet", "deberta-v2" or "marian": which special tokens frame a text,
+            and how texts are normalised; Marian's by its `character_map` alone.
         lowercase: whether to lowercase; the family's way where None.
         keep_accents: whether ALBERT keeps accents; stripping them takes Hangul syllables
             apart, which its pieces are then learned from too.
@@ -51,6 +61,10 @@ class UnigramTokenizer(Tokenizer):
         engine.normalizer = _normalizer(family, self.lowercase, keep_accents, character_map)
         engine.pre_tokenizer = _pre_tokenizer(family)
         engine.decoder = decoders.Metaspace()
+        if family == "marian":
+            # A token that is left out, such as an unknown one, leaves its space behind.
+            strip = decoders.Replace(tokenizers.Regex("^ +| +$"), "")
+            engine.decoder = decoders.Sequence([decoders.Metaspace(), decoders.Fuse(), strip])
         super().__init__(
             self.special_tokens.frame(engine), self.special_tokens.tokens["pad_token"]
         )
@@ -96,15 +110,23 @@ class UnigramTokenizer(Tokenizer):
     def save(self, folder):
         """Writes tokenizer_config.json and tokenizer.json, which `transformers` reads.
 
+        Of a Marian it writes the pair of SentencePiece files, which are one here, and vocab.json.
         Another tokenizer's files in the folder are removed.
 
         Raises:
             InputError: if the folder holds a model of another family.
         """
-        files = {
-            "tokenizer_config.json": as_json(self.settings()),
-            "tokenizer.json": self.to_json(),
-        }
+        files = {"tokenizer_config.json": as_json(self.settings())}
+        if self.family == "marian":
+            tokens = self.special_tokens.tokens
+            special = set(tokens.values())
+            model = sentencepiece_bytes(
+                self.pieces, tokens["unk_token"], special, self.character_map
+            )
+            names = {piece: i for i, (piece, _) in enumerate(self.pieces)}
+            files |= {"source.spm": model, "target.spm": model, "vocab.json": as_json(names)}
+        else:
+            files["tokenizer.json"] = self.to_json()
         write_tokenizer(folder, self, files)
 
 
@@ -114,7 +136,7 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     Args:
         texts: a list of strings.
         vocabulary_size: the most pieces to learn, special tokens counted.
-        family: "albert", "xlnet" or "deberta-v2".
+        family: "albert", "xlnet", "deberta-v2" or "marian".
         lowercase: whether the tokenizer lowercases; the family's way where None.
         keep_accents: whether ALBERT's keeps accents (XLNet's never does).
 
@@ -123,8 +145,11 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     """
     style = SPECIAL_TOKENS[family]
     lowercase = family == "albert" if lowercase is None else lowercase
+    character_map = None
+    if family == "marian":
+        character_map = compiled_normalization("nmt_nfkc_cf" if lowercase else "nmt_nfkc")
     engine = tokenizers.Tokenizer(models.Unigram())
-    engine.normalizer = _normalizer(family, lowercase, keep_accents, None)
+    engine.normalizer = _normalizer(family, lowercase, keep_accents, character_map)
     engine.pre_tokenizer = _pre_tokenizer(family)
     special = list(dict.fromkeys(style.tokens.values()))
     trainer = trainers.UnigramTrainer(
@@ -145,12 +170,17 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     # Rounded, as a file's reader may lose the last bit, and that decides ties ("ㅋㅋㅋ").
     learned = json.loads(engine.to_str())["model"]["vocab"]
     pieces = [(piece, round(score, 6)) for piece, score in learned]
-    return UnigramTokenizer(pieces, family, lowercase, keep_accents)
+    return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map)
 
 
 def _normalizer(family, lowercase, keep_accents, character_map):
     """What each family's tokenizer of `transformers` does to a text first."""
     steps = []
+    if family == "marian":
+        # As SentencePiece itself: what it maps, then no space twice, nor at the ends.
+        steps = [normalizers.Precompiled(character_map)] if character_map else []
+        steps.append(normalizers.Replace(tokenizers.Regex(" {2,}"), " "))
+        return normalizers.Sequence([*steps, normalizers.Replace(tokenizers.Regex("^ +| +$"), "")])
     if family == "deberta-v2":
         if lowercase:
             steps.append(normalizers.Lowercase())
@@ -172,7 +202,7 @@ def _normalizer(family, lowercase, keep_accents, character_map):
 
 def _pre_tokenizer(family):
     space = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
-    if family == "deberta-v2":
+    if family in ("deberta-v2", "marian"):
         return space
     return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), space])
 
@@ -190,23 +220,3 @@ def _from_tokenizer_json(path, family):
     steps = (content.get("normalizer") or {}).get("normalizers", [])
     maps = [s["precompiled_charsmap"] for s in steps if s.get("type") == "Precompiled"]
     return pieces, base64.b64decode(maps[0]) if maps else None
-
-
-def read_sentencepiece(path):
-    """The pieces of a SentencePiece model, and its compiled normalisation or None.
-
-    Raises:
-        InputError: if the file is broken, or no unigram model.
-    """
-    from google.protobuf.message import DecodeError
-    from sentencepiece import sentencepiece_model_pb2
-
-    model = sentencepiece_model_pb2.ModelProto()
-    try:
-        model.ParseFromString(path.read_bytes())
-    except DecodeError:
-        raise InputError(f"{path} is no SentencePiece model; copy the file again.") from None
-    if model.trainer_spec.model_type != model.trainer_spec.UNIGRAM:
-        raise InputError(f"{path} is a SentencePiece model, but not a unigram one.")
-    pieces = [(piece.piece, piece.score) for piece in model.pieces]
-    return pieces, model.normalizer_spec.precompiled_charsmap or None

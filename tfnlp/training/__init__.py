@@ -11,6 +11,7 @@ from tfnlp.training.run_folder import RunFolder
 from tfnlp.training.runners import load_runner
 from tfnlp.training.schedules import WarmupLinearDecay
 from tfnlp.training.strategy import make_strategy
+from tfnlp.training.train_translator import train_translator
 from tfnlp.training.workers import is_chief
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "pretrain",
     "set_precision",
     "start_models",
+    "train_translator",
 ]

@@ -17,6 +17,7 @@ class TrainingConfig:
         batch_size: B, over all devices together.
         learning_rate: the peak.
         warmup_share: the share of all steps in which the rate rises.
+        warmup_steps: how many steps they are, whatever the share; None for the share.
         weight_decay: lambda of the optimizer.
         clip_norm: the largest norm of all gradients together; 0 for no clipping.
         patience: epochs without a better dev metric before stopping; 0 to never stop early.
@@ -24,6 +25,7 @@ class TrainingConfig:
         seed: of weights, dropout and data order.
         schedule: what the rate does after the warm-up, of `SCHEDULES`.
         optimizer_name: "adamw" or "lamb".
+        beta_2: by which the optimizer's mean of squared gradients decays.
         ema_decay: of the moving average of the weights, which is then what is evaluated and
             saved; 0 for none.
         layer_decay: by which the rate falls from each block to the one below (`layer_factors`).
@@ -42,6 +44,7 @@ class TrainingConfig:
     batch_size: int = 32
     learning_rate: float = 5e-5
     warmup_share: float = 0.1
+    warmup_steps: int | None = None
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     patience: int = 0
@@ -49,6 +52,7 @@ class TrainingConfig:
     seed: int = 0
     schedule: str = "linear"
     optimizer_name: str = "adamw"
+    beta_2: float = 0.999
     ema_decay: float = 0.0
     layer_decay: float = 1.0
     accumulation_steps: int = 1
@@ -67,6 +71,10 @@ class TrainingConfig:
                 f"ema_decay={self.ema_decay} must be at least 0, for no average, and below 1, at "
                 "which the first weights would stay."
             )
+        if not 0 <= self.beta_2 < 1:
+            raise InputError(f"beta_2={self.beta_2} must be at least 0, and below 1.")
+        if self.warmup_steps is not None and self.warmup_steps < 0:
+            raise InputError(f"warmup_steps={self.warmup_steps} must be at least 0.")
         if not 0 < self.layer_decay <= 1:
             raise InputError(f"layer_decay={self.layer_decay} must be above 0, and at most 1.")
         if self.accumulation_steps < 1 or self.batch_size % self.accumulation_steps:
@@ -96,11 +104,20 @@ class TrainingConfig:
         trained.compile(optimizer, jit_compile=self.xla, **options)
 
     def optimizer(self, model, steps_per_epoch):
-        """The optimizer of a model, its rate by the steps of the whole training."""
-        total = self.epochs * steps_per_epoch
-        schedule = SCHEDULES[self.schedule](
-            self.learning_rate, total, warmup_steps=round(self.warmup_share * total)
-        )
+        """The optimizer of a model, its rate by the steps of the whole training.
+
+        Raises:
+            InputError: for more warm-up than training.
+        """
+        total, warmup = self.epochs * steps_per_epoch, self.warmup_steps
+        if warmup is None:
+            warmup = round(self.warmup_share * total)
+        elif warmup > total:
+            raise InputError(
+                f"warmup_steps={warmup} is more than the {total} steps of the training; give "
+                "fewer, or more `epochs`."
+            )
+        schedule = SCHEDULES[self.schedule](self.learning_rate, total, warmup_steps=warmup)
         return make_optimizer(
             self.optimizer_name,
             model,
@@ -109,4 +126,5 @@ class TrainingConfig:
             self.clip_norm or None,
             self.ema_decay,
             self.layer_decay,
+            self.beta_2,
         )

@@ -186,7 +186,14 @@ OPTIMIZERS = {"adamw": (FusedAdamW, 1e-8), "lamb": (Lamb, 1e-6)}
 
 
 def make_optimizer(
-    name, model, schedule, weight_decay=0.01, clip_norm=1.0, ema_decay=0.0, layer_decay=1.0
+    name,
+    model,
+    schedule,
+    weight_decay=0.01,
+    clip_norm=1.0,
+    ema_decay=0.0,
+    layer_decay=1.0,
+    beta_2=0.999,
 ):
     """An optimizer that leaves biases and norms undecayed.
 
@@ -196,12 +203,14 @@ def make_optimizer(
         ema_decay: of the moving average of the weights, for `averaged_weights`; 0 for none.
         layer_decay: what the rate of each block is multiplied with once more than that of the
             block above it (`layer_factors`).
+        beta_2: by which the mean of squared gradients decays.
     """
     kind, epsilon = OPTIMIZERS[name]
     optimizer = kind(
         schedule,
         weight_decay=weight_decay,
         epsilon=epsilon,
+        beta_2=beta_2,
         global_clipnorm=clip_norm,
         use_ema=bool(ema_decay),
         ema_momentum=ema_decay,

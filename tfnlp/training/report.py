@@ -47,6 +47,8 @@ def write_report(run, figures, labels=None, metric="accuracy", epoch="best"):
 
 
 def _shown(value):
+    if isinstance(value, str):
+        return value
     if isinstance(value, float) and not math.isfinite(value):
         return "no finite number"
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"

@@ -35,10 +35,12 @@ TOKENIZER = "tokenizer"
 MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
 WRITTEN = {
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
-    + ("curves*.png", "n_best.json", LOCK, BAD_BATCH),
+    + ("curves*.png", "n_best.json", "*translations.tsv", LOCK, BAD_BATCH),
     "best": MODEL,
     TOKENIZER: MODEL,
     "generator": MODEL,
+    "averaged": MODEL,
+    "recent": ("epoch_*.safetensors",),
     "events": ("events.out.tfevents.*",),
 }
 
@@ -60,6 +62,8 @@ class RunFolder:
     | `README.md` | the model card |
     | `intermediate/` | the same of the first of two phases |
     | `generator/` | beside `best/`, another model that was trained with it |
+    | `averaged/` | beside `best/`, the mean of the weights after the last epochs |
+    | `recent/` | the weights that it is the mean of |
     | `tokenizer/` | the tokenizer, if the run learned one |
     | `bad_batch.npz` | the batch at which the loss was not finite |
 
@@ -81,6 +85,7 @@ class RunFolder:
         self.writes = writes
         self.path = pathlib.Path(path)
         self.best = self.path / "best"
+        self.averaged = self.path / "averaged"
         self.metrics_path = self.path / "metrics.jsonl"
         self.state_path = self.path / "state.safetensors"
         # As JSON gives them back: lists for tuples, strings for keys.

@@ -91,6 +91,19 @@ class WarmupConstant(_Warmup):
         return ops.ones_like(step)
 
 
+def vaswani_peak(width, warmup_steps):
+    """The peak of Vaswani et al. 2017, section 5.3, eq. 3, for `WarmupInverseSquareRoot`.
+
+    With it the rate of step t, which is 0 at the first, is
+    width**-0.5 * min(t**-0.5, t * warmup_steps**-1.5).
+
+    Args:
+        width: D of the model.
+        warmup_steps: the steps until the peak, at least 1.
+    """
+    return (width * warmup_steps) ** -0.5
+
+
 # By the names of flags, and what `transformers` calls them.
 SCHEDULES = {
     "linear": WarmupLinearDecay,

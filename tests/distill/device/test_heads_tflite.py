@@ -25,11 +25,13 @@ from tfnlp.models import (
     ElectraConfig,
     Gpt2Config,
     GptConfig,
+    RecurrentConfig,
     RobertaConfig,
     TransformerXLConfig,
     XLNetConfig,
     build_model,
 )
+from tfnlp.models.recurrent import CELLS
 from tfnlp.text import Encoding
 from tfnlp.text.tags import best_tags
 
@@ -53,10 +55,15 @@ FAMILIES = {
     "transformer_xl": TransformerXLConfig,
     "gpt": GptConfig,
     "gpt2": Gpt2Config,
+    **dict.fromkeys(CELLS, RecurrentConfig),
 }
 
 
 def config_of(name, tokenizer):
+    if name in CELLS:
+        own = {"num_layers": 2, "hidden_dim": 32, "initializer_range": 0.2}
+        own |= {"cell": name, "bidirectional": name != "gru"}
+        return RecurrentConfig(tokenizer.vocabulary_size, **own)
     config = FAMILIES[name](vocabulary_size=tokenizer.vocabulary_size, **SIZES)
     if name in ("albert", "electra"):
         config = dataclasses.replace(config, embedding_dim=16)

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.attention.base import BaseAttention
-from tfnlp.layers.attention.dot_product import scaled
+from tfnlp.layers.attention.dot_product import scaled, split_heads
 from tfnlp.layers.core.masks import combine_masks
 
 
@@ -44,7 +44,8 @@ class MultiHeadAttention(BaseAttention):
             H'), as they are projected for each head, not yet scaled.
         cache: what was projected before, so that it need not be again: keys (B, N, C, H), values
             (B, N, C, H'), and the first of the C places to put those of the query's own T tokens
-            at, a scalar tensor. The query attends to the places that `attention_mask` (B, T, C)
+            at, a scalar tensor; without it, a pair, nothing is put (cross-attention, by
+            `project_source`). The query attends to the places that `attention_mask` (B, T, C)
             says, no other mask counting; the keys and values of `return_projections` are of all C.
 
     Returns:
@@ -86,16 +87,30 @@ class MultiHeadAttention(BaseAttention):
         q = self._rounded("query", scaled(q))
         return self._attend(q, k, v, seen, projections=projections, **how)
 
+    def project_source(self, value):
+        """What attention to other states needs of them, once for many queries: a `cache`.
+
+        Args:
+            value: (B, S, D').
+
+        Returns:
+            Keys (B, N, S, H) and values (B, N, S, H').
+        """
+        pairs = ((self.key, value), (self.value, value))
+        return tuple(split_heads(dense(x), self.num_heads) for dense, x in pairs)
+
     def _cached_inputs(self, query, attention_mask, cache):
         """As `_inputs`, with the query's own keys and values put among those of a cache."""
-        keys, values, place = cache
+        keys, values, *place = cache
         if query.shape[0] not in (None, keys.shape[0]):
             raise ValueError(
                 f"cache is of a batch of {keys.shape[0]}, but query of one of {query.shape[0]}; "
                 "give the cache that was made for it."
             )
+        seen = combine_masks(query.shape, (keys.shape[0], keys.shape[2]), attention_mask)
+        if not place:
+            return split_heads(self.query(query), self.num_heads), keys, values, seen
         q, k, v = self._project(query, query, query)
-        k = ops.slice_update(keys, (0, 0, place, 0), k)
-        v = ops.slice_update(values, (0, 0, place, 0), v)
-        by_place = (keys.shape[0], keys.shape[2])
-        return q, k, v, combine_masks(query.shape, by_place, attention_mask)
+        k = ops.slice_update(keys, (0, 0, *place, 0), k)
+        v = ops.slice_update(values, (0, 0, *place, 0), v)
+        return q, k, v, seen

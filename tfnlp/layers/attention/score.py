@@ -36,6 +36,7 @@ class ScoreAttention(BaseLayer):
         key: (B, S, D''), what the query is scored against; the value where None.
         attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, 1, T, S), true where T may see S.
         return_attention_scores: also return the scores, (B, T, S).
+        keys_projected: whether the key is what `project_keys` gave: once, for many queries.
         training: whether dropout is on.
 
     Returns:
@@ -105,6 +106,7 @@ class ScoreAttention(BaseLayer):
         key_mask=None,
         attention_mask=None,
         return_attention_scores=False,
+        keys_projected=False,
         training=None,
     ):
         value, key, *masks = fill_inputs(
@@ -112,6 +114,7 @@ class ScoreAttention(BaseLayer):
         )
         check_states(query=query.shape, value=value.shape, key=key.shape)
         seen = combine_masks(query.shape, key.shape, *masks)
+        key = key if keys_projected else self.project_keys(key)
         scores = self._scores(query, key, training)  # (B, T, S)
         value = self._rounded("value", value)
         product = functools.partial(self._product, ("weights", "value", "context"), training)
@@ -130,12 +133,16 @@ class ScoreAttention(BaseLayer):
         *of, into = map(self._quantizer, names)
         return self._integer_product(a, b, of, into, training)
 
+    def project_keys(self, key):
+        """What the layer makes of its keys (B, S, D''), whatever the query."""
+        return key if self.score == "dot" else self.key(key)
+
     def _scores(self, query, key, training):
+        """The scores (B, T, S) of projected keys."""
         if self.score == "concat":
             # W [h_t; h_s] as the sum of two products: each state is projected once.
-            hidden = self.query(query)[:, :, None] + self.key(key)[:, None]  # (B, T, S, units)
+            hidden = self.query(query)[:, :, None] + key[:, None]  # (B, T, S, units)
             return self.direction(ops.tanh(hidden))[..., 0]
-        key = key if self.score == "dot" else self.key(key)
         query, key = self._rounded("query", query), self._rounded("key", key)
         names = "query", "key", "scores"
         return self._rounded(

@@ -1,5 +1,7 @@
 """One block of the decoder of the encoder-decoder transformer."""
 
+import functools
+
 import keras
 
 from tfnlp.layers.blocks.base import BaseBlock
@@ -23,6 +25,7 @@ class DecoderBlock(BaseBlock):
         attention_dropout: applied to the attention weights in training.
         norm_first: pre-norm where true.
         layer_norm_epsilon: added to the variance.
+        feed_forward_dropout: applied between the two layers of the feed-forward network.
         block_size: of both attentions, as `MultiHeadAttention` takes it.
         kernel_initializer, kernel_regularizer, kernel_constraint: for every kernel.
         bias_initializer, bias_regularizer, bias_constraint: for the biases of the attentions and
@@ -30,16 +33,21 @@ class DecoderBlock(BaseBlock):
 
     Call arguments:
         inputs: (B, T, D), the decoder's states.
-        encoder_outputs: (B, S, D').
+        encoder_outputs: (B, S, D'); None with an `encoder_cache`.
         attention_mask: (B, T, T), (B, 1, T), (T, T) or (B, N, T, T), true where a position may
             see another; with `use_causal_mask` no position sees a later one whatever it says.
         encoder_mask: (B, T, S), (B, 1, S) or (B, N, T, S), true where T may see S.
         use_causal_mask: hide every position after the query's own.
         return_attention_scores: also return the scores of both attentions.
+        return_projections: also return query, key and value of both, as `MultiHeadAttention`
+            gives them.
+        cache: of the self-attention, as `MultiHeadAttention` takes it: keys, values and a place.
+            `attention_mask` (B, T, C) alone says what is seen then.
+        encoder_cache: of the attention to the encoder, from its `project_source`.
 
     Returns:
-        (B, T, D), or a tuple of it and the scores before the softmax, (B, N, T, T) and
-        (B, N, T, S).
+        (B, T, D), or a tuple of it, the scores before the softmax, (B, N, T, T) and
+        (B, N, T, S), and six projections, as asked for.
 
     Raises:
         ValueError: at build, if D is no multiple of `num_heads`.
@@ -55,6 +63,8 @@ class DecoderBlock(BaseBlock):
         norm_first=False,
         layer_norm_epsilon=1e-5,
         kernel_initializer="glorot_uniform",
+        *,
+        feed_forward_dropout=0.0,
         **kwargs,
     ):
         super().__init__(
@@ -68,7 +78,8 @@ class DecoderBlock(BaseBlock):
             kernel_initializer,
             **kwargs,
         )
-        self.feed_forward = self._feed_forward()
+        self.feed_forward_dropout = feed_forward_dropout
+        self.feed_forward = self._feed_forward(dropout=feed_forward_dropout)
         self.norms, self.dropouts = {}, {}
         for part in ("attention", "cross_attention", "feed_forward"):
             self.norms[part] = self._norm(f"{part}_norm")
@@ -98,34 +109,47 @@ class DecoderBlock(BaseBlock):
         training=None,
         inputs_mask=None,
         encoder_outputs_mask=None,
+        return_projections=False,
+        cache=None,
+        encoder_cache=None,
     ):
-        shape, source_shape = inputs.shape, encoder_outputs.shape
+        shape, source_shape = inputs.shape, getattr(encoder_outputs, "shape", None)
         check_states(inputs=shape, encoder_outputs=source_shape)
         heads = {"num_heads": self.num_heads}
-        seen = combine_masks(shape, shape, attention_mask, key_mask=inputs_mask, **heads)
-        of_encoder = encoder_mask, None, encoder_outputs_mask, "encoder_mask"
-        encoder_seen = combine_masks(shape, source_shape, *of_encoder, **heads)
-        how = {"training": training, "return_attention_scores": return_attention_scores}
-        scores = []
-
-        def without_scores(output):
-            if return_attention_scores:
-                output, found = output
-                scores.append(found)
-            return output
-
-        def attend(x):
+        how = {
+            "training": training,
+            "return_attention_scores": return_attention_scores,
+            "return_projections": return_projections,
+        }
+        if cache is None:
+            seen = combine_masks(shape, shape, attention_mask, key_mask=inputs_mask, **heads)
             seeing = {"attention_mask": seen, "use_causal_mask": use_causal_mask}
-            return without_scores(self.attention(x, **seeing, **how))
+        else:
+            seeing = {"attention_mask": attention_mask, "cache": cache}
+        if encoder_cache is None:
+            of_encoder = encoder_mask, None, encoder_outputs_mask, "encoder_mask"
+            encoder_seen = combine_masks(shape, source_shape, *of_encoder, **heads)
+            crossing = {"value": encoder_outputs, "attention_mask": encoder_seen}
+        else:
+            crossing = {"attention_mask": encoder_mask, "cache": encoder_cache}
+        scores, projections = [], []
 
-        def cross_attend(x):
-            seeing = {"attention_mask": encoder_seen}
-            return without_scores(self.cross_attention(x, encoder_outputs, **seeing, **how))
+        def attended(attention, x, seeing):
+            found = attention(x, **seeing, **how)
+            if not (return_attention_scores or return_projections):
+                return found
+            x, *further = found
+            scores.extend(further[: int(return_attention_scores)])
+            projections.extend(further[int(return_attention_scores) :])
+            return x
 
+        attend = functools.partial(attended, self.attention, seeing=seeing)
+        cross_attend = functools.partial(attended, self.cross_attention, seeing=crossing)
+        feed_forward = functools.partial(self.feed_forward, training=training)
         x = self._residual("attention", attend, inputs, training)
         x = self._residual("cross_attention", cross_attend, x, training)
-        x = self._residual("feed_forward", self.feed_forward, x, training)
-        return (x, *scores) if return_attention_scores else x
+        x = self._residual("feed_forward", feed_forward, x, training)
+        return (x, *scores, *projections) if scores or projections else x
 
     def compute_output_spec(
         self,
@@ -135,12 +159,20 @@ class DecoderBlock(BaseBlock):
         encoder_mask=None,
         use_causal_mask=True,
         return_attention_scores=False,
+        return_projections=False,
         **kwargs,
     ):
         output = self._specs(inputs.shape)
-        if not return_attention_scores:
+        asked = {
+            "return_attention_scores": return_attention_scores,
+            "return_projections": return_projections,
+        }
+        if not any(asked.values()):
             return output
-        scores = {"return_attention_scores": True}
-        _, own = self.attention.compute_output_spec(inputs, **scores)
-        _, crossing = self.cross_attention.compute_output_spec(inputs, encoder_outputs, **scores)
-        return output, own, crossing
+        _, *own = self.attention.compute_output_spec(inputs, **asked)
+        _, *crossing = self.cross_attention.compute_output_spec(inputs, encoder_outputs, **asked)
+        scores = int(return_attention_scores)
+        return output, *own[:scores], *crossing[:scores], *own[scores:], *crossing[scores:]
+
+    def get_config(self):
+        return super().get_config() | {"feed_forward_dropout": self.feed_forward_dropout}

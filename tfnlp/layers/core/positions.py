@@ -39,6 +39,20 @@ def sines_and_cosines(positions, dim, max_wavelength=10000.0):
     return ops.sin(angles), ops.cos(angles)
 
 
+def sinusoid_table(length, dim, max_wavelength=10000.0, interleaved=True):
+    """`sinusoids` of positions 0 to length - 1, a NumPy array, computed in double precision.
+
+    At position 500 the angles of `sinusoids` are off by the rounding of float32, 3e-5.
+    """
+    if dim % 2:
+        raise ValueError(f"dim={dim} must be even, for as many sines as cosines.")
+    wavelengths = np.power(float(max_wavelength), np.arange(0, dim, 2) / dim)
+    angles = np.arange(length)[:, None] / wavelengths
+    parts = np.sin(angles), np.cos(angles)
+    table = np.stack(parts, axis=-1) if interleaved else np.concatenate(parts, axis=-1)
+    return table.reshape(length, dim).astype("float32")
+
+
 def log_buckets(distances, num_buckets, max_distance):
     """Signed distances up to num_buckets / 2 as they are, farther ones on a log scale.
 

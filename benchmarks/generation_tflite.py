@@ -1,0 +1,125 @@
+"""Milliseconds a token of exported language models and translators, on one thread.
+
+    python -m benchmarks.generation_tflite --output_dir=runs/generation_tflite
+
+A GPT-2 of 4 layers of width 256 with 16,000 tokens goes on from a prompt of 32 tokens by 128, and
+a transformer of 3 layers of width 256 each side with 8,000 tokens makes a text of 32 from a
+source of 16: in float32 and in int8, greedily and with 4 beams. The time of the prompt, or source,
+is that to the first token; the rest is divided by the other tokens. Weights are random, and
+nothing ends a text before its length. Figures are medians over the rounds, which alternate.
+"""
+
+import pathlib
+import time
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("output_dir", None, "Folder for the files and generation_tflite.json.")
+flags.DEFINE_integer("rounds", 5, "Rounds.", 1)
+flags.mark_flag_as_required("output_dir")
+
+BEAMS, NEVER = 4, -1
+PROMPT, NEW, SOURCE, TARGET = 32, 128, 16, 32
+SHAPE = {"num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024, "dropout": 0.0}
+
+
+def main():
+    import numpy as np
+
+    from tfnlp.files import check_writable, make_folder, write_json
+
+    folder = pathlib.Path(FLAGS.output_dir)
+    check_writable(folder / "generation_tflite.json")
+    make_folder(folder)
+    cases = {}
+    for quantization in ("float32", "int8"):
+        cases |= generator_cases(folder, quantization)
+        cases |= translator_cases(folder, quantization)
+    found = {name: [] for name in cases}
+    for _ in range(FLAGS.rounds + 1):  # the first warms up
+        for name, run in cases.items():
+            found[name].append(run())
+    figures = {}
+    for name, times in found.items():
+        first, token = np.median(times[1:], axis=0)
+        figures[name] = {"first_token_ms": first, "token_ms": token}
+        print(f"{name:40} first token {first:7.2f} ms, then {token:6.3f} ms a token")
+    write_json(folder / "generation_tflite.json", figures)
+
+
+def generator_cases(folder, quantization):
+    """Runs of a language model's file, {name: function}."""
+    import numpy as np
+
+    from distill.device.decoder import CachedDecoder
+    from distill.device.decoding_signatures import generator_signatures
+    from tfnlp.generation import CausalDecoder
+    from tfnlp.models import Gpt2Config, build_model
+
+    model = build_model(Gpt2Config(vocabulary_size=16000, num_layers=4, **SHAPE), "causal_lm")
+    endpoints = generator_signatures(CausalDecoder(model), PROMPT + NEW, [PROMPT], BEAMS, NEW)
+    path = written(folder, f"generator {quantization}", model, endpoints, quantization)
+    decoder = CachedDecoder(path)
+    prompt = np.random.default_rng(0).integers(5, 16000, PROMPT)
+    return cases_of(f"GPT-2, {quantization}", decoder, lambda: decoder.start(prompt), NEW)
+
+
+def translator_cases(folder, quantization):
+    """Runs of a translator's file."""
+    import numpy as np
+
+    from distill.device.decoder import CachedDecoder
+    from distill.device.decoding_signatures import translator_signatures
+    from tfnlp.generation import EncoderDecoderCache
+    from tfnlp.models import TransformerConfig, build_model
+
+    sizes = SHAPE | {"vocabulary_size": 8000, "num_layers": 3, "max_length": 128}
+    model = build_model(TransformerConfig(**sizes), "sequence_to_sequence")
+    endpoints = translator_signatures(EncoderDecoderCache(model), [SOURCE, 64], BEAMS, TARGET)
+    path = written(folder, f"translator {quantization}", model, endpoints, quantization)
+    decoder = CachedDecoder(path)
+    source = np.random.default_rng(0).integers(5, 8000, SOURCE)
+    start = lambda: decoder.start_from(source, 0)  # noqa: E731
+    return cases_of(f"translator, {quantization}", decoder, start, TARGET)
+
+
+def written(folder, name, model, endpoints, quantization):
+    """The path of a file of these signatures, without a tokenizer."""
+    from distill.device.export_generation import convert_decoder
+
+    path = folder / f"{name.replace(' ', '_')}.tflite"
+    path.write_bytes(convert_decoder(model, endpoints, quantization))
+    print(f"{name}: {path.stat().st_size / 1e6:.2f} MB")
+    return path
+
+
+def cases_of(name, decoder, start, steps):
+    """Greedy search and beam search, as functions that give the two times in ms."""
+    from distill.device.search import beam_search, greedy
+    from tfnlp.searches import Beam
+
+    def timed(search):
+        def run():
+            began = time.perf_counter()
+            logits = start()
+            first = time.perf_counter()
+            search(logits)
+            after = time.perf_counter()
+            return 1e3 * (first - began), 1e3 * (after - first) / (steps - 1)
+
+        return run
+
+    beam = Beam(BEAMS)
+    return {
+        f"{name}, greedy": timed(lambda logits: greedy(decoder, logits, steps, NEVER)),
+        f"{name}, {BEAMS} beams": timed(
+            lambda logits: beam_search(decoder, logits, beam, steps, NEVER)
+        ),
+    }
+
+
+if __name__ == "__main__":
+    common.run(main)

@@ -1,0 +1,101 @@
+"""Greedy and beam search of one text at a time, in NumPy: what `tfnlp.generation.search` does."""
+
+import numpy as np
+
+# Of a text that there is not: worse than any.
+WORST = np.float32(-1e9)
+# By how many `best_places` folds scores.
+ROWS = 32
+
+
+def greedy(decoder, logits, steps, end, rules=None):
+    """The most probable token at each place.
+
+    Args:
+        decoder: as a `CachedDecoder` of `distill.device.decoder`.
+        logits: (V,) of the first token.
+        steps: the greatest number of tokens.
+        end: the id of the token that ends a text.
+        rules: what changes scores (K, V), given the number of tokens there are; or None.
+
+    Returns:
+        A list of one (ids, None).
+    """
+    ids, logits = [], logits[None]
+    while not ids or (len(ids) < steps and ids[-1] != end):
+        if ids:
+            logits = decoder.step(ids[-1:], [0])
+        scores = logits if rules is None else rules(logits, len(ids))
+        ids.append(int(np.argmax(scores[0])))
+    return [(ids, None)]
+
+
+def beam_search(decoder, logits, how, steps, end, rules=None):
+    """The best texts, in the order of operations of `transformers`.
+
+    Args:
+        decoder, logits, steps, end, rules: as `greedy` takes them.
+        how: a `Beam`.
+
+    Returns:
+        A list of (ids, score), the best first.
+    """
+    beams = how.beams
+    logits = np.repeat(logits[None], beams, axis=0)
+    # The texts are one at first: of as many alike, the first alone counts.
+    sums = np.where(np.arange(beams) == 0, np.float32(0), WORST)
+    texts, parents = [[]] * beams, [0] * beams
+    ended, hopeful = [([], WORST)] * beams, True
+    for number in range(steps):
+        if number:
+            logits = decoder.step([text[-1] for text in texts], parents)
+        scores = log_softmax(logits)
+        scores = scores if rules is None else rules(scores, number)
+        scores = (scores + sums[:, None]).ravel()
+        # Each text may end once, so that among twice as many there are enough that go on.
+        places = best_places(scores, 2 * beams)
+        parents, tokens = np.divmod(places, logits.shape[-1])
+        sums = scores[places]
+        longer = [[*texts[p], int(t)] for p, t in zip(parents, tokens, strict=True)]
+        ends = (tokens == end) | (number == steps - 1)
+        open_sums = sums + WORST * ends
+        chosen = best_places(open_sums, beams)
+
+        # Only the best K may end: the others are there to go on.
+        ends &= np.arange(2 * beams) < beams
+        closed = not hopeful or (how.early_stopping is True and all(ids for ids, _ in ended))
+        norm = np.float32(how.norm(number + 1))
+        of_new = sums / norm + WORST * np.float32(closed) + WORST * ~ends
+        all_scores = np.concatenate([[score for _, score in ended], of_new]).astype("float32")
+        all_texts = [ids for ids, _ in ended]
+        all_texts += [text if over else [] for text, over in zip(longer, ends, strict=True)]
+        ended = [(all_texts[i], all_scores[i]) for i in best_places(all_scores, beams)]
+        texts, parents, sums = [longer[i] for i in chosen], parents[chosen], open_sums[chosen]
+
+        # Sums only fall: at a greater length a score can be better by its norm alone.
+        never = how.early_stopping == "never" and how.length_penalty > 0
+        best_open = sums[0] / np.float32(how.norm(steps if never else number + 1))
+        full = all(ids for ids, _ in ended)
+        worst = min(score for _, score in ended) if full else WORST
+        hopeful = bool(hopeful and best_open > worst)
+        if not hopeful or (how.early_stopping is True and full):
+            break
+    return [(ids, float(score)) for ids, score in ended[: how.best]]
+
+
+def best_places(scores, count):
+    """The places of the `count` greatest of (n,) scores, in their order; of equals the first."""
+    places = np.arange(len(scores))
+    columns = len(scores) // ROWS
+    if columns > count:
+        # As many columns have a greatest score at least as great as this one: a pass that costs
+        # a tenth of ordering all scores.
+        tops = scores[: ROWS * columns].reshape(ROWS, columns).max(axis=0)
+        places = np.flatnonzero(scores >= np.partition(tops, -count)[-count])
+    return places[np.argsort(-scores[places], kind="stable")][:count]
+
+
+def log_softmax(logits):
+    """Log-probabilities (K, V) of logits (K, V)."""
+    x = logits - logits.max(axis=-1, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis=-1, keepdims=True))

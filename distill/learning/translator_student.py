@@ -1,0 +1,66 @@
+"""A translator with fewer layers, started from its teacher's.
+
+It learns what the teacher writes of the training texts (Kim & Rush 2016, section 3.2), as any
+translator learns: `recipes/translate.py` writes that, `recipes/train_translator.py` learns it.
+"""
+
+import dataclasses
+
+from distill.learning.layer_map import resolve_layer_map
+from tfnlp.errors import InputError
+from tfnlp.models import TransformerConfig, build_model, config_of
+
+
+def make_translator_student(
+    teacher, num_layers=None, num_decoder_layers=None, layer_map="uniform", dropout=None
+):
+    """A Transformer of fewer layers, whose weights are those of layers of its teacher.
+
+    Args:
+        teacher: a Transformer or Marian, with the head "sequence_to_sequence".
+        num_layers: the student's encoder blocks; as many as the teacher's where None.
+        num_decoder_layers: its decoder blocks, likewise.
+        layer_map: which of the teacher's blocks, of encoder and decoder alike: "uniform", "last",
+            "first" or "alternate" (`distill.learning.layer_map`).
+        dropout: the student's; the teacher's where None.
+
+    Returns:
+        A `TextModel`.
+
+    Raises:
+        InputError: for a teacher of another family, and more layers than the teacher's.
+    """
+    config = config_of(teacher)
+    if not isinstance(config, TransformerConfig):
+        raise InputError(
+            f"The teacher is a {teacher.name}, but layers are picked of a Transformer's alone; "
+            "give a Transformer or a Marian."
+        )
+    layers = {"encoder": config.num_layers, "decoder": config.decoder.num_layers}
+    own = {
+        "encoder": num_layers or layers["encoder"],
+        "decoder": num_decoder_layers or layers["decoder"],
+    }
+    for part, count in own.items():
+        if count > layers[part]:
+            raise InputError(
+                f"The student's {part} has {count} layers, but the teacher's {layers[part]}; "
+                "give it as many at most."
+            )
+    maps = {part: resolve_layer_map(layer_map, layers[part], own[part]) for part in own}
+    fields = {"num_layers": own["encoder"], "num_decoder_layers": own["decoder"]}
+    fields |= {} if dropout is None else {"dropout": dropout}
+    student = build_model(dataclasses.replace(config, **fields), teacher.head)
+    sources = {weight.path: weight for weight in teacher.weights}
+    for weight in student.weights:
+        weight.assign(sources[_teacher_path(weight.path, maps)])
+    return student
+
+
+def _teacher_path(path, maps):
+    """The path of the teacher's weight that a student's starts from."""
+    layer, _, rest = path.partition("/")
+    part, _, number = layer.rpartition("_")
+    if part not in maps or not number.isdecimal():
+        return path
+    return f"{part}_{maps[part][int(number)]}/{rest}"

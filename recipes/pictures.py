@@ -1,0 +1,172 @@
+"""Pictures of what a model does inside: alignments, gradients over time, a cell's activations.
+
+Which words of a source are behind each word of its translation, which is the model's own unless
+--target is given:
+
+    python -m recipes.pictures --picture=alignment --model_dir=runs/translator/best \\
+        --text="A man in a red shirt." --output=alignment.png
+
+How the gradient of the last token's loss vanishes over the tokens before it, in several models:
+
+    python -m recipes.pictures --picture=gradients --model_dir=runs/rnn/best,runs/lstm/best \\
+        --input=test.txt --length=100 --output=gradients.png
+
+What one cell of a recurrent language model holds after each token of a text:
+
+    python -m recipes.pictures --picture=activations --model_dir=runs/lstm/best \\
+        --input=test.txt --unit=7 --output=cell.png
+
+The numbers are written beside the picture, as .npz.
+"""
+
+from absl import flags, logging
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+PICTURES = ("alignment", "gradients", "activations")
+# The flags of one picture alone.
+OWN_FLAGS = {
+    "alignment": ("target",),
+    "gradients": ("length", "pieces"),
+    "activations": ("layer", "unit"),
+}
+flags.DEFINE_enum("picture", None, PICTURES, "What is shown.")
+flags.DEFINE_list(
+    "model_dir", None, "Folder of a model; several with commas between, of gradients."
+)
+flags.DEFINE_string("text", None, "The text.")
+flags.DEFINE_string("input", None, "File of the text, in place of --text.")
+flags.DEFINE_string("target", None, "The translation; the model's own if not given. Of alignment.")
+flags.DEFINE_integer(
+    "length", None, "Tokens that gradients go back; 50 if not given. Of gradients.", 1
+)
+flags.DEFINE_integer(
+    "pieces", None, "Pieces of the text to take means over; 16 if not given. Of gradients.", 1
+)
+flags.DEFINE_integer(
+    "layer", None, "Layer of the cell, from 0 on; the last if not given. Of activations.", 0
+)
+flags.DEFINE_integer(
+    "unit", None, "Number of the cell; the one that varies most if not given. Of activations.", 0
+)
+flags.DEFINE_string("output", None, "The picture to write, .png.")
+flags.mark_flags_as_required(["picture", "model_dir", "output"])
+
+
+def check_flags():
+    """Raises an InputError for flags that do not go together."""
+    from tfnlp.errors import InputError
+
+    if (FLAGS.text is None) == (FLAGS.input is None):
+        raise InputError("Give either --text or --input.")
+    if not FLAGS.output.endswith(".png"):
+        raise InputError(f"output={FLAGS.output} must end in .png.")
+    for picture, names in OWN_FLAGS.items():
+        for name in names:
+            if FLAGS[name].value is not None and picture != FLAGS.picture:
+                raise InputError(
+                    f"{name}={FLAGS[name].value} has no effect with picture={FLAGS.picture}; "
+                    "leave it out."
+                )
+    if len(FLAGS.model_dir) > 1 and FLAGS.picture != "gradients":
+        raise InputError(f"picture={FLAGS.picture} is of one model; give one `model_dir`.")
+
+
+def load(folder):
+    """A folder's model and its tokenizer."""
+    from tfnlp.checkpoints import load_model, read_head
+    from tfnlp.text import load_tokenizer
+
+    tokenizer, model = load_tokenizer(folder), load_model(folder, read_head(folder))
+    common.check_fit(model, tokenizer)
+    return model, tokenizer
+
+
+def read_text():
+    """The text of --text or --input."""
+    import pathlib
+
+    from tfnlp.errors import InputError
+
+    if FLAGS.text is not None:
+        return FLAGS.text
+    try:
+        return pathlib.Path(FLAGS.input).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise InputError(f"input={FLAGS.input} cannot be read: {e}.") from None
+
+
+def draw_alignment():
+    """Draws the alignment of a translation; gives the weights."""
+    from tfnlp.generation import Greedy, Translator
+    from tfnlp.inspection import alignments, check_attends, token_texts
+    from tfnlp.plots import plot_alignments
+
+    model, tokenizer = load(FLAGS.model_dir[0])
+    check_attends(model)
+    target = FLAGS.target
+    if target is None:
+        target = Translator(model, tokenizer, search=Greedy())([read_text()])[0][0].text
+        logging.info("The translation: %s", target)
+    end = model.text_config.end_token_id
+    of_target = getattr(tokenizer, "target", tokenizer)
+    source, target = (
+        list(each.encode_closed([text], end)[0].token_ids)
+        for each, text in ((tokenizer, read_text()), (of_target, target))
+    )
+    found = alignments(model, source, target[:-1])
+    names = token_texts(tokenizer, source), token_texts(of_target, target)
+    plot_alignments(found, *names, FLAGS.output)
+    return found
+
+
+def draw_gradients():
+    """Draws the norms of gradients over time; gives them by the models' folders."""
+    from tfnlp.inspection import gradient_norms, text_ids, windows
+    from tfnlp.plots import plot_gradient_norms
+
+    norms = {}
+    for folder in FLAGS.model_dir:
+        model, tokenizer = load(folder)
+        ids = text_ids(tokenizer, read_text())
+        norms[folder] = gradient_norms(model, windows(ids, FLAGS.length or 50, FLAGS.pieces or 16))
+    plot_gradient_norms(norms, FLAGS.output)
+    return norms
+
+
+def draw_activations():
+    """Draws the activations of a cell; gives those of its layer."""
+    from tfnlp.errors import InputError
+    from tfnlp.inspection import activations, text_ids, token_texts
+    from tfnlp.plots import plot_activations
+
+    model, tokenizer = load(FLAGS.model_dir[0])
+    ids = text_ids(tokenizer, read_text())
+    found = activations(model, ids, FLAGS.layer)
+    unit = int(found.var(axis=0).argmax()) if FLAGS.unit is None else FLAGS.unit
+    if unit >= found.shape[1]:
+        raise InputError(f"unit={unit} must be from 0 to {found.shape[1] - 1}.")
+    logging.info("The activations are of unit %d.", unit)
+    plot_activations(token_texts(tokenizer, ids), found[:, unit], FLAGS.output)
+    return {"activations": found}
+
+
+def main():
+    import numpy as np
+
+    from tfnlp.files import check_writable
+
+    check_writable(FLAGS.output)
+    draw = {
+        "alignment": draw_alignment,
+        "gradients": draw_gradients,
+        "activations": draw_activations,
+    }
+    numbers = FLAGS.output.removesuffix(".png") + ".npz"
+    np.savez(numbers, **draw[FLAGS.picture]())
+    logging.info("Wrote %s, and the numbers to %s.", FLAGS.output, numbers)
+
+
+if __name__ == "__main__":
+    common.run(main, check=check_flags)

@@ -1,0 +1,232 @@
+"""Trains a translator on texts with their translations.
+
+A Transformer with a vocabulary learned of both languages; a table with a column of each:
+
+    python -m recipes.train_translator --train=train.tsv.gz --dev=dev.tsv --test=test.tsv \\
+        --source_column=en --target_column=de --epochs=60 --average_epochs=10 \\
+        --output_dir=runs/en-de
+
+or two files, line by line, and a recurrent model:
+
+    python -m recipes.train_translator --train=train.en,train.de --dev=dev.en,dev.de \\
+        --family=recurrent --attention=none --output_dir=runs/control
+
+A smaller student, by what its teacher wrote (Kim & Rush 2016, section 3.2):
+
+    python -m recipes.translate --model_dir=runs/en-de/averaged --input=train.tsv.gz \\
+        --text_column=en --translation_column=de --output=taught.tsv
+    python -m recipes.train_translator --teacher_dir=runs/en-de/averaged --num_decoder_layers=2 \\
+        --train=taught.tsv --dev=dev.tsv --source_column=en --target_column=de \\
+        --output_dir=runs/student
+
+OUTPUT_DIR/best is the epoch of the least perplexity on --dev, OUTPUT_DIR/averaged the mean of the
+weights after the last --average_epochs. figures.json has BLEU and chrF of both, by sacrebleu, with
+their signatures, and dev_translations.tsv and test_translations.tsv the texts. A run that is
+stopped or killed goes on by the same command, and ends with the same weights.
+"""
+
+from absl import flags, logging
+
+from recipes import common, translator_model
+from recipes.command_line import group
+from tfnlp.errors import InputError
+
+FLAGS = flags.FLAGS
+
+
+@group("Data")
+def define_data_flags():
+    """Flags of the texts."""
+    flags.DEFINE_list(
+        "train",
+        None,
+        "Training file, .tsv, .csv, .json or .jsonl; or two text files, of which each line of the "
+        "second translates that of the first; or with .gz.",
+    )
+    flags.DEFINE_list("dev", None, "Likewise, to pick the best epoch and to report on.")
+    flags.DEFINE_list("test", None, "Likewise, translated and scored once at the end, if given.")
+    flags.DEFINE_string("source_column", "source", "Column of the texts, where there are columns.")
+    flags.DEFINE_string("target_column", "target", "Column of their translations, likewise.")
+    flags.mark_flags_as_required(["train", "dev"])
+
+
+@group("Training")
+def define_step_flags():
+    """Flags of batches and of what a step learns."""
+    flags.DEFINE_integer(
+        "max_length", 128, "Longest source, and target, in tokens; more are refused.", 2
+    )
+    flags.DEFINE_integer(
+        "max_tokens", 4096, "Most tokens of a batch, sources and targets, padding counted.", 2
+    )
+    flags.DEFINE_float("label_smoothing", 0.1, "Share of each label that is of all tokens.", 0, 1)
+    flags.DEFINE_integer(
+        "average_epochs", 0, "Last epochs over which the weights' mean is saved; 0: none.", 0
+    )
+    flags.DEFINE_float(
+        "scheduled_sampling",
+        0.0,
+        "Share of its own tokens that a recurrent decoder reads at the end of the training; it "
+        "rises from 0.",
+        0,
+        1,
+    )
+    flags.DEFINE_enum(
+        "on_nan",
+        "stop",
+        ["stop", "skip"],
+        "Whether a batch whose loss is not finite, or explodes, stops the training, or is left "
+        "out. In either case it changes no weight.",
+    )
+
+
+@group("Optimizer")
+def define_rate_flags():
+    """Flags of what a step does to the weights."""
+    flags.DEFINE_float(
+        "learning_rate",
+        None,
+        "Peak learning rate; Vaswani et al.'s (--hidden_dim * --warmup_steps) ** -0.5 if not "
+        "given.",
+        0,
+    )
+    flags.DEFINE_enum(
+        "schedule", "inverse_sqrt", common.SCHEDULE_NAMES, "How the rate falls after its peak."
+    )
+    flags.DEFINE_integer("warmup_steps", 4000, "Steps in which the rate rises.", 0)
+    flags.DEFINE_float("beta_2", 0.98, "Decay of the mean of squared gradients.", 0, 1)
+    flags.DEFINE_float("weight_decay", 1e-4, "Decay of weights; none on biases and norms.", 0)
+    flags.DEFINE_float("clip_norm", 1.0, "Largest norm of all gradients together; 0: any.", 0)
+
+
+@group("Score")
+def define_search_flags():
+    """Flags of how texts are translated to be scored."""
+    flags.DEFINE_integer("beams", 4, "Texts side by side; 1 for greedy search.", 1)
+    flags.DEFINE_float("length_penalty", 1.0, "Exponent of a beam's norm of length; 0 for none.")
+    flags.DEFINE_string("tokenize", "13a", "How BLEU splits words, as in score_text.")
+
+
+define_data_flags()
+translator_model.define_model_flags()
+translator_model.define_scratch_flags()
+common.define_run_flags(epochs=30)
+define_step_flags()
+define_rate_flags()
+define_search_flags()
+
+
+def check():
+    """Raises an InputError for flags that do not go together."""
+    translator_model.check_flags()
+    if FLAGS.learning_rate is None and not FLAGS.warmup_steps:
+        raise InputError("warmup_steps=0 needs a `learning_rate`: it has no peak.")
+    if FLAGS.scheduled_sampling and FLAGS.family in (None, "transformer") and not FLAGS.model_dir:
+        raise InputError(
+            f"scheduled_sampling={FLAGS.scheduled_sampling} is of a recurrent model, which reads "
+            "one token after the other; give `family`, or leave it out."
+        )
+    from tfnlp.text_scores import scoring_libraries
+
+    scoring_libraries()  # not only once the training is done
+
+
+def read_split(name):
+    """The texts of --train, --dev or --test; None where it is not given."""
+    from tfnlp.tasks import read_parallel_texts
+
+    columns = FLAGS.source_column, FLAGS.target_column
+    return read_parallel_texts(FLAGS[name].value, *columns) if FLAGS[name].value else None
+
+
+def settings_for(model):
+    """The `TrainingConfig` of the flags, for a model's width."""
+    from tfnlp.models import config_of
+    from tfnlp.training.schedules import vaswani_peak
+
+    rate = FLAGS.learning_rate
+    if rate is None:
+        rate = vaswani_peak(config_of(model).hidden_dim, FLAGS.warmup_steps)
+        logging.info("The peak of the learning rate is %.6f.", rate)
+    return common.training_config(learning_rate=rate)
+
+
+def fitted(model, batches):
+    """The model that is fitted, of the same weights, and what it is fitted on."""
+    from tfnlp.models import RecurrentTranslatorConfig, config_of
+    from tfnlp.models.recurrent_translator import scheduled_sampling_model
+    from tfnlp.tasks.own_tokens import OwnTokens
+
+    if not FLAGS.scheduled_sampling:
+        return model, batches
+    if not isinstance(config_of(model), RecurrentTranslatorConfig):
+        raise InputError(
+            f"scheduled_sampling={FLAGS.scheduled_sampling} is of a recurrent model, which reads "
+            "one token after the other; leave it out."
+        )
+    sampled = OwnTokens(batches, FLAGS.scheduled_sampling, FLAGS.epochs)
+    return scheduled_sampling_model(model), sampled
+
+
+def make_translator(model, tokenizer):
+    """The `Translator` by which texts are translated to be scored."""
+    from tfnlp.generation import Beam, Greedy, Translator
+    from tfnlp.models import max_positions
+
+    how = Greedy() if FLAGS.beams == 1 else Beam(FLAGS.beams, FLAGS.length_penalty)
+    most = min(FLAGS.max_length, max_positions(model) or FLAGS.max_length)
+    return Translator(model, tokenizer, search=how, max_new_tokens=most, batch_size=32)
+
+
+def make_scores(run, tokenizer, splits):
+    """A function that translates the splits by a model, and gives their scores."""
+    from tfnlp.generation.translations import score_translations
+
+    def score(model, prefix):
+        translator, figures = make_translator(model, tokenizer), {}
+        for name, texts in splits.items():
+            path = run.path / f"{prefix}{name}_translations.tsv"
+            found = score_translations(translator, texts, path, FLAGS.tokenize)
+            figures |= {f"{name}_{key}": value for key, value in found.items()}
+        return figures
+
+    return score
+
+
+def main():
+    import keras
+
+    from tfnlp.tasks import Translation
+    from tfnlp.training import make_strategy, set_precision, train_translator
+
+    task = Translation(FLAGS.label_smoothing)
+    run = common.run_folder()
+    train, dev, test = (read_split(name) for name in ("train", "dev", "test"))
+    keras.utils.set_random_seed(FLAGS.seed)
+    set_precision(FLAGS.precision)
+    with make_strategy(FLAGS.strategy).scope():
+        model, tokenizer = translator_model.make_model([*train.sources, *train.targets])
+        if translator_model.learned_tokenizer():
+            run.tokenizer = tokenizer
+        make_translator(model, tokenizer)  # refuses now what it would at the end
+        scored = {"dev": dev} if test is None else {"dev": dev, "test": test}
+        return train_translator(
+            task,
+            model,
+            tokenizer,
+            train,
+            dev,
+            settings_for(model),
+            run,
+            FLAGS.max_tokens,
+            FLAGS.max_length,
+            FLAGS.average_epochs,
+            getattr(tokenizer, "target", None),
+            fitted,
+            score=make_scores(run, tokenizer, scored),
+            on_nan=FLAGS.on_nan,
+        )
+
+
+if __name__ == "__main__":
+    common.run(main, check=check)

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from tfnlp.errors import InputError
+from tfnlp.generation.prompted import label_words
+from tfnlp.generation.prompting import Template, cut_at, draw_shots, normalized
+
+REVIEWS = Template("Review: {text}\nSentiment: {label}.", instruction="Judge.")
+
+
+@pytest.mark.quick
+def test_prompts_of_none_one_and_a_few_examples():
+    assert REVIEWS.prompt("dull") == "Judge.\n\nReview: dull\nSentiment:"
+    assert REVIEWS.completion("bad") == " bad"
+    shots = [("fine", "good"), ("slow", "bad")]
+    assert REVIEWS.prompt("dull", shots) == (
+        "Judge.\n\nReview: fine\nSentiment: good.\n\nReview: slow\nSentiment: bad.\n\n"
+        "Review: dull\nSentiment:"
+    )
+    whole = "\n\n".join(REVIEWS.example(*shot) for shot in [*shots, ("dull", "bad")])
+    assert f"{REVIEWS.prompt('dull', shots)}{REVIEWS.completion('bad')}." == f"Judge.\n\n{whole}"
+    assert REVIEWS.answer_context == "Sentiment:"
+    summary = Template("{text}\nTL;DR:{label}", separator="\n---\n")
+    assert summary.prompt("a {label} of {text}", [("x", "y")]) == (
+        "x\nTL;DR:y\n---\na {label} of {text}\nTL;DR:"
+    )
+    assert summary.completion("short") == "short"
+    assert Template("{text}{label}").prompt("one ") == "one"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (
+            "Review: {text}",
+            r"^template='Review: \{text\}' lacks the slot \{label\}; write",
+        ),
+        ("Sentiment: {label}", r"lacks the slot \{text\}"),
+        ("{text} {text} {label}", r"has 2 times the slot \{text\}"),
+        ("{label} {text}", r"has \{label\} before \{text\}"),
+    ],
+)
+def test_a_template_without_its_slot_is_refused(pattern, message):
+    with pytest.raises(InputError, match=message):
+        Template(pattern)
+
+
+def test_draws_depend_on_seed_and_draw_alone():
+    first = draw_shots(20, 4, seed=1, draw=0)
+    assert first == draw_shots(20, 4, seed=1, draw=0)
+    assert first != draw_shots(20, 4, seed=1, draw=1)
+    assert first != draw_shots(20, 4, seed=2, draw=0)
+    assert len({*first}) == 4 and sorted(draw_shots(3, 3, 0, 0)) == [0, 1, 2]
+    assert draw_shots(5, 0, 0, 0) == []
+    with pytest.raises(InputError, match=r"^shots=6 must lie between 0 and 5, the examples"):
+        draw_shots(5, 6, 0, 0)
+
+
+def test_likelihoods_are_normalized_by_hand():
+    likelihoods = np.log([[0.02, 0.03], [0.5, 0.01]])
+    found = normalized(likelihoods, [1, 2], np.log([0.1, 0.3]))
+    np.testing.assert_allclose(np.exp(found["sum"]), [[0.02, 0.03], [0.5, 0.01]])
+    np.testing.assert_allclose(np.exp(found["length"]), [[0.02, 0.03**0.5], [0.5, 0.1]])
+    np.testing.assert_allclose(np.exp(found["prior"]), [[0.2, 0.1], [5, 1 / 30]])
+    assert [list(x.argmax(-1)) for x in found.values()] == [[1, 0], [1, 0], [0, 0]]
+
+
+def test_what_is_written_is_cut_where_it_ends():
+    assert cut_at("\n a fine film .\nReview: another", "\n") == "a fine film ."
+    assert cut_at(" one, two", "") == "one, two"
+    assert cut_at("\n", "\n") == ""
+
+
+def test_words_of_labels():
+    assert label_words(["0", "1"], None) == {"0": "0", "1": "1"}
+    assert label_words(["0", "1"], ["1=good", " 0 = very bad"]) == {"0": "very bad", "1": "good"}
+    for given, message in (
+        (["0=bad"], "^label_words=0=bad leaves out '1'; give each label a word of its own"),
+        (["0=bad", "1=bad"], "has one word for two labels"),
+        (["2=bad"], "^label_words='2=bad' must be a label and its word, such as 0=good; the lab"),
+        (["0"], "^label_words='0' must be a label and its word"),
+    ):
+        with pytest.raises(InputError, match=message):
+            label_words(["0", "1"], given)

@@ -1,0 +1,134 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.generation.test_cache import logits_after
+from tests.models.test_recurrent import SIZES, with_random_biases
+from tests.models.test_recurrent_translator import SETTINGS, model_of, pairs
+from tfnlp.errors import InputError
+from tfnlp.generation import Beam, Constraints, Greedy
+from tfnlp.generation.decoders import decoder_of
+from tfnlp.generation.search import search
+from tfnlp.models import RecurrentConfig, build_model
+from tfnlp.models.recurrent import CELLS
+
+
+def grown(texts, tokens, parents):
+    """Each row's texts after a step: that of the parent, and the token."""
+    return [
+        [[*of[parent], int(token)] for parent, token in zip(*how, strict=True)]
+        for of, *how in zip(texts, parents, tokens, strict=True)
+    ]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("cell", CELLS)
+def test_steps_of_a_language_model_equal_the_whole_one_whatever_padding_and_beams(cell):
+    config = RecurrentConfig(cell=cell, tie_embeddings=cell == "lstm", **SIZES)
+    model = with_random_biases(build_model(config, "causal_lm"))
+    rng = np.random.default_rng(0)
+    prompts = [rng.integers(0, 60, n).tolist() for n in (1, 5, 3)]
+    ids = np.array([[9] * (6 - len(p)) + p for p in prompts], "int32")
+    mask = np.array([[0] * (6 - len(p)) + [1] * len(p) for p in prompts], "int32")
+    decoder = decoder_of(model)
+    logits, state = decoder.start(tf.constant(ids), tf.constant(mask), beams=3, steps=4)
+    np.testing.assert_allclose(logits, logits_after(model, prompts), atol=1e-5)
+    texts = [[p] * 3 for p in prompts]
+    for number in range(4):
+        parents = rng.integers(0, 3, (3, 3)).astype("int32")
+        tokens = rng.integers(0, 60, (3, 3)).astype("int32")
+        texts = grown(texts, tokens, parents)
+        logits, state = decoder.step(tf.constant(tokens), tf.constant(parents), number, state)
+        for found, of in zip(logits, texts, strict=True):
+            np.testing.assert_allclose(found, logits_after(model, of), atol=1e-5)
+
+
+def translated(model, inputs, row, target):
+    """The logits after a target, by the whole model, of one source without padding."""
+    size = inputs["encoder_padding_mask"][row].sum()
+    ids = np.array([[model.text_config.start_token_id, *target]], "int32")
+    source = inputs["encoder_token_ids"][row : row + 1, :size]
+    arguments = {"encoder_token_ids": source, "encoder_padding_mask": np.ones_like(source)}
+    return model(arguments | {"decoder_token_ids": ids})["logits"][0, -1]
+
+
+@pytest.mark.parametrize("fields", SETTINGS.values(), ids=SETTINGS)
+def test_steps_of_a_translator_equal_the_whole_one_whatever_padding_and_beams(fields):
+    model, inputs = model_of(fields | {"start_token_id": 7}), pairs()
+    decoder, rng = decoder_of(model), np.random.default_rng(0)
+    source = [tf.constant(inputs[f"encoder_{name}"]) for name in ("token_ids", "padding_mask")]
+    logits, state = decoder.start(*source, beams=3, steps=4)
+    for row in range(3):
+        np.testing.assert_allclose(logits[row], translated(model, inputs, row, []), atol=1e-5)
+    texts = [[[]] * 3] * 3
+    for number in range(3):
+        parents = rng.integers(0, 3, (3, 3)).astype("int32")
+        tokens = rng.integers(0, 60, (3, 3)).astype("int32")
+        texts = grown(texts, tokens, parents)
+        logits, state = decoder.step(tf.constant(tokens), tf.constant(parents), number, state)
+        for row, beam in ((0, 1), (1, 0), (1, 2), (2, 0)):
+            expected = translated(model, inputs, row, texts[row][beam])
+            np.testing.assert_allclose(logits[row, beam], expected, atol=1e-5)
+
+
+def beam_by_hand(model, inputs, row, beams, steps):
+    """The best text of a plain beam search by the whole model, scores by length."""
+    texts = [([], 0.0)]
+    for _ in range(steps):
+        longer = []
+        for text, score in texts:
+            logits = translated(model, inputs, row, text).numpy().astype("float64")
+            logs = logits - np.log(np.exp(logits).sum())
+            longer += [([*text, i], score + logs[i]) for i in range(len(logs))]
+        texts = sorted(longer, key=lambda one: -one[1])[:beams]
+    return texts[0]
+
+
+def test_searches_find_what_the_whole_model_says():
+    model, inputs = model_of({"num_layers": 1}), pairs()
+    inputs["encoder_padding_mask"][1] = 0
+    inputs["encoder_padding_mask"][1, :2] = 1
+    decoder = decoder_of(model)
+    source = [tf.constant(inputs[f"encoder_{name}"]) for name in ("token_ids", "padding_mask")]
+    for how, beams in ((Greedy(), 1), (Beam(3), 3)):
+        # No token ends a text, so that all are of one length.
+        how_long, end = 4, 59
+        rules = Constraints(forbidden=(end,))
+        run = tf.function(
+            lambda *args, how=how, rules=rules: search(decoder, *args, how, rules, 4, 59, 0),
+            jit_compile=True,
+            autograph=False,
+        )
+        found = run(*source, tf.zeros((3, how_long)))
+        for row in range(2):
+            tokens, score = beam_by_hand(model, inputs, row, beams, how_long)
+            assert end not in tokens
+            assert found.token_ids[row, 0].numpy().tolist() == tokens
+            if beams > 1:
+                assert abs(float(found.scores[row, 0]) - score / how_long) < 1e-4
+
+
+def test_prompts_are_read_without_cudnn(monkeypatch):
+    """Which would refuse padding at the left, and which XLA cannot compile."""
+    seen, plain = [], keras.layers.LSTM.inner_loop
+
+    def watched(layer, *args, **kwargs):
+        seen.append(layer.use_cudnn)
+        return plain(layer, *args, **kwargs)
+
+    monkeypatch.setattr(keras.layers.LSTM, "inner_loop", watched)
+    ids = tf.ones((1, 3), "int32")
+    model = build_model(RecurrentConfig(**SIZES), "causal_lm")
+    for one in (model, model_of()):
+        seen.clear()
+        decoder_of(one).start(ids, ids, beams=1, steps=2)
+        assert seen and not any(seen)
+    seen.clear()
+    model(dict.fromkeys(("token_ids", "segment_ids", "padding_mask"), ids))
+    assert seen == ["auto", "auto"]
+
+
+def test_other_heads_are_refused():
+    with pytest.raises(InputError, match="Text is written with the head 'causal_lm', but the"):
+        decoder_of(build_model(RecurrentConfig(**SIZES), "classifier", 2))

@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+
+from tests.grammar_corpus import make_reviews
+from tfnlp.errors import InputError
+from tfnlp.generation import Beam, Constraints, Generator, Greedy, Sample, Translator
+from tfnlp.models import Gpt2Config, TransformerConfig, build_model
+from tfnlp.text import train_tokenizer
+
+SOURCES = ["the film is fine", "a dull plot", "honestly , the cast is really good", ""]
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return [text for text, _ in make_reviews(200)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(texts):
+    return train_tokenizer(texts, "unigram", 200, "marian")[0]
+
+
+def transformer(vocabulary_size, **fields):
+    sizes = {
+        "num_layers": 1,
+        "num_heads": 2,
+        "hidden_dim": 16,
+        "intermediate_dim": 32,
+        "max_length": 40,
+        "initializer_range": 0.6,
+        "pad_token_id": 2,
+        "start_token_id": 2,
+        "end_token_id": 0,
+    }
+    config = TransformerConfig(vocabulary_size, **sizes | fields)
+    return build_model(config, "sequence_to_sequence")
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    return transformer(tokenizer.vocabulary_size)
+
+
+@pytest.mark.quick
+def test_each_token_is_the_most_probable_whatever_the_batch(model, tokenizer):
+    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=6, batch_size=2)
+    found = translator(SOURCES)
+    assert translator._run.experimental_get_tracing_count() == 2  # sources to 16, and to 32 tokens
+    for source, (one,) in zip(SOURCES, found, strict=True):
+        row = np.array([tokenizer.encode([source])[0].token_ids], "int32")
+        assert row[0, -1] == 0
+        written = [2]
+        for token in [*one.token_ids, 0][: 6 - (not one.ended)]:
+            inputs = {"encoder_token_ids": row, "encoder_padding_mask": 0 * row + 1}
+            logits = model(inputs | {"decoder_token_ids": np.array([written], "int32")})["logits"]
+            scores = logits[0, -1].numpy()
+            scores[2] = -np.inf  # padding is not written
+            if len(written) < 6:  # at the greatest length the end stands
+                assert scores.argmax() == token
+            written.append(token)
+        assert one.text == tokenizer.decode(one.token_ids)
+        assert one.ended and one.score is None and len(one.token_ids) <= 5
+    assert Translator(model, tokenizer)([]) == []
+    rows = [tokenizer.encode([source])[0].token_ids for source in SOURCES]
+    assert [[ids for ids, _, _ in of] for of in translator.translate_ids(rows)] == [
+        [list(one.token_ids) for one in of] for of in found
+    ]
+
+
+def test_beams_draws_and_constraints(model, tokenizer):
+    (found,) = Translator(model, tokenizer, search=Beam(4, best=3), max_new_tokens=6)(SOURCES[:1])
+    assert found[0].score >= found[1].score >= found[2].score
+    assert len({one.token_ids for one in found}) == 3
+    (default,) = Translator(model, tokenizer, max_new_tokens=6)(SOURCES[:1])
+    assert default == found[:1]
+    drawn = Translator(model, tokenizer, search=Sample(texts=3), max_new_tokens=6)
+    (three,) = drawn(SOURCES[:1])
+    assert len(three) == 3 and drawn(SOURCES[:1]) == [three]
+    rules = Constraints(forced_first=9, no_repeat_ngram_size=1, min_new_tokens=5)
+    (other,) = Translator(model, tokenizer, search=Greedy(), constraints=rules, max_new_tokens=6)(
+        SOURCES[:1]
+    )
+    ids = other[0].token_ids
+    assert ids[0] == 9 and len({*ids}) == len(ids) >= 5
+    assert 2 not in ids  # padding, whatever the constraints
+
+
+def test_two_vocabularies(texts, tokenizer):
+    target, _ = train_tokenizer([text[::-1] for text in texts], "unigram", 150, "marian")
+    model = transformer(
+        tokenizer.vocabulary_size,
+        share_embeddings=False,
+        target_vocabulary_size=target.vocabulary_size,
+    )
+    (found,) = Translator(model, tokenizer, target, max_new_tokens=6)(SOURCES[:1])
+    assert found[0].text == target.decode(found[0].token_ids)
+    with pytest.raises(InputError, match="The vocabulary has"):
+        Translator(model, tokenizer)
+
+
+def test_what_frames_a_text_is_no_part_of_a_source(texts):
+    tokenizer, _ = train_tokenizer(texts, "wordpiece", 100)
+    cls, end = (tokenizer.token_id(token) for token in ("[CLS]", "[SEP]"))
+    model = transformer(
+        tokenizer.vocabulary_size, pad_token_id=0, start_token_id=cls, end_token_id=end
+    )
+    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=3)
+    framed = tokenizer.encode(SOURCES[:1])[0].token_ids
+    assert framed[0] == cls
+    seen = []
+    translator.translate_ids = lambda rows: seen.extend(rows) or [[] for _ in rows]
+    translator(SOURCES[:1])
+    assert seen == [framed[1:]]
+
+
+def test_bad_input_is_told_before_anything_runs(model, tokenizer):
+    gpt2 = Gpt2Config(tokenizer.vocabulary_size, num_layers=1, num_heads=2, hidden_dim=16)
+    without_end = transformer(tokenizer.vocabulary_size, end_token_id=500)
+    for call, message in (
+        (lambda: Translator(model, tokenizer)(["a", "long " * 50]), r"sources\[1\] has"),
+        (lambda: Translator(model, tokenizer)(["a", 5]), r"sources\[1\] is 5"),
+        (lambda: Translator(model, tokenizer).translate_ids([[]]), r"sources\[0\] has no token"),
+        (lambda: Translator(model, tokenizer, max_new_tokens=41), "max_new_tokens=41 is more"),
+        (lambda: Translator(model, tokenizer, batch_size=0), "batch_size=0 must be"),
+        (lambda: Translator(model, tokenizer, search=Beam(150)), "beams=150 is more than half"),
+        (lambda: Translator(transformer(9), tokenizer), "The vocabulary has"),
+        (lambda: Translator(without_end, tokenizer), "no token of the id 500"),
+        (lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer), "give it to a Generator"),
+        (lambda: Generator(model, tokenizer), "give it to a Translator"),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()

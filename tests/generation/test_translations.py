@@ -1,0 +1,70 @@
+"""Files of translations, which a killed run goes on with, and their scores."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from tfnlp.generation.translations import score_translations, translate_file
+from tfnlp.tasks import ParallelTexts
+
+SOURCES = ["one two", "a\ttab", "three", "four", "five"]
+
+
+class Shouting:
+    """Translates into capitals and, second, as it is; dies before the call of that number."""
+
+    def __init__(self, dies_at=None):
+        self.calls, self.dies_at = [], dies_at
+
+    def __call__(self, sources):
+        if len(self.calls) == self.dies_at:
+            raise KeyboardInterrupt
+        self.calls.append(sources)
+        return [
+            [SimpleNamespace(text=s.upper(), score=-0.5), SimpleNamespace(text=s, score=-1.25)]
+            for s in sources
+        ]
+
+
+def test_a_killed_file_goes_on_where_it_was(tmp_path):
+    whole, broken = tmp_path / "whole.tsv", tmp_path / "broken.tsv"
+    translate_file(Shouting(), SOURCES, whole, "x", piece=2)
+    assert whole.read_text().splitlines()[:4] == [
+        "source\ttranslation\tscore",
+        "one two\tONE TWO\t-0.500000",
+        "one two\tone two\t-1.250000",
+        "a tab\tA TAB\t-0.500000",
+    ]
+    with pytest.raises(KeyboardInterrupt):
+        translate_file(Shouting(dies_at=2), SOURCES, broken, "x", piece=2)
+    part = tmp_path / "broken.tsv.part"
+    assert len(part.read_text().splitlines()) == 5
+    part.write_text(part.read_text() + '[["cut sh')  # as a kill while a line is written leaves it
+    second = Shouting()
+    translate_file(second, SOURCES, broken, "x", piece=2)
+    assert second.calls == [SOURCES[4:]]
+    assert broken.read_text() == whole.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.tsv", "whole.tsv"]
+
+
+def test_a_part_of_something_else_is_begun_anew(tmp_path):
+    path = tmp_path / "x.tsv"
+    with pytest.raises(KeyboardInterrupt):
+        translate_file(Shouting(dies_at=1), SOURCES, path, "x", piece=2)
+    again = Shouting()
+    translate_file(again, SOURCES, path, "y", piece=3)
+    assert again.calls == [SOURCES[:3], SOURCES[3:]]
+
+
+def test_scores_are_those_of_sacrebleu_and_the_texts_are_written(tmp_path):
+    pytest.importorskip("sacrebleu")
+    texts = ParallelTexts(["the cat sat on the mat", "no"], ["THE CAT SAT ON THE MAT", "yes"])
+    path = tmp_path / "found.tsv"
+    found = score_translations(Shouting(), texts, path)
+    # 6 of 7 words, 5 of 5 pairs, 4 of 4 triples, 3 of 3 fours: the geometric mean of the four.
+    assert found["bleu"] == pytest.approx(100 * (6 / 7) ** 0.25, rel=1e-6)
+    assert found["bleu_signature"].startswith("nrefs:1|case:mixed")
+    assert set(found) == {"bleu", "bleu_signature", "chrf", "chrf_signature"}
+    assert path.read_text().splitlines()[2] == "no\tyes\tNO"
+    json.dumps(found)

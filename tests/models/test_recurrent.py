@@ -1,0 +1,147 @@
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from tests.models.recurrent_witness import read, weights_of
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.errors import InputError
+from tfnlp.models import RecurrentConfig, build_model, config_by_name
+from tfnlp.models.recurrent import CELLS
+
+SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}
+
+
+def inputs_of(ids, mask=None):
+    ids = np.asarray(ids, "int32")
+    mask = np.ones_like(ids) if mask is None else np.asarray(mask, "int32")
+    return {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": mask}
+
+
+def with_random_biases(model, seed=0):
+    """Biases begin as zeros and ones, which would hide where they stand."""
+    rng = np.random.default_rng(seed)
+    for weight in model.weights:
+        if weight.path.endswith("bias"):
+            weight.assign(rng.normal(0, 0.3, weight.shape))
+    return model
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "both ways"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_classes_are_those_of_numpy_and_padding_on_either_side_changes_nothing(
+    cell, bidirectional
+):
+    config = RecurrentConfig(cell=cell, bidirectional=bidirectional, **SIZES)
+    model = with_random_biases(build_model(config, "classifier", 3))
+    weights, ids = weights_of(model), np.random.default_rng(0).integers(0, 60, (3, 7))
+    mask = np.ones((3, 7))
+    mask[1, 4:] = 0  # at the right
+    mask[2, :2] = 0  # at the left
+    outputs = model(inputs_of(ids, mask))
+    width = 16 // len(config.directions)
+    for row in range(3):
+        real = np.flatnonzero(mask[row])
+        x, last = read(config, weights, weights["embeddings/token_table"][ids[row, real]], width)
+        np.testing.assert_allclose(outputs["sequence_output"][row].numpy()[real], x, atol=1e-5)
+        np.testing.assert_allclose(outputs["pooled_output"][row], last[-1][0], atol=1e-5)
+        logits = last[-1][0] @ weights["classifier/kernel"] + weights["classifier/bias"]
+        np.testing.assert_allclose(outputs["logits"][row], logits, atol=1e-5)
+
+
+@pytest.mark.parametrize("tie", [True, False], ids=["tied", "untied"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_state_carried_over_segments_is_that_of_the_whole_text(cell, tie):
+    config = RecurrentConfig(cell=cell, tie_embeddings=tie, **SIZES)
+    model = with_random_biases(build_model(config, "causal_lm", memory=True))
+    ids = np.random.default_rng(1).integers(0, 60, (2, 12))
+    none = np.zeros((2, 2, 0, 16), "float32")
+    whole = model(inputs_of(ids) | {"memory": none})
+    first = model(inputs_of(ids[:, :5]) | {"memory": none})
+    # Padding behind the end leaves the state as it was.
+    rest = np.pad(ids[:, 5:], ((0, 0), (0, 3)))
+    mask = np.pad(np.ones((2, 7)), ((0, 0), (0, 3)))
+    second = model(inputs_of(rest, mask) | {"memory": first["memory"].numpy()})
+    np.testing.assert_allclose(first["logits"], whole["logits"][:, :5], atol=1e-6)
+    np.testing.assert_allclose(second["logits"][:, :7], whole["logits"][:, 5:], atol=1e-6)
+    np.testing.assert_allclose(second["memory"], whole["memory"], atol=1e-6)
+    assert whole["memory"].shape == (2, 2, 2 if cell == "lstm" else 1, 16)
+    # The logits are products with the table of tokens, or with one of their own.
+    weights = weights_of(model)
+    x, last = read(config, weights, weights["embeddings/token_table"][ids[0]], 16)
+    table = weights["embeddings/token_table"].T if tie else weights["lm_output/kernel"]
+    np.testing.assert_allclose(whole["logits"][0], x @ table, atol=1e-5)
+    np.testing.assert_allclose(whole["memory"][0], last, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("head", "fields"),
+    [
+        ("causal_lm", {"cell": "gru", "tie_embeddings": False}),
+        ("causal_lm", {"cell": "rnn"}),
+        ("classifier", {"bidirectional": True}),
+        ("tagger", {"bidirectional": True, "cell": "gru"}),
+        ("chooser", {}),
+        ("answerer", {}),
+        (None, {}),
+    ],
+)
+def test_saved_and_loaded_it_is_the_same(head, fields, tmp_path):
+    config = RecurrentConfig(**SIZES | fields)
+    model = with_random_biases(build_model(config, head, 3))
+    ids = np.random.default_rng(2).integers(0, 60, (2, 6))
+    ids = np.stack([ids, ids[:, ::-1]], axis=1) if head == "chooser" else ids
+    model.save(tmp_path / "model.keras")
+    save_model(model, tmp_path / "folder")
+    kept = keras.models.load_model(tmp_path / "model.keras")
+    read_back = load_model(tmp_path / "folder", head)
+    for other in (kept, read_back):
+        assert other.text_config == config and other.head == head
+        for name, found in model(inputs_of(ids)).items():
+            np.testing.assert_array_equal(found, other(inputs_of(ids))[name], err_msg=name)
+
+
+def test_names_give_configs():
+    config = config_by_name("gru", hidden_dim=32, bidirectional=True, vocabulary_size=9)
+    assert config == RecurrentConfig(9, "gru", 2, 32, bidirectional=True)
+    assert {config_by_name(cell).cell for cell in CELLS} == {*CELLS}
+    with pytest.raises(InputError, match="num_heads=4 is nothing that the family lstm has"):
+        config_by_name("lstm", num_heads=4)
+    with pytest.raises(InputError, match="bidirectional=True is nothing that the family bert"):
+        config_by_name("bert", bidirectional=True)
+
+
+def test_dropout_is_between_layers_and_in_training_alone():
+    config = RecurrentConfig(**SIZES, dropout=0.5)
+    model, still = build_model(config, "causal_lm"), build_model(config, "causal_lm")
+    still.set_weights(model.get_weights())
+    inputs = inputs_of([[1, 2, 3, 4]])
+    keras.utils.set_random_seed(0)
+    outputs = model(inputs, training=True)["sequence_output"].numpy()
+    share = np.mean(outputs == 0)
+    assert 0.3 < share < 0.7
+    np.testing.assert_array_equal(model(inputs)["logits"], still(inputs)["logits"])
+    undropped = build_model(dataclasses.replace(config, dropout=0.0), "causal_lm")
+    undropped.set_weights(model.get_weights())
+    np.testing.assert_array_equal(
+        model(inputs)["logits"], undropped(inputs, training=True)["logits"]
+    )
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(InputError, match="cell='elman' is unknown; use one of rnn, lstm, gru"):
+        RecurrentConfig(cell="elman")
+    with pytest.raises(InputError, match="hidden_dim=15 must be even with bidirectional=True"):
+        RecurrentConfig(hidden_dim=15, bidirectional=True)
+    both = RecurrentConfig(**SIZES, bidirectional=True)
+    with pytest.raises(InputError, match="head='causal_lm' does not fit the family 'recurrent'"):
+        build_model(both, "causal_lm")
+    with pytest.raises(InputError, match="a recurrent network of one direction can have one"):
+        build_model(both, "classifier", 2, memory=True)
+    one = RecurrentConfig(**SIZES)
+    with pytest.raises(InputError, match="block_size=4 is of a transformer's attention"):
+        build_model(one, "causal_lm", block_size=4)
+    with pytest.raises(InputError, match="attention_scores=True is of a transformer's attention"):
+        build_model(one, "causal_lm", attention_scores=True)

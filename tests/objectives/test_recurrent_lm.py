@@ -1,0 +1,83 @@
+"""Recurrent networks as language models: each lane's state goes on, and texts are scored by it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.models.recurrent_witness import read, weights_of
+from tests.models.test_recurrent import SIZES, with_random_biases
+from tests.objectives.test_causal_lm import rows
+from tests.objectives.test_stream import Tokens
+from tfnlp.errors import InputError
+from tfnlp.models import RecurrentConfig, build_model
+from tfnlp.models.recurrent import CELLS
+from tfnlp.objectives import CausalLM, evaluation
+
+
+def log_probabilities(model, ids):
+    """Of each token of ids (L + 1,) after those before it, (L,), by NumPy."""
+    weights = weights_of(model)
+    table = weights["embeddings/token_table"]
+    x, _ = read(model.text_config, weights, table[ids[:-1]], model.text_config.hidden_dim)
+    logits = x @ table.T
+    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    return logs[np.arange(len(logs)), ids[1:]]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("cell", CELLS)
+def test_lanes_go_on_from_their_state_and_gradients_stay_in_the_segment(cell):
+    config = RecurrentConfig(cell=cell, dropout=0.0, **SIZES)
+    model = with_random_biases(build_model(config, "causal_lm", memory=True))
+    objective = CausalLM(memory=True)
+    trained = objective.trained(model, batch_size=2)
+    ids = np.random.default_rng(0).integers(0, 60, (2, 11))
+    expected = -np.stack([log_probabilities(model, row) for row in ids])
+    for again in range(2):  # an epoch begins without a state
+        for begin in (0, 5):
+            inputs, labels = rows(ids[:, begin : begin + 6], continues=begin > 0)
+            loss = objective.losses(labels, trained(inputs, training=True))["causal_lm_loss"]
+            due = expected[:, begin : begin + 5].mean()
+            assert float(loss) == pytest.approx(due, abs=1e-5), (again, begin)
+            if not again and not begin:  # dev has a state of its own
+                trained(rows(ids[:, 4:10], continues=False)[0])
+    inputs, labels = rows(ids[:, :6], continues=False)
+    trained(inputs, training=True)
+    inputs, labels = rows(ids[:, 5:11], continues=True)
+    with tf.GradientTape() as tape:
+        loss = objective.losses(labels, trained(inputs, training=True))["causal_lm_loss"]
+    found = tape.gradient(loss, model.trainable_variables)
+    # By the model itself, to which the state is a number like any.
+    none = np.zeros((2, 2, 0, 16), "float32")
+    first = {k: ids[:, :5].astype("int32") for k in ("token_ids",)}
+    first |= {"segment_ids": 0 * first["token_ids"], "padding_mask": 0 * first["token_ids"] + 1}
+    memory = model(first | {"memory": none})["memory"].numpy()
+    second = first | {"token_ids": ids[:, 5:10].astype("int32"), "memory": memory}
+    with tf.GradientTape() as tape:
+        logits = model(second)["logits"]
+        loss = objective.losses(labels, {"logits": logits})["causal_lm_loss"]
+    for a, b in zip(found, tape.gradient(loss, model.trainable_variables), strict=True):
+        a, b = tf.convert_to_tensor(a), tf.convert_to_tensor(b)
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_texts_are_scored_from_the_state_before_them():
+    config = RecurrentConfig(cell="gru", **SIZES)
+    model = with_random_biases(build_model(config, "causal_lm"))
+    ids = np.random.default_rng(1).integers(0, 60, 40).astype("int32")
+    stream = evaluation.TextStream(ids, 39, 1)
+    going_on = build_model(config, "causal_lm", memory=True)
+    going_on.set_weights(model.get_weights())
+    found = evaluation.perplexity(going_on, stream, max_length=7, batch_size=1)
+    due = -log_probabilities(model, ids).mean()
+    assert found["tokens"] == 39 and found["cross_entropy"] == pytest.approx(due, abs=1e-5)
+
+    tokenizer = Tokens()
+    CausalLM(memory=True).check(config, tokenizer)
+    both = RecurrentConfig(bidirectional=True, **SIZES)
+    with pytest.raises(InputError, match="or a recurrent network of one direction"):
+        CausalLM().check(both, tokenizer)
+    for given in ({"memory_lengths": [2]}, {"stride": 3}):
+        (name,) = given
+        with pytest.raises(InputError, match=f"{name}=.* has no effect on a recurrent network"):
+            evaluation.evaluate_causal(model, tokenizer, ["a"], **given)

@@ -1,0 +1,138 @@
+"""Recurrent models against PyTorch's own cells with the same weights: losses and gradients."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch
+
+from tests.models.test_recurrent import SIZES, inputs_of, with_random_biases
+from tests.models.test_recurrent_translator import pairs
+from tests.parity.compare import check_gradients
+from tfnlp.losses import cross_entropy
+from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, build_model
+
+LAYERS = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
+CELLS = {"rnn": torch.nn.RNNCell, "lstm": torch.nn.LSTMCell, "gru": torch.nn.GRUCell}
+# The gates of Keras, in PyTorch's order.
+ORDERS = {"rnn": [0], "lstm": [0, 1, 2, 3], "gru": [1, 0, 2]}
+
+
+def reordered(x, cell, axis):
+    parts = np.split(np.asarray(x), len(ORDERS[cell]), axis)
+    return np.concatenate([parts[i] for i in ORDERS[cell]], axis)
+
+
+def copy_cell(weights, path, cell, theirs, suffix=""):
+    """Gives a cell of PyTorch a Keras cell's weights; yields (ours, what its gradient is)."""
+
+    def gradient(name):
+        return lambda: reordered(getattr(theirs, name).grad.numpy(), cell, 0)
+
+    for ours, name in (("kernel", "weight_ih"), ("recurrent_kernel", "weight_hh")):
+        value = reordered(weights[f"{path}/{ours}"], cell, 1).T
+        getattr(theirs, name + suffix).data = torch.tensor(value)
+        found = gradient(name + suffix)
+        yield weights[f"{path}/{ours}"], lambda found=found: found().T
+    bias = np.asarray(weights[f"{path}/bias"])
+    rows = bias if cell == "gru" else np.stack([bias, 0 * bias])
+    for row, name in zip(rows, ("bias_ih", "bias_hh"), strict=True):
+        getattr(theirs, name + suffix).data = torch.tensor(reordered(row, cell, 0))
+    first, second = gradient(f"bias_ih{suffix}"), gradient(f"bias_hh{suffix}")
+    both = (lambda: np.stack([first(), second()])) if cell == "gru" else first
+    yield weights[f"{path}/bias"], both
+
+
+def parameter(weight):
+    return torch.tensor(np.asarray(weight), requires_grad=True)
+
+
+@pytest.mark.parametrize("cell", LAYERS)
+def test_gradients_of_a_language_model_are_those_of_pytorch(cell):
+    config = RecurrentConfig(cell=cell, **SIZES)
+    model = with_random_biases(build_model(config, "causal_lm"))
+    weights = {w.path: w for w in model.weights}
+    rng = np.random.default_rng(0)
+    ids, labels = rng.integers(0, 60, (2, 3, 8))
+    theirs = LAYERS[cell](16, 16, num_layers=2, batch_first=True)
+    named = []
+    for i in range(2):
+        path = f"forward_{i}/{ {'rnn': 'simple_rnn', 'lstm': 'lstm', 'gru': 'gru'}[cell] }_cell"
+        named += copy_cell(weights, path, cell, theirs, f"_l{i}")
+    table = parameter(weights["embeddings/token_table"])
+    named.append((weights["embeddings/token_table"], lambda: np.asarray(table.grad)))
+    outputs, _ = theirs(table[torch.tensor(ids)])
+    logits = outputs @ table.T
+    loss = torch.nn.functional.cross_entropy(logits.reshape(-1, 60), torch.tensor(labels.ravel()))
+    loss.backward()
+    with tf.GradientTape() as tape:
+        ours = cross_entropy(tf.constant(labels, "int32"), model(inputs_of(ids))["logits"])
+    assert abs(float(ours) - float(loss)) < 1e-5
+    assert len(named) == len(model.trainable_variables)
+    check_gradients(tape, ours, [(v, found(), False) for v, found in named])
+
+
+@pytest.mark.parametrize("attention", ["dot", "general", "concat", None])
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_gradients_of_an_encoder_decoder_are_those_of_pytorch(cell, attention):
+    config = RecurrentTranslatorConfig(
+        **SIZES | {"num_layers": 1}, cell=cell, attention=attention, share_embeddings=False
+    )
+    model = with_random_biases(build_model(config, "sequence_to_sequence"))
+    weights = {w.path: w for w in model.weights}
+    inputs, labels = pairs(), np.random.default_rng(3).integers(0, 60, (3, 5))
+    named, table = [], {}
+
+    def tensor(path):
+        table[path] = parameter(weights[path])
+        named.append((weights[path], lambda: np.asarray(table[path].grad)))
+        return table[path]
+
+    encoder = LAYERS[cell](16, 8, batch_first=True, bidirectional=True)
+    for direction, suffix in (("forward", "_l0"), ("backward", "_l0_reverse")):
+        named += copy_cell(weights, f"encoder_{direction}_0/{cell}_cell", cell, encoder, suffix)
+    width = 16 if attention is None else 32
+    decoder = CELLS[cell](width, 16)
+    named += copy_cell(weights, "decoder/cell_0", cell, decoder)
+    source_table, target_table = (
+        tensor(f"{name}/token_table") for name in ("encoder_embeddings", "embeddings")
+    )
+    bridges = [
+        [tensor(f"bridge_0_{k}/{name}") for name in ("kernel", "bias")]
+        for k in range(2 if cell == "lstm" else 1)
+    ]
+    parts = {"general": ["key"], "concat": ["query", "key", "direction"]}.get(attention, [])
+    scoring = {part: tensor(f"decoder/attention/{part}/kernel") for part in parts}
+    combine = tensor("decoder/combine/kernel") if attention else None
+    loss = 0
+    for row in range(3):
+        size = inputs["encoder_padding_mask"][row].sum()
+        source = source_table[torch.tensor(inputs["encoder_token_ids"][row, :size])]
+        states, last = encoder(source[None])
+        states, last = states[0], last if cell == "lstm" else (last,)
+        begin = [x.reshape(-1) @ k + b for x, (k, b) in zip(last, bridges, strict=True)]
+        begin[0] = torch.tanh(begin[0])
+        output = torch.zeros(16)
+        for t in range(5):
+            x = target_table[int(inputs["decoder_token_ids"][row, t])]
+            x = x if attention is None else torch.cat([x, output])
+            after = decoder(x, tuple(begin) if cell == "lstm" else begin[0])
+            begin = list(after) if cell == "lstm" else [after]
+            output = begin[0]
+            if attention is not None:
+                keys = states if attention == "dot" else states @ scoring["key"]
+                if attention == "concat":
+                    hidden = torch.tanh(output @ scoring["query"] + keys)
+                    scores = hidden @ scoring["direction"][:, 0]
+                else:
+                    scores = keys @ output
+                context = torch.softmax(scores, 0) @ states
+                output = torch.tanh(torch.cat([context, output]) @ combine)
+            logits = output @ target_table.T
+            loss = loss + torch.logsumexp(logits, 0) - logits[int(labels[row, t])]
+    loss = loss / 15
+    loss.backward()
+    with tf.GradientTape() as tape:
+        ours = cross_entropy(tf.constant(labels, "int32"), model(inputs)["logits"])
+    assert abs(float(ours) - float(loss)) < 1e-5
+    assert len(named) == len(model.trainable_variables)
+    check_gradients(tape, ours, [(v, found(), False) for v, found in named])

@@ -1,0 +1,177 @@
+"""The numbers of pictures by other ways, and that pictures show them."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.models.recurrent_witness import translate
+from tests.models.test_recurrent import SIZES, inputs_of, with_random_biases
+from tests.models.test_recurrent_translator import model_of
+from tfnlp.errors import InputError
+from tfnlp.inspection import activations, alignments, gradient_norms, states_over_text, windows
+from tfnlp.losses import cross_entropy
+from tfnlp.models import Gpt2Config, RecurrentConfig, TransformerConfig, build_model
+from tfnlp.models.recurrent import CELLS
+from tfnlp.plots import activations as activation_plots
+from tfnlp.plots.alignment import draw_alignments, plot_alignments
+from tfnlp.plots.gradient_norms import draw_gradient_norms
+
+pytest.importorskip("matplotlib")
+
+
+def language_model(cell, **fields):
+    config = RecurrentConfig(cell=cell, **SIZES | fields)
+    return with_random_biases(build_model(config, "causal_lm", memory=True))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("cell", CELLS)
+def test_gradients_over_time_are_those_of_the_memory(cell):
+    model = language_model(cell, tie_embeddings=cell == "gru")
+    ids = np.random.default_rng(0).integers(0, 60, (2, 9))
+    found = gradient_norms(model, ids)
+    assert found.shape == (8,)
+    states = states_over_text(model, ids[:, :-1])
+    for t in (1, 4, 7):  # the tokens read before
+        memory = tf.constant(states[:, t - 1])
+        labels = np.full((2, 8 - t), -100)
+        labels[:, -1] = ids[:, -1]
+        with tf.GradientTape() as tape:
+            tape.watch(memory)
+            inputs = {k: tf.constant(x) for k, x in inputs_of(ids[:, t:-1]).items()}
+            logits = model(inputs | {"memory": memory})["logits"]
+            loss = 2 * cross_entropy(tf.constant(labels, "int32"), logits)  # a sum over texts
+        gradient = tape.gradient(loss, memory).numpy().reshape(2, -1)
+        expected = np.linalg.norm(gradient, axis=1).mean()
+        np.testing.assert_allclose(found[t - 1], expected, rtol=1e-4)
+    # The states are the model's own.
+    none = np.zeros((2, 2, 0, 16), "float32")
+    memory = model(inputs_of(ids[:, :-1]) | {"memory": none})["memory"]
+    np.testing.assert_allclose(states[:, -1], memory, atol=1e-6)
+
+
+def test_a_gradient_vanishes_as_fast_as_its_weights_say():
+    """Of small states, by which tanh is linear, each step takes the same half."""
+    model = language_model("rnn", num_layers=1, initializer_range=1e-4)
+    cell = model.get_layer("forward_0").cell
+    cell.bias.assign(0 * cell.bias)
+    cell.recurrent_kernel.assign(0.5 * np.eye(16))
+    norms = gradient_norms(model, np.arange(1, 13)[None])
+    np.testing.assert_allclose(norms[:-1] / norms[1:], 0.5, rtol=1e-4)
+    figure = draw_gradient_norms({"halved": norms, "not": np.ones(11)})
+    first, second = figure.axes[0].lines
+    assert figure.axes[0].get_yscale() == "log"
+    assert [first.get_label(), second.get_label()] == ["halved", "not"]
+    np.testing.assert_array_equal(first.get_ydata(), norms[::-1])  # from the last token back
+
+
+def test_pieces_of_a_text():
+    pieces = windows(list(range(10)), 3, 16)
+    assert pieces.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert windows(list(range(10)), 3, 1).tolist() == [[0, 1, 2, 3]]
+    with pytest.raises(InputError, match="10 tokens, fewer than the 11 of a piece of length=10"):
+        windows(list(range(10)), 10, 1)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_activations_are_states_and_colour_their_characters(cell):
+    model, ids = language_model(cell), [3, 9, 27]
+    none = np.zeros((1, 2, 0, 16), "float32")
+    for layer in (0, None):
+        found = activations(model, ids, layer)
+        memory = model(inputs_of([ids]) | {"memory": none})["memory"][0, 1 if layer is None else 0]
+        expected = np.tanh(memory[1]) if cell == "lstm" else memory[0]
+        assert found.shape == (3, 16)
+        np.testing.assert_allclose(found[-1], expected, atol=1e-6)
+    with pytest.raises(InputError, match="layer=2 must be from 0 to 1"):
+        activations(model, ids, 2)
+
+
+def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
+    import matplotlib
+
+    monkeypatch.setattr(activation_plots, "LINE", 4)
+    tokens, values = ["ab", "\n", "$c$de", "f"], [-1.0, 0.0, 1.0, 0.5]
+    figure = activation_plots.draw_activations(tokens, values)
+    colours = matplotlib.colormaps["RdBu"]
+    shown = {}
+    for patch, text in zip(figure.axes[0].patches, figure.axes[0].texts, strict=True):
+        place = tuple(int(x) for x in patch.get_xy())
+        shown[place] = text.get_text(), patch.get_facecolor(), text.get_color()
+    expected = {
+        (0, 0): ("a", -1),
+        (1, 0): ("b", -1),
+        (2, 0): (" ", 0),
+        **{(i, 1): (character, 1) for i, character in enumerate("$c$d")},
+        (0, 2): ("e", 1),
+        (1, 2): ("f", 0.5),
+    }
+    ink = {-1: "white", 0: "black", 0.5: "black", 1: "white"}
+    for place, (character, value) in expected.items():
+        assert shown[place] == (character, colours((1 + value) / 2), ink[value])
+    assert len(shown) == len(expected)
+    assert activation_plots.plot_activations(tokens, values, tmp_path / "text.png")
+    assert (tmp_path / "text.png").stat().st_size > 500
+    with pytest.raises(ValueError, match="There are 1 values for 4 tokens"):
+        activation_plots.draw_activations(tokens, [1.0])
+
+
+def test_alignments_of_a_recurrent_translator_are_those_of_numpy(tmp_path):
+    model = model_of({"start_token_id": 7})
+    found = alignments(model, [3, 4, 5, 1], [8, 9])
+    _, expected = translate(model, [3, 4, 5, 1], [7, 8, 9])
+    np.testing.assert_allclose(found["attention"], expected, atol=1e-6)
+    source, target = ["ein", "rotes", "Hemd", "</s>"], ["a", "shirt", "</s>"]
+    figure = draw_alignments(found, source, target)
+    (axes,) = figure.axes
+    np.testing.assert_array_equal(axes.images[0].get_array(), found["attention"])
+    assert [label.get_text() for label in axes.get_xticklabels()] == source
+    assert [label.get_text() for label in axes.get_yticklabels()] == target
+    assert plot_alignments(found, source, target, tmp_path / "alignment.png")
+    with pytest.raises(ValueError, match=r"weights\['attention'\] has shape \(3, 4\), but there"):
+        draw_alignments(found, source, target[:2])
+
+
+def test_alignments_of_a_transformer_are_those_of_its_heads():
+    config = TransformerConfig(
+        vocabulary_size=60,
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        initializer_range=0.5,
+    )
+    model = build_model(config, "sequence_to_sequence")
+    found = alignments(model, [3, 4, 5, 1], [8, 9])
+    assert list(found) == [f"layer {i}, head {j}" for i in (1, 2) for j in (1, 2)]
+    for weights in found.values():
+        np.testing.assert_allclose(weights.sum(axis=1), np.ones(3), atol=1e-5)
+    # By hand, of the first layer's second head: its queries and keys.
+    asked = build_model(config, "sequence_to_sequence", attention_projections=True)
+    asked.set_weights(model.get_weights())
+    outputs = asked(
+        {
+            "encoder_token_ids": np.array([[3, 4, 5, 1]], "int32"),
+            "encoder_padding_mask": np.ones((1, 4), "int32"),
+            "decoder_token_ids": np.array([[config.start_token_id, 8, 9]], "int32"),
+        }
+    )
+    query, key = (outputs[f"cross_{what}"][0][0, 1].numpy() for what in ("queries", "keys"))
+    scores = np.exp(query @ key.T / np.sqrt(8))
+    expected = scores / scores.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found["layer 1, head 2"], expected, atol=1e-5)
+
+
+def test_other_models_are_refused():
+    sizes = {"vocabulary_size": 60, "num_layers": 1, "num_heads": 2, "hidden_dim": 16}
+    gpt2 = build_model(Gpt2Config(**sizes, intermediate_dim=32, max_length=12), "causal_lm")
+    plain = model_of({"attention": None})
+    for model in (gpt2, plain):
+        with pytest.raises(InputError, match="attends to no source; give an encoder-decoder with"):
+            alignments(model, [1, 2], [3])
+        with pytest.raises(InputError, match="is no recurrent language model; give one, of the"):
+            activations(model, [1, 2])
+    with pytest.raises(InputError, match="token_ids has no token"):
+        activations(language_model("gru"), [])
+    with pytest.raises(InputError, match=r"token_ids has shape \(1, 1\); give texts of one"):
+        gradient_norms(language_model("gru"), [[1]])

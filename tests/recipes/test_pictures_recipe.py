@@ -1,0 +1,76 @@
+"""The recipe that draws what models do inside, as a user runs it."""
+
+import numpy as np
+import pytest
+
+from tests.grammar_corpus import make_reviews
+from tests.recipes.test_recipes import run  # noqa: F401
+from tfnlp.checkpoints import save_model
+from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, build_model
+from tfnlp.text import train_tokenizer
+from tfnlp.text.special_tokens import end_token_id
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Folders of random models, and a text."""
+    place = tmp_path_factory.mktemp("models")
+    texts = [text for text, _ in make_reviews(40)]
+    (place / "text.txt").write_text("\n".join(texts), encoding="utf-8")
+    tokenizer = train_tokenizer(texts, "bpe", 300, "gpt2")[0]
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_layers": 1, "hidden_dim": 16}
+    for cell in ("rnn", "gru"):
+        model = build_model(RecurrentConfig(cell=cell, **sizes), "causal_lm")
+        save_model(model, place / cell, tokenizer=tokenizer)
+    config = RecurrentTranslatorConfig(**sizes, end_token_id=end_token_id(tokenizer))
+    model = build_model(config, "sequence_to_sequence")
+    save_model(model, place / "translator", tokenizer=tokenizer)
+    return place
+
+
+def test_pictures_and_their_numbers(place, run, tmp_path):  # noqa: F811
+    text, source = f"--input={place}/text.txt", "--text=the film is fine"
+    output = tmp_path / "picture.png"
+    shapes = {}
+    for picture, folders, flags in (
+        ("gradients", "rnn gru", [text, "--length=6", "--pieces=2"]),
+        ("activations", "gru", [source, "--layer=0", "--unit=3"]),
+        ("activations", "rnn", [source]),
+        ("alignment", "translator", [source, "--target=not dull"]),
+    ):
+        models = ",".join(f"{place}/{name}" for name in folders.split())
+        run(
+            "pictures",
+            f"--picture={picture}",
+            f"--model_dir={models}",
+            *flags,
+            f"--output={output}",
+        )
+        assert output.stat().st_size > 1000
+        found = np.load(output.with_suffix(".npz"))
+        shapes[picture] = {name.split("/")[-1]: found[name].shape for name in found.files}
+        assert all(np.isfinite(found[name]).all() for name in found.files)
+        output.unlink()
+    assert shapes["gradients"] == {"rnn": (6,), "gru": (6,)}
+    ((length, width),) = shapes["activations"].values()
+    assert (length > 4, width) == (True, 16)
+    (targets, sources) = shapes["alignment"]["attention"]
+    assert sources == length + 1 > targets > 2  # the end of the source, too
+
+
+def test_bad_input_is_one_sentence(place, run, tmp_path):  # noqa: F811
+    output = tmp_path / "a.png"
+    for folder, flags, message in (
+        ("gru", ["--picture=activations", "--text=a", "--unit=99"], "--unit=99 must be from 0 to"),
+        ("gru", ["--picture=activations", "--text=a", "--length=9"], "--length=9 has no effect"),
+        ("gru", ["--picture=gradients", "--text=a", "--length=99"], "fewer than the 100 of a"),
+        ("gru", ["--picture=alignment", "--text=a", "--target=b"], "attends to no source"),
+        ("gru", ["--picture=gradients"], "Give either --text or --input"),
+        ("translator", ["--picture=activations", "--text=a"], "is no recurrent language model"),
+    ):
+        done = run(
+            "pictures", f"--model_dir={place}/{folder}", *flags, f"--output={output}", status=2
+        )
+        assert message in done.stderr and not output.exists(), done.stderr

@@ -1,0 +1,91 @@
+"""The recipe that prompts, and the export of what writes, as a user runs them."""
+
+import json
+
+import pytest
+
+from distill.runtime import TextGenerator
+from tests.grammar_corpus import make_reviews
+from tests.recipes.test_generate_recipe import folder  # noqa: F401
+from tests.recipes.test_recipes import run  # noqa: F401
+from tfnlp.checkpoints import load_model
+from tfnlp.generation import generate
+from tfnlp.text import load_tokenizer
+
+TEMPLATE = "--template={text}: {label}"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files")
+    for name, start in (("train", 0), ("dev", 20)):
+        rows = make_reviews(40)[start : start + 12]
+        lines = [f"{text.split()[0]}\t{label}" for text, label in rows]
+        (path / f"{name}.tsv").write_text("\n".join(["sentence\tlabel", *lines, ""]), "utf-8")
+    return [f"--train={path / 'train.tsv'}", f"--input={path / 'dev.tsv'}"]
+
+
+def test_labels_are_chosen_and_a_run_goes_on(run, folder, files, tmp_path):  # noqa: F811
+    flags = [f"--model_dir={folder}", *files, TEMPLATE, "--separator=\\n", "--count=10"]
+    flags += ["--label_words=negative=bad,positive=good", f"--output_dir={tmp_path}"]
+    done = run("prompt", *flags, "--shots=0,1", "--draws=2")
+    header, none, one = done.stdout.strip().split("\n")
+    assert header.split() == [
+        "shots",
+        "draws",
+        *(f"accuracy_{n}" for n in ("sum", "length", "prior")),
+    ]
+    assert none.split()[:2] == ["0", "1"] and "±" not in none
+    assert one.split()[:2] == ["1", "2"] and one.count("±") == 3
+    kept = json.loads((tmp_path / "prompted.json").read_text())
+    assert sorted(kept["results"]) == ["0/0", "1/0", "1/1"]
+    assert all(0 <= x <= 1 for scores in kept["results"].values() for x in scores.values())
+    # A result that is there is not made again.
+    kept["results"]["1/0"] = dict.fromkeys(kept["results"]["1/0"], 7.0)
+    (tmp_path / "prompted.json").write_text(json.dumps(kept))
+    run("prompt", *flags, "--shots=0,1", "--draws=3")
+    again = json.loads((tmp_path / "prompted.json").read_text())["results"]
+    assert sorted(again) == ["0/0", "1/0", "1/1", "1/2"]
+    assert again["1/0"]["accuracy_sum"] == 7 and again["1/1"] == kept["results"]["1/1"]
+    done = run("prompt", *flags, "--seed=1", status=2)
+    assert "is of other settings: there --seed is 0, here 1" in done.stderr
+
+
+def test_texts_are_completed(run, folder, files, tmp_path):  # noqa: F811
+    flags = [f"--model_dir={folder}", *files, TEMPLATE, "--count=3", f"--output_dir={tmp_path}"]
+    done = run("prompt", *flags, "--complete", "--max_new_tokens=4")
+    assert done.stdout.split()[2:4] == ["bleu", "chrf"]
+    lines = (tmp_path / "written_0_0.jsonl").read_text().splitlines()
+    assert len(lines) == 3 and json.loads(lines[0])["prompt"].endswith(":")
+
+
+def test_bad_input_is_one_sentence(run, folder, files, tmp_path):  # noqa: F811
+    flags = [f"--model_dir={folder}", *files, f"--output_dir={tmp_path}"]
+    for given, message in (
+        (["--template={text} is"], "--template='{text} is' lacks the slot {label}"),
+        ([TEMPLATE, "--shots=a"], "--shots=a must be whole numbers"),
+        ([TEMPLATE, "--shots=13"], "--shots=13 must lie between 0 and 12"),
+        ([TEMPLATE, "--stop=x"], "--stop=x has no effect without --complete"),
+        ([TEMPLATE, "--label_words=negative=a"], "negative=a leaves out 'positive'"),
+        ([TEMPLATE, "--complete", "--label_words=0=a"], "--label_words are for choosing"),
+        ([TEMPLATE, "--shots=12"], "give fewer shots, or shorter ones"),
+    ):
+        done = run("prompt", *flags, *given, status=2)
+        assert message in done.stderr, done.stderr
+        assert done.stderr.count("\n") <= 2
+    done = run("prompt", flags[0], flags[2], flags[3], TEMPLATE, "--shots=1", status=2)
+    assert "--shots=1 are drawn from labelled examples; give their file as --train" in done.stderr
+
+
+def test_a_language_model_is_exported(run, folder, tmp_path):  # noqa: F811
+    flags = [f"--model_dir={folder}", f"--output_dir={tmp_path}", "--quantization=float32"]
+    run("export_tflite", *flags, "--beams=1", "--fixed_lengths=8", "--max_length=24")
+    found = TextGenerator(tmp_path / "model.tflite", max_new_tokens=5)(["the film"])
+    model, tokenizer = load_model(folder, "causal_lm"), load_tokenizer(folder)
+    assert found == generate(model, tokenizer, ["the film"], max_new_tokens=5)
+    done = run("export_tflite", *flags, "--labels=a,b", status=2)
+    assert "--labels is not for a model with the head 'causal_lm'" in done.stderr
+    done = run("export_tflite", *flags, "--max_length=99", status=2)
+    assert "--max_length=99 must lie between 3 and the model's 40 positions" in done.stderr
+    done = run("predict", f"--model={tmp_path / 'model.tflite'}", "--text=a", status=2)
+    assert "is a generator, which writes texts; use distill.runtime.TextGenerator" in done.stderr

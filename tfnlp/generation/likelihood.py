@@ -1,0 +1,131 @@
+"""How probable a causal language model finds texts after others."""
+
+import numpy as np
+import tensorflow as tf
+
+from tfnlp.errors import InputError
+from tfnlp.generation.searcher import SHORTEST, find_end_token
+from tfnlp.models import check_vocabulary, config_of
+from tfnlp.objectives.frame import Frame
+from tfnlp.progress import progress_bar
+from tfnlp.text.continuations import unframed_ids
+from tfnlp.text.texts import as_pairs, check_whole
+
+
+class LikelihoodScorer:
+    """Scores completions of prompts by their likelihood.
+
+    Args:
+        model: with the head "causal_lm", from `build_model` or `load_model`.
+        tokenizer: its tokenizer.
+        batch_size: rows that are read at a time.
+        end_token: what an empty prompt stands for, a text's beginning; what stands between
+            documents where None.
+
+    Raises:
+        InputError: for a model of another head, and a tokenizer that is not the model's or has no
+            end token.
+    """
+
+    def __init__(self, model, tokenizer, batch_size=8, end_token=None):
+        head = getattr(model, "head", None)
+        if head != "causal_lm":
+            raise InputError(
+                f"Completions are scored by a causal language model, but {model.name} has the "
+                f"head {head!r}; load one with the head 'causal_lm'."
+            )
+        check_vocabulary(tokenizer, model)
+        check_whole(batch_size=batch_size)
+        if batch_size < 1:
+            raise InputError(f"batch_size={batch_size} must be at least 1.")
+        self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
+        self.max_length = config_of(model).max_length
+        self.end = find_end_token(tokenizer, end_token)
+        self._framed = tuple(map(len, Frame.of(tokenizer).single))
+        self._run = tf.function(self._log_probabilities, autograph=False)
+
+    def __call__(self, prompts, completions):
+        """Scores each completion after its prompt.
+
+        Args:
+            prompts: a list of strings.
+            completions: a list of as many strings.
+
+        Returns:
+            The log-probability of each completion, its tokens' summed, (n,) float64.
+
+        Raises:
+            InputError: for unequal numbers, a completion without a token, or a row that is too
+                long for the model.
+        """
+        prompts, completions = as_pairs(prompts, completions, ("prompts", "completions"))
+        return self.score_ids(self.prompt_ids(prompts), self.ids(completions))
+
+    def ids(self, texts):
+        """The ids of texts, without what frames a text."""
+        return unframed_ids(self.tokenizer, texts, *self._framed)
+
+    def prompt_ids(self, prompts):
+        """The same; the end token for an empty one."""
+        return [ids or [self.end] for ids in self.ids(prompts)]
+
+    def score_ids(self, prompts, completions):
+        """The same of lists of ids, none empty. Rows that differ by their last token are one."""
+        rows, places = {}, []
+        for number, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+            if not len(completion):
+                raise InputError(f"completions[{number}] has no token; give at least one.")
+            row = (*prompt, *completion[:-1])
+            if self.max_length is not None and len(row) > self.max_length:
+                raise InputError(
+                    f"prompts[{number}] and its completion have {len(row)} tokens, more than the "
+                    f"model's {self.max_length} positions; give fewer shots, or shorter ones."
+                )
+            places.append((rows.setdefault(row, len(rows)), len(prompt)))
+        rows = [list(row) for row in rows]
+        first = [len(row) for row in rows]  # from which position on tokens are asked for
+        asked = [[] for _ in rows]
+        for number, (row, start) in enumerate(places):
+            first[row] = min(first[row], start)
+            asked[row].append((number, start))
+        scores = np.zeros(len(places))
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+        with progress_bar(total=len(rows), desc="scoring", unit="row", delay=5) as bar:
+            for begin in range(0, len(order), self.batch_size):
+                batch = order[begin : begin + self.batch_size]
+                found = self._batch([rows[i] for i in batch], [first[i] for i in batch])
+                for i, logs in zip(batch, found, strict=False):
+                    for number, start in asked[i]:
+                        tokens = completions[number]
+                        at = start - first[i] + np.arange(len(tokens))
+                        scores[number] = logs[at, tokens].sum(dtype="float64")
+                bar.update(len(batch))
+        return scores
+
+    def _batch(self, rows, first):
+        """Log-probabilities (B, P, V) of what comes after the tokens from `first` - 1 on."""
+        width = _power(max(map(len, rows)), SHORTEST)
+        width = min(width, self.max_length or width)
+        count = _power(
+            max(len(row) - start + 1 for row, start in zip(rows, first, strict=True)), 1
+        )
+        ids = np.full((self.batch_size, width), self.end, "int32")
+        mask = np.zeros(ids.shape, "int32")
+        at = np.zeros((self.batch_size, count), "int32")
+        mask[:, 0] = 1
+        for i, (row, start) in enumerate(zip(rows, first, strict=True)):
+            ids[i, : len(row)], mask[i, : len(row)] = row, 1
+            at[i] = np.minimum(start - 1 + np.arange(count), len(row) - 1)
+        return self._run(*map(tf.constant, (ids, mask, at))).numpy()
+
+    def _log_probabilities(self, ids, mask, at):
+        inputs = {"token_ids": ids, "segment_ids": tf.zeros_like(ids), "padding_mask": mask}
+        logits = self.model(inputs, training=False)["logits"]
+        return tf.nn.log_softmax(tf.gather(logits, at, batch_dims=1))
+
+
+def _power(number, least):
+    """The first of `least` times a power of two that holds a number."""
+    while least < number:
+        least *= 2
+    return least

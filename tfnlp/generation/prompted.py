@@ -1,0 +1,167 @@
+"""What a model does when it is shown a task by examples: accuracies by their number."""
+
+import pathlib
+
+import numpy as np
+
+from tfnlp.errors import InputError
+from tfnlp.files import read_json, write_json
+from tfnlp.generation.prompting import cut_at, draw_shots, normalized
+from tfnlp.generation.written import write_generated
+from tfnlp.text_scores import text_scores
+from tfnlp.variants import Estimate
+
+# The scores of what was written that stand in the table.
+WRITING_SCORES = ("bleu", "chrf", "rouge1", "rougeL")
+
+
+class PromptedRun:
+    """Results by number of shots and draw, kept in a file as they come.
+
+    Args:
+        path: of the file; what it holds is not done again.
+        settings: a dict of what decides the results, but for shots and draws.
+        template: a `Template`.
+        texts: a list of strings.
+        labels: a list of strings, as they are written in prompts, one for each text.
+        pool: (text, label) pairs to draw shots from.
+        seed: of the draws.
+
+    Raises:
+        InputError: if the file is of other settings, by the first that differs.
+    """
+
+    def __init__(self, path, settings, template, texts, labels, pool=(), seed=0):
+        self.path, self.settings, self.template = pathlib.Path(path), settings, template
+        self.texts, self.labels, self.pool, self.seed = texts, labels, pool, seed
+        self.results = {}
+        if self.path.exists():
+            found = read_json(self.path)
+            for name, value in settings.items():
+                there = found.get("settings", {}).get(name)
+                if there != value:
+                    raise InputError(
+                        f"{self.path} is of other settings: there `{name}` is {there!r}, here "
+                        f"{value!r}; give another `output_dir`."
+                    )
+            self.results = found["results"]
+
+    def prompts(self, shots, draw):
+        """The prompt of each text, with the shots of a draw before it."""
+        drawn = draw_shots(len(self.pool), shots, self.seed, draw)
+        examples = [self.pool[i] for i in drawn]
+        return [self.template.prompt(text, examples) for text in self.texts]
+
+    def choose(self, scorer, names, shots, draws):
+        """Takes the most probable label for each text, and keeps the accuracies.
+
+        Args:
+            scorer: a `LikelihoodScorer`.
+            names: all labels, as they are written in prompts.
+            shots: numbers of examples in a prompt.
+            draws: how often each number is drawn.
+        """
+        true = np.array([names.index(label) for label in self.labels])
+        endings = scorer.ids([self.template.completion(name) for name in names])
+        context = scorer.prompt_ids([self.template.answer_context])
+        priors = scorer.score_ids(context * len(names), endings)
+        lengths = [len(ids) for ids in endings]
+
+        def accuracies(number, draw):
+            prompts = scorer.prompt_ids(self.prompts(number, draw))
+            rows = [ids for ids in prompts for _ in endings]
+            found = scorer.score_ids(rows, endings * len(prompts)).reshape(-1, len(names))
+            by_name = normalized(found, lengths, priors)
+            return {
+                f"accuracy_{n}": float(np.mean(by_name[n].argmax(-1) == true)) for n in by_name
+            }
+
+        self._each(shots, draws, accuracies)
+
+    def complete(self, generator, shots, draws, stop=""):
+        """Writes what comes after each prompt, and keeps its scores.
+
+        The texts are in files beside the results, written_4_0.jsonl for the draw 0 of 4 shots.
+
+        Args:
+            generator: a `Generator`.
+            shots, draws: as `choose` takes them.
+            stop: where what is written ends, as `cut_at` takes it.
+        """
+
+        def scores(number, draw):
+            prompts = self.prompts(number, draw)
+            found = generator(prompts)
+            path = self.path.with_name(f"written_{number}_{draw}.jsonl")
+            write_generated(path, prompts, found)
+            written = [cut_at(texts[0].text, stop) for texts in found]
+            by_name = text_scores(self.labels, written)
+            same = [a == b for a, b in zip(self.labels, written, strict=True)]
+            return {name: by_name[name] for name in WRITING_SCORES} | {
+                "exact": float(np.mean(same))
+            }
+
+        self._each(shots, draws, scores)
+
+    def _each(self, shots, draws, scores):
+        for number in shots:
+            # Of no shots all draws are alike.
+            for draw in range(draws if number else 1):
+                key = f"{number}/{draw}"
+                if key not in self.results:
+                    self.results[key] = scores(number, draw)
+                    write_json(self.path, {"settings": self.settings, "results": self.results})
+
+    def table(self):
+        """Mean scores by number of shots with their standard errors, as lines of text."""
+        rows = {}
+        for key, scores in self.results.items():
+            rows.setdefault(int(key.split("/")[0]), []).append(scores)
+        names = list(next(iter(self.results.values())))
+        cells = [["shots", "draws", *names]]
+        for number, found in sorted(rows.items()):
+            estimates = [Estimate.of(scores[name] for scores in found) for name in names]
+            cells.append([str(number), str(len(found)), *map(_cell, estimates)])
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in cells
+        )
+
+
+def label_words(names, given):
+    """How labels are written in prompts.
+
+    Args:
+        names: of the labels.
+        given: "label=word" for each, or None for labels as they are.
+
+    Returns:
+        {label: word}.
+
+    Raises:
+        InputError: for one without a word, a word without its label, or a word of two labels.
+    """
+    if not given:
+        return {name: name for name in names}
+    words = {}
+    for pair in given:
+        name, equals, word = (part.strip() for part in pair.partition("="))
+        if not equals or name not in names or not word:
+            raise InputError(
+                f"label_words={pair!r} must be a label and its word, such as {names[0]}=good; the "
+                f"labels are {', '.join(names)}."
+            )
+        words[name] = word
+    missing = [name for name in names if name not in words]
+    if missing or len({*words.values()}) < len(words):
+        what = f"leaves out {missing[0]!r}" if missing else "has one word for two labels"
+        raise InputError(
+            f"label_words={','.join(given)} {what}; give each label a word of its own."
+        )
+    return words
+
+
+def _cell(estimate):
+    error = "" if estimate.error is None else f" ± {estimate.error:.4f}"
+    return f"{estimate.mean:.4f}{error}"

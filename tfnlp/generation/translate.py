@@ -1,0 +1,135 @@
+"""Sources as texts in, their translations as texts out."""
+
+import dataclasses
+
+from tfnlp.errors import InputError
+from tfnlp.generation.decoders import decoder_of
+from tfnlp.generation.searcher import Searcher, find_end_token
+from tfnlp.models import check_vocabulary, config_of
+from tfnlp.objectives.frame import Frame
+from tfnlp.searches import Beam, Constraints
+from tfnlp.text.continuations import Generated, unframed_ids
+from tfnlp.text.texts import as_texts
+
+
+class Translator(Searcher):
+    """Makes texts of others by an encoder-decoder, such as translations.
+
+    Padding is never written, and without `constraints` the end token stands at the greatest
+    length at the latest, both as the generation settings of Marian's models have it.
+
+    Args:
+        model: with the head "sequence_to_sequence".
+        tokenizer: of the sources.
+        target_tokenizer: of what is written; `tokenizer` where None, whose `target` it is where
+            there is one (`MarianTokenizer`).
+        search: a `Greedy`, `Beam` or `Sample`; `Beam(4)` where None.
+        constraints: a `Constraints`.
+        max_new_tokens: the most tokens that are written, the end token counted; 128 where None, or
+            as many as the model has positions.
+        batch_size: sources in a batch.
+
+    Raises:
+        InputError: for a model of another family or head, a tokenizer that is not the model's or
+            has no end token, and settings that contradict each other.
+    """
+
+    def __init__(
+        self,
+        model,
+        tokenizer,
+        target_tokenizer=None,
+        search=None,
+        constraints=None,
+        max_new_tokens=None,
+        batch_size=16,
+    ):
+        decoder, config = decoder_of(model), config_of(model)
+        if decoder.start_token_id is None:
+            raise InputError(
+                f"The model is a {model.name}, which goes on from a prompt and makes no text of "
+                "another; give it to a Generator."
+            )
+        self.source_end = config.end_token_id
+        if target_tokenizer is None:
+            target_tokenizer = getattr(tokenizer, "target", tokenizer)
+        else:
+            self.source_end = find_end_token(tokenizer)
+        check_vocabulary(tokenizer, model)
+        check_vocabulary(target_tokenizer, model, decoder.vocabulary_size)
+        if target_tokenizer.token(config.end_token_id) is None:
+            raise InputError(
+                f"The tokenizer has no token of the id {config.end_token_id}, by which the model "
+                "ends a text; give the tokenizer that belongs to the model."
+            )
+        if max_new_tokens is None:
+            max_new_tokens = min(128, decoder.max_length or 128)
+        if decoder.max_length is not None and max_new_tokens > decoder.max_length:
+            raise InputError(
+                f"max_new_tokens={max_new_tokens} is more than the model's {decoder.max_length} "
+                "positions; give fewer."
+            )
+        self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer
+        super().__init__(
+            decoder,
+            Beam() if search is None else search,
+            _with_padding_forbidden(constraints, config),
+            max_new_tokens,
+            batch_size,
+            config.end_token_id,
+            config.pad_token_id,
+        )
+
+    def __call__(self, sources):
+        """Translates texts.
+
+        Args:
+            sources: a list of strings.
+
+        Returns:
+            A list of `Generated` for each source, the best first.
+
+        Raises:
+            InputError: if a source is not a string, or too long for the model.
+        """
+        sources = as_texts(sources, "sources")
+        before, after = Frame.of(self.tokenizer).single
+        rows = unframed_ids(self.tokenizer, sources, len(before), len(after))
+        return [
+            [
+                Generated(self.target_tokenizer.decode(ids), tuple(ids), ended, self._score(score))
+                for ids, ended, score in texts
+            ]
+            for texts in self.translate_ids([[*ids, self.source_end] for ids in rows])
+        ]
+
+    def translate_ids(self, sources):
+        """Translates sources that are ids already.
+
+        Args:
+            sources: a list of lists of ids, none empty, that end with the end token.
+
+        Returns:
+            For each source a list of (ids, whether it was ended, score).
+        """
+        longest = self.decoder.max_length
+        for number, ids in enumerate(sources):
+            if not len(ids):
+                raise InputError(f"sources[{number}] has no token; give at least one.")
+            if longest is not None and len(ids) > longest:
+                raise InputError(
+                    f"sources[{number}] has {len(ids)} tokens, more than the model's {longest} "
+                    "positions; shorten it."
+                )
+        return self._find(sources)
+
+
+def _with_padding_forbidden(constraints, config):
+    """What a translation must or may not have."""
+    if constraints is None:
+        constraints = Constraints(forced_last=config.end_token_id)
+    if config.pad_token_id == config.end_token_id:
+        return constraints
+    return dataclasses.replace(
+        constraints, forbidden=(*constraints.forbidden, (config.pad_token_id,))
+    )

@@ -1,0 +1,245 @@
+"""Recurrent encoder-decoders: Sutskever et al. 2014, Bahdanau et al. 2015, Luong et al. 2015."""
+
+import dataclasses
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from tfnlp.errors import InputError
+from tfnlp.layers import RecurrentDecoderBlock, TextEmbedding
+from tfnlp.layers.attention.score import SCORES
+from tfnlp.models.config import BaseConfig
+from tfnlp.models.heads import lm
+from tfnlp.models.recurrent import STATES, check_recurrent, read_layers
+from tfnlp.models.text_model import config_of
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+@dataclasses.dataclass(frozen=True)
+class RecurrentTranslatorConfig(BaseConfig):
+    """The sizes and rates of a recurrent encoder-decoder.
+
+    Args:
+        vocabulary_size: V, the number of tokens, of source and target alike.
+        cell: "rnn", "lstm" or "gru".
+        num_layers: the layers of the encoder, and of the decoder.
+        hidden_dim: D, the width of the states; of two directions each has half.
+        dropout: applied to embeddings and to each layer's output in training.
+        attention: how the decoder's states are compared with the encoder's: "dot", "general" or
+            "concat" (`ScoreAttention`); None for no attention, where the decoder knows of the
+            source by the state that it begins with alone.
+        input_feeding: whether each target token is read beside what attention made of the token
+            before (Luong et al., section 3.3); without attention nothing is.
+        bidirectional: whether the encoder reads from both ends (Bahdanau et al., section 3.2); the
+            decoder then begins with projections of the two last states.
+        reverse_source: whether the encoder reads the source from its last token on (Sutskever et
+            al., section 3.3); of an encoder of one direction.
+        share_embeddings: whether source and target have one table of tokens.
+        tie_embeddings: whether the output is the target's table of tokens; else it has a table of
+            its own.
+        initializer_range: standard deviation of fresh embeddings; cells start as Keras' do.
+        pad_token_id: the id that pads a batch.
+        start_token_id: the id that the decoder reads first.
+        end_token_id: the id that ends a text.
+
+    Raises:
+        InputError: for an unknown cell or attention, an odd `hidden_dim` of two directions, and a
+            reversed source of two directions.
+    """
+
+    vocabulary_size: int = 8000
+    cell: str = "lstm"
+    num_layers: int = 2
+    hidden_dim: int = 256
+    dropout: float = 0.2
+    attention: str | None = "general"
+    input_feeding: bool = True
+    bidirectional: bool = True
+    reverse_source: bool = False
+    share_embeddings: bool = True
+    tie_embeddings: bool = True
+    initializer_range: float = 0.05
+    pad_token_id: int = 0
+    start_token_id: int = 0
+    end_token_id: int = 1
+
+    max_length: ClassVar[None] = None
+    classifier_dropout: ClassVar[None] = None
+    recurrent: ClassVar[bool] = True
+    language_model: ClassVar[str] = "sequence_to_sequence"
+
+    def __post_init__(self):
+        check_recurrent(self)
+        if self.attention is not None and self.attention not in SCORES:
+            raise InputError(
+                f"attention={self.attention!r} is unknown; use one of {', '.join(SCORES)} or None."
+            )
+        if self.reverse_source and self.bidirectional:
+            raise InputError(
+                "reverse_source=True has no effect with bidirectional=True, which reads the "
+                "source from both ends; leave one out."
+            )
+
+    @property
+    def directions(self):
+        """In which directions each layer of the encoder reads."""
+        if self.bidirectional:
+            return ("forward", "backward")
+        return ("backward",) if self.reverse_source else ("forward",)
+
+
+def run_recurrent_translator(config, inputs, options, head):
+    """What a recurrent encoder-decoder makes of sources and targets.
+
+    Args:
+        config: a `RecurrentTranslatorConfig`.
+        inputs: `encoder_token_ids` and `encoder_padding_mask`, (B, S), and `decoder_token_ids`,
+            (B, T).
+        options: a `BuildOptions`.
+        head: "sequence_to_sequence", or None for no logits.
+
+    Returns:
+        The outputs, a dict, as `build_model` describes them; and of the decoder what it reads and
+        gives, two tensors (B, T, D), and of the encoder that and what each layer gives, a list of
+        (B, S, D).
+    """
+    embeddings = _embedding(config, options, "embeddings")
+    embed_source = embeddings
+    if not config.share_embeddings:
+        embed_source = _embedding(config, options, "encoder_embeddings")
+    source = embed_source(inputs["encoder_token_ids"])
+    source = _dropout(config, options, "encoder_dropout")(source)
+    mask = ops.cast(inputs["encoder_padding_mask"], "bool")
+    source_states, last = read_layers(config, source, mask, options.dtype, prefix="encoder_")
+    if config.bidirectional:
+        last = _bridge(config, last, options)
+    x = embeddings(inputs["decoder_token_ids"])
+    states = [_dropout(config, options, "decoder_dropout")(x)]
+    decoder = RecurrentDecoderBlock(
+        config.hidden_dim,
+        config.num_layers,
+        config.cell,
+        config.attention,
+        config.input_feeding and config.attention is not None,
+        config.dropout,
+        dtype=options.dtype,
+        name="decoder",
+    )
+    weights = {}
+    if config.attention is None:
+        x = decoder(states[0], last)
+    else:
+        seen = {"source_mask": inputs["encoder_padding_mask"]}
+        x, weights["attention_weights"] = decoder(states[0], last, source_states[-1], **seen)
+    states.append(_dropout(config, options, "output_dropout")(x))
+    outputs = {"sequence_output": states[-1], "encoder_output": source_states[-1]} | weights
+    if head is not None:
+        logits = lm(config, embeddings, states[-1], options.dtype, use_bias=False)
+        outputs = {"logits": ops.cast(logits, "float32")} | outputs
+    return outputs, states, source_states
+
+
+def _bridge(config, last, options):
+    """What the decoder begins with, of the last states (B, layers, S, D) of two directions.
+
+    Bahdanau et al. 2015, appendix A.2.2, here from both directions; an LSTM's c, which has no
+    bounds, is projected without tanh.
+    """
+    projected = []
+    for i in range(config.num_layers):
+        for k in range(STATES[config.cell]):
+            bridge = keras.layers.Dense(
+                config.hidden_dim,
+                activation=None if k else "tanh",
+                dtype=options.dtype,
+                name=f"bridge_{i}_{k}",
+            )
+            projected.append(bridge(last[:, i, k]))
+    shape = (-1, config.num_layers, STATES[config.cell], config.hidden_dim)
+    return ops.reshape(ops.concatenate(projected, axis=-1), shape)
+
+
+class ReadsOwnTokens(keras.Model):
+    """A recurrent encoder-decoder that reads its own tokens where it is told to.
+
+    Scheduled sampling (Bengio et al. 2015, section 2.4), to train with; of its own tokens it reads
+    the best. The weights are the model's.
+
+    Args:
+        model: a recurrent encoder-decoder.
+
+    Call arguments:
+        inputs: those of the model, and `own_tokens` (B, T), 1 where the decoder reads the token
+            that is best after the one before in place of that of `decoder_token_ids`; at the
+            first place it changes nothing.
+
+    Returns:
+        A dict: `logits` (B, T, V) float32.
+    """
+
+    def __init__(self, model, **kwargs):
+        super().__init__(**kwargs)
+        self.model = model
+        # In a function, so that Keras does not take it for a part of this model.
+        before = decoder_inputs(model)
+        self._before = lambda inputs, training: before(inputs, training=training)
+        self.built = True
+
+    def call(self, inputs, training=None):
+        inputs = dict(inputs)
+        own = inputs.pop("own_tokens")
+        config, decoder = self.model.text_config, self.model.get_layer("decoder")
+        x, *source = self._before(inputs, training)
+        every = ops.arange(config.vocabulary_size, dtype="int32")[None]
+        rows = self.model.get_layer("embeddings")(every)[0]
+        matrix = output_logits(self.model, ops.eye(config.hidden_dim, dtype=x.dtype))
+        arguments = {"own_tokens": own, "token_rows": rows, "output_matrix": matrix}
+        if config.attention is not None:
+            arguments["source_mask"] = inputs["encoder_padding_mask"]
+        x = decoder(x, *source, **arguments, training=training)
+        x = x if config.attention is None else x[0]
+        x = self.model.get_layer("output_dropout")(x, training=training)
+        return {"logits": output_logits(self.model, x)}
+
+
+def scheduled_sampling_model(model):
+    """`ReadsOwnTokens` of a recurrent encoder-decoder."""
+    return ReadsOwnTokens(model, name=model.name)
+
+
+def decoder_inputs(model):
+    """A model of the same weights up to what the decoder is given.
+
+    Returns:
+        A functional `keras.Model` to a list: the embeddings of the target (B, T, D), the states
+        that the decoder begins with (B, num_layers, states, D), and with attention the source's
+        states (B, S, D).
+    """
+    given = model.get_layer("decoder").input[: 2 + (config_of(model).attention is not None)]
+    return keras.Model(model.input, given)
+
+
+def output_logits(model, x):
+    """The logits (..., V) float32 of a decoder's outputs (..., D)."""
+    if model.text_config.tie_embeddings:
+        logits = model.get_layer("embeddings")(x, reverse=True)
+    else:
+        logits = model.get_layer("lm_output")(x)
+    return ops.cast(logits, "float32")
+
+
+def _embedding(config, options, name):
+    return TextEmbedding(
+        config.vocabulary_size,
+        config.hidden_dim,
+        num_segments=0,
+        use_norm=False,
+        embeddings_initializer=config.initializer,
+        dtype=options.dtype,
+        name=name,
+    )
+
+
+def _dropout(config, options, name):
+    return keras.layers.Dropout(config.dropout, dtype=options.dtype, name=name)

@@ -1,0 +1,56 @@
+"""Which source tokens are behind each target token, as a PNG."""
+
+import math
+
+from absl import logging
+
+COLUMNS = 4
+
+
+def plot_alignments(weights, source, target, path):
+    """Plots weights of target tokens over source tokens: a panel for each.
+
+    Args:
+        weights: {name: (T, S)}, such as `tfnlp.inspection.alignments` gives.
+        source: the S source tokens, strings.
+        target: the T target tokens, strings.
+        path: of the PNG.
+
+    Returns:
+        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+
+    Raises:
+        ValueError: for weights of another shape.
+    """
+    try:
+        figure = draw_alignments(weights, source, target)
+    except ImportError:
+        logging.info("No plot of the alignment: install tfnlp[plots] for one.")
+        return False
+    figure.savefig(path, dpi=120)
+    return True
+
+
+def draw_alignments(weights, source, target):
+    """The matplotlib `Figure` that `plot_alignments` saves."""
+    from matplotlib.figure import Figure
+
+    for name, one in weights.items():
+        if tuple(one.shape) != (len(target), len(source)):
+            raise ValueError(
+                f"weights[{name!r}] has shape {tuple(one.shape)}, but there are {len(target)} "
+                f"target tokens and {len(source)} source tokens."
+            )
+    columns = min(COLUMNS, len(weights))
+    rows = math.ceil(len(weights) / columns)
+    size = (1.5 + 0.3 * len(source)) * columns, (1.5 + 0.3 * len(target)) * rows
+    figure = Figure(figsize=size, layout="constrained")
+    for number, (name, one) in enumerate(weights.items(), 1):
+        axes = figure.add_subplot(rows, columns, number)
+        axes.imshow(one, cmap="gray", vmin=0, vmax=1, aspect="equal")
+        axes.set_xticks(range(len(source)), source, rotation=90)
+        axes.set_yticks(range(len(target)), target)
+        axes.xaxis.tick_top()
+        if len(weights) > 1:
+            axes.set_title(name, fontsize="small")
+    return figure

@@ -1,0 +1,48 @@
+"""Batches that say where a decoder reads its own tokens in training (scheduled sampling)."""
+
+import hashlib
+
+import numpy as np
+
+from tfnlp.text.batches import LengthBatches
+
+
+class OwnTokens:
+    """`PairBatches` with one more input, `own_tokens` (B, T), 1 at a share of the places.
+
+    The share rises linearly from 0 at the first step to `rate` at the last (Bengio et al. 2015,
+    'Scheduled Sampling', section 2.4). What is drawn depends on the seed, the epoch and the
+    batch's number alone.
+
+    Args:
+        batches: `PairBatches`.
+        rate: the share at the end.
+        epochs: of the training.
+    """
+
+    dataset = LengthBatches.dataset
+
+    def __init__(self, batches, rate, epochs):
+        self.batches, self.rate, self.epochs = batches, rate, epochs
+        self.lengths = batches.lengths
+
+    def __len__(self):
+        return len(self.batches)
+
+    def epoch(self, epoch=0, skip=0):
+        """Yields the batches of an epoch, without the first `skip`."""
+        last = max(self.epochs * len(self) - 1, 1)
+        for number, (inputs, labels) in enumerate(self.batches.epoch(epoch, skip), start=skip):
+            rng = np.random.default_rng([self.batches.seed, epoch, number])
+            share = self.rate * min((epoch * len(self) + number) / last, 1.0)
+            own = (rng.random(labels.shape) < share).astype("int32")
+            yield inputs | {"own_tokens": own}, labels
+
+    def signature(self):
+        """The `tf.TensorSpec`s of a batch."""
+        inputs, labels = self.batches.signature()
+        return inputs | {"own_tokens": labels}, labels
+
+    def fingerprint(self):
+        """A SHA-256 of all that decides the batches of every epoch, but the number of epochs."""
+        return hashlib.sha256(f"{self.batches.fingerprint()} {self.rate}".encode()).hexdigest()

@@ -1,0 +1,81 @@
+"""Texts with their translations: from a table, or from two files line by line."""
+
+import dataclasses
+import itertools
+
+from tfnlp.errors import InputError
+from tfnlp.text.readers import read_columns, read_lines
+
+
+@dataclasses.dataclass(frozen=True)
+class ParallelTexts:
+    """Texts with their translations.
+
+    Args:
+        sources: a list of strings.
+        targets: a list of as many strings.
+        places: where each pair was read, a list of strings for errors; None of texts of no file.
+    """
+
+    sources: list
+    targets: list
+    places: list | None = None
+
+    def __len__(self):
+        return len(self.sources)
+
+    def place(self, number):
+        """What errors call a pair."""
+        return self.places[number] if self.places else f"pairs[{number}]"
+
+
+def read_parallel_texts(paths, source_column="source", target_column="target"):
+    """Reads texts with their translations.
+
+    Args:
+        paths: a .tsv, .csv, .json or .jsonl file with a column of each; or two files, of which
+            each line of the first has its translation in that line of the second; with .gz or
+            without.
+        source_column, target_column: of the table; unused of two files.
+
+    Raises:
+        InputError: for more than two files, files of unequal numbers of lines, and an empty side,
+            named by its file and line; and as `read_columns` and `read_lines`.
+    """
+    paths = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else [*paths]
+    if len(paths) == 1:
+        rows = read_columns(paths[0], [source_column, target_column])
+        names = f"{source_column!r}", f"{target_column!r}"
+        found = [
+            (f"{paths[0]}, {place}", row[source_column], row[target_column]) for place, row in rows
+        ]
+    elif len(paths) == 2:
+        names = "the source", "the target"
+        found = [(f"{paths[0]}, line {i}", *sides) for i, *sides in _side_by_side(*paths)]
+    else:
+        raise InputError(
+            f"Texts with their translations are in one table or in two files, not in {len(paths)} "
+            f"({', '.join(map(str, paths))})."
+        )
+    for place, *sides in found:
+        for name, text in zip(names, sides, strict=True):
+            if not text.strip():
+                raise InputError(f"{place}: {name} is empty; give both texts, or leave both out.")
+    places, sources, targets = map(list, zip(*found, strict=True))
+    return ParallelTexts(sources, targets, places)
+
+
+def _side_by_side(source_path, target_path):
+    """Yields (number, source, target) of two files of as many lines."""
+    counts = [0, 0]
+    for rows in itertools.zip_longest(read_lines(source_path), read_lines(target_path)):
+        for side, row in enumerate(rows):
+            counts[side] += row is not None
+        if None not in rows:
+            (number, source), (_, target) = rows
+            yield number, source, target
+    if counts[0] != counts[1]:
+        raise InputError(
+            f"{source_path} has {counts[0]} lines and {target_path} {counts[1]}; each line of the "
+            "one must have its translation in the same line of the other."
+        )

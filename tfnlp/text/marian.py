@@ -1,0 +1,226 @@
+"""Marian's tokenizer: a SentencePiece model for each language over one list of tokens."""
+
+import json
+import pathlib
+import re
+
+import numpy as np
+
+from tfnlp.errors import InputError
+from tfnlp.files import as_json, read_json
+from tfnlp.text.encoding import EncodingsBuilder
+from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.texts import as_pairs, as_texts, check_whole
+from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
+from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece
+
+TOKENS = SPECIAL_TOKENS["marian"].tokens
+SPECIAL = re.compile("(" + "|".join(map(re.escape, TOKENS.values())) + ")")
+# The language to translate into, of models of several, which stands before a text.
+LANGUAGE = re.compile(r">>.*?<<", re.DOTALL)
+
+
+class MarianTokenizer:
+    """Text to ids by the pieces of a language's own SentencePiece model.
+
+    A piece's id is its place in vocab.json, not in the model; one that is not there is unknown. So
+    `MarianTokenizer` of `transformers` has it, whose ids these are. The pieces are SentencePiece's
+    own, which a device runtime lacks.
+
+    Args:
+        source: the file of the language's model, bytes.
+        target: that of the other language.
+        tokens: {token: id} of the language.
+        target_tokens: {token: id} of the other language; `tokens` where None.
+
+    Raises:
+        InputError: if a special token is missing.
+    """
+
+    family = "marian"
+
+    def __init__(self, source, target, tokens, target_tokens=None):
+        import sentencepiece
+
+        self._models, self._tokens = (source, target), dict(tokens)
+        self._other_tokens = target_tokens
+        for token in TOKENS.values():
+            if token not in self._tokens:
+                raise InputError(f"The tokens lack {token}, which marian's input needs.")
+        self._pieces = sentencepiece.SentencePieceProcessor(model_proto=source)
+        self._names = {i: token for token, i in self._tokens.items()}
+        roles = ("pad_token", "unk_token", "eos_token")
+        ids = [self._tokens[TOKENS[role]] for role in roles]
+        self.pad_token_id, self.unknown_token_id, self._end = ids
+        self.mask_token_id = None
+        self._special_ids = set(ids)
+
+    @property
+    def target(self):
+        """The tokenizer of the other language."""
+        others = self._tokens if self._other_tokens is None else self._other_tokens
+        own = None if self._other_tokens is None else self._tokens
+        return MarianTokenizer(*self._models[::-1], others, own)
+
+    @property
+    def vocabulary_size(self):
+        """V, the number of tokens."""
+        return len(self._tokens)
+
+    @property
+    def special_token_ids(self):
+        """The ids that no text has, such as what ends it, in ascending order."""
+        return sorted(self._special_ids)
+
+    def token_id(self, token):
+        """The id of a token, or None."""
+        return self._tokens.get(token)
+
+    def token(self, token_id):
+        """The token of an id, or None."""
+        return self._names.get(token_id)
+
+    def tokens(self, text):
+        """The pieces of one text, without special tokens."""
+        (text,) = as_texts([text], "text")
+        found = []
+        for part in SPECIAL.split(text):
+            if SPECIAL.fullmatch(part):
+                found.append(part)
+                continue
+            code = LANGUAGE.match(part)
+            if code:
+                found.append(code[0])
+            found += self._pieces.encode(part[code.end() if code else 0 :], out_type=str)
+        return found
+
+    def encode(self, texts, pairs=None, max_length=None):
+        """Texts, or pairs of texts, as ids that end with the end token.
+
+        Args:
+            texts: a list of strings; an empty one gives the end token alone.
+            pairs: the second texts, one for each; or None.
+            max_length: the most ids an encoding may have, the end token counted; no limit where
+                None.
+
+        Returns:
+            `Encodings`, a sequence of `Encoding`.
+
+        Raises:
+            InputError: if a text is not a string, or `max_length` leaves no room for one.
+        """
+        if max_length is not None:
+            check_whole(max_length=max_length)
+            if max_length < 2:
+                raise InputError(
+                    f"max_length={max_length} leaves no room for a text beside 1 special token; "
+                    "give at least 2."
+                )
+        rows = EncodingsBuilder()
+        columns = [as_texts(texts)] if pairs is None else as_pairs(texts, pairs)
+        for row in zip(*columns, strict=True):
+            parts = [self._ids(text) for text in row]
+            ids = [i for part in parts for i in part]
+            segments = [number for number, part in enumerate(parts) for _ in part]
+            room = len(ids) if max_length is None else max_length - 1
+            last = segments[:room][-1] if ids else 0
+            rows.add_ids([*ids[:room], self._end], [*segments[:room], last], len(ids) > room)
+        return rows.finish()
+
+    def encode_closed(self, texts, end_token_id):
+        """As `Tokenizer.encode_closed`."""
+        rows = EncodingsBuilder()
+        for text in as_texts(texts):
+            ids = [*self._ids(text), end_token_id]
+            rows.add_ids(ids, [0] * len(ids))
+        return rows.finish()
+
+    def __call__(self, texts, pairs=None, max_length=None):
+        """A model's inputs for one batch, as `Tokenizer` gives them."""
+        encodings = self.encode(texts, pairs, max_length)
+        return encodings.padded(range(len(encodings)), self.pad_token_id)
+
+    def decode(self, token_ids):
+        """The text of ids, without special tokens.
+
+        Args:
+            token_ids: (L,) integers, or a list of lists or (B, L) of them.
+
+        Returns:
+            A string, or a list of one for each row.
+        """
+        if any(np.ndim(row) for row in token_ids):
+            return [self.decode(row) for row in token_ids]
+        ids = [int(i) for i in token_ids]
+        pieces = [self._names.get(i, "") for i in ids if i not in self._special_ids]
+        return "".join(pieces).replace("▁", " ").strip()
+
+    def save(self, folder):
+        """Writes source.spm, target.spm, vocab.json and the settings, which `transformers` reads.
+
+        Another tokenizer's files in the folder are removed.
+
+        Raises:
+            InputError: if the folder holds a model of another family.
+        """
+        separate = self._other_tokens is not None
+        settings = {"tokenizer_class": SPECIAL_TOKENS["marian"].tokenizer_class, **TOKENS}
+        settings = as_json(settings | {"separate_vocabs": separate})
+        write_tokenizer(folder, self, {"tokenizer_config.json": settings} | self.files())
+
+    def files(self):
+        """What makes the tokenizer, {name of a file: bytes or text}."""
+        source, target = self._models
+        files = {"source.spm": source, "target.spm": target, "vocab.json": as_json(self._tokens)}
+        if self._other_tokens is not None:
+            files["target_vocab.json"] = as_json(self._other_tokens)
+        return files
+
+    @classmethod
+    def from_files(cls, files):
+        """The tokenizer of such `files`."""
+        other = files.get("target_vocab.json")
+        tokens = json.loads(files["vocab.json"])
+        other = None if other is None else json.loads(other)
+        return cls(files["source.spm"], files["target.spm"], tokens, other)
+
+    def _ids(self, text):
+        return [self._tokens.get(token, self.unknown_token_id) for token in self.tokens(text)]
+
+
+def read_marian(folder):
+    """The tokenizer of a Marian's folder.
+
+    Args:
+        folder: a path.
+
+    Returns:
+        A `UnigramTokenizer` where both languages have one model and its ids, as models that tfnlp
+        trained have; else a `MarianTokenizer`, of the sources.
+
+    Raises:
+        InputError: if a file is missing or broken.
+    """
+    folder = pathlib.Path(folder)
+    paths = [folder / name for name in ("source.spm", "target.spm")]
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path} is missing; copy the tokenizer's files into the folder.")
+    source, target = (path.read_bytes() for path in paths)
+    tokens = read_json(folder / "vocab.json")
+    settings = read_settings(folder)
+    other = None
+    if settings.get("separate_vocabs"):
+        other = read_json(folder / "target_vocab.json")
+    pieces, character_map = read_sentencepiece(paths[0])
+    try:
+        if source == target and other is None and list(tokens.items()) == _numbered(pieces):
+            lowercase = settings.get("do_lower_case")
+            return UnigramTokenizer(pieces, "marian", lowercase, character_map=character_map)
+        return MarianTokenizer(source, target, tokens, other)
+    except InputError as e:
+        raise InputError(f"{folder}: {e}") from None
+
+
+def _numbered(pieces):
+    return [(piece, i) for i, (piece, _) in enumerate(pieces)]
