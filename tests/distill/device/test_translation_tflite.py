@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
-from tests.text.test_marian import KOREAN, learned
 
 from distill.device.decoder import CachedDecoder
 from distill.device.export_generation import export_translator
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
 from tests.grammar_corpus import make_reviews
+from tests.text.test_language_pair import KOREAN, learned
 from tfnlp import generation
 from tfnlp.errors import InputError
 from tfnlp.models import TransformerConfig, build_model
