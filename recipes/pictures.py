@@ -138,7 +138,7 @@ def draw_gradients():
 def draw_activations():
     """Draws the activations of a cell; gives those of its layer."""
     from tfnlp.errors import InputError
-    from tfnlp.inspection import activations, text_ids, token_texts
+    from tfnlp.inspection import activations, running_texts, text_ids
     from tfnlp.plots import plot_activations
 
     model, tokenizer = load(FLAGS.model_dir[0])
@@ -148,7 +148,7 @@ def draw_activations():
     if unit >= found.shape[1]:
         raise InputError(f"unit={unit} must be from 0 to {found.shape[1] - 1}.")
     logging.info("The activations are of unit %d.", unit)
-    plot_activations(token_texts(tokenizer, ids), found[:, unit], FLAGS.output)
+    plot_activations(running_texts(tokenizer, ids), found[:, unit], FLAGS.output)
     return {"activations": found}
 
 
