@@ -73,7 +73,6 @@ def check():
 
 def read_sources():
     """The texts of --text, --input or standard input; empty ones too, as lines have their own."""
-    from tfnlp.text.lines import split_lines
     from tfnlp.text.readers import read_every_text
 
     if FLAGS.text:
@@ -81,7 +80,7 @@ def read_sources():
     if FLAGS.input:
         return list(read_every_text(FLAGS.input, FLAGS.text_column))
     try:
-        return split_lines(sys.stdin.buffer.read().decode("utf-8-sig"))
+        return sys.stdin.buffer.read().decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as e:
         raise InputError(f"Standard input is not UTF-8 (byte {e.start}); convert it.") from None
 

@@ -5,7 +5,6 @@ import pytest
 
 from tfnlp.errors import InputError
 from tfnlp.text import read_examples
-from tfnlp.text.lines import read_lines, split_lines
 from tfnlp.text.readers import read_columns, read_header
 
 TSV = "sentence\tlabel\na film\t1\nso 'good\" it\t0\n"
@@ -251,12 +250,3 @@ def test_missing_files_and_folders_are_named(tmp_path):
         read_examples(tmp_path / "none.tsv")
     with pytest.raises(InputError, match="is a folder"):
         read_examples(tmp_path)
-
-
-def test_lines_of_a_text_are_those_of_its_file(tmp_path):
-    text = "a\r\n\nb\u2028c\x0bd\x85e\x0c\n"
-    (tmp_path / "text.txt").write_bytes(text.encode())
-    expected = ["a", "", "b\u2028c\x0bd\x85e\x0c"]
-    assert split_lines(text) == expected == [x for _, x in read_lines(tmp_path / "text.txt")]
-    assert split_lines("a\n\nb") == ["a", "", "b"]
-    assert split_lines("") == []

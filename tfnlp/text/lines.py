@@ -1,7 +1,6 @@
 """Lines of UTF-8 text files, plain or gzipped."""
 
 import gzip
-import io
 import pathlib
 import zlib
 
@@ -71,14 +70,6 @@ def read_lines(path, on_read=None):
         ) from None
     if number == 0:
         raise InputError(f"{path} is empty; it needs at least one line of data.")
-
-
-def split_lines(text):
-    """The lines of a text as `read_lines` has them of a file, a list.
-
-    A line may hold what `str.splitlines` takes for an end, such as U+2028.
-    """
-    return [line.rstrip("\r\n") for line in io.StringIO(text, newline="\n")]
 
 
 def _check_first_line(path, text):
