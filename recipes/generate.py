@@ -6,11 +6,11 @@
     python -m recipes.generate --model_dir=runs/lm/best --input=prompts.txt --search=sample \\
         --temperature=0.8 --top_p=0.9 --continuations=3 --output=runs/written.jsonl
 
-The model is a GPT, a GPT-2 or a recurrent network with its language model's head. Each prompt is
-printed with what comes after it, or written to --output: a .tsv with the columns prompt, text,
-ended and score, or a .jsonl with token ids too. `ended` is whether the model ended the text. The
-score is beam search's. The same --seed gives the same texts. The first batch of a length takes
-some seconds longer, as the search is compiled.
+The model is a GPT, a GPT-2, a Transformer-XL, an XLNet or a recurrent network with its language
+model's head. Each prompt is printed with what comes after it, or written to --output: a .tsv with
+the columns prompt, text, ended and score, or a .jsonl with token ids too. `ended` is whether the
+model ended the text. The score is beam search's. The same --seed gives the same texts. The first
+batch of a length takes some seconds longer, as the search is compiled.
 """
 
 from absl import flags

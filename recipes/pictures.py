@@ -102,6 +102,7 @@ def draw_alignment():
     from tfnlp.generation import Greedy, Translator
     from tfnlp.inspection import alignments, check_attends, token_texts
     from tfnlp.plots import plot_alignments
+    from tfnlp.text.special_tokens import with_target
 
     model, tokenizer = load(FLAGS.model_dir[0])
     check_attends(model)
@@ -110,10 +111,10 @@ def draw_alignment():
         target = Translator(model, tokenizer, search=Greedy())([read_text()])[0][0].text
         logging.info("The translation: %s", target)
     end = model.text_config.end_token_id
-    of_target = getattr(tokenizer, "target", tokenizer)
+    of_target, source_end = with_target(tokenizer, None, end)
     source, target = (
-        list(each.encode_closed([text], end)[0].token_ids)
-        for each, text in ((tokenizer, read_text()), (of_target, target))
+        list(each.encode_closed([text], last)[0].token_ids)
+        for each, text, last in ((tokenizer, read_text(), source_end), (of_target, target, end))
     )
     found = alignments(model, source, target[:-1])
     names = token_texts(tokenizer, source), token_texts(of_target, target)
@@ -138,7 +139,7 @@ def draw_gradients():
 def draw_activations():
     """Draws the activations of a cell; gives those of its layer."""
     from tfnlp.errors import InputError
-    from tfnlp.inspection import activations, text_ids, token_texts
+    from tfnlp.inspection import activations, running_texts, text_ids
     from tfnlp.plots import plot_activations
 
     model, tokenizer = load(FLAGS.model_dir[0])
@@ -148,7 +149,7 @@ def draw_activations():
     if unit >= found.shape[1]:
         raise InputError(f"unit={unit} must be from 0 to {found.shape[1] - 1}.")
     logging.info("The activations are of unit %d.", unit)
-    plot_activations(token_texts(tokenizer, ids), found[:, unit], FLAGS.output)
+    plot_activations(running_texts(tokenizer, ids), found[:, unit], FLAGS.output)
     return {"activations": found}
 
 

@@ -221,8 +221,7 @@ def main():
             FLAGS.max_tokens,
             FLAGS.max_length,
             FLAGS.average_epochs,
-            getattr(tokenizer, "target", None),
-            fitted,
+            fitted=fitted,
             score=make_scores(run, tokenizer, scored),
             on_nan=FLAGS.on_nan,
         )

@@ -7,6 +7,10 @@ from keras import ops
 from tfnlp.errors import InputError
 from tfnlp.models import RecurrentConfig, build_model, config_of
 from tfnlp.objectives.frame import Frame
+from tfnlp.text.continuations import continuation
+
+# As many ids are read before one to see whether a space is between.
+CONTEXT = 8
 
 
 def text_ids(tokenizer, text):
@@ -17,8 +21,19 @@ def text_ids(tokenizer, text):
 
 
 def token_texts(tokenizer, token_ids):
-    """Each id's text by itself, with its spaces; a special token by its name."""
+    """Each id's text by itself; a special token by its name."""
     return [tokenizer.decode([i]) or tokenizer.token(i) for i in map(int, token_ids)]
+
+
+def running_texts(tokenizer, token_ids):
+    """What each id adds to the text before it, its space too; a special token by its name."""
+    ids, special = [int(i) for i in token_ids], set(tokenizer.special_token_ids)
+    return [
+        tokenizer.token(i)
+        if i in special
+        else continuation(tokenizer, ids[max(0, place - CONTEXT) : place], [i])
+        for place, i in enumerate(ids)
+    ]
 
 
 def windows(token_ids, length, most):

@@ -146,13 +146,15 @@ def export_translator(
             fewer, where None.
 
     Raises:
-        InputError: as `export_generator`.
+        InputError: as `export_generator`, and for tokenizers of which a `MarianTokenizer` is one,
+            but that are not its pair.
     """
     if max_new_tokens is None:
         max_new_tokens = min(NEW_TOKENS, config_of(model).max_length or NEW_TOKENS)
     how = {"max_new_tokens": max_new_tokens}
     keras_translator = Translator(model, tokenizer, target_tokenizer, **how)
     decoder, target_tokenizer = keras_translator.decoder, keras_translator.target_tokenizer
+    _check_pair(tokenizer, target_tokenizer)
     if not isinstance(decoder, EncoderDecoderCache):
         raise InputError(f"A {model.name} has no export; give a transformer.")
     quantization = _check_quantization(quantization)
@@ -198,6 +200,17 @@ def convert_decoder(model, endpoints, quantization):
         reading = rows_by(LOOKUPS[quantization], model)
     with in_float(model), reading:
         return to_tflite(model, endpoints, quantization)
+
+
+def _check_pair(tokenizer, target_tokenizer):
+    """Raises an InputError for one half of a Marian's pair beside another tokenizer."""
+    halves = [isinstance(each, MarianTokenizer) for each in (tokenizer, target_tokenizer)]
+    whole = all(halves) and tokenizer.target.files() == target_tokenizer.files()
+    if any(halves) and not whole:
+        raise InputError(
+            "A file holds a MarianTokenizer as the pair that it is, but tokenizer and "
+            "target_tokenizer are of no one pair; give its first alone, or other tokenizers."
+        )
 
 
 def _tokenizer_files(tokenizer):

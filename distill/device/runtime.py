@@ -252,5 +252,10 @@ def read_tokenizer(path, settings, files):
         if MARIAN_FILE in files:
             return MarianTokenizer.from_files(files)
         return Tokenizer.from_json(files[TOKENIZER_FILE], settings["pad_token"])
+    except ImportError as e:  # a Marian's pair is read by a package that little else needs
+        raise InputError(
+            f"{path}: its tokenizer needs {e.name}, which is not installed; run pip install "
+            f"{e.name}."
+        ) from None
     except Exception as e:  # the engine raises no narrower one
         raise InputError(f"{path}: its tokenizer cannot be read ({e}); export it again.") from None

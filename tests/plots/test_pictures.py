@@ -8,13 +8,22 @@ from tests.models.recurrent_witness import translate
 from tests.models.test_recurrent import SIZES, inputs_of, with_random_biases
 from tests.models.test_recurrent_translator import model_of
 from tfnlp.errors import InputError
-from tfnlp.inspection import activations, alignments, gradient_norms, states_over_text, windows
+from tfnlp.inspection import (
+    activations,
+    alignments,
+    gradient_norms,
+    running_texts,
+    states_over_text,
+    text_ids,
+    windows,
+)
 from tfnlp.losses import cross_entropy
 from tfnlp.models import Gpt2Config, RecurrentConfig, TransformerConfig, build_model
 from tfnlp.models.recurrent import CELLS
 from tfnlp.plots import activations as activation_plots
 from tfnlp.plots.alignment import draw_alignments, plot_alignments
 from tfnlp.plots.gradient_norms import draw_gradient_norms
+from tfnlp.text import train_tokenizer
 
 pytest.importorskip("matplotlib")
 
@@ -85,6 +94,22 @@ def test_activations_are_states_and_colour_their_characters(cell):
         np.testing.assert_allclose(found[-1], expected, atol=1e-6)
     with pytest.raises(InputError, match="layer=2 must be from 0 to 1"):
         activations(model, ids, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "family"),
+    [("unigram", 80, "albert"), ("unigram", 80, "marian"), ("wordpiece", 80, "bert")]
+    + [("bpe", 300, "gpt2")],
+)
+def test_a_text_in_its_tokens_has_its_spaces(kind, size, family):
+    text = "the film is fine and the cast is dull"
+    tokenizer = train_tokenizer([text] * 20 + ["a b c d"], kind, size, family)[0]
+    ids = text_ids(tokenizer, text)
+    pieces = running_texts(tokenizer, ids)
+    assert len(pieces) == len(ids) > 8
+    assert "".join(pieces) == text
+    end = tokenizer.special_token_ids[0]
+    assert running_texts(tokenizer, [end, *ids]) == [tokenizer.token(end), *pieces]
 
 
 def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):

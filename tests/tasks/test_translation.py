@@ -10,6 +10,7 @@ import pytest
 from tfnlp.errors import InputError
 from tfnlp.tasks import ParallelTexts, Translation, read_parallel_texts
 from tfnlp.tasks.pair_batches import PairBatches
+from tfnlp.text import train_tokenizer
 from tfnlp.text.encoding import EncodingsBuilder
 
 CONFIG = types.SimpleNamespace(pad_token_id=0, start_token_id=0, end_token_id=3)
@@ -77,6 +78,31 @@ def test_texts_become_ids_without_a_frame_and_with_an_end(tokenizer):
         Translation().batches(texts, tokenizer, CONFIG, 14, 3)
     with pytest.raises(InputError, match=r"line 2: the pair has 6 tokens, .*max_tokens=5 at"):
         Translation().batches(texts, tokenizer, CONFIG, 5, 4)
+
+
+def test_two_tokenizers_have_each_its_own_end(tokenizer):
+    target = train_tokenizer(["ein film"] * 20, "unigram", 40, "marian")[0]
+    texts = ParallelTexts(["a fine film"], ["ein film"])
+    config = types.SimpleNamespace(pad_token_id=2, start_token_id=2, end_token_id=0)
+    pair = Wrapped(tokenizer, target)  # a tokenizer with its target, as a Marian's
+    for known in ((tokenizer, config, 40, 20, target), (pair, config, 40, 20)):
+        ((inputs, labels),) = Translation().batches(texts, *known).epoch()
+        assert inputs["encoder_token_ids"].tolist() == [[5, 6, 7, 3]]
+        assert labels.tolist() == [[*target.encode(["ein film"])[0].token_ids]]
+        assert labels[0, -1] == 0
+    with pytest.raises(InputError, match="The tokenizer of the sources lacks an end token"):
+        Translation().batches(texts, Wrapped(tokenizer, target, ends=()), config, 40, 20)
+
+
+class Wrapped:
+    """A tokenizer and that of its targets, with some end tokens alone."""
+
+    def __init__(self, tokenizer, target, ends=("[SEP]",)):
+        self.encode_closed, self.target, self.ends = tokenizer.encode_closed, target, ends
+        self.found = tokenizer.token_id
+
+    def token_id(self, token):
+        return self.found(token) if token in self.ends else None
 
 
 def test_batches_hold_every_pair_once_and_no_more_tokens_than_allowed():

@@ -14,8 +14,8 @@ class Generator(Searcher):
     """Continues prompts by a causal language model.
 
     Args:
-        model: a GPT, a GPT-2 or a Transformer-XL with the head "causal_lm", or an XLNet with
-            "permutation_lm".
+        model: a GPT, a GPT-2, a Transformer-XL or a recurrent network with the head "causal_lm",
+            or an XLNet with "permutation_lm".
         tokenizer: its tokenizer.
         search: a `Greedy`, `Beam` or `Sample`; greedy where None.
         constraints: a `Constraints`; none where None.

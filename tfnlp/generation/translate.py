@@ -4,11 +4,12 @@ import dataclasses
 
 from tfnlp.errors import InputError
 from tfnlp.generation.decoders import decoder_of
-from tfnlp.generation.searcher import Searcher, find_end_token
+from tfnlp.generation.searcher import Searcher
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.frame import Frame
 from tfnlp.searches import Beam, Constraints
 from tfnlp.text.continuations import Generated, unframed_ids
+from tfnlp.text.special_tokens import with_target
 from tfnlp.text.texts import as_texts
 
 
@@ -50,11 +51,9 @@ class Translator(Searcher):
                 f"The model is a {model.name}, which goes on from a prompt and makes no text of "
                 "another; give it to a Generator."
             )
-        self.source_end = config.end_token_id
-        if target_tokenizer is None:
-            target_tokenizer = getattr(tokenizer, "target", tokenizer)
-        else:
-            self.source_end = find_end_token(tokenizer)
+        target_tokenizer, self.source_end = with_target(
+            tokenizer, target_tokenizer, config.end_token_id
+        )
         check_vocabulary(tokenizer, model)
         check_vocabulary(target_tokenizer, model, decoder.vocabulary_size)
         if target_tokenizer.token(config.end_token_id) is None:

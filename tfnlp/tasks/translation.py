@@ -10,6 +10,7 @@ from tfnlp.errors import InputError
 from tfnlp.losses import correct, log_likelihood, token_cross_entropy
 from tfnlp.tasks.pair_batches import PairBatches
 from tfnlp.text.batches import IGNORED
+from tfnlp.text.special_tokens import with_target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,17 +57,19 @@ class Translation:
             config: of the model, which says what pads, starts and ends a text.
             max_tokens, shuffle, seed: as `PairBatches` takes them.
             max_length: the most tokens of a source, and of a target, the end token counted.
-            target_tokenizer: of the targets; that of the sources where None.
+            target_tokenizer: of the targets; where None `tokenizer.target`, if there is one
+                (`MarianTokenizer`), else that of the sources. Two have each its own end token.
 
         Raises:
             InputError: for a text that is too long, named by its place.
         """
-        sides = {}
-        for name, known, given in (
-            ("source", tokenizer, texts.sources),
-            ("target", target_tokenizer or tokenizer, texts.targets),
+        end, sides = config.end_token_id, {}
+        target_tokenizer, source_end = with_target(tokenizer, target_tokenizer, end)
+        for name, known, given, last in (
+            ("source", tokenizer, texts.sources, source_end),
+            ("target", target_tokenizer, texts.targets, end),
         ):
-            sides[name] = known.encode_closed(given, config.end_token_id)
+            sides[name] = known.encode_closed(given, last)
             check_each(texts, f"the {name}", sides[name].lengths, max_length=max_length)
         sums = sides["source"].lengths + sides["target"].lengths
         check_each(texts, "the pair", sums, max_tokens=max_tokens)

@@ -5,6 +5,8 @@ import dataclasses
 import tokenizers
 from tokenizers import processors
 
+from tfnlp.errors import InputError
+
 
 @dataclasses.dataclass(frozen=True)
 class SpecialTokens:
@@ -108,3 +110,30 @@ def end_token_id(tokenizer):
     """The id of the token that ends a text or a document; None of a tokenizer without one."""
     found = map(tokenizer.token_id, END_TOKENS)
     return next((i for i in found if i is not None), None)
+
+
+def with_target(tokenizer, target_tokenizer, end_id):
+    """Of a translator's tokenizers that of the targets, and what ends a source.
+
+    Args:
+        tokenizer: of the sources.
+        target_tokenizer: of the targets; where None `tokenizer.target`, if there is one
+            (`MarianTokenizer`), else that of the sources.
+        end_id: what ends the model's texts, and sources too where both have one tokenizer.
+
+    Returns:
+        The target's tokenizer, and an id.
+
+    Raises:
+        InputError: where the sources have a tokenizer of their own, without an end token.
+    """
+    if target_tokenizer is None:
+        target_tokenizer = getattr(tokenizer, "target", tokenizer)
+    if target_tokenizer is not tokenizer:
+        end_id = end_token_id(tokenizer)
+    if end_id is None:
+        raise InputError(
+            f"The tokenizer of the sources lacks an end token ({', '.join(END_TOKENS)}), without "
+            "which no source ends; give one that has it."
+        )
+    return target_tokenizer, end_id

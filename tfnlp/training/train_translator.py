@@ -46,7 +46,7 @@ def train_translator(
         max_tokens: the most tokens of a batch, as `PairBatches` counts them.
         max_length: the most tokens of a text, the end token counted.
         average_epochs: n, over how many of the last epochs the weights' mean is taken; 0 for none.
-        target_tokenizer: of the targets; that of the sources where None.
+        target_tokenizer: of the targets, as `Translation.batches` takes it.
         fitted: gives the model to fit of the model, of the same weights, and the batches to fit it
             on of the batches; None for these themselves.
         score: gives a dict of figures of a model at the end; None for none.

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import sys
 
 import keras
 import numpy as np
@@ -19,6 +20,7 @@ from tfnlp.errors import InputError
 from tfnlp.models import TransformerConfig, build_model
 from tfnlp.text import train_tokenizer
 from tfnlp.text.marian import MarianTokenizer
+from tfnlp.text.unigram import UnigramTokenizer
 
 TEXTS = [text for text, _ in make_reviews(200)]
 SOURCES = ["", *(" ".join(text.split()[:4]) for text in TEXTS[:50])]
@@ -165,7 +167,7 @@ def test_bad_input_is_told(pair, bpe, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path):
+def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path, monkeypatch):
     source, target = learned(TEXTS, 120), learned(KOREAN, 60)
     names = [*dict.fromkeys(["</s>", "<unk>", *source[1], *target[1], "<pad>"])]
     tokenizer = MarianTokenizer(source[0], target[0], {name: i for i, name in enumerate(names)})
@@ -180,8 +182,15 @@ def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path):
     )
     model, path = build_model(config, "sequence_to_sequence"), tmp_path / "model.tflite"
     export_translator(model, path, tokenizer, None, "float32", **OPTIONS | {"beams": 1})
+    other = UnigramTokenizer([(name, -1.0) for name in names], "marian")
+    for pair in ((tokenizer, other), (other, tokenizer.target), (tokenizer, tokenizer)):
+        with pytest.raises(InputError, match=r"^A file holds a MarianTokenizer"):
+            export_translator(model, tmp_path / "m", *pair, **OPTIONS)
     texts = ["the film is", "a cast"]
     expected = generation.Translator(model, tokenizer, None, Greedy(), None, STEPS)(texts)
     assert Translator(path)(texts) == expected
     found = Translator(path).target_tokenizer.encode(["영화"])[0].token_ids
     assert [*found] == [*tokenizer.target.encode(["영화"])[0].token_ids]
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(InputError, match="needs sentencepiece, which is not installed"):
+        Translator(path)
