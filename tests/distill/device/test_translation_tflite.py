@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
-from tests.text.test_marian import KOREAN, learned
+from tests.text.test_language_pair import KOREAN, learned
 
 from distill.device.decoder import CachedDecoder
 from distill.device.export_generation import export_translator
