@@ -6,6 +6,7 @@ import pytest
 
 from distill.runtime import TextGenerator
 from tests.grammar_corpus import make_reviews
+from tests.recipes.refusals import refusals
 from tests.recipes.test_generate_recipe import folder  # noqa: F401
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import load_model
@@ -59,22 +60,33 @@ def test_texts_are_completed(run, folder, files, tmp_path):  # noqa: F811
     assert len(lines) == 3 and json.loads(lines[0])["prompt"].endswith(":")
 
 
-def test_bad_input_is_one_sentence(run, folder, files, tmp_path):  # noqa: F811
-    flags = [f"--model_dir={folder}", *files, f"--output_dir={tmp_path}"]
-    for given, message in (
-        (["--template={text} is"], "--template='{text} is' lacks the slot {label}"),
-        ([TEMPLATE, "--shots=a"], "--shots=a must be whole numbers"),
-        ([TEMPLATE, "--shots=13"], "--shots=13 must lie between 0 and 12"),
-        ([TEMPLATE, "--stop=x"], "--stop=x has no effect without --complete"),
-        ([TEMPLATE, "--label_words=negative=a"], "negative=a leaves out 'positive'"),
-        ([TEMPLATE, "--complete", "--label_words=0=a"], "--label_words are for choosing"),
-        ([TEMPLATE, "--shots=12"], "give fewer shots, or shorter ones"),
-    ):
-        done = run("prompt", *flags, *given, status=2)
-        assert message in done.stderr, done.stderr
-        assert done.stderr.count("\n") <= 2
-    done = run("prompt", flags[0], flags[2], flags[3], TEMPLATE, "--shots=1", status=2)
-    assert "--shots=1 are drawn from labelled examples; give their file as --train" in done.stderr
+def test_flags_that_do_not_go_together_are_one_sentence(folder, files):  # noqa: F811
+    start = [f"--model_dir={folder}", files[1], TEMPLATE, "--output_dir=a"]
+    cases = [
+        ([files[0], "--shots=a"], "--shots=a must be whole numbers"),
+        ([files[0], "--stop=x"], "--stop=x has no effect without --complete"),
+        (["--complete", "--label_words=0=a"], "--label_words are for choosing"),
+        (["--shots=1"], "--shots=1 are drawn from labelled examples; give their file as --train"),
+    ]
+    said = refusals("prompt", [[*start, *given] for given, _ in cases])
+    for (_, message), found in zip(cases, said, strict=True):
+        assert message in found and found.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("--template={text} is", "--template='{text} is' lacks the slot {label}"),
+        ("--shots=13", "--shots=13 must lie between 0 and 12"),
+        ("--label_words=negative=a", "negative=a leaves out 'positive'"),
+        ("--shots=12", "give fewer shots, or shorter ones"),
+    ],
+)
+def test_bad_input_is_one_sentence(given, message, run, folder, files, tmp_path):  # noqa: F811
+    flags = [f"--model_dir={folder}", *files, f"--output_dir={tmp_path}", TEMPLATE]
+    done = run("prompt", *flags, given, status=2)
+    assert message in done.stderr, done.stderr
+    assert done.stderr.count("\n") <= 2
 
 
 def test_a_language_model_is_exported(run, folder, tmp_path):  # noqa: F811

@@ -63,6 +63,7 @@ class PromptedRun:
         """
         true = np.array([names.index(label) for label in self.labels])
         endings = scorer.ids([self.template.completion(name) for name in names])
+        check_apart(names, endings)
         context = scorer.prompt_ids([self.template.answer_context])
         priors = scorer.score_ids(context * len(names), endings)
         lengths = [len(ids) for ids in endings]
@@ -127,6 +128,36 @@ class PromptedRun:
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
             for row in cells
         )
+
+
+def check_apart(names, endings):
+    """Raises an InputError for labels of the same tokens, such as unknown ones, or of none.
+
+    Args:
+        names: the labels, as they are written in prompts.
+        endings: a list of ids for each.
+    """
+    seen = {}
+    for name, ids in zip(names, map(tuple, endings), strict=True):
+        if not ids:
+            raise InputError(f"The tokenizer makes no token of the label {name!r}; give another.")
+        if ids in seen:
+            raise InputError(
+                f"The tokenizer makes the same tokens of the labels {seen[ids]!r} and {name!r}, "
+                "which the model cannot tell apart; give other `label_words`."
+            )
+        seen[ids] = name
+
+
+def without_texts(pool, texts):
+    """Examples to draw from, without those whose text is to be labelled: they tell its label.
+
+    Args:
+        pool: (text, label) pairs.
+        texts: a list of strings.
+    """
+    texts = {text.strip() for text in texts}
+    return [pair for pair in pool if pair[0].strip() not in texts]
 
 
 def label_words(names, given):

@@ -14,6 +14,7 @@ from distill.device.decoder import CachedDecoder, chunks, is_cache
 from distill.device.export_generation import export_generator
 from distill.device.search import best_places
 from distill.runtime import Beam, Greedy, TextClassifier, TextGenerator, load_runner
+from tests.distill.device.searches import without_xla
 from tests.grammar_corpus import make_reviews
 from tfnlp.errors import InputError
 from tfnlp.generation import Generator, Sample
@@ -53,7 +54,7 @@ def prompts(bpe):
 def pair(request, bpe, prompts, tmp_path_factory):
     """A model of random weights, its file, and a token that it often writes, as the end."""
     model = random_model(request.param, bpe)
-    found = Generator(model, bpe, max_new_tokens=3, batch_size=51)(prompts)
+    found = without_xla(Generator(model, bpe, max_new_tokens=3, batch_size=51))(prompts)
     counts = collections.Counter(i for texts in found for x in texts for i in x.token_ids)
     end = bpe.token(counts.most_common(1)[0][0])
     path = tmp_path_factory.mktemp("file") / "model.tflite"
@@ -75,7 +76,7 @@ def pair(request, bpe, prompts, tmp_path_factory):
 def test_the_same_texts_as_keras(pair, bpe, prompts, search):
     model, path, end = pair
     how = {"max_new_tokens": STEPS, "end_token": end, "batch_size": len(prompts)}
-    expected = Generator(model, bpe, search, **how)(prompts)
+    expected = without_xla(Generator(model, bpe, search, **how))(prompts)
     found = TextGenerator(path, search)(prompts)
     for of_keras, of_file in zip(expected, found, strict=True):
         assert [x.token_ids for x in of_file] == [x.token_ids for x in of_keras]
