@@ -78,6 +78,12 @@ def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
     assert not output.exists() and not output.with_name("x.tsv.part").exists()
 
 
+def test_flags_of_other_models_are_refused_by_the_export(teacher, run):  # noqa: F811
+    flags = [f"--model_dir={teacher[0]}/best", f"--output_dir={teacher[0].parent}/export"]
+    done = run("export_tflite", *flags, "--max_length=20", status=2)
+    assert "--max_length is not for a model with the head 'sequence_to_sequence'" in done.stderr
+
+
 def test_a_student_learns_what_its_teacher_writes(teacher, data, run, tmp_path):  # noqa: F811
     taught = tmp_path / "taught.tsv"
     flags = [f"--model_dir={teacher[0]}/best", "--beams=1", "--max_new_tokens=20"]
