@@ -168,7 +168,7 @@ def main():
 
 
 def refuse(names, model):
-    """Raises an InputError for the first of the flags that is given, which the model has no use of."""
+    """Raises an InputError for a flag that is given, and that the model has no use of."""
     for name in names:
         if FLAGS[name].present:
             raise InputError(f"`{name}` is not for a model with the head {model.head!r}.")

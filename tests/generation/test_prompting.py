@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tfnlp.errors import InputError
-from tfnlp.generation.prompted import check_apart, label_words, without_texts
+from tfnlp.generation.prompted import check_apart, check_room, label_words, without_texts
 from tfnlp.generation.prompting import Template, cut_at, draw_shots, normalized
 
 REVIEWS = Template("Review: {text}\nSentiment: {label}.", instruction="Judge.")
@@ -95,3 +95,10 @@ def test_labels_of_the_same_tokens_are_refused():
 def test_what_is_to_be_labelled_is_not_shown_with_its_label():
     pool = [("fine", "good"), (" dull ", "bad"), ("slow", "bad")]
     assert without_texts(pool, ["dull", "other"]) == [pool[0], pool[2]]
+
+
+def test_a_prompt_without_room_for_its_label_is_told_by_its_text():
+    check_room([[1] * 8, [1] * 6], 3, 10)
+    check_room([[1] * 99], 3, None)
+    with pytest.raises(InputError, match="^The prompt of text 2 has 9 tokens, .* label 3, which"):
+        check_room([[1] * 8, [1] * 9], 3, 10)

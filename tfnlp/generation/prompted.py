@@ -70,6 +70,7 @@ class PromptedRun:
 
         def accuracies(number, draw):
             prompts = scorer.prompt_ids(self.prompts(number, draw))
+            check_room(prompts, max(lengths), scorer.max_length)
             rows = [ids for ids in prompts for _ in endings]
             found = scorer.score_ids(rows, endings * len(prompts)).reshape(-1, len(names))
             by_name = normalized(found, lengths, priors)
@@ -147,6 +148,23 @@ def check_apart(names, endings):
                 "which the model cannot tell apart; give other `label_words`."
             )
         seen[ids] = name
+
+
+def check_room(prompts, most, max_length):
+    """Raises an InputError for the first prompt that is too long with a label after it.
+
+    Args:
+        prompts: ids, a list for each text.
+        most: the tokens of the longest label, of which the last is not read.
+        max_length: the model's positions; None where there is no limit.
+    """
+    for number, ids in enumerate(prompts, 1):
+        if max_length is not None and len(ids) + most - 1 > max_length:
+            raise InputError(
+                f"The prompt of text {number} has {len(ids)} tokens, and the longest label "
+                f"{most}, which are more than the model's {max_length} positions; give fewer "
+                "shots, or shorter ones."
+            )
 
 
 def without_texts(pool, texts):
