@@ -100,5 +100,5 @@ def test_what_is_to_be_labelled_is_not_shown_with_its_label():
 def test_a_prompt_without_room_for_its_label_is_told_by_its_text():
     check_room([[1] * 8, [1] * 6], 3, 10)
     check_room([[1] * 99], 3, None)
-    with pytest.raises(InputError, match="^The prompt of text 2 has 9 tokens, .* label 3, which"):
+    with pytest.raises(InputError, match=r"^The prompt of text 2 has 9 tokens, .* label 3, which"):
         check_room([[1] * 8, [1] * 9], 3, 10)
