@@ -128,6 +128,7 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
         "--warmup_steps=0": "needs a --learning_rate",
         "--scheduled_sampling=0.2": "is of a recurrent model",
         "--beams=0": "must be a whole number, 1 or more",
+        "--tokenize=words": "--tokenize='words' is nothing that sacrebleu can split by",
     }
     check_refusals("train_translator", start, cases)
     cases = {
