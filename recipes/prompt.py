@@ -87,6 +87,10 @@ def check_flags():
     for name in ("max_new_tokens", "stop", "beams"):
         if FLAGS[name].present and not FLAGS.complete:
             raise InputError(f"{name}={FLAGS[name].value} has no effect without `complete`.")
+    if FLAGS.complete:
+        from tfnlp.text_scores import scoring_libraries
+
+        scoring_libraries()  # not only once all is written
 
 
 def main():
