@@ -20,8 +20,8 @@ TEMPLATE = "--template={text}: {label}"
 def files(tmp_path_factory):
     path = tmp_path_factory.mktemp("files")
     for name, start in (("train", 0), ("dev", 20)):
-        rows = make_reviews(40)[start : start + 12]
-        lines = [f"{text.split()[0]}\t{label}" for text, label in rows]
+        rows = enumerate(make_reviews(40)[start : start + 12], start)
+        lines = [f"{text.split()[0]}{i}\t{label}" for i, (text, label) in rows]
         (path / f"{name}.tsv").write_text("\n".join(["sentence\tlabel", *lines, ""]), "utf-8")
     return [f"--train={path / 'train.tsv'}", f"--input={path / 'dev.tsv'}"]
 
