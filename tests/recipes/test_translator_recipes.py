@@ -11,7 +11,7 @@ from tfnlp.checkpoints import load_model
 from tfnlp.text import load_tokenizer
 
 SIZES = ["--num_layers=1", "--hidden_dim=16", "--vocabulary_size=300"]
-FLAGS = ["--epochs=2", "--max_tokens=300", "--max_length=24", "--warmup_steps=5", "--beams=1"]
+FLAGS = ["--epochs=2", "--max_tokens=300", "--max_length=40", "--warmup_steps=5", "--beams=1"]
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +72,9 @@ def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
     scores = [float(line.split("\t")[0]) for line in found]
     assert 0 > scores[0] >= scores[1] and 0 > scores[3] >= scores[4]
     output = teacher[0].parent / "x.tsv"
-    more = ["--text=big dogs", f"--text={'dogs ' * 30}", f"--output={output}"]
+    more = ["--text=big dogs", f"--text={'dogs ' * 60}", f"--output={output}"]
     done = run("translate", *flags, *more, status=2)
-    assert "sources[1] has" in done.stderr and "more than the model's 24 positions" in done.stderr
+    assert "sources[1] has" in done.stderr and "more than the model's 40 positions" in done.stderr
     assert not output.exists() and not output.with_name("x.tsv.part").exists()
 
 

@@ -199,7 +199,7 @@ def test_places_of_the_greatest():
         np.testing.assert_array_equal(best_places(row, 8), np.argsort(-row, kind="stable")[:8])
 
 
-def test_bad_input_is_told(pair, bpe, files, tmp_path):
+def test_bad_input_is_told(pair, bpe, tmp_path):
     model, path, _ = pair
     other = build_model(BertConfig(vocabulary_size=60, **SIZES), "masked_lm")
 
@@ -213,7 +213,6 @@ def test_bad_input_is_told(pair, bpe, files, tmp_path):
         (lambda: TextGenerator(path, Beam(3), 11), "^max_new_tokens=11 is more than the 10 that"),
         (lambda: TextGenerator(path, None, 0), "^max_new_tokens=0 must be at least 1"),
         (lambda: TextGenerator(path, Sample()), r"^search=Sample\(.* is not for exported files"),
-        (lambda: TextGenerator(files["classifier"]), "is a classifier, not a generator; use"),
         (lambda: TextClassifier(path), "is a generator, not a classifier; use .*TextGenerator"),
         (lambda: load_runner(path), "is a generator, which writes texts; use .*TextGenerator"),
         (lambda: export(other), "GPT-2 with the head 'causal_lm'"),
