@@ -182,7 +182,9 @@ def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path):
         **ids,
     )
     model, path = build_model(config, "sequence_to_sequence"), tmp_path / "model.tflite"
-    export_translator(model, path, tokenizer, None, "float32", **OPTIONS | {"beams": 1, "fixed_lengths": [16]})
+    export_translator(
+        model, path, tokenizer, None, "float32", **OPTIONS | {"beams": 1, "fixed_lengths": [16]}
+    )
     texts = ["the film is", "a cast"]
     translator = generation.Translator(model, tokenizer, None, Greedy(), None, STEPS)
     expected = without_xla(translator)(texts)
