@@ -12,6 +12,7 @@ from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import load_model
 from tfnlp.generation import generate
 from tfnlp.text import load_tokenizer
+from tfnlp.training.fingerprint import model_fingerprint
 
 TEMPLATE = "--template={text}: {label}"
 
@@ -41,6 +42,8 @@ def test_labels_are_chosen_and_a_run_goes_on(run, folder, files, tmp_path):  # n
     kept = json.loads((tmp_path / "prompted.json").read_text())
     assert sorted(kept["results"]) == ["0/0", "1/0", "1/1"]
     assert all(0 <= x <= 1 for scores in kept["results"].values() for x in scores.values())
+    # Of other weights in that folder it would be another run.
+    assert kept["settings"]["model"] == model_fingerprint(load_model(folder, "causal_lm"))
     # A result that is there is not made again.
     kept["results"]["1/0"] = dict.fromkeys(kept["results"]["1/0"], 7.0)
     (tmp_path / "prompted.json").write_text(json.dumps(kept))
