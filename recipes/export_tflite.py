@@ -109,6 +109,9 @@ flags.mark_flags_as_required(["model_dir", "output_dir"])
 WROTE = "Wrote %s, %.2f MB."
 # Flags of other models than those that write.
 NOT_OF_WRITERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
+NOT_OF_TRANSLATORS = ("max_length", "end_token")
+# Those of models that write alone.
+OF_WRITERS = ("beams", "max_new_tokens", "end_token")
 
 
 def check_flags():
@@ -143,6 +146,7 @@ def main():
     if model.head in ("causal_lm", "sequence_to_sequence"):
         export_writer(model, path, tokenizer)
         return
+    refuse(OF_WRITERS, model)
     export_tflite(
         model,
         path,
@@ -163,14 +167,20 @@ def main():
     logging.info(WROTE, path, path.stat().st_size / 1e6)
 
 
+def refuse(names, model):
+    """Raises an InputError for a flag that is given, and that the model has no use of."""
+    for name in names:
+        if FLAGS[name].present:
+            raise InputError(f"`{name}` is not for a model with the head {model.head!r}.")
+
+
 def export_writer(model, path, tokenizer):
     """Writes the file of a model that writes."""
     from distill.device.export_generation import export_generator, export_translator
     from distill.device.metadata import Credits
 
-    for name in NOT_OF_WRITERS:
-        if FLAGS[name].present:
-            raise InputError(f"`{name}` is not for a model with the head {model.head!r}.")
+    translates = model.head == "sequence_to_sequence"
+    refuse(NOT_OF_WRITERS + (NOT_OF_TRANSLATORS if translates else ()), model)
     how = {
         "quantization": FLAGS.quantization,
         "name": FLAGS.name,

@@ -76,10 +76,11 @@ def check_flags():
 def load(folder):
     """A folder's model and its tokenizer."""
     from tfnlp.checkpoints import load_model, read_head
+    from tfnlp.models import check_vocabulary
     from tfnlp.text import load_tokenizer
 
     tokenizer, model = load_tokenizer(folder), load_model(folder, read_head(folder))
-    common.check_fit(model, tokenizer)
+    check_vocabulary(tokenizer, model)
     return model, tokenizer
 
 

@@ -6,8 +6,9 @@
 
 chooses, for each text of --input, the label whose words are the most probable: by their summed
 log-likelihood, by that over their tokens (length), and by that less what they have after the
-answer's context alone (prior), as in GPT-3's paper. Examples are drawn from --train, --draws times
-for each number of --shots; the table has the mean accuracy over draws and its standard error.
+answer's context alone (prior), as in GPT-3's paper. Examples are drawn from --train, but for those
+whose text is in --input too, --draws times for each number of --shots; the table has the mean
+accuracy over draws and its standard error.
 
     python -m recipes.prompt --model_dir=gpt2 --input=news.tsv --complete \\
         --template='{text}\\nTL;DR: {label}' --max_new_tokens=60 --output_dir=runs/summaries
@@ -19,7 +20,7 @@ what was written is in OUTPUT_DIR/written_SHOTS_DRAW.jsonl.
 
 import os
 
-from absl import flags
+from absl import flags, logging
 
 from recipes import common
 from recipes.command_line import group
@@ -86,16 +87,20 @@ def check_flags():
     for name in ("max_new_tokens", "stop", "beams"):
         if FLAGS[name].present and not FLAGS.complete:
             raise InputError(f"{name}={FLAGS[name].value} has no effect without `complete`.")
+    if FLAGS.complete:
+        from tfnlp.text_scores import scoring_libraries
+
+        scoring_libraries()  # not only once all is written
 
 
 def main():
     from tfnlp.checkpoints import load_model, read_head
     from tfnlp.files import check_writable
     from tfnlp.generation import Beam, Generator, Greedy, LikelihoodScorer
-    from tfnlp.generation.prompted import PromptedRun, label_words
-    from tfnlp.generation.prompting import Template
+    from tfnlp.generation.prompted import PromptedRun, label_words, without_texts
+    from tfnlp.generation.prompting import Template, draw_shots
     from tfnlp.text import load_tokenizer, read_examples
-    from tfnlp.training.fingerprint import content_fingerprint
+    from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 
     pattern = (_unescaped(FLAGS[name].value) for name in ("template", "separator", "instruction"))
     template, shots = Template(*pattern), sorted({int(number) for number in FLAGS.shots})
@@ -108,14 +113,21 @@ def main():
     if FLAGS.train:
         names = None if FLAGS.complete else examples.label_names
         drawn_from = read_examples(FLAGS.train, **columns, label_names=names)
-        pool = list(zip(drawn_from.texts, _labels(drawn_from, words), strict=True))
+        given = list(zip(drawn_from.texts, _labels(drawn_from, words), strict=True))
+        pool = without_texts(given, texts)
+        if len(pool) < len(given):
+            logging.info(
+                "%d examples of --train are among the texts of --input; they are not drawn.",
+                len(given) - len(pool),
+            )
     settings = {k: v for k, v in common.decisive_flags().items() if k not in NOT_DECISIVE}
     settings["examples"] = content_fingerprint([texts, labels, pool])
-    run = PromptedRun(path, settings, template, texts, labels, pool, FLAGS.seed)
-    for number in shots:
-        run.prompts(number, 0)  # so that too many are told before the model is read
+    for number in shots:  # so that too many are told before the model is read
+        draw_shots(len(pool), number, FLAGS.seed, 0)
     tokenizer = load_tokenizer(FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
+    settings["model"] = model_fingerprint(model)  # what its folder holds may be another's now
+    run = PromptedRun(path, settings, template, texts, labels, pool, FLAGS.seed)
     if FLAGS.complete:
         search = Greedy() if FLAGS.beams == 1 else Beam(FLAGS.beams)
         how = {"max_new_tokens": FLAGS.max_new_tokens, "batch_size": FLAGS.batch_size}

@@ -126,9 +126,9 @@ def check():
             f"scheduled_sampling={FLAGS.scheduled_sampling} is of a recurrent model, which reads "
             "one token after the other; give `family`, or leave it out."
         )
-    from tfnlp.text_scores import scoring_libraries
+    from tfnlp.text_scores import make_bleu
 
-    scoring_libraries()  # not only once the training is done
+    make_bleu(FLAGS.tokenize)  # not only once the training is done
 
 
 def read_split(name):

@@ -6,9 +6,10 @@
         --translation_column=de --output=taught.tsv
 
 Printed is a translation on each line; with --n_best more than one, the best first, each after its
-score. --output has columns of texts, their translations and scores; what there is of it is kept
-in OUTPUT.part, from which a run that was stopped or killed goes on by the same command. The first
-batch of a length takes some seconds longer, as the search is compiled.
+score. An empty text has an empty one. --output has columns of texts, their translations and
+scores; what there is of it is kept in OUTPUT.part, from which a run that was stopped or killed
+goes on by the same command. The first batch of a length takes some seconds longer, as the search
+is compiled.
 """
 
 import sys
@@ -73,6 +74,7 @@ def check():
 
 def read_sources():
     """The texts of --text, --input or standard input; empty ones too, as lines have their own."""
+    from tfnlp.text.lines import lines_of
     from tfnlp.text.readers import read_every_text
 
     if FLAGS.text:
@@ -80,15 +82,16 @@ def read_sources():
     if FLAGS.input:
         return list(read_every_text(FLAGS.input, FLAGS.text_column))
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig").splitlines()
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as e:
         raise InputError(f"Standard input is not UTF-8 (byte {e.start}); convert it.") from None
+    return lines_of(text)
 
 
 def main():
     from tfnlp.checkpoints import load_model
     from tfnlp.generation import Beam, Greedy, Translator
-    from tfnlp.generation.translations import one_line, translate_file
+    from tfnlp.generation.translations import one_line, translate_each, translate_file
     from tfnlp.text import load_tokenizer
     from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 
@@ -105,6 +108,7 @@ def main():
         max_new_tokens=FLAGS.max_new_tokens,
         batch_size=FLAGS.batch_size,
     )
+    translator.source_ids(sources)  # one that is too long is told before the others are translated
     if FLAGS.output:
         ids = tokenizer.encode(sources).fingerprint()
         made_from = [ids, model_fingerprint(model), repr(how), FLAGS.max_new_tokens]
@@ -112,7 +116,7 @@ def main():
         columns = FLAGS.text_column, FLAGS.translation_column
         translate_file(translator, sources, FLAGS.output, made_from, columns)
         return
-    for texts in translator(sources):
+    for texts in translate_each(translator, sources):
         for one in texts:
             score = "" if FLAGS.n_best == 1 else f"{one.score:.4f}\t"
             print(f"{score}{one_line(one.text)}")

@@ -90,14 +90,7 @@ def text_scores(references, hypotheses, tokenize="13a"):
     references, hypotheses = [*references], [*hypotheses]
     pairs = _pairs(references, hypotheses)
     sacrebleu, rouge_scorer = scoring_libraries()
-    try:
-        bleu = sacrebleu.BLEU(tokenize=tokenize)
-    except (KeyError, RuntimeError, ImportError) as e:
-        why = " ".join(str(e).split())
-        raise InputError(
-            f"tokenize={tokenize!r} is nothing that sacrebleu can split by here ({why}); use "
-            "'13a' or 'char'."
-        ) from None
+    bleu = make_bleu(tokenize)
     chrf = sacrebleu.CHRF()
     rouge = rouge_scorer.RougeScorer(ROUGE_KINDS, tokenizer=_Words())
     totals = dict.fromkeys(ROUGE_KINDS, 0.0)
@@ -141,6 +134,23 @@ def _ngrams(words, order):
 
 def _matches(reference, hypothesis):
     return (collections.Counter(reference) & collections.Counter(hypothesis)).total()
+
+
+def make_bleu(tokenize):
+    """sacrebleu's `BLEU`.
+
+    Raises:
+        InputError: as `text_scores` does, of the tokenizer, and of what is not installed.
+    """
+    sacrebleu, _ = scoring_libraries()
+    try:
+        return sacrebleu.BLEU(tokenize=tokenize)
+    except (KeyError, RuntimeError, ImportError) as e:
+        why = " ".join(str(e).split())
+        raise InputError(
+            f"tokenize={tokenize!r} is nothing that sacrebleu can split by here ({why}); use "
+            "'13a' or 'char'."
+        ) from None
 
 
 def scoring_libraries():

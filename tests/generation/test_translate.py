@@ -1,5 +1,8 @@
+import logging
+
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.grammar_corpus import make_reviews
 from tfnlp.errors import InputError
@@ -130,3 +133,17 @@ def test_bad_input_is_told_before_anything_runs(model, tokenizer):
     ):
         with pytest.raises(InputError, match=message):
             call()
+
+
+def test_sources_of_many_lengths_are_no_reason_to_warn(model, tokenizer, caplog):
+    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=2, batch_size=1)
+    logging.getLogger("tensorflow").addHandler(caplog.handler)
+    translator._run = tf.function(translator._search, autograph=False)  # XLA takes seconds each
+    rows = [[[5] * (n - 1) + [0]] for n in (9, 20, 40)]
+    for size in (1, 2):
+        translator.batch_size = size
+        for row in rows:
+            translator.translate_ids(row * size)
+    assert translator._run.experimental_get_tracing_count() >= 6
+    logging.getLogger("tensorflow").removeHandler(caplog.handler)
+    assert "retracing" not in caplog.text

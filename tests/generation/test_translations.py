@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfnlp.generation.translations import score_translations, translate_file
+from tfnlp.generation.translations import score_translations, translate_each, translate_file
 from tfnlp.tasks import ParallelTexts
 
 SOURCES = ["one two", "a\ttab", "three", "four", "five"]
@@ -46,6 +46,18 @@ def test_a_killed_file_goes_on_where_it_was(tmp_path):
     assert second.calls == [SOURCES[4:]]
     assert broken.read_text() == whole.read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.tsv", "whole.tsv"]
+
+
+def test_of_nothing_comes_nothing(tmp_path):
+    translator = Shouting()
+    found = translate_each(translator, ["", "one", " \t", "two"])
+    assert [texts[0].text for texts in found] == ["", "ONE", "", "TWO"]
+    assert translator.calls == [["one", "two"]]
+    translate_file(translator, ["", "one"], tmp_path / "x.tsv", "x")
+    assert (tmp_path / "x.tsv").read_text().splitlines()[1:3] == [
+        "\t\t0.000000",
+        "one\tONE\t-0.500000",
+    ]
 
 
 def test_a_part_of_something_else_is_begun_anew(tmp_path):

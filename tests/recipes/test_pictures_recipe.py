@@ -6,7 +6,7 @@ import pytest
 from tests.grammar_corpus import make_reviews
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import save_model
-from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, build_model
+from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, TransformerConfig, build_model
 from tfnlp.text import train_tokenizer
 from tfnlp.text.special_tokens import end_token_id
 
@@ -27,6 +27,10 @@ def place(tmp_path_factory):
     config = RecurrentTranslatorConfig(**sizes, end_token_id=end_token_id(tokenizer))
     model = build_model(config, "sequence_to_sequence")
     save_model(model, place / "translator", tokenizer=tokenizer)
+    heads = {"num_heads": 2, "intermediate_dim": 16, "max_length": 30}
+    config = TransformerConfig(**sizes, **heads, end_token_id=end_token_id(tokenizer))
+    model = build_model(config, "sequence_to_sequence")
+    save_model(model, place / "transformer", tokenizer=tokenizer)
     return place
 
 
@@ -38,6 +42,7 @@ def test_pictures_and_their_numbers(place, run, tmp_path):  # noqa: F811
         ("gradients", "rnn gru", [text, "--length=6", "--pieces=2"]),
         ("activations", "gru", [source, "--layer=0", "--unit=3"]),
         ("activations", "rnn", [source]),
+        ("alignment", "transformer", [source, "--target=not dull"]),
         ("alignment", "translator", [source, "--target=not dull"]),
     ):
         models = ",".join(f"{place}/{name}" for name in folders.split())
@@ -50,13 +55,15 @@ def test_pictures_and_their_numbers(place, run, tmp_path):  # noqa: F811
         )
         assert output.stat().st_size > 1000
         found = np.load(output.with_suffix(".npz"))
-        shapes[picture] = {name.split("/")[-1]: found[name].shape for name in found.files}
+        shapes[folders] = {name.split("/")[-1]: found[name].shape for name in found.files}
         assert all(np.isfinite(found[name]).all() for name in found.files)
         output.unlink()
-    assert shapes["gradients"] == {"rnn": (6,), "gru": (6,)}
-    ((length, width),) = shapes["activations"].values()
+    assert shapes["rnn gru"] == {"rnn": (6,), "gru": (6,)}
+    ((length, width),) = shapes["gru"].values()
     assert (length > 4, width) == (True, 16)
-    (targets, sources) = shapes["alignment"]["attention"]
+    (targets, sources) = shapes["translator"]["attention"]
+    names = ("layer 1, head 1", "layer 1, head 2")
+    assert shapes["transformer"] == dict.fromkeys(names, (targets, sources))
     assert sources == length + 1 > targets > 2  # the end of the source, too
 
 

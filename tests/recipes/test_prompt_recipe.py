@@ -6,11 +6,13 @@ import pytest
 
 from distill.runtime import TextGenerator
 from tests.grammar_corpus import make_reviews
+from tests.recipes.refusals import refusals
 from tests.recipes.test_generate_recipe import folder  # noqa: F401
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import load_model
 from tfnlp.generation import generate
 from tfnlp.text import load_tokenizer
+from tfnlp.training.fingerprint import model_fingerprint
 
 TEMPLATE = "--template={text}: {label}"
 
@@ -19,8 +21,8 @@ TEMPLATE = "--template={text}: {label}"
 def files(tmp_path_factory):
     path = tmp_path_factory.mktemp("files")
     for name, start in (("train", 0), ("dev", 20)):
-        rows = make_reviews(40)[start : start + 12]
-        lines = [f"{text.split()[0]}\t{label}" for text, label in rows]
+        rows = enumerate(make_reviews(40)[start : start + 12], start)
+        lines = [f"{text.split()[0]}{i}\t{label}" for i, (text, label) in rows]
         (path / f"{name}.tsv").write_text("\n".join(["sentence\tlabel", *lines, ""]), "utf-8")
     return [f"--train={path / 'train.tsv'}", f"--input={path / 'dev.tsv'}"]
 
@@ -40,6 +42,8 @@ def test_labels_are_chosen_and_a_run_goes_on(run, folder, files, tmp_path):  # n
     kept = json.loads((tmp_path / "prompted.json").read_text())
     assert sorted(kept["results"]) == ["0/0", "1/0", "1/1"]
     assert all(0 <= x <= 1 for scores in kept["results"].values() for x in scores.values())
+    # Of other weights in that folder it would be another run.
+    assert kept["settings"]["model"] == model_fingerprint(load_model(folder, "causal_lm"))
     # A result that is there is not made again.
     kept["results"]["1/0"] = dict.fromkeys(kept["results"]["1/0"], 7.0)
     (tmp_path / "prompted.json").write_text(json.dumps(kept))
@@ -59,22 +63,33 @@ def test_texts_are_completed(run, folder, files, tmp_path):  # noqa: F811
     assert len(lines) == 3 and json.loads(lines[0])["prompt"].endswith(":")
 
 
-def test_bad_input_is_one_sentence(run, folder, files, tmp_path):  # noqa: F811
-    flags = [f"--model_dir={folder}", *files, f"--output_dir={tmp_path}"]
-    for given, message in (
-        (["--template={text} is"], "--template='{text} is' lacks the slot {label}"),
-        ([TEMPLATE, "--shots=a"], "--shots=a must be whole numbers"),
-        ([TEMPLATE, "--shots=13"], "--shots=13 must lie between 0 and 12"),
-        ([TEMPLATE, "--stop=x"], "--stop=x has no effect without --complete"),
-        ([TEMPLATE, "--label_words=negative=a"], "negative=a leaves out 'positive'"),
-        ([TEMPLATE, "--complete", "--label_words=0=a"], "--label_words are for choosing"),
-        ([TEMPLATE, "--shots=12"], "give fewer shots, or shorter ones"),
-    ):
-        done = run("prompt", *flags, *given, status=2)
-        assert message in done.stderr, done.stderr
-        assert done.stderr.count("\n") <= 2
-    done = run("prompt", flags[0], flags[2], flags[3], TEMPLATE, "--shots=1", status=2)
-    assert "--shots=1 are drawn from labelled examples; give their file as --train" in done.stderr
+def test_flags_that_do_not_go_together_are_one_sentence(folder, files):  # noqa: F811
+    start = [f"--model_dir={folder}", files[1], TEMPLATE, "--output_dir=a"]
+    cases = [
+        ([files[0], "--shots=a"], "--shots=a must be whole numbers"),
+        ([files[0], "--stop=x"], "--stop=x has no effect without --complete"),
+        (["--complete", "--label_words=0=a"], "--label_words are for choosing"),
+        (["--shots=1"], "--shots=1 are drawn from labelled examples; give their file as --train"),
+    ]
+    said = refusals("prompt", [[*start, *given] for given, _ in cases])
+    for (_, message), found in zip(cases, said, strict=True):
+        assert message in found and found.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("--template={text} is", "--template='{text} is' lacks the slot {label}"),
+        ("--shots=13", "--shots=13 must lie between 0 and 12"),
+        ("--label_words=negative=a", "negative=a leaves out 'positive'"),
+        ("--shots=12", "give fewer shots, or shorter ones"),
+    ],
+)
+def test_bad_input_is_one_sentence(given, message, run, folder, files, tmp_path):  # noqa: F811
+    flags = [f"--model_dir={folder}", *files, f"--output_dir={tmp_path}", TEMPLATE]
+    done = run("prompt", *flags, given, status=2)
+    assert message in done.stderr, done.stderr
+    assert done.stderr.count("\n") <= 2
 
 
 def test_a_language_model_is_exported(run, folder, tmp_path):  # noqa: F811

@@ -94,8 +94,10 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     assert figures["parameters"] < figures["teacher_parameters"]
     assert figures["kept"] == figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
 
-    done = run("export_tflite", f"--model_dir={student / 'best'}", f"--output_dir={tmp_path}")
-    assert "Wrote" in done.stderr
+    flags = [f"--model_dir={student / 'best'}", f"--output_dir={tmp_path}"]
+    done = run("export_tflite", *flags, "--beams=2", status=2)
+    assert "--beams is not for a model with the head 'classifier'" in done.stderr
+    assert "Wrote" in run("export_tflite", *flags).stderr
     model = f"--model={tmp_path / 'model.tflite'}"
 
     long = run("classify", model, f"--text={'film ' * 200}", "--text=film")

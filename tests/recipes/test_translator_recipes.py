@@ -4,12 +4,13 @@ import json
 
 import pytest
 
+from tests.recipes.refusals import refusals
 from tests.recipes.test_recipes import run  # noqa: F401
 from tests.training.test_train_translator import make_pairs
 from tfnlp.checkpoints import load_model
 from tfnlp.text import load_tokenizer
 
-SIZES = ["--num_layers=2", "--hidden_dim=16", "--vocabulary_size=300"]
+SIZES = ["--num_layers=1", "--hidden_dim=16", "--vocabulary_size=300"]
 FLAGS = ["--epochs=2", "--max_tokens=300", "--max_length=40", "--warmup_steps=5", "--beams=1"]
 
 
@@ -35,7 +36,7 @@ def splits(data, *names):
 def teacher(data, run, tmp_path_factory):  # noqa: F811
     folder = tmp_path_factory.mktemp("runs") / "teacher"
     flags = [*splits(data, "train", "dev", "test"), *SIZES, *FLAGS, "--num_heads=2"]
-    flags += ["--average_epochs=2", f"--output_dir={folder}"]
+    flags += ["--num_decoder_layers=2", "--average_epochs=2", f"--output_dir={folder}"]
     run("train_translator", *flags)
     return folder, flags
 
@@ -53,7 +54,7 @@ def test_a_run_has_scores_curves_and_translations(teacher, data):
         assert sources == (data / "test.sources").read_text().splitlines()
     assert (folder / "curves.png").stat().st_size > 1000
     model, tokenizer = (f(folder / "averaged") for f in (load_model, load_tokenizer))
-    assert model.text_config.num_layers == model.text_config.decoder.num_layers == 2
+    assert (model.text_config.num_layers, model.text_config.decoder.num_layers) == (1, 2)
     assert tokenizer.decode(tokenizer.encode(["Hunde und"])[0].token_ids) == "Hunde und"
 
 
@@ -63,22 +64,31 @@ def test_another_run_is_refused(teacher, run):  # noqa: F811
     assert "there --label_smoothing is 0.1, here 0.2" in done.stderr
 
 
-def test_texts_are_translated_from_the_shell_and_a_student_learns_them(
-    teacher,
-    data,
-    run,  # noqa: F811
-    tmp_path,
-):
-    best = f"--model_dir={teacher[0]}/best"
-    short = ["--beams=2", "--max_new_tokens=20"]
-    texts = ["--text=big dogs", "--text=cats sleep", "--n_best=2"]
-    both = run("translate", best, *short, *texts).stdout.splitlines()
-    assert len(both) == 4
-    scores = [float(line.split("\t")[0]) for line in both]
-    assert scores[0] >= scores[1] and scores[2] >= scores[3]
+def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
+    flags = [f"--model_dir={teacher[0]}/best", "--beams=2", "--n_best=2", "--max_new_tokens=20"]
+    texts = ["--text=big dogs", "--text= ", "--text=cats sleep"]
+    found = run("translate", *flags, *texts).stdout.splitlines()
+    assert len(found) == 5 and found[2] == "0.0000\t"
+    scores = [float(line.split("\t")[0]) for line in found]
+    assert 0 > scores[0] >= scores[1] and 0 > scores[3] >= scores[4]
+    output = teacher[0].parent / "x.tsv"
+    more = ["--text=big dogs", f"--text={'dogs ' * 60}", f"--output={output}"]
+    done = run("translate", *flags, *more, status=2)
+    assert "sources[1] has" in done.stderr and "more than the model's 40 positions" in done.stderr
+    assert not output.exists() and not output.with_name("x.tsv.part").exists()
+
+
+def test_flags_of_other_models_are_refused_by_the_export(teacher, run):  # noqa: F811
+    flags = [f"--model_dir={teacher[0]}/best", f"--output_dir={teacher[0].parent}/export"]
+    done = run("export_tflite", *flags, "--max_length=20", status=2)
+    assert "--max_length is not for a model with the head 'sequence_to_sequence'" in done.stderr
+
+
+def test_a_student_learns_what_its_teacher_writes(teacher, data, run, tmp_path):  # noqa: F811
     taught = tmp_path / "taught.tsv"
-    flags = [f"--input={data}/train.tsv", "--translation_column=target", f"--output={taught}"]
-    run("translate", best, *short, *flags)
+    flags = [f"--model_dir={teacher[0]}/best", "--beams=1", "--max_new_tokens=20"]
+    flags += [f"--input={data}/train.tsv", "--translation_column=target", f"--output={taught}"]
+    run("translate", *flags)
     header, *rows = taught.read_text().splitlines()
     assert header == "source\ttarget\tscore" and len(rows) == 80
     # What a teacher of two epochs writes may be nothing: a word in its place.
@@ -86,25 +96,55 @@ def test_texts_are_translated_from_the_shell_and_a_student_learns_them(
     lines = [f"{source}\t{text.strip() or 'nichts'}" for source, text, _ in rows]
     taught.write_text("\n".join(["source\ttarget", *lines]) + "\n")
     student = tmp_path / "student"
-    flags = [f"--teacher_dir={teacher[0]}/best", f"--train={taught}", *FLAGS]
+    flags = [f"--teacher_dir={teacher[0]}/best", f"--train={taught}", *FLAGS, "--epochs=1"]
     flags += [f"--dev={data}/dev.sources,{data}/dev.targets"]
     run("train_translator", *flags, "--num_decoder_layers=1", f"--output_dir={student}")
     config = load_model(student / "best").text_config
-    assert (config.num_layers, config.decoder.num_layers) == (2, 1)
+    assert (config.num_layers, config.decoder.num_layers) == (1, 1)
     assert config.dropout == 0.3
 
 
 def test_a_recurrent_translator_without_attention(data, run, tmp_path):  # noqa: F811
     flags = [*splits(data, "train", "dev"), *SIZES, *FLAGS, "--family=recurrent"]
     flags += ["--attention=none", "--tokenizer=unigram", f"--output_dir={tmp_path}/run"]
-    run("train_translator", *flags)
+    run("train_translator", *flags, "--epochs=1")
     config = load_model(tmp_path / "run" / "best").text_config
     assert config.attention is None
-    assert (config.cell, config.num_layers, config.hidden_dim) == ("gru", 2, 16)
+    assert (config.cell, config.num_layers, config.hidden_dim) == ("gru", 1, 16)
     figures = json.loads((tmp_path / "run" / "figures.json").read_text())
     assert 0 <= figures["dev_bleu"] <= 100
     # Pieces of unigram are learned otherwise each time: those of the run are kept, and go on.
     assert load_tokenizer(tmp_path / "run" / "tokenizer").family == "marian"
+
+
+def test_flags_that_do_not_go_together_are_one_sentence(data):
+    start = [*splits(data, "train", "dev"), "--output_dir=a"]
+    cases = {
+        "--family=recurrent --num_heads=2": "--num_heads=2 has no effect beside --family=",
+        "--attention=dot": "--attention=dot has no effect beside --family=transformer",
+        "--model_dir=x --vocabulary_size=300": "has no effect beside --model_dir=x",
+        "--model_dir=x --teacher_dir=y": "not both",
+        "--layer_map=last": "has no effect without a --teacher_dir",
+        "--warmup_steps=0": "needs a --learning_rate",
+        "--scheduled_sampling=0.2": "is of a recurrent model",
+        "--beams=0": "must be a whole number, 1 or more",
+        "--tokenize=words": "--tokenize='words' is nothing that sacrebleu can split by",
+    }
+    check_refusals("train_translator", start, cases)
+    cases = {
+        "--beams=0": "--beams=0 must be at least 1",
+        "--beams=2 --n_best=3": "--n_best=3 must be from 1 to --beams=2",
+        "--output=x.txt": "must end in .tsv",
+        "--input=x.tsv": "x.tsv does not exist",
+    }
+    check_refusals("translate", ["--model_dir=nowhere"], cases)
+
+
+def check_refusals(recipe, start, cases):
+    said = refusals(recipe, [[*start, *flags.split()] for flags in cases])
+    for message, found in zip(cases.values(), said, strict=True):
+        (line,) = found.splitlines()
+        assert line.startswith("Error: ") and message in line
 
 
 @pytest.mark.parametrize(
@@ -112,40 +152,16 @@ def test_a_recurrent_translator_without_attention(data, run, tmp_path):  # noqa:
     [
         ("--train={data}/train.sources,{data}/dev.targets", "has 80 lines and"),
         ("--train={empty}", "empty.tsv, line 3: 'target' is empty"),
-        ("--max_length=3", "train.tsv, line 2: the source has"),
         ("--max_tokens=4", "and --max_tokens=4 at most"),
         ("--source_column=en", "has no column 'en'"),
-        ("--family=recurrent --num_heads=2", "--num_heads=2 has no effect beside --family="),
-        ("--attention=dot", "--attention=dot has no effect beside --family=transformer"),
-        ("--model_dir=x --vocabulary_size=300", "has no effect beside --model_dir=x"),
-        ("--model_dir=x --teacher_dir=y", "not both"),
-        ("--layer_map=last", "has no effect without a --teacher_dir"),
-        ("--warmup_steps=0", "needs a --learning_rate"),
-        ("--scheduled_sampling=0.2", "is of a recurrent model"),
         ("--label_smoothing=1", "at which labels say nothing"),
-        ("--beams=0", "must be a whole number, 1 or more"),
         ("--num_heads=3", "does not divide"),
     ],
 )
-def test_bad_input_is_one_sentence(wrong, message, data, run, tmp_path):  # noqa: F811
+def test_bad_input_leaves_no_run(wrong, message, data, run, tmp_path):  # noqa: F811
     (tmp_path / "empty.tsv").write_text("source\ttarget\na\tb\nc\t\n")
-    flags = [*splits(data, "train", "dev"), f"--output_dir={tmp_path}/a"]
+    flags = [*splits(data, "train", "dev"), f"--output_dir={tmp_path}/a", *SIZES]
     flags += wrong.format(data=data, empty=tmp_path / "empty.tsv").split()
     (line,) = run("train_translator", *flags, status=2).stderr.splitlines()[-1:]
     assert line.startswith("Error: ") and message in line
     assert not (tmp_path / "a").exists()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ("--beams=0", "--beams=0 must be at least 1"),
-        ("--beams=2 --n_best=3", "--n_best=3 must be from 1 to --beams=2"),
-        ("--output=x.txt", "must end in .tsv"),
-        ("--input=x.tsv", "x.tsv does not exist"),
-    ],
-)
-def test_bad_flags_of_translate_are_one_sentence(wrong, message, run):  # noqa: F811
-    flags = ["--model_dir=nowhere", *wrong.split()]
-    (line,) = run("translate", *flags, status=2).stderr.splitlines()
-    assert line.startswith("Error: ") and message in line

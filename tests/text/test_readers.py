@@ -5,7 +5,8 @@ import pytest
 
 from tfnlp.errors import InputError
 from tfnlp.text import read_examples
-from tfnlp.text.readers import read_columns, read_header
+from tfnlp.text.lines import lines_of
+from tfnlp.text.readers import read_columns, read_header, read_lines
 
 TSV = "sentence\tlabel\na film\t1\nso 'good\" it\t0\n"
 CSV = 'label,sentence\n1,"a, film"\n0,"two\nlines"\n'
@@ -250,3 +251,11 @@ def test_missing_files_and_folders_are_named(tmp_path):
         read_examples(tmp_path / "none.tsv")
     with pytest.raises(InputError, match="is a folder"):
         read_examples(tmp_path)
+
+
+def test_lines_of_a_text_are_those_of_a_file(tmp_path):
+    text = "a\u2028b\x0cc\r\n\n d\x85\n"
+    (tmp_path / "x").write_text(text, "utf-8", newline="")
+    assert lines_of(text) == [line for _, line in read_lines(tmp_path / "x")]
+    assert lines_of(text) == ["a\u2028b\x0cc", "", " d\x85"]
+    assert (lines_of("a\nb"), lines_of("\n"), lines_of("")) == (["a", "b"], [""], [])

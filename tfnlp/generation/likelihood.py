@@ -116,7 +116,9 @@ class LikelihoodScorer:
         for i, (row, start) in enumerate(zip(rows, first, strict=True)):
             ids[i, : len(row)], mask[i, : len(row)] = row, 1
             at[i] = np.minimum(start - 1 + np.arange(count), len(row) - 1)
-        return self._run(*map(tf.constant, (ids, mask, at))).numpy()
+        given = [*map(tf.constant, (ids, mask, at))]
+        # The function itself would warn of each length as of one traced in vain.
+        return self._run.get_concrete_function(*given)(*given).numpy()
 
     def _log_probabilities(self, ids, mask, at):
         inputs = {"token_ids": ids, "segment_ids": tf.zeros_like(ids), "padding_mask": mask}

@@ -63,12 +63,14 @@ class PromptedRun:
         """
         true = np.array([names.index(label) for label in self.labels])
         endings = scorer.ids([self.template.completion(name) for name in names])
+        check_apart(names, endings)
         context = scorer.prompt_ids([self.template.answer_context])
         priors = scorer.score_ids(context * len(names), endings)
         lengths = [len(ids) for ids in endings]
 
         def accuracies(number, draw):
             prompts = scorer.prompt_ids(self.prompts(number, draw))
+            check_room(prompts, max(lengths), scorer.max_length)
             rows = [ids for ids in prompts for _ in endings]
             found = scorer.score_ids(rows, endings * len(prompts)).reshape(-1, len(names))
             by_name = normalized(found, lengths, priors)
@@ -127,6 +129,53 @@ class PromptedRun:
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
             for row in cells
         )
+
+
+def check_apart(names, endings):
+    """Raises an InputError for labels of the same tokens, such as unknown ones, or of none.
+
+    Args:
+        names: the labels, as they are written in prompts.
+        endings: a list of ids for each.
+    """
+    seen = {}
+    for name, ids in zip(names, map(tuple, endings), strict=True):
+        if not ids:
+            raise InputError(f"The tokenizer makes no token of the label {name!r}; give another.")
+        if ids in seen:
+            raise InputError(
+                f"The tokenizer makes the same tokens of the labels {seen[ids]!r} and {name!r}, "
+                "which the model cannot tell apart; give other `label_words`."
+            )
+        seen[ids] = name
+
+
+def check_room(prompts, most, max_length):
+    """Raises an InputError for the first prompt that is too long with a label after it.
+
+    Args:
+        prompts: ids, a list for each text.
+        most: the tokens of the longest label, of which the last is not read.
+        max_length: the model's positions; None where there is no limit.
+    """
+    for number, ids in enumerate(prompts, 1):
+        if max_length is not None and len(ids) + most - 1 > max_length:
+            raise InputError(
+                f"The prompt of text {number} has {len(ids)} tokens, and the longest label "
+                f"{most}, which are more than the model's {max_length} positions; give fewer "
+                "shots, or shorter ones."
+            )
+
+
+def without_texts(pool, texts):
+    """Examples to draw from, without those whose text is to be labelled: they tell its label.
+
+    Args:
+        pool: (text, label) pairs.
+        texts: a list of strings.
+    """
+    texts = {text.strip() for text in texts}
+    return [pair for pair in pool if pair[0].strip() not in texts]
 
 
 def label_words(names, given):

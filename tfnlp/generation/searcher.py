@@ -97,7 +97,9 @@ class Searcher:
             for i, (number, copy) in enumerate(jobs):
                 rng = np.random.default_rng([self.search.seed, number, copy])
                 draws[i] = rng.random(self.max_new_tokens, "float32")
-        found = self._run(*map(tf.constant, (token_ids, mask, draws)))
+        given = [*map(tf.constant, (token_ids, mask, draws))]
+        # The function itself would warn of each length as of one traced in vain.
+        found = self._run.get_concrete_function(*given)(*given)
         arrays = (x.numpy() for x in found)
         return [
             [

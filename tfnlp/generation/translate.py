@@ -91,16 +91,26 @@ class Translator(Searcher):
         Raises:
             InputError: if a source is not a string, or too long for the model.
         """
-        sources = as_texts(sources, "sources")
-        before, after = Frame.of(self.tokenizer).single
-        rows = unframed_ids(self.tokenizer, sources, len(before), len(after))
         return [
             [
                 Generated(self.target_tokenizer.decode(ids), tuple(ids), ended, self._score(score))
                 for ids, ended, score in texts
             ]
-            for texts in self.translate_ids([[*ids, self.source_end] for ids in rows])
+            for texts in self.translate_ids(self.source_ids(sources))
         ]
+
+    def source_ids(self, sources):
+        """The ids of sources as the model reads them, a list for each, ending with the end token.
+
+        Raises:
+            InputError: as calling the translator does.
+        """
+        before, after = Frame.of(self.tokenizer).single
+        texts = as_texts(sources, "sources")
+        rows = unframed_ids(self.tokenizer, texts, len(before), len(after))
+        rows = [[*ids, self.source_end] for ids in rows]
+        self._check(rows)
+        return rows
 
     def translate_ids(self, sources):
         """Translates sources that are ids already.
@@ -111,6 +121,11 @@ class Translator(Searcher):
         Returns:
             For each source a list of (ids, whether it was ended, score).
         """
+        self._check(sources)
+        return self._find(sources)
+
+    def _check(self, sources):
+        """Raises an InputError for ids without a token, and those too long for the model."""
         longest = self.decoder.max_length
         for number, ids in enumerate(sources):
             if not len(ids):
@@ -120,7 +135,6 @@ class Translator(Searcher):
                     f"sources[{number}] has {len(ids)} tokens, more than the model's {longest} "
                     "positions; shorten it."
                 )
-        return self._find(sources)
 
 
 def _with_padding_forbidden(constraints, config):

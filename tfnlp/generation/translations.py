@@ -6,10 +6,13 @@ import pathlib
 from tfnlp.errors import InputError
 from tfnlp.files import json_text, make_folder, write_text
 from tfnlp.progress import progress_bar
+from tfnlp.text.continuations import Generated
 from tfnlp.text_scores import text_scores
 
 # Texts that are translated before what there is of them is written.
 PIECE = 512
+# A model writes something of nothing too, which a line that is empty should not become.
+BLANK = Generated("", (), True, 0.0)
 
 
 def score_translations(translator, texts, path, tokenize="13a"):
@@ -30,6 +33,17 @@ def score_translations(translator, texts, path, tokenize="13a"):
     write_text(path, "".join("\t".join(map(one_line, row)) + "\n" for row in rows))
     scores = text_scores(texts.targets, found, tokenize)
     return {name: value for name, value in scores.items() if name.startswith(("bleu", "chrf"))}
+
+
+def translate_each(translator, sources):
+    """The translations of texts, a list for each; of a blank one it is empty, as is due.
+
+    Args:
+        translator: a `Translator`, or what is called as one.
+        sources: a list of strings.
+    """
+    found = iter(translator([source for source in sources if source.strip()]))
+    return [next(found) if source.strip() else [BLANK] for source in sources]
 
 
 def translate_file(
@@ -54,7 +68,7 @@ def translate_file(
     done = _read_part(part, made_from)
     with progress_bar(total=len(sources), initial=len(done), unit="text", disable=None) as bar:
         for start in range(len(done), len(sources), piece):
-            found = translator(sources[start : start + piece])
+            found = translate_each(translator, sources[start : start + piece])
             rows = [[(one.text, one.score) for one in texts] for texts in found]
             _append(part, rows)
             done += rows

@@ -32,6 +32,15 @@ def holds_nothing(path):
         return False  # which reading it says
 
 
+def lines_of(text):
+    """The lines of a text, ends removed, as `read_lines` parts a file.
+
+    `str.splitlines` parts at form feeds, U+0085 and U+2028 too, which are within a line.
+    """
+    lines = text.split("\n")
+    return [line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1])]
+
+
 def read_lines(path, on_read=None):
     """Yields (number, text) of each line, the line end removed.
 

@@ -17,6 +17,7 @@ from distill.runtime import (
     QuestionAnswerer,
     SentenceScorer,
     TextClassifier,
+    TextGenerator,
     TextRunner,
     TokenTagger,
     load_runner,
@@ -119,6 +120,7 @@ def test_files_of_other_programs_and_kinds_are_told(files, tmp_path):
         ("classifier", QuestionAnswerer, "is a classifier, not an answerer; .*TextClassifier"),
         ("answerer", TokenTagger, "is an answerer, not a tagger; use .*runtime.QuestionAnswerer"),
         ("classifier", EndingChooser, "is a classifier, not a chooser"),
+        ("classifier", TextGenerator, "is a classifier, not a generator; use"),
     ):
         with pytest.raises(InputError, match=said):
             runner(files[kind])

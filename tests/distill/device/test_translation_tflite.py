@@ -13,6 +13,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 from distill.device.decoder import CachedDecoder
 from distill.device.export_generation import export_translator
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
+from tests.distill.device.searches import without_xla
 from tests.grammar_corpus import make_reviews
 from tests.text.test_language_pair import KOREAN, learned
 from tfnlp import generation
@@ -53,7 +54,8 @@ def pair(request, bpe, tmp_path_factory):
     """A model of random weights that ends its texts with a token that it often writes."""
     config = config_of(bpe, hidden_dim=16, initializer_range=0.6, **request.param)
     model = build_model(config, "sequence_to_sequence")
-    found = generation.Translator(model, bpe, None, Greedy(), None, 4, batch_size=51)(SOURCES)
+    translator = generation.Translator(model, bpe, None, Greedy(), None, 4, batch_size=51)
+    found = without_xla(translator)(SOURCES)
     counts = collections.Counter(i for texts in found for x in texts for i in x.token_ids)
     config = dataclasses.replace(config, end_token_id=counts.most_common(1)[0][0])
     again = build_model(config, "sequence_to_sequence")
@@ -70,7 +72,8 @@ def pair(request, bpe, tmp_path_factory):
 )
 def test_the_same_texts_as_keras(pair, bpe, search):
     model, path = pair
-    expected = generation.Translator(model, bpe, None, search, None, STEPS, batch_size=51)(SOURCES)
+    translator = generation.Translator(model, bpe, None, search, None, STEPS, batch_size=51)
+    expected = without_xla(translator)(SOURCES)
     found = Translator(path, search)(SOURCES)
     for of_keras, of_file in zip(expected, found, strict=True):
         assert [x.token_ids for x in of_file] == [x.token_ids for x in of_keras]
@@ -181,13 +184,16 @@ def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path, monkeypatc
         **ids,
     )
     model, path = build_model(config, "sequence_to_sequence"), tmp_path / "model.tflite"
-    export_translator(model, path, tokenizer, None, "float32", **OPTIONS | {"beams": 1})
+    export_translator(
+        model, path, tokenizer, None, "float32", **OPTIONS | {"beams": 1, "fixed_lengths": [16]}
+    )
     other = UnigramTokenizer([(name, -1.0) for name in names], "marian")
     for pair in ((tokenizer, other), (other, tokenizer.target), (tokenizer, tokenizer)):
         with pytest.raises(InputError, match=r"^A file holds a MarianTokenizer"):
             export_translator(model, tmp_path / "m", *pair, **OPTIONS)
     texts = ["the film is", "a cast"]
-    expected = generation.Translator(model, tokenizer, None, Greedy(), None, STEPS)(texts)
+    translator = generation.Translator(model, tokenizer, None, Greedy(), None, STEPS)
+    expected = without_xla(translator)(texts)
     assert Translator(path)(texts) == expected
     found = Translator(path).target_tokenizer.encode(["영화"])[0].token_ids
     assert [*found] == [*tokenizer.target.encode(["영화"])[0].token_ids]
