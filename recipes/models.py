@@ -19,13 +19,14 @@ _OF_VOCABULARY = ("vocabulary_size", "vocabulary_text")
 VOCABULARY_SIZE = 8000
 # The families that fit each objective, and those with a memory, known without Keras.
 _DEBERTAS = ("deberta", "deberta_v2", "deberta_v3")
+RECURRENT = ("rnn", "lstm", "gru")  # whose memory is their state
 FAMILIES_OF = {
     "masked_lm": ("bert", "roberta", "distilbert", "albert", "electra", *_DEBERTAS),
     "next_sentence": ("bert", "albert"),
     "sentence_order": ("bert", "albert"),
     "replaced_tokens": ("electra", *_DEBERTAS),
     "permutation_lm": ("xlnet",),
-    "causal_lm": ("gpt", "gpt2", "transformer_xl"),
+    "causal_lm": ("gpt", "gpt2", "transformer_xl", *RECURRENT),
 }
 WITH_MEMORY = ("transformer_xl", "xlnet")
 

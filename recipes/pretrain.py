@@ -219,7 +219,7 @@ def check_family():
             f"objective={FLAGS.objective} does not fit the family {family}; give family="
             f"{' or '.join(fit)}."
         )
-    if FLAGS.memory_length and family not in models.WITH_MEMORY:
+    if FLAGS.memory_length and family not in (*models.WITH_MEMORY, *models.RECURRENT):
         (other,) = set(fit) & set(models.WITH_MEMORY)
         raise InputError(
             f"memory_length={FLAGS.memory_length} does not fit the family {family}, which has no "

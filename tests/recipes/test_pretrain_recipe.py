@@ -215,7 +215,7 @@ def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
                 fit.append(family)
         assert sorted(fit) == sorted(models.FAMILIES_OF[name]), name
     remembering = [family for family in FAMILIES if config_by_name(family).has_memory]
-    assert sorted(remembering) == sorted(models.WITH_MEMORY)
+    assert sorted(remembering) == sorted([*models.WITH_MEMORY, *models.RECURRENT])
 
 
 def test_electra_goes_on_from_its_folders(texts, run, tmp_path):  # noqa: F811
