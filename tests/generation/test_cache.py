@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.generation.walk import random_steps
 from tfnlp.errors import InputError
 from tfnlp.generation import CausalDecoder
 from tfnlp.models import BertConfig, Gpt2Config, GptConfig, TransformerXLConfig, build_model
@@ -46,15 +47,8 @@ def test_steps_equal_the_whole_model_whatever_padding_and_beams(config):
     decoder = CausalDecoder(model)
     logits, state = decoder.start(tf.constant(ids), tf.constant(mask), beams=3, steps=4)
     np.testing.assert_allclose(logits, logits_after(model, prompts), atol=1e-5)
-    texts = [[p] * 3 for p in prompts]
-    for number in range(4):
-        parents = rng.integers(0, 3, (3, 3)).astype("int32")
-        tokens = rng.integers(0, 60, (3, 3)).astype("int32")
-        texts = [
-            [[*of[parent], int(token)] for parent, token in zip(*how, strict=True)]
-            for of, *how in zip(texts, parents, tokens, strict=True)
-        ]
-        logits, state = decoder.step(tf.constant(tokens), tf.constant(parents), number, state)
+    begun = [[p] * 3 for p in prompts]
+    for logits, texts, _ in random_steps(decoder, state, begun, 60, rng):
         for found, of in zip(logits, texts, strict=True):
             np.testing.assert_allclose(found, logits_after(model, of), atol=1e-5)
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.generation.walk import random_steps
 from tfnlp.errors import InputError
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, decoder_of
 from tfnlp.models import Gpt2Config, TransformerConfig, build_model
@@ -49,15 +50,8 @@ def test_steps_equal_the_whole_model_whatever_padding_and_beams(fields):
     logits, state = decoder.start(tf.constant(IDS), tf.constant(MASK), beams=3, steps=4)
     for found, source in zip(logits, SOURCES, strict=True):
         np.testing.assert_allclose(found[None], logits_after(model, source, [[START]]), atol=1e-5)
-    texts = [[[START]] * 3 for _ in SOURCES]
-    for number in range(4):
-        parents = rng.integers(0, 3, (3, 3)).astype("int32")
-        tokens = rng.integers(0, 50, (3, 3)).astype("int32")
-        texts = [
-            [[*of[parent], int(token)] for parent, token in zip(*how, strict=True)]
-            for of, *how in zip(texts, parents, tokens, strict=True)
-        ]
-        logits, state = decoder.step(tf.constant(tokens), tf.constant(parents), number, state)
+    begun = [[[START]] * 3 for _ in SOURCES]
+    for logits, texts, _ in random_steps(decoder, state, begun, 50, rng):
         for found, source, of in zip(logits, SOURCES, texts, strict=True):
             np.testing.assert_allclose(found, logits_after(model, source, of), atol=1e-5)
     heads = fields.get("num_decoder_heads", 2)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.generation.walk import random_steps
 from tfnlp.errors import InputError
 from tfnlp.generation import Beam, Generator, MemoryDecoder, decoder_of
 from tfnlp.generation.memory_decoder import TransformerXLDecoder, XLNetDecoder
@@ -57,19 +58,14 @@ def test_steps_equal_the_whole_model_whatever_padding_and_beams(config):
     logits, state = decoder.start(tf.constant(ids), tf.constant(mask), beams=3, steps=4)
     for found, prompt in zip(logits, prompts, strict=True):
         np.testing.assert_allclose(found[None], logits_after(model, [prompt]), atol=1e-5)
-    texts = [[p] * 3 for p in prompts]
-    for number in range(4):
-        parents = rng.integers(0, 3, (3, 3)).astype("int32")
-        tokens = rng.integers(0, 60, (3, 3)).astype("int32")
-        texts = [
-            [[*of[parent], int(token)] for parent, token in zip(*how, strict=True)]
-            for of, *how in zip(texts, parents, tokens, strict=True)
-        ]
-        logits, state = decoder.step(tf.constant(tokens), tf.constant(parents), number, state)
+    begun = [[p] * 3 for p in prompts]
+    steps = list(random_steps(decoder, state, begun, 60, rng))
+    for logits, texts, _ in steps:
         for found, of in zip(logits, texts, strict=True):
             np.testing.assert_allclose(found, logits_after(model, of), atol=1e-5)
     kept = 4 if config.memory_length == 4 else 10
-    assert state.memory[1].shape == (3, 3, kept, 16) and state.real.shape == (3, 3, kept)
+    last = steps[-1][2]
+    assert last.memory[1].shape == (3, 3, kept, 16) and last.real.shape == (3, 3, kept)
 
 
 def test_texts_go_on_from_prompts():

@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from tests.generation.test_cache import logits_after
+from tests.generation.walk import random_steps
 from tests.models.test_recurrent import SIZES, with_random_biases
 from tests.models.test_recurrent_translator import SETTINGS, model_of, pairs
 from tfnlp.errors import InputError
@@ -12,14 +13,6 @@ from tfnlp.generation.decoders import decoder_of
 from tfnlp.generation.search import search
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.models.recurrent import CELLS
-
-
-def grown(texts, tokens, parents):
-    """Each row's texts after a step: that of the parent, and the token."""
-    return [
-        [[*of[parent], int(token)] for parent, token in zip(*how, strict=True)]
-        for of, *how in zip(texts, parents, tokens, strict=True)
-    ]
 
 
 @pytest.mark.quick
@@ -34,12 +27,8 @@ def test_steps_of_a_language_model_equal_the_whole_one_whatever_padding_and_beam
     decoder = decoder_of(model)
     logits, state = decoder.start(tf.constant(ids), tf.constant(mask), beams=3, steps=4)
     np.testing.assert_allclose(logits, logits_after(model, prompts), atol=1e-5)
-    texts = [[p] * 3 for p in prompts]
-    for number in range(4):
-        parents = rng.integers(0, 3, (3, 3)).astype("int32")
-        tokens = rng.integers(0, 60, (3, 3)).astype("int32")
-        texts = grown(texts, tokens, parents)
-        logits, state = decoder.step(tf.constant(tokens), tf.constant(parents), number, state)
+    begun = [[p] * 3 for p in prompts]
+    for logits, texts, _ in random_steps(decoder, state, begun, 60, rng):
         for found, of in zip(logits, texts, strict=True):
             np.testing.assert_allclose(found, logits_after(model, of), atol=1e-5)
 
@@ -61,12 +50,8 @@ def test_steps_of_a_translator_equal_the_whole_one_whatever_padding_and_beams(fi
     logits, state = decoder.start(*source, beams=3, steps=4)
     for row in range(3):
         np.testing.assert_allclose(logits[row], translated(model, inputs, row, []), atol=1e-5)
-    texts = [[[]] * 3] * 3
-    for number in range(3):
-        parents = rng.integers(0, 3, (3, 3)).astype("int32")
-        tokens = rng.integers(0, 60, (3, 3)).astype("int32")
-        texts = grown(texts, tokens, parents)
-        logits, state = decoder.step(tf.constant(tokens), tf.constant(parents), number, state)
+    begun = [[[]] * 3] * 3
+    for logits, texts, _ in random_steps(decoder, state, begun, 60, rng, 3):
         for row, beam in ((0, 1), (1, 0), (1, 2), (2, 0)):
             expected = translated(model, inputs, row, texts[row][beam])
             np.testing.assert_allclose(logits[row, beam], expected, atol=1e-5)
