@@ -10,6 +10,8 @@ import textwrap
 
 from absl import flags
 
+from tfnlp.errors import InputError
+
 FLAGS = flags.FLAGS
 _titles = {}
 
@@ -74,6 +76,18 @@ def fail(message):
     """Ends the recipe with an error."""
     print(f"Error: {message}", file=sys.stderr)
     sys.exit(2)
+
+
+def no_effect(flag, where, way="leave it out"):
+    """The error of a flag that is given in vain."""
+    return InputError(f"{flag}={FLAGS[flag].value} has no effect {where}; {way}.")
+
+
+def refuse_beside(names, beside):
+    """Raises an InputError for the first of these flags that is given, though another decides."""
+    for name in names:
+        if not FLAGS[name].using_default_value:
+            raise no_effect(name, f"beside {beside}", "leave one out")
 
 
 def help_text(width=None):

@@ -15,7 +15,7 @@ import sys
 from absl import app, flags, logging
 
 from recipes import compression, models
-from recipes.command_line import fail, group, parse, recipe_flags
+from recipes.command_line import fail, group, parse, recipe_flags, refuse_beside
 from recipes.memory import keep_freed_memory
 from tfnlp.errors import InputError
 
@@ -252,6 +252,17 @@ def define_run_flags(epochs):
         "Keras dtype policy of the training.",
     )
     flags.mark_flag_as_required("output_dir")
+
+
+def define_on_nan_flag():
+    """The flag of what a step does whose loss is no number."""
+    flags.DEFINE_enum(
+        "on_nan",
+        "stop",
+        ["stop", "skip"],
+        "Whether a batch whose loss is not finite, or explodes, stops the training, or is left "
+        "out. In either case it changes no weight.",
+    )
 
 
 # Known without Keras, so that --help is quick: `tfnlp.training.schedules.SCHEDULES`.
@@ -634,12 +645,8 @@ def check_distillation():
         return
     sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
     starts = ("family", "size", *sizes, "initialize", "tokenizer_dir")
-    for name in (*starts, "keep_tokens", "keep_heads", "keep_units"):
-        if not FLAGS[name].using_default_value:
-            raise InputError(
-                f"{name}={FLAGS[name].value} has no effect beside "
-                f"student_dir={FLAGS.student_dir}, whose model has its own; leave one out."
-            )
+    names = (*starts, "keep_tokens", "keep_heads", "keep_units")
+    refuse_beside(names, f"student_dir={FLAGS.student_dir}, whose model has its own")
 
 
 def start_student(teacher, task, tokenizer, outputs):

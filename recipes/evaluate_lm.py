@@ -16,7 +16,7 @@ compare; bits per character do.
 from absl import flags
 
 from recipes import common
-from tfnlp.errors import InputError
+from recipes.command_line import no_effect
 
 FLAGS = flags.FLAGS
 common.define_model_flag()
@@ -65,10 +65,8 @@ def check_masking(head):
     """Raises an InputError for flags of what is hidden where nothing is."""
     for flag in ("masked_share", "pseudo_perplexity", "seed"):
         if head == "causal_lm" and not FLAGS[flag].using_default_value:
-            raise InputError(
-                f"{flag}={FLAGS[flag].value} has no effect on a causal language model, of which "
-                "no token is hidden; leave it out."
-            )
+            where = "on a causal language model, of which no token is hidden"
+            raise no_effect(flag, where)
 
 
 def main():

@@ -16,7 +16,7 @@ batch of a length takes some seconds longer, as the search is compiled.
 from absl import flags
 
 from recipes import common
-from recipes.command_line import group
+from recipes.command_line import group, no_effect
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
@@ -92,10 +92,8 @@ def search_of_flags():
 
     for name, searches in OF_SEARCH.items():
         if FLAGS[name].present and FLAGS.search not in searches:
-            raise InputError(
-                f"{name}={FLAGS[name].value} has no effect with search={FLAGS.search}; leave it "
-                f"out, or give search={' or '.join(searches)}."
-            )
+            way = f"leave it out, or give search={' or '.join(searches)}"
+            raise no_effect(name, f"with search={FLAGS.search}", way)
     if FLAGS.search == "greedy":
         return Greedy()
     if FLAGS.search == "sample":

@@ -5,7 +5,7 @@ import pathlib
 from absl import flags, logging
 
 from recipes import compression
-from recipes.command_line import group
+from recipes.command_line import group, refuse_beside
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -97,10 +97,10 @@ def check_flags():
 def check_start_flags():
     """Raises an InputError for flags of the model to start from that do not go together."""
     if FLAGS.model_dir:
-        _refuse(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
+        refuse_beside(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
     elif FLAGS.tokenizer_dir:
         given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
-        _refuse(_OF_VOCABULARY, f"{given}, whose tokenizer has its own")
+        refuse_beside(_OF_VOCABULARY, f"{given}, whose tokenizer has its own")
 
 
 def make_model(task, texts):
@@ -202,11 +202,3 @@ def keep_tokenizer(run, tokenizer):
     """Has a run keep the tokenizer that was learned for it, if one was, to go on after a kill."""
     if not FLAGS.model_dir and not FLAGS.tokenizer_dir:
         run.tokenizer = tokenizer
-
-
-def _refuse(names, beside):
-    for name in names:
-        if FLAGS[name].value is not None:
-            raise InputError(
-                f"{name}={FLAGS[name].value} has no effect beside {beside}; leave one out."
-            )

@@ -22,6 +22,7 @@ The numbers are written beside the picture, as .npz.
 from absl import flags, logging
 
 from recipes import common
+from recipes.command_line import no_effect
 
 FLAGS = flags.FLAGS
 PICTURES = ("alignment", "gradients", "activations")
@@ -65,10 +66,7 @@ def check_flags():
     for picture, names in OWN_FLAGS.items():
         for name in names:
             if FLAGS[name].value is not None and picture != FLAGS.picture:
-                raise InputError(
-                    f"{name}={FLAGS[name].value} has no effect with picture={FLAGS.picture}; "
-                    "leave it out."
-                )
+                raise no_effect(name, f"with picture={FLAGS.picture}")
     if len(FLAGS.model_dir) > 1 and FLAGS.picture != "gradients":
         raise InputError(f"picture={FLAGS.picture} is of one model; give one `model_dir`.")
 

@@ -34,7 +34,7 @@ import os
 from absl import flags, logging
 
 from recipes import common, models
-from recipes.command_line import group
+from recipes.command_line import group, no_effect
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -164,13 +164,7 @@ def define_step_flags():
         "of a pass if not given. --epochs times as many are the steps of the training.",
         1,
     )
-    flags.DEFINE_enum(
-        "on_nan",
-        "stop",
-        ["stop", "skip"],
-        "Whether a batch whose loss is not finite, or explodes, stops the training, or is left "
-        "out. In either case it changes no weight.",
-    )
+    common.define_on_nan_flag()
 
 
 define_objective_flags()
@@ -236,11 +230,6 @@ def check_corpus_flags():
             raise no_effect(flag, f"on corpus={FLAGS.corpus[0]}, which is prepared")
 
 
-def no_effect(flag, where, way="leave it out"):
-    """The error of a flag that is given in vain."""
-    return InputError(f"{flag}={FLAGS[flag].value} has no effect {where}; {way}.")
-
-
 def make_objective():
     """The objective that the flags ask for.
 
@@ -277,10 +266,8 @@ def read_start(objective):
     if config.recurrent and FLAGS.objective == "causal_lm":
         # Its memory is its state.
         if FLAGS.memory_length is not None:
-            raise InputError(
-                f"memory_length={FLAGS.memory_length} has no effect on a recurrent network, which "
-                "goes on from its state; leave it out."
-            )
+            where = "on a recurrent network, which goes on from its state"
+            raise no_effect("memory_length", where)
         objective = dataclasses.replace(objective, memory=True)
     elif getattr(objective, "memory", False) and config.has_memory:
         fields = {"memory_length": FLAGS.memory_length}

@@ -71,13 +71,7 @@ def define_step_flags():
         0,
         1,
     )
-    flags.DEFINE_enum(
-        "on_nan",
-        "stop",
-        ["stop", "skip"],
-        "Whether a batch whose loss is not finite, or explodes, stops the training, or is left "
-        "out. In either case it changes no weight.",
-    )
+    common.define_on_nan_flag()
 
 
 @group("Optimizer")

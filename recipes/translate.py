@@ -108,9 +108,8 @@ def main():
         max_new_tokens=FLAGS.max_new_tokens,
         batch_size=FLAGS.batch_size,
     )
-    translator.source_ids(sources)  # one that is too long is told before the others are translated
+    ids = translator.source_ids(sources)  # one too long is told before others are translated
     if FLAGS.output:
-        ids = tokenizer.encode(sources).fingerprint()
         made_from = [ids, model_fingerprint(model), repr(how), FLAGS.max_new_tokens]
         made_from = content_fingerprint(made_from)
         columns = FLAGS.text_column, FLAGS.translation_column

@@ -4,7 +4,7 @@ import pathlib
 
 from absl import flags, logging
 
-from recipes.command_line import group
+from recipes.command_line import group, refuse_beside
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -120,19 +120,20 @@ def check_flags():
     if FLAGS.model_dir and FLAGS.teacher_dir:
         raise InputError("Give `model_dir` or `teacher_dir`, not both: a model has one start.")
     if FLAGS.model_dir:
-        _refuse([*scratch, *TOKENIZER_FLAGS], f"model_dir={FLAGS.model_dir}, which has its own")
+        given = f"model_dir={FLAGS.model_dir}, which has its own"
+        refuse_beside(sorted([*scratch, *TOKENIZER_FLAGS]), given)
     elif FLAGS.teacher_dir:
         given = f"teacher_dir={FLAGS.teacher_dir}, which has its own"
         own = {"num_layers", "num_decoder_layers", "dropout"}
-        _refuse([*(scratch - own), *TOKENIZER_FLAGS], given)
+        refuse_beside(sorted([*(scratch - own), *TOKENIZER_FLAGS]), given)
     else:
         family = FLAGS.family or "transformer"
         others = scratch - {"family"} - OF_FAMILY[family].keys()
-        _refuse(others, f"family={family}, which has none")
+        refuse_beside(sorted(others), f"family={family}, which has none")
     if FLAGS["layer_map"].present and not FLAGS.teacher_dir:
         raise InputError(f"layer_map={FLAGS.layer_map} has no effect without a `teacher_dir`.")
     if FLAGS.tokenizer_dir:
-        _refuse(("tokenizer", "vocabulary_size"), f"tokenizer_dir={FLAGS.tokenizer_dir}")
+        refuse_beside(("tokenizer", "vocabulary_size"), f"tokenizer_dir={FLAGS.tokenizer_dir}")
 
 
 def make_model(texts):
@@ -206,11 +207,3 @@ def _tokenizer(texts):
 def learned_tokenizer():
     """Whether the run's tokenizer is learned from its texts."""
     return not (FLAGS.model_dir or FLAGS.teacher_dir or FLAGS.tokenizer_dir)
-
-
-def _refuse(names, beside):
-    for name in sorted(names):
-        if FLAGS[name].value is not None:
-            raise InputError(
-                f"{name}={FLAGS[name].value} has no effect beside {beside}; leave one out."
-            )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.generation.walk import random_steps
+from tests.generation.walk import check_steps_equal_the_whole_model, logits_after
 from tfnlp.errors import InputError
 from tfnlp.generation import CausalDecoder
 from tfnlp.models import BertConfig, Gpt2Config, GptConfig, TransformerXLConfig, build_model
@@ -18,16 +18,6 @@ SIZES = {
 }
 
 
-def logits_after(model, rows):
-    """The logits after each list of ids, by the whole model, each by itself."""
-    found = []
-    for row in rows:
-        ids = np.array([row], "int32")
-        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1}
-        found.append(model(inputs)["logits"][0, -1])
-    return np.stack(found)
-
-
 @pytest.mark.quick
 @pytest.mark.parametrize(
     "config",
@@ -40,17 +30,7 @@ def logits_after(model, rows):
 )
 def test_steps_equal_the_whole_model_whatever_padding_and_beams(config):
     model = build_model(config, "causal_lm")
-    rng = np.random.default_rng(0)
-    prompts = [rng.integers(0, 60, n).tolist() for n in (1, 5, 3)]
-    ids = np.array([[9] * (6 - len(p)) + p for p in prompts], "int32")
-    mask = np.array([[0] * (6 - len(p)) + [1] * len(p) for p in prompts], "int32")
-    decoder = CausalDecoder(model)
-    logits, state = decoder.start(tf.constant(ids), tf.constant(mask), beams=3, steps=4)
-    np.testing.assert_allclose(logits, logits_after(model, prompts), atol=1e-5)
-    begun = [[p] * 3 for p in prompts]
-    for logits, texts, _ in random_steps(decoder, state, begun, 60, rng):
-        for found, of in zip(logits, texts, strict=True):
-            np.testing.assert_allclose(found, logits_after(model, of), atol=1e-5)
+    check_steps_equal_the_whole_model(model, CausalDecoder(model))
 
 
 def test_half_precision_is_that_of_the_model():

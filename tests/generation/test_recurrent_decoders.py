@@ -3,8 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.generation.test_cache import logits_after
-from tests.generation.walk import random_steps
+from tests.generation.walk import check_steps_equal_the_whole_model, random_steps
 from tests.models.test_recurrent import SIZES, with_random_biases
 from tests.models.test_recurrent_translator import SETTINGS, model_of, pairs
 from tfnlp.errors import InputError
@@ -20,17 +19,7 @@ from tfnlp.models.recurrent import CELLS
 def test_steps_of_a_language_model_equal_the_whole_one_whatever_padding_and_beams(cell):
     config = RecurrentConfig(cell=cell, tie_embeddings=cell == "lstm", **SIZES)
     model = with_random_biases(build_model(config, "causal_lm"))
-    rng = np.random.default_rng(0)
-    prompts = [rng.integers(0, 60, n).tolist() for n in (1, 5, 3)]
-    ids = np.array([[9] * (6 - len(p)) + p for p in prompts], "int32")
-    mask = np.array([[0] * (6 - len(p)) + [1] * len(p) for p in prompts], "int32")
-    decoder = decoder_of(model)
-    logits, state = decoder.start(tf.constant(ids), tf.constant(mask), beams=3, steps=4)
-    np.testing.assert_allclose(logits, logits_after(model, prompts), atol=1e-5)
-    begun = [[p] * 3 for p in prompts]
-    for logits, texts, _ in random_steps(decoder, state, begun, 60, rng):
-        for found, of in zip(logits, texts, strict=True):
-            np.testing.assert_allclose(found, logits_after(model, of), atol=1e-5)
+    check_steps_equal_the_whole_model(model, decoder_of(model))
 
 
 def translated(model, inputs, row, target):

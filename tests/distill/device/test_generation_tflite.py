@@ -4,17 +4,15 @@ import collections
 import pathlib
 import re
 
-import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.device.decoder import CachedDecoder, chunks, is_cache
 from distill.device.export_generation import export_generator
 from distill.device.search import best_places
 from distill.runtime import Beam, Greedy, TextClassifier, TextGenerator, load_runner
-from tests.distill.device.searches import without_xla
+from tests.distill.device.searches import train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
 from tfnlp.errors import InputError
 from tfnlp.generation import Generator, Sample
@@ -100,25 +98,7 @@ def trained(bpe):
         place[: len(row)] = row
     mask = np.array([np.arange(MAX_LENGTH) < len(row) for row in rows])
     inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": mask.astype("int32")}
-    optimizer = keras.optimizers.Adam(5e-3)
-
-    @tf.function
-    def step(inputs):
-        with tf.GradientTape() as tape:
-            logits = model(inputs, training=True)["logits"][:, :-1]
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-                inputs["token_ids"][:, 1:], logits
-            )
-            weights = tf.cast(inputs["padding_mask"][:, 1:], tf.float32)
-            loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
-        variables = [v.value for v in model.trainable_variables]
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
-        return loss
-
-    rng = np.random.default_rng(0)
-    for _ in range(80):
-        some = rng.integers(0, len(rows), 32)
-        loss = step({name: tf.constant(x[some]) for name, x in inputs.items()})
+    loss = train_a_little(model, inputs, ids[:, 1:], mask[:, 1:], 5e-3, 80)
     assert loss < 2.5
     return model, inputs, rows
 

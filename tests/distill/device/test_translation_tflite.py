@@ -4,16 +4,14 @@ import collections
 import dataclasses
 import sys
 
-import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.device.decoder import CachedDecoder
 from distill.device.export_generation import export_translator
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
-from tests.distill.device.searches import without_xla
+from tests.distill.device.searches import train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
 from tests.text.test_language_pair import KOREAN, learned
 from tfnlp import generation
@@ -102,25 +100,7 @@ def trained(bpe):
         "encoder_padding_mask": mask,
         "decoder_token_ids": np.concatenate([first, ids[:, :-1]], axis=1),
     }
-    optimizer = keras.optimizers.Adam(3e-3)
-
-    @tf.function
-    def step(inputs):
-        with tf.GradientTape() as tape:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-                inputs["encoder_token_ids"], model(inputs, training=True)["logits"]
-            )
-            weights = tf.cast(inputs["encoder_padding_mask"], tf.float32)
-            loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
-        variables = [v.value for v in model.trainable_variables]
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
-        return loss
-
-    rng = np.random.default_rng(0)
-    for _ in range(100):
-        some = rng.integers(0, len(rows), 32)
-        loss = step({name: tf.constant(x[some]) for name, x in inputs.items()})
-    assert loss < 2
+    assert train_a_little(model, inputs, ids, mask, 3e-3, 100) < 2
     return model, inputs, rows
 
 
