@@ -126,8 +126,10 @@ def calibrated(model, encodings, pad_token_id=0, batch_size=16):
         batch_size: B.
     """
     copy = keras.models.clone_model(model)
-    copy.set_weights([v.numpy() for v in weights_without_ranges(model)])
-    fake_quantize(copy)
+    fake_quantize(copy)  # with ranges of its own, whether or not the model has some
+    both = zip(weights_without_ranges(copy), weights_without_ranges(model), strict=True)
+    for weight, value in both:
+        weight.assign(value)
     batches = LengthBatches(encodings, batch_size, pad_token_id=pad_token_id)
     with observing(copy):
         for indices in batches.order():

@@ -87,6 +87,16 @@ def test_every_attention_rounds_and_stays_close(all_layers):
         assert 1e-3 < error < 0.03, name
 
 
+def test_a_keras_file_of_every_attention_rounds_alike(all_layers, tmp_path):
+    model, inputs, _ = all_layers
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert get_ranges(loaded) == get_ranges(model)
+    found = loaded(inputs)
+    for name, expected in model(inputs).items():
+        np.testing.assert_array_equal(found[name], expected, name)
+
+
 def test_what_keras_compiled_before_is_not_used_after():
     x = np.random.default_rng(0).normal(size=(2, LENGTH, WIDTH)).astype("float32")
     inner = keras.Sequential([keras.Input((LENGTH, WIDTH)), FeedForward(64)])

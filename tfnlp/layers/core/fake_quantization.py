@@ -82,13 +82,31 @@ class FakeQuantizer(keras.layers.Layer):
 
 
 class FakeQuantized:
-    """A mixin of layers that can be fake-quantised, by `fake_quantize`."""
+    """A mixin of layers that can be fake-quantised, by `fake_quantize`.
+
+    Args:
+        fake_quantized: whether the layer is from when it is built, as `get_config` says it was:
+            a saved model is fake-quantised again as it is loaded.
+    """
 
     # What rounds each tensor, by its name; empty until `fake_quantize`.
     fake_quantizers = {}  # noqa: RUF012
     is_fake_quantized = False
     # Whether products are operators as the converter knows them; see `converting`.
     is_converted = False
+
+    def __init__(self, *args, fake_quantized=False, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._begins_fake_quantized = fake_quantized
+
+    def _post_build(self):
+        super()._post_build()
+        if self._begins_fake_quantized:
+            fake_quantize(self)
+
+    def get_config(self):
+        is_so = {"fake_quantized": True} if self.is_fake_quantized else {}
+        return super().get_config() | is_so
 
     def rounded_tensors(self):
         """The names of the tensors to round; for each the limits of its range, or None."""
@@ -137,16 +155,18 @@ class FakeQuantized:
 
         A file holds the bias in steps of the input's times the unit's.
         """
-        inputs = self.fake_quantizers["inputs"]
+        inputs, into = self.fake_quantizers["inputs"], self.fake_quantizers["outputs"]
         # Of the variables' own type: cast to half precision before, they would have other steps.
         with AutocastScope(None):
             kernel = ops.convert_to_tensor(self.kernel)
             bias = 0.0 if self.bias is None else ops.convert_to_tensor(self.bias)
             steps = weight_steps(kernel, 0)  # (1, units)
             of_sums = inputs.step * steps[0]
-            if self._in_integers(x, training, inputs):
+            if self._in_integers(x, training, inputs, into):
                 sums = ops.matmul(whole(x, inputs.step), whole(kernel, steps))
-                return (sums + whole(bias, of_sums)) * of_sums
+                # As XNNPACK does, in this order.
+                counts = (sums + whole(bias, of_sums)) * (of_sums / into.step)
+                return whole(counts, 1.0) * into.step
             kernel, bias = whole(kernel, steps) * steps, whole(bias, of_sums) * of_sums
         kernel, bias = (ops.cast(w, self.compute_dtype) for w in (kernel, bias))
         x = ops.matmul(x, kernel)
@@ -206,9 +226,8 @@ def fake_quantize(model):
 
     Its products round what goes into them and what comes out to ranges that follow the training;
     see `get_ranges`. A model that was fake-quantised before has the ranges of then. A folder of
-    `tfnlp.checkpoints.save_model` keeps them, but a .keras file computes in float once it is
-    loaded: give it to `set_ranges` then. To convert a model to a .tflite yourself, trace it within
-    `converting(model)`, as `distill.device.tflite` does.
+    `tfnlp.checkpoints.save_model` keeps them, and so does a .keras file. To convert a model to a
+    .tflite yourself, trace it within `converting(model)`, as `distill.device.tflite` does.
 
     Raises:
         ValueError: for attention by blocks, which never holds the scores to round.
