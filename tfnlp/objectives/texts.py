@@ -49,7 +49,7 @@ def encode_texts(texts, tokenizer, max_length):
     texts, digest, parts = iter(texts), hashlib.sha256(), []
     with progress_bar(desc="tokenizing", unit="text", delay=5) as bar:
         while piece := list(itertools.islice(texts, PIECE)):
-            parts.append(tokenizer.encode_text_windows(piece, max_length))
+            parts.append(tokenizer.encode_text_windows(piece, max_length, literal=True))
             for text in piece:
                 digest.update(f"{text}\n".encode(errors="surrogatepass"))
             bar.update(len(piece))

@@ -233,6 +233,10 @@ def test_pieces_of_texts_are_encoded_as_all_of_them(tokenizer, monkeypatch):
     assert [i for row in rows for i in row] == of_texts
     assert encode_texts(TEXTS, tokenizer, 6)[1] == fingerprint
     assert encode_texts(TEXTS[1:], tokenizer, 6)[1] != fingerprint
+    # What looks like a special token in a text is text.
+    (written,) = encode_texts(["a [SEP] film [MASK]"], tokenizer, 20)[0]
+    special = {tokenizer.mask_token_id, tokenizer.encode(["a"])[0].token_ids[-1]}
+    assert special.isdisjoint(written.token_ids[1:-1])
     bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
     with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\]"):
         Masking.of(bare)
