@@ -130,6 +130,8 @@ def check_flags():
         family = FLAGS.family or "transformer"
         others = scratch - {"family"} - OF_FAMILY[family].keys()
         refuse_beside(sorted(others), f"family={family}, which has none")
+        if FLAGS.attention == "none":
+            refuse_beside(["input_feeding"], "attention=none, which has nothing to feed")
     if FLAGS["layer_map"].present and not FLAGS.teacher_dir:
         raise InputError(f"layer_map={FLAGS.layer_map} has no effect without a `teacher_dir`.")
     if FLAGS.tokenizer_dir:

@@ -51,10 +51,12 @@ def test_a_killed_file_goes_on_where_it_was(tmp_path):
 def test_of_nothing_comes_nothing(tmp_path):
     translator = Shouting()
     found = translate_each(translator, ["", "one", " \t", "two"])
-    assert [texts[0].text for texts in found] == ["", "ONE", "", "TWO"]
+    texts = [[one.text for one in texts] for texts in found]
+    assert texts == [["", ""], ["ONE", "one"], ["", ""], ["TWO", "two"]]
     assert translator.calls == [["one", "two"]]
     translate_file(translator, ["", "one"], tmp_path / "x.tsv", "x")
-    assert (tmp_path / "x.tsv").read_text().splitlines()[1:3] == [
+    assert (tmp_path / "x.tsv").read_text().splitlines()[1:4] == [
+        "\t\t0.000000",
         "\t\t0.000000",
         "one\tONE\t-0.500000",
     ]

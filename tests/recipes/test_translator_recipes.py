@@ -122,6 +122,7 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
     cases = {
         "--family=recurrent --num_heads=2": "--num_heads=2 has no effect beside --family=",
         "--attention=dot": "--attention=dot has no effect beside --family=transformer",
+        "--family=recurrent --attention=none --input_feeding": "--input_feeding=True has no",
         "--model_dir=x --vocabulary_size=300": "has no effect beside --model_dir=x",
         "--model_dir=x --teacher_dir=y": "not both",
         "--layer_map=last": "has no effect without a --teacher_dir",

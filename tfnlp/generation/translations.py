@@ -36,14 +36,16 @@ def score_translations(translator, texts, path, tokenize="13a"):
 
 
 def translate_each(translator, sources):
-    """The translations of texts, a list for each; of a blank one it is empty, as is due.
+    """The translations of texts, a list for each; of a blank one they are empty, as is due.
 
     Args:
         translator: a `Translator`, or what is called as one.
         sources: a list of strings.
     """
-    found = iter(translator([source for source in sources if source.strip()]))
-    return [next(found) if source.strip() else [BLANK] for source in sources]
+    found = translator([source for source in sources if source.strip()])
+    blank = [BLANK] * max(map(len, found), default=1)
+    found = iter(found)
+    return [next(found) if source.strip() else blank for source in sources]
 
 
 def translate_file(
