@@ -16,6 +16,7 @@ from tfnlp.models import RobertaConfig, check_vocabulary, config_of
 from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
 from tfnlp.text.load import fit_of_tokenizer
 from tfnlp.text.texts import as_texts
+from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.wordpiece import MAX_CHARS_PER_WORD, SPECIAL_TOKENS
 
 # Characters of any text, which stay where the vocabulary has them.
@@ -24,6 +25,8 @@ COMMON_CHARACTERS = string.ascii_letters + string.digits + string.punctuation
 # of 16,000 tokens for Korean reviews (NSMC), 0 leaves 1.0 % of the tokens unknown and changes
 # 51 % of the texts; 0.999 leaves 0.2 % and changes 59 %; all characters 0 and 67 %.
 CHARACTER_SHARE = 0.999
+# The fields of configs that are ids of tokens.
+TOKEN_IDS = ("pad_token_id", "start_token_id", "end_token_id")
 
 
 def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
@@ -45,7 +48,8 @@ def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
 
     Raises:
         InputError: for a corpus without texts, a `keep_tokens` below the tokens that must stay, a
-            tokenizer whose ids leave some out, and a model whose tokens stand in clusters.
+            tokenizer whose ids leave some out or that is not of `tfnlp.text`'s own kinds, and a
+            model whose tokens stand in clusters, or that writes those of another vocabulary.
     """
     (smaller,), pruned = prune_vocabularies([model], tokenizer, texts, keep_tokens)
     return smaller, pruned
@@ -61,6 +65,11 @@ def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
     Returns:
         The smaller models, and their tokenizer.
     """
+    if not isinstance(tokenizer, Tokenizer):
+        raise InputError(
+            f"The tokens of a {type(tokenizer).__name__} are not pruned; give a model whose "
+            "tokenizer is WordPiece, byte-level BPE or a unigram model."
+        )
     always = set()
     for model in models:
         config = config_of(model)
@@ -69,25 +78,31 @@ def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
                 f"The tokens of a {model.name} stand in clusters by frequency, which are not "
                 "pruned; give a model of another family."
             )
+        if getattr(config, "target_vocabulary_size", None):
+            raise InputError(
+                f"The {model.name} writes tokens of a vocabulary of its own, which are not "
+                "pruned; give a model of one vocabulary."
+            )
         check_vocabulary(tokenizer, model)
         # The positions of a RoBERTa begin behind the id that pads, which therefore stays there.
         always |= {*range(config.pad_token_id + 1)} if isinstance(config, RobertaConfig) else set()
-        always.add(config.pad_token_id)
+        always.update(_token_ids(config).values())
     kept = tokens_to_keep(tokenizer, texts, keep_tokens, always)
     tokens = tokenizer.tokens_by_id()
     pruned = _with_tokens(tokenizer, [tokens[i] for i in kept])
     return [_with_rows(model, kept) for model in models], pruned
 
 
+def _token_ids(config):
+    """{field: id} of what a config has in `TOKEN_IDS`."""
+    return {name: getattr(config, name) for name in TOKEN_IDS if hasattr(config, name)}
+
+
 def _with_rows(model, kept):
     """The model of the tokens `kept` alone, a sorted list of ids."""
     config = config_of(model)
-    smaller = rebuild(
-        model,
-        dataclasses.replace(
-            config, vocabulary_size=len(kept), pad_token_id=kept.index(config.pad_token_id)
-        ),
-    )
+    ids = {name: kept.index(i) for name, i in _token_ids(config).items()}
+    smaller = rebuild(model, dataclasses.replace(config, vocabulary_size=len(kept), **ids))
     shapes = {weight.path: weight.shape for weight in smaller.weights}
 
     def cut(path, value):

@@ -25,6 +25,7 @@ from tfnlp.models import (
     ElectraConfig,
     Gpt2Config,
     RobertaConfig,
+    TransformerConfig,
     TransformerXLConfig,
     XLNetConfig,
     build_model,
@@ -39,6 +40,7 @@ from tfnlp.text import (
     load_tokenizer,
     train_tokenizer,
 )
+from tfnlp.text.marian import MarianTokenizer
 
 SIZES = {
     "num_layers": 1,
@@ -124,6 +126,28 @@ def test_the_id_that_pads_moves_with_its_token():
     smaller, pruned = prune_vocabulary(model, tokenizer, ["film"])
     assert pruned.tokens_by_id()[0] == "film"
     assert smaller.text_config.pad_token_id == pruned.pad_token_id == 5
+
+
+def test_the_ids_of_a_translator_move_with_their_tokens():
+    tokenizer = WordPieceTokenizer(
+        ["unused", "film", "[UNK]", "[MASK]", "[SEP]", "[CLS]", "[PAD]", "x"]
+    )
+    ids = {"pad_token_id": 6, "start_token_id": 5, "end_token_id": 7}
+    config = TransformerConfig(vocabulary_size=8, **ids, **SIZES)
+    model = build_model(config, "sequence_to_sequence")
+    smaller, pruned = prune_vocabulary(model, tokenizer, ["film"])
+    new = pruned.tokens_by_id()
+    assert new == ["film", "[UNK]", "[MASK]", "[SEP]", "[CLS]", "[PAD]", "x"]
+    assert {name: getattr(smaller.text_config, name) for name in ids} == {
+        "pad_token_id": 5,
+        "start_token_id": 4,
+        "end_token_id": 6,
+    }
+    two = dataclasses.replace(config, share_embeddings=False, target_vocabulary_size=9)
+    with pytest.raises(InputError, match="writes tokens of a vocabulary of its own"):
+        prune_vocabulary(build_model(two, "sequence_to_sequence"), tokenizer, ["film"])
+    with pytest.raises(InputError, match="tokens of a MarianTokenizer are not pruned"):
+        prune_vocabulary(model, object.__new__(MarianTokenizer), ["film"])
 
 
 @pytest.mark.parametrize(("kind", "keep"), [("wordpiece", 150), ("bpe", 300), ("unigram", 150)])
