@@ -72,12 +72,17 @@ def define_training_flags():
 def rounding(model):
     """Where it is active, a model computes as --quantization_aware says, whatever it did."""
     from tfnlp.layers import fake_quantize
-    from tfnlp.layers.core.fake_quantization import in_float
+    from tfnlp.layers.core.fake_quantization import has_products, in_float
 
     if not FLAGS.quantization_aware:
         with in_float(model):
             yield
         return
+    if not has_products(model):
+        raise InputError(
+            f"--quantization_aware has no effect on a {model.name} model, whose products are not "
+            "rounded; leave it out."
+        )
     try:
         fake_quantize(model)
     except ValueError as e:

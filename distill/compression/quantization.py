@@ -12,6 +12,7 @@ from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import (
     fake_quantize,
     get_ranges,
+    has_products,
     observing,
     weights_without_ranges,
 )
@@ -76,6 +77,8 @@ def check_quantization(name):
 def check_calibration(name, model, texts):
     """Raises an InputError unless a model, or texts, give the ranges that a quantization needs.
 
+    A recurrent model has none: its file would be that of "int8".
+
     Args:
         name: of the quantization.
         model: to be exported.
@@ -88,6 +91,11 @@ def check_calibration(name, model, texts):
                 "out."
             )
         return
+    if not has_products(model):
+        raise InputError(
+            f"quantization={name!r} rounds what dense layers and attention take and give, of "
+            f"which a {model.name} model has none that is rounded; use int8."
+        )
     if texts is None and not get_ranges(model):
         raise InputError(
             "quantization='static_int8' needs `calibration_text`, or a model from quantisation-"

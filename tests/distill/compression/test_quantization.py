@@ -26,7 +26,7 @@ from tfnlp.checkpoints import load_model
 from tfnlp.errors import InputError
 from tfnlp.layers import fake_quantize, get_ranges
 from tfnlp.layers.core.fake_quantization import in_float
-from tfnlp.models import build_model
+from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.text.readers import Examples
@@ -207,3 +207,7 @@ def test_ranges_or_texts_are_needed(model):
         check_calibration("static_int8", model, ["x"] * 3)
     with pytest.raises(InputError, match=r"`calibration_text` is for .* not 'int8'"):
         check_calibration("int8", model, ["x"] * 30)
+    recurrent = build_model(RecurrentConfig(60, "gru", 1, 16), "classifier", 2)
+    with pytest.raises(InputError, match="static_int8' rounds what .* recurrent model has none"):
+        check_calibration("static_int8", recurrent, ["x"] * 30)
+    check_calibration("int8", recurrent, None)

@@ -248,6 +248,11 @@ def fake_quantize(model):
         layer.is_fake_quantized = True
 
 
+def has_products(model):
+    """Whether a built model has products that `fake_quantize` rounds, as recurrent ones have not."""
+    return any(layer.rounded_tensors() for layer in _layers(model).values())
+
+
 def _add_quantizers(layer, path):
     parent, _, name = path.rpartition("/")
     quantizers = {}
