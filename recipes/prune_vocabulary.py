@@ -41,6 +41,7 @@ def main():
         load_model,
         read_head,
         read_labels,
+        read_pooler,
         read_task_settings,
         save_model,
     )
@@ -54,10 +55,13 @@ def main():
         inputs = common.read_inputs(path, FLAGS.model_dir, FLAGS.text_column, FLAGS.pair_column)
         texts += inputs.each_text()
     tokenizer = load_tokenizer(FLAGS.model_dir)
-    model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
+    head = read_head(FLAGS.model_dir)
+    model = load_model(FLAGS.model_dir, head)
     smaller, pruned = prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens)
     labels, settings = read_labels(FLAGS.model_dir), read_task_settings(FLAGS.model_dir)
-    save_model(smaller, folder, labels, pruned, settings)
+    # Of which a language model has no use, but a task that is learned from its folder.
+    pooler = read_pooler(FLAGS.model_dir) if head == "masked_lm" else None
+    save_model(smaller, folder, labels, pruned, settings, pooler)
     figures = compare_tokenizers(tokenizer, pruned, texts) | compare_models(model, smaller)
     write_json(folder / "figures.json", figures)
     for name, values in figures.items():

@@ -8,7 +8,7 @@ import pytest
 from distill.compression.pruning import sparsity
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import Shell
-from tfnlp.checkpoints import load_model, read_labels, save_model
+from tfnlp.checkpoints import load_model, read_labels, read_pooler, save_model
 from tfnlp.models import BertConfig, build_model
 from tfnlp.text import load_tokenizer, read_examples, train_wordpiece
 
@@ -61,6 +61,21 @@ def test_a_vocabulary_is_pruned_to_a_file(teacher, run, tmp_path):
     few = (f"--output_dir={tmp_path / 'few'}", "--keep_tokens=4")
     done = run("prune_vocabulary", *flags, *few, status=2)
     assert done.stderr.startswith("Error: --keep_tokens=4 is below the 5 tokens that every text")
+
+
+def test_a_pruned_language_model_keeps_its_pooler(teacher, run, tmp_path):
+    config = load_model(teacher / "teacher", "classifier").text_config
+    tokenizer, encoder = load_tokenizer(teacher / "teacher"), build_model(config)
+    save_model(encoder, tmp_path / "encoder")
+    pooler = read_pooler(tmp_path / "encoder")
+    assert len(pooler) == 2
+    save_model(build_model(config, "masked_lm"), tmp_path / "lm", None, tokenizer, pooler=pooler)
+    flags = (f"--model_dir={tmp_path / 'lm'}", f"--text={teacher / 'train.tsv'}")
+    run("prune_vocabulary", *flags, f"--output_dir={tmp_path / 'small'}")
+    kept = read_pooler(tmp_path / "small")
+    assert kept.keys() == pooler.keys()
+    for name, tensor in pooler.items():
+        np.testing.assert_array_equal(kept[name], tensor)
 
 
 def test_a_student_of_fewer_tokens_heads_units_and_weights_in_one_call(teacher, run, tmp_path):

@@ -208,6 +208,6 @@ def test_ranges_or_texts_are_needed(model):
     with pytest.raises(InputError, match=r"`calibration_text` is for .* not 'int8'"):
         check_calibration("int8", model, ["x"] * 30)
     recurrent = build_model(RecurrentConfig(60, "gru", 1, 16), "classifier", 2)
-    with pytest.raises(InputError, match="static_int8' rounds what .* recurrent model has none"):
+    with pytest.raises(InputError, match=r"static_int8' rounds what .* recurrent model has none"):
         check_calibration("static_int8", recurrent, ["x"] * 30)
     check_calibration("int8", recurrent, None)

@@ -249,7 +249,7 @@ def fake_quantize(model):
 
 
 def has_products(model):
-    """Whether a built model has products that `fake_quantize` rounds, as recurrent ones have not."""
+    """Whether a built model has products to round; a recurrent one has none."""
     return any(layer.rounded_tensors() for layer in _layers(model).values())
 
 
