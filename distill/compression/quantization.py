@@ -96,7 +96,8 @@ def check_calibration(name, model, texts):
             f"quantization={name!r} rounds what dense layers and attention take and give, of "
             f"which a {model.name} model has none that is rounded; use int8."
         )
-    if texts is None and not get_ranges(model):
+    # Ranges that have seen nothing, all from 0 on, would round everything away.
+    if texts is None and not any(low < 0 for low, _ in get_ranges(model).values()):
         raise InputError(
             "quantization='static_int8' needs `calibration_text`, or a model from quantisation-"
             "aware training, to know the ranges of activations."

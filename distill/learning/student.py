@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 from distill.learning.layer_map import check_layer_map, resolve_layer_map
+from tfnlp.errors import InputError
 from tfnlp.models import build_model, config_by_name, config_of
 
 # Weights that have an entry for each token, and along which axis.
@@ -39,8 +40,16 @@ def student_config(
             of the size, or as many times its width as the teacher's.
 
     Raises:
-        InputError: as `config_by_name`, and for sizes that do not fit each other.
+        InputError: as `config_by_name`, for sizes that do not fit each other, and for recurrent
+            networks, which have other parts.
     """
+    named = teacher_config if family is None and size is None else config_by_name(family, size)
+    for side, config in (("teacher", teacher_config), ("student", named)):
+        if config.recurrent:
+            raise InputError(
+                f"The {side} is a recurrent network, but students are made of transformers and "
+                "are transformers; give one of another family."
+            )
     fields = {"num_layers": num_layers, "hidden_dim": hidden_dim, "num_heads": num_heads}
     if size is None:
         fields = _narrowed(teacher_config, **fields, same_family=family is None)

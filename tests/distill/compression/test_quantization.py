@@ -207,6 +207,10 @@ def test_ranges_or_texts_are_needed(model):
         check_calibration("static_int8", model, ["x"] * 3)
     with pytest.raises(InputError, match=r"`calibration_text` is for .* not 'int8'"):
         check_calibration("int8", model, ["x"] * 30)
+    untrained = build_model(model.text_config, "classifier", 2)
+    fake_quantize(untrained)
+    with pytest.raises(InputError, match=r"needs `calibration_text`, or a model"):
+        check_calibration("static_int8", untrained, None)
     recurrent = build_model(RecurrentConfig(60, "gru", 1, 16), "classifier", 2)
     with pytest.raises(InputError, match=r"static_int8' rounds what .* recurrent model has none"):
         check_calibration("static_int8", recurrent, ["x"] * 30)

@@ -19,6 +19,7 @@ from tfnlp.models import (
     DistilBertConfig,
     ElectraConfig,
     Gpt2Config,
+    RecurrentConfig,
     RobertaConfig,
     XLNetConfig,
     build_model,
@@ -159,6 +160,14 @@ def test_students_of_a_pruned_model_keep_its_heads():
     assert student_config(config, 1, num_heads=2).head_dim is None
     student = make_student(build_model(config, "classifier", 2), 1)
     assert student.get_layer("encoder_0").attention.key_dim == 4
+
+
+def test_students_are_made_of_transformers_alone():
+    recurrent = RecurrentConfig(23, "gru", 2, 16)
+    with pytest.raises(InputError, match="The teacher is a recurrent network"):
+        drop_layers(build_model(recurrent, "classifier", 2), 1)
+    with pytest.raises(InputError, match="The student is a recurrent network"):
+        student_config(BertConfig(**SIZES), 1, family="gru")
 
 
 def test_what_cannot_be_pruned_is_said():
