@@ -10,6 +10,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from tfnlp.layers import (
     DisentangledAttention,
+    EncoderBlock,
     FeedForward,
     MultiHeadAttention,
     QuadraticPositionAttention,
@@ -95,6 +96,21 @@ def test_a_keras_file_of_every_attention_rounds_alike(all_layers, tmp_path):
     found = loaded(inputs)
     for name, expected in model(inputs).items():
         np.testing.assert_array_equal(found[name], expected, name)
+
+
+def test_a_keras_file_keeps_which_parts_round(tmp_path):
+    x = keras.Input((LENGTH, WIDTH))
+    model = keras.Model(x, EncoderBlock(2, 64, name="block")(x))
+    fake_quantize(model.get_layer("block").attention)
+    inputs = np.random.default_rng(0).normal(size=(2, LENGTH, WIDTH)).astype("float32")
+    with observing(model):
+        model(inputs)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert get_ranges(loaded) == get_ranges(model)
+    assert len(get_ranges(loaded)) == 10  # of four projections, the query and the scores
+    np.testing.assert_array_equal(loaded(inputs), model(inputs))
+    assert not loaded.get_layer("block").feed_forward.is_fake_quantized
 
 
 def test_what_keras_compiled_before_is_not_used_after():

@@ -85,8 +85,9 @@ class FakeQuantized:
     """A mixin of layers that can be fake-quantised, by `fake_quantize`.
 
     Args:
-        fake_quantized: whether the layer is from when it is built, as `get_config` says it was:
-            a saved model is fake-quantised again as it is loaded.
+        fake_quantized: whether the layer is from when it is built, or which of its parts are, by
+            their paths below it, as `get_config` says it: a saved model is fake-quantised again
+            as it is loaded.
     """
 
     # What rounds each tensor, by its name; empty until `fake_quantize`.
@@ -101,12 +102,24 @@ class FakeQuantized:
 
     def _post_build(self):
         super()._post_build()
-        if self._begins_fake_quantized:
+        if self._begins_fake_quantized is True:
             fake_quantize(self)
+        elif self._begins_fake_quantized:
+            for name, part in self._rounding_parts():
+                if name in self._begins_fake_quantized:
+                    fake_quantize(part)
 
     def get_config(self):
-        is_so = {"fake_quantized": True} if self.is_fake_quantized else {}
-        return super().get_config() | is_so
+        rounded = self.is_fake_quantized
+        if not rounded:
+            rounded = [name for name, part in self._rounding_parts() if part.is_fake_quantized]
+        return super().get_config() | ({"fake_quantized": rounded} if rounded else {})
+
+    def _rounding_parts(self):
+        """The layers within that can be fake-quantised, each with its path below this one."""
+        for layer in self._flatten_layers(include_self=False):
+            if isinstance(layer, FakeQuantized) and layer.path:
+                yield layer.path.removeprefix(f"{self.path}/"), layer
 
     def rounded_tensors(self):
         """The names of the tensors to round; for each the limits of its range, or None."""
@@ -226,7 +239,8 @@ def fake_quantize(model):
 
     Its products round what goes into them and what comes out to ranges that follow the training;
     see `get_ranges`. A model that was fake-quantised before has the ranges of then. A folder of
-    `tfnlp.checkpoints.save_model` keeps them, and so does a .keras file. To convert a model to a
+    `tfnlp.checkpoints.save_model` keeps them, and so does a .keras file, but of what stands within
+    layers that are not of this package. To convert a model to a
     .tflite yourself, trace it within `converting(model)`, as `distill.device.tflite` does.
 
     Raises:
