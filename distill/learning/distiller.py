@@ -88,7 +88,7 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
                 loss = self.hard_label_weight * part
         if not training:
             return loss
-        teacher_outputs = self._cached(y) if isinstance(y, dict) else self.run_teacher(x)
+        teacher_outputs = self._cached(x, y) if isinstance(y, dict) else self.run_teacher(x)
         step = ops.convert_to_tensor(self.optimizer.iterations) if self.compiled else 0
         for term in self.terms:
             part = term.loss(
@@ -102,12 +102,16 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
     def _task_outputs(self, outputs):
         return {key: pick_output(outputs, key) for key in self.task.outputs}
 
-    def _cached(self, y):
+    def _cached(self, x, y):
         """A batch's cached outputs in the form that a teacher gives them."""
-        outputs = {}
+        mask, outputs = _padding_mask(x), {}
+        by_choice = mask is not None and len(mask.shape) == 3
         for term in self.terms:
             output, index = term.teacher
             value = y[output_key(output, index)]
+            if by_choice and output not in self.task.outputs:
+                shape = ops.shape(value)  # (B, choices, ...), of B * choices texts
+                value = ops.reshape(value, (shape[0] * shape[1], *shape[2:]))
             if index is None:
                 outputs[output] = value
             else:

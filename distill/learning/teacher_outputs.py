@@ -47,7 +47,7 @@ class TeacherOutputs:
         widths: for each key the shape of one entry, a tuple.
         firsts: (shards + 1,), the first example of each shard, and the end.
         shards: for each shard a dict of flat arrays, or maps of files, one text after the other.
-        choices: texts of an example, to choose from.
+        choices: texts of an example, to choose from; None where an example is a text.
     """
 
     lengths: np.ndarray
@@ -55,12 +55,13 @@ class TeacherOutputs:
     widths: dict
     firsts: np.ndarray
     shards: list
-    choices: int = 1
+    choices: int | None = None
 
     def __post_init__(self):
+        self.texts_each = self.choices or 1
         squares = self.lengths.astype("int64") ** 2
         self.starts = {
-            "text": np.arange(len(self.lengths) // self.choices + 1),
+            "text": np.arange(len(self.lengths) // self.texts_each + 1),
             "token": np.concatenate([[0], np.cumsum(self.lengths)]),
             "head": np.concatenate([[0], np.cumsum(self.lengths)]),
             "pair": np.concatenate([[0], np.cumsum(squares)]),
@@ -68,10 +69,16 @@ class TeacherOutputs:
 
     def signature(self):
         """The `tf.TensorSpec` of each key in a batch."""
-        return {
-            key: tf.TensorSpec((None, *_shape(self.kinds[key], None, width)), self._dtype(key))
-            for key, width in self.widths.items()
-        }
+        specs = {}
+        for key, width in self.widths.items():
+            kind = self.kinds[key]
+            rows = (None, self.choices) if self._is_by_choice(kind) else (None,)
+            specs[key] = tf.TensorSpec((*rows, *_shape(kind, None, width)), self._dtype(key))
+        return specs
+
+    def _is_by_choice(self, kind):
+        """Whether an example has an entry for each of its texts to choose from."""
+        return self.choices is not None and kind != "text"
 
     def batch(self, indices, length):
         """The outputs of some examples, padded with zeros to `length`.
@@ -79,7 +86,8 @@ class TeacherOutputs:
         Returns:
             A dict of arrays of the types that are kept, which terms read as float32: of texts
             (B, ...), of tokens (B, length, ...), by head (B, N, length, H), of pairs (B, N,
-            length, length); with choices all but the first are of B * choices texts.
+            length, length); with choices all but the first are (B, choices, ...), so that a
+            batch can be cut by its examples.
         """
         batch = {}
         for key, width in self.widths.items():
@@ -90,26 +98,28 @@ class TeacherOutputs:
                 n = self.lengths[i]
                 flat = self._read(key, kind, i)
                 padded[_real(kind, n)] = flat.reshape(_shape(kind, n, width))
+            if self._is_by_choice(kind):
+                batch[key] = batch[key].reshape(len(indices), -1, *batch[key].shape[1:])
         return batch
 
     def rows(self, kind, examples):
         """The rows of some examples in a batch: themselves, or by another kind their texts."""
         if kind == "text":
             return examples
-        return (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
+        return (examples[:, None] * self.texts_each + np.arange(self.texts_each)).ravel()
 
     def place(self, key, i, shard):
         """Where example `i`, or by its kind text `i`, stands in a flat array of its shard."""
         kind, size = self.kinds[key], math.prod(self.widths[key])
         starts = self.starts[kind]
-        first = starts[self.firsts[shard] * (1 if kind == "text" else self.choices)]
+        first = starts[self.firsts[shard] * (1 if kind == "text" else self.texts_each)]
         return slice(int(starts[i] - first) * size, int(starts[i + 1] - first) * size)
 
     def _dtype(self, key):
         return self.shards[0][key].dtype
 
     def _read(self, key, kind, i):
-        example = i if kind == "text" else i // self.choices
+        example = i if kind == "text" else i // self.texts_each
         shard = np.searchsorted(self.firsts, example, side="right") - 1
         return self.shards[shard][key][self.place(key, i, shard)]
 
@@ -184,7 +194,7 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
     reads = sorted(set(reads), key=lambda read: (read[0], read[1] or 0))
     kinds = {output_key(*r): _kind(r[0], pick_output(teacher.output, *r)) for r in reads}
     encodings = Encodings.of(batches.encodings)
-    lengths, choices = np.diff(encodings.starts), encodings.choices or 1
+    lengths, choices = np.diff(encodings.starts), encodings.choices
     forward = _forward(teacher, reads)
     if folder is None:
         firsts = np.array([0, len(batches.encodings)])
@@ -300,7 +310,7 @@ def _firsts(outputs):
     ends = 0  # bytes up to the end of each example
     for key, kind in outputs.kinds.items():
         size = np.dtype(_stored_dtype(key)).itemsize * math.prod(outputs.widths[key])
-        step = 1 if kind == "text" else outputs.choices
+        step = 1 if kind == "text" else outputs.texts_each
         ends = ends + size * outputs.starts[kind][step::step]
     firsts = [0]
     while firsts[-1] < len(ends):

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import keras
 import numpy as np
 import pytest
 
@@ -155,3 +156,26 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
     x, y = next(iter(batches.dataset()))
     found = cached.compute_loss(x, y, cached(x), weights)
     assert float(found) == pytest.approx(expected, rel=within)
+
+
+def test_cached_outputs_of_choices_go_with_the_parts_of_a_batch(tiny_config):
+    """A step in as many parts as there are examples is the step of the whole batch."""
+    task, found = TASKS["choosing"], []
+    config = dataclasses.replace(tiny_config, num_layers=2, dropout=0.0, attention_dropout=0.0)
+    for parts in (1, 5):
+        keras.utils.set_random_seed(0)
+        teacher, student = (
+            build_model(c, "chooser", hidden_states=True, attention_scores=True)
+            for c in (config, dataclasses.replace(config, num_layers=1))
+        )
+        terms = logits(teacher, student, task, [1], TEMPERATURE, **WEIGHTS)
+        batches = make_batches("choosing", config.vocabulary_size)
+        reads = [term.teacher for term in terms]
+        batches.targets = compute_teacher_outputs(teacher, batches, reads)
+        distiller = Distiller(student, task, terms)
+        distiller.accumulation_steps = parts
+        distiller.compile(keras.optimizers.SGD(0.1), jit_compile=False)
+        loss = distiller.fit(batches.dataset(), shuffle=False, verbose=0).history["loss"]
+        found.append([*loss, *(np.asarray(w) for w in student.trainable_weights)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
