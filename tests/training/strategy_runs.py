@@ -23,6 +23,8 @@ if __name__ == "__main__":
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits
 from tfnlp import models, tasks
+from tfnlp.layers import fake_quantize, get_ranges
+from tfnlp.layers.core.dense import Dense
 from tfnlp.layers.core.recompute import recompute_blocks
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
@@ -248,6 +250,19 @@ def overflow(strategy):
     return {"moved": moved, "scales": scales}
 
 
+def ranges(strategy):
+    """The ranges of a fake-quantised layer of which the replicas see the numbers 1 and 2."""
+    with strategy.scope():
+        layer = Dense(2, name="layer")
+        layer.build((None, 2))
+        fake_quantize(layer)
+    inputs = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.fill((1, 2), 1.0 + context.replica_id_in_sync_group)
+    )
+    strategy.run(tf.function(lambda x: layer(x, training=True)), args=(inputs,))
+    return get_ranges(layer)
+
+
 def main():
     strategies = make_strategy("one_device"), make_strategy("mirrored")
     mirrored = strategies[1]
@@ -259,6 +274,7 @@ def main():
     found["recomputed"] = compare(strategies, "tagging", lambda: recomputed("tagging"))
     found["resume"] = resume(mirrored)
     found["overflow"] = overflow(mirrored)
+    found["ranges"] = ranges(mirrored)
     found["replicas"] = mirrored.num_replicas_in_sync
     found["same"] = make_strategy("mirrored") is mirrored
     with open(sys.argv[1], "w", encoding="utf-8") as file:

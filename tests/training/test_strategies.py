@@ -53,6 +53,10 @@ def test_an_overflow_on_one_replica_leaves_the_step_out_on_all(runs):
     assert scales == [2.0**14, 2.0**14]
 
 
+def test_ranges_are_the_mean_of_the_replicas_and_can_be_saved(runs):
+    assert runs["ranges"]["layer/inputs"] == pytest.approx([0, 1.5])
+
+
 def test_there_is_one_mirrored_strategy(runs):
     assert runs["same"]
 

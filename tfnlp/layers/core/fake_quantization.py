@@ -9,6 +9,7 @@ import contextlib
 import math
 
 import keras
+import numpy as np
 from keras import ops
 from keras.src.backend import AutocastScope  # not public, and there is no other way
 
@@ -24,8 +25,8 @@ class FakeQuantizer(keras.layers.Layer):
     """Rounds a tensor to 256 steps of a range, which follows what it sees in training.
 
     The range holds zero. It widens at once to what a batch has, and narrows slowly, as layers that
-    are called at several places see several ranges. Gradients pass within it as if nothing were
-    rounded.
+    are called at several places see several ranges; of replicas it is the mean. Gradients pass
+    within it as if nothing were rounded.
 
     Args:
         limits: the range, (low, high), where it does not follow anything.
@@ -348,7 +349,7 @@ def _compiled(model):
 def get_ranges(model):
     """{name: [low, high]} of a fake-quantised model, floats; empty of another."""
     return {
-        name: [float(quantizer.low), float(quantizer.high)]
+        name: [float(np.asarray(bound)) for bound in (quantizer.low, quantizer.high)]
         for name, quantizer in _quantizers(model).items()
         if quantizer.limits is None
     }
