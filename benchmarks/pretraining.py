@@ -1,14 +1,16 @@
-"""Training steps of masked and causal language models beside keras-hub's and transformers'.
+"""Training steps of language models and translators beside keras-hub's and transformers'.
 
     python -m benchmarks.pretraining --output_dir=runs/pretraining
 
 Models of --layers layers of width --width on --batch_size texts of 128 tokens, with a vocabulary
 of 16,000, with dropout 0.1 and AdamW: a BERT that predicts 15 % of tokens, and a GPT-2 that
 predicts each next one. tfnlp and keras-hub's `BertMaskedLM` have logits at the predicted
-positions, transformers has them at all. All train on the same batch by what their users call
-(`fit`, and a loop in PyTorch), and take turns in one process. Figures are medians; beside them
-stands the time of all cores, which other work on the machine changes less. The products of the
-step alone, with both gradients of each and nothing between them, are those of tfnlp's arithmetic.
+positions, transformers has them at all. A Transformer, Marian there, with as many layers in its
+decoder as in its encoder learns pairs of 32 and 32 tokens with smoothed labels. All train on the
+same batch by what their users call (`fit`, and a loop in PyTorch), and take turns in one process.
+Figures are medians; beside them stands the time of all cores, which other work on the machine
+changes less. The products of the step alone, with both gradients of each and nothing between them,
+are those of tfnlp's arithmetic.
 
 Then, on one core, the tokens a second of what comes before the step: tokenising, and reading from
 a corpus and hiding, for each objective on sentences; and how many times the step's they are.
@@ -27,7 +29,7 @@ from recipes import common
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write pretraining.json into.")
-flags.DEFINE_list("parts", ["masked", "causal", "input"], "What to measure.")
+flags.DEFINE_list("parts", ["masked", "causal", "translation", "input"], "What to measure.")
 flags.DEFINE_integer("rounds", 5, "Rounds.", 1)
 flags.DEFINE_integer("steps", 2, "Steps of each in a round.", 1)
 flags.DEFINE_integer("batch_size", 64, "Texts in a batch.", 1)
@@ -36,6 +38,8 @@ flags.DEFINE_integer("width", 256, "Width; a head has 64 of it.", 64)
 flags.mark_flag_as_required("output_dir")
 
 LENGTH, VOCABULARY, SHARE, DROPOUT = 128, 16_000, 0.15, 0.1
+# Of each side of a pair.
+PAIR_LENGTH, SMOOTHING = 32, 0.1
 RATE = 1e-4
 
 
@@ -57,11 +61,19 @@ def measure_steps(part):
     import numpy as np
 
     makers = {
-        "masked": (tfnlp_masked, keras_hub_masked, transformers_masked),
-        "causal": (tfnlp_causal, keras_hub_causal, transformers_causal),
+        "masked": {
+            "tfnlp": tfnlp_masked,
+            "keras-hub": keras_hub_masked,
+            "transformers": transformers_masked,
+        },
+        "causal": {
+            "tfnlp": tfnlp_causal,
+            "keras-hub": keras_hub_causal,
+            "transformers": transformers_causal,
+        },
+        "translation": {"tfnlp": tfnlp_translation, "transformers": transformers_translation},
     }[part]
-    names = ("tfnlp", "keras-hub", "transformers")
-    steps = {name: make() for name, make in zip(names, makers, strict=True)}
+    steps = {name: make() for name, make in makers.items()}
     steps["products alone"] = products_step(part)
     seconds, core_seconds = ({name: [] for name in steps} for _ in range(2))
     for round_ in range(FLAGS.rounds + 1):
@@ -71,7 +83,7 @@ def measure_steps(part):
             if round_:  # the first round warms up
                 seconds[name].append((time.perf_counter() - start) / FLAGS.steps)
                 core_seconds[name].append((time.process_time() - core_start) / FLAGS.steps)
-    tokens = FLAGS.batch_size * LENGTH
+    tokens = FLAGS.batch_size * (2 * PAIR_LENGTH if part == "translation" else LENGTH)
     found = {}
     medians, core_medians = (
         {name: float(np.median(x)) for name, x in times.items()}
@@ -117,6 +129,21 @@ def batch(part):
     return inputs, np.take_along_axis(ids, inputs["masked_positions"], 1)
 
 
+def pair_batch():
+    """Sources and targets of one batch, with whole rows: a dict of inputs, and labels."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    shape = (FLAGS.batch_size, PAIR_LENGTH)
+    sources, labels = (rng.integers(5, VOCABULARY, shape).astype("int32") for _ in range(2))
+    inputs = {
+        "encoder_token_ids": sources,
+        "encoder_padding_mask": np.ones_like(sources),
+        "decoder_token_ids": np.pad(labels[:, :-1], [(0, 0), (1, 0)]),
+    }
+    return inputs, labels
+
+
 def fitted(model, inputs, *labels):
     """A function that fits a compiled model to one batch, some steps."""
     import tensorflow as tf
@@ -142,7 +169,7 @@ def tfnlp_masked():
     from tfnlp.objectives import MaskedLM
 
     config = BertConfig(**sizes(), attention_dropout=DROPOUT, max_length=LENGTH)
-    return tfnlp_step(MaskedLM().trained(build_model(config, "masked_lm")), "masked")
+    return tfnlp_step(MaskedLM().trained(build_model(config, "masked_lm")), *batch("masked"))
 
 
 def tfnlp_causal():
@@ -152,15 +179,28 @@ def tfnlp_causal():
 
     config = Gpt2Config(**sizes(), attention_dropout=DROPOUT, max_length=LENGTH)
     model = build_model(config, "causal_lm")
-    return tfnlp_step(keras.Model(model.input, {"logits": model.output["logits"]}), "causal")
+    trained = keras.Model(model.input, {"logits": model.output["logits"]})
+    return tfnlp_step(trained, *batch("causal"))
 
 
-def tfnlp_step(model, part):
+def tfnlp_translation():
+    import keras
+
+    from tfnlp.models import TransformerConfig, build_model
+
+    model = build_model(TransformerConfig(**sizes(), max_length=LENGTH), "sequence_to_sequence")
+    trained = keras.Model(model.input, {"logits": model.output["logits"]})
+    return tfnlp_step(trained, *pair_batch(), label_smoothing=SMOOTHING)
+
+
+def tfnlp_step(model, inputs, labels, **options):
     from tfnlp.losses import token_cross_entropy
     from tfnlp.training import adamw
 
-    model.compile(adamw(model, RATE), loss={"logits": token_cross_entropy}, jit_compile=False)
-    inputs, labels = batch(part)
+    def loss(labels, logits):
+        return token_cross_entropy(labels, logits, **options)
+
+    model.compile(adamw(model, RATE), loss={"logits": loss}, jit_compile=False)
     return fitted(model, inputs, {"logits": labels})
 
 
@@ -229,18 +269,60 @@ def transformers_causal():
     return transformers_step(transformers.GPT2LMHeadModel(config), inputs, inputs["token_ids"])
 
 
+def transformers_translation():
+    import torch
+    import transformers
+
+    layers, heads, inner = FLAGS.layers, FLAGS.width // 64, 4 * FLAGS.width
+    config = transformers.MarianConfig(
+        vocab_size=VOCABULARY,
+        d_model=FLAGS.width,
+        encoder_layers=layers,
+        decoder_layers=layers,
+        encoder_attention_heads=heads,
+        decoder_attention_heads=heads,
+        encoder_ffn_dim=inner,
+        decoder_ffn_dim=inner,
+        dropout=DROPOUT,
+        max_position_embeddings=LENGTH,
+        pad_token_id=0,
+        decoder_start_token_id=0,
+    )
+    inputs, labels = pair_batch()
+    inputs = {
+        "input_ids": inputs["encoder_token_ids"],
+        "attention_mask": inputs["encoder_padding_mask"],
+        "decoder_input_ids": inputs["decoder_token_ids"],
+    }
+    inputs = {name: torch.tensor(x).long() for name, x in inputs.items()}
+    labels, model = torch.tensor(labels).long(), transformers.MarianMTModel(config)
+
+    def loss():
+        logits = model(**inputs, use_cache=False).logits.flatten(0, 1)
+        options = {"label_smoothing": SMOOTHING}
+        return torch.nn.functional.cross_entropy(logits, labels.flatten(), **options)
+
+    return torch_step(model, loss)
+
+
 def transformers_step(model, inputs, labels):
     import torch
 
     from benchmarks.torch_inputs import torch_inputs
 
     inputs, labels = torch_inputs(inputs), torch.tensor(labels).long()
+    return torch_step(model, lambda: model(**inputs, labels=labels).loss)
+
+
+def torch_step(model, loss):
+    import torch
+
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     model.train()
 
     def train():
         for _ in range(FLAGS.steps):
-            model(**inputs, labels=labels).loss.backward()
+            loss().backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
@@ -250,18 +332,30 @@ def transformers_step(model, inputs, labels):
 
 def shapes(part):
     """The products of a step with a weight: (rows, in, out) each."""
-    tokens, width = FLAGS.batch_size * LENGTH, FLAGS.width
-    layer = [(tokens, width, width)] * 4
-    layer += [(tokens, width, 4 * width), (tokens, 4 * width, width)]
+    tokens, width = FLAGS.batch_size * length(part), FLAGS.width
+    attention = [(tokens, width, width)] * 4
+    layer = [*attention, (tokens, width, 4 * width), (tokens, 4 * width, width)]
+    if part == "translation":
+        return FLAGS.layers * [*layer, *layer, *attention] + [(tokens, width, VOCABULARY)]
     if part == "causal":
         return FLAGS.layers * layer + [(tokens, width, VOCABULARY)]
     rows = FLAGS.batch_size * predicted_positions()
     return FLAGS.layers * layer + [(rows, width, width), (rows, width, VOCABULARY)]
 
 
+def length(part):
+    """Tokens that attention looks at together."""
+    return PAIR_LENGTH if part == "translation" else LENGTH
+
+
+def attentions(part):
+    """How many there are in the model."""
+    return FLAGS.layers * (3 if part == "translation" else 1)
+
+
 def flops(part):
     """Of a step's products, forward and backward, attention's among them."""
-    attention = FLAGS.layers * 2 * FLAGS.batch_size * LENGTH * LENGTH * FLAGS.width
+    attention = attentions(part) * 2 * FLAGS.batch_size * length(part) ** 2 * FLAGS.width
     return 3 * 2 * (sum(a * b * c for a, b, c in shapes(part)) + attention)
 
 
@@ -272,8 +366,8 @@ def products_step(part):
     pairs = {
         (a, b, c): (tf.random.normal((a, b)), tf.random.normal((b, c))) for a, b, c in shapes(part)
     }
-    heads = FLAGS.width // 64
-    q, k, v = (tf.random.normal((FLAGS.batch_size, heads, LENGTH, 64)) for _ in range(3))
+    shape = (FLAGS.batch_size, FLAGS.width // 64, length(part), 64)
+    q, k, v = (tf.random.normal(shape) for _ in range(3))
 
     def gradients(x, kernel):
         y = tf.matmul(x, kernel)
@@ -287,7 +381,7 @@ def products_step(part):
             with tf.control_dependencies(found[-1:]):
                 x, kernel = (tf.identity(t) for t in pairs[shape])
                 found += gradients(x, kernel)
-        for _ in range(FLAGS.layers):
+        for _ in range(attentions(part)):
             with tf.control_dependencies(found[-1:]):
                 own = tf.identity(q)
                 scores = tf.matmul(own, k, transpose_b=True)

@@ -22,7 +22,7 @@ from distill.device.metadata import (
     tensor_names,
     text_model_metadata,
 )
-from distill.device.tflite import LOOKUPS, to_tflite
+from distill.device.tflite import LOOKUPS, check_computes_in_float32, to_tflite
 from tfnlp.errors import InputError
 from tfnlp.files import replaced_when_whole
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
@@ -85,12 +85,14 @@ def export_generator(
         credits: `distill.device.metadata.Credits`, or None.
 
     Raises:
-        InputError: for a model of another head or family, a tokenizer that is not the model's or
-            has no end token, lengths that do not fit, and a quantization that needs calibration.
+        InputError: for a model of another head or family or in half precision, a tokenizer that
+            is not the model's or has no end token, lengths that do not fit, and a quantization
+            that needs calibration.
     """
     decoder = CausalDecoder(model)
     quantization = _check_quantization(quantization)
     check_vocabulary(tokenizer, model)
+    check_computes_in_float32(model)
     end = find_end_token(tokenizer, end_token)
     max_length = max_length or min(decoder.max_length, MAX_LENGTH)
     _check_length(max_length, decoder.max_length)
@@ -157,6 +159,7 @@ def export_translator(
     _check_pair(tokenizer, target_tokenizer)
     if not isinstance(decoder, EncoderDecoderCache):
         raise InputError(f"A {model.name} has no export; give a transformer.")
+    check_computes_in_float32(model)
     quantization = _check_quantization(quantization)
     positions = decoder.max_length or max(fixed_lengths or LENGTHS)
     lengths = _check_lengths(fixed_lengths, positions)

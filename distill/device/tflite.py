@@ -153,9 +153,9 @@ def export_tflite(
 
     Raises:
         InputError: for an unknown quantization, too few texts to calibrate with, a model that
-            has no export, a tokenizer or labels that are not the model's, a `max_length` above
-            the model's, fixed lengths that do not fit, a threshold that is no probability, or a
-            file that cannot be written.
+            has no export or computes in half precision, a tokenizer or labels that are not the
+            model's, a `max_length` above the model's, fixed lengths that do not fit, a threshold
+            that is no probability, or a file that cannot be written.
     """
     quantization = check_quantization(quantization)
     check_calibration(quantization, model, calibration_text)
@@ -176,6 +176,7 @@ def export_tflite(
             "tfnlp.text.load_tokenizer reads, so that the file takes texts."
         )
     check_vocabulary(tokenizer, model)
+    check_computes_in_float32(model)
     labels = [str(label) for label in labels or []] if kind in LABELLED else []
     if kind in LABELLED:
         check_labels(labels, model.output["logits"].shape[-1])
@@ -344,6 +345,17 @@ def _convert(model, kind, quantization, max_length, lengths, pooling=None, token
             DEFAULT: (lambda text: run(*tokenize(text)), [tf.TensorSpec((1,), tf.string, "text")])
         }
     return to_tflite(model, endpoints, quantization, tokenize is not None)
+
+
+def check_computes_in_float32(model):
+    """Raises an InputError for a model in half precision, which the converter knows little of."""
+    for layer in model._flatten_layers(include_self=False):
+        if layer.compute_dtype in ("bfloat16", "float16"):
+            raise InputError(
+                f"The model computes in {layer.compute_dtype} ({layer.dtype_policy.name}), but "
+                "files are made of one that computes in float32; save its folder, load it under "
+                'keras.config.set_dtype_policy("float32"), and export that.'
+            )
 
 
 def to_tflite(model, endpoints, quantization, custom_operators=False):

@@ -217,6 +217,15 @@ def own_functional_model(config):
     return keras.Model(ids, {"logits": keras.layers.Dense(3)(x[:, 0])})
 
 
+def in_half_precision(config):
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        return build_model(config, "classifier", 3)
+    finally:
+        keras.config.set_dtype_policy(policy)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -225,6 +234,10 @@ def own_functional_model(config):
         (lambda config: keras.Sequential([keras.layers.Dense(2)]), "this Sequential has no text"),
         (lambda config: None, "this NoneType has no text_config"),
         (build_model, "the head None has no export; use one with one of"),
+        (
+            in_half_precision,
+            r"computes in float16 \(mixed_float16\), but .* in float32; save",
+        ),
         (
             lambda config: build_model(
                 TransformerXLConfig(
