@@ -240,9 +240,9 @@ def fake_quantize(model):
 
     Its products round what goes into them and what comes out to ranges that follow the training;
     see `get_ranges`. A model that was fake-quantised before has the ranges of then. A folder of
-    `tfnlp.checkpoints.save_model` keeps them, and so does a .keras file, but of what stands within
-    layers that are not of this package. To convert a model to a
-    .tflite yourself, trace it within `converting(model)`, as `distill.device.tflite` does.
+    `tfnlp.checkpoints.save_model` keeps them, and so does a .keras file, but for what stands
+    within layers that are not of this package. To convert a model to a .tflite yourself, trace it
+    within `converting(model)`, as `distill.device.tflite` does.
 
     Raises:
         ValueError: for attention by blocks, which never holds the scores to round.
