@@ -6,7 +6,7 @@
         --translation_column=de --output=taught.tsv
 
 Printed is a translation on each line; with --n_best more than one, the best first, each after its
-score. An empty text has an empty one. --output has columns of texts, their translations and
+score. Those of an empty text are empty. --output has columns of texts, their translations and
 scores; what there is of it is kept in OUTPUT.part, from which a run that was stopped or killed
 goes on by the same command. The first batch of a length takes some seconds longer, as the search
 is compiled.
