@@ -70,7 +70,7 @@ def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
     found = run("translate", *flags, *texts).stdout.splitlines()
     assert len(found) == 6 and found[2:4] == ["0.0000\t"] * 2
     scores = [float(line.split("\t")[0]) for line in found]
-    assert 0 > scores[0] >= scores[1] and 0 > scores[3] >= scores[4]
+    assert 0 > scores[0] >= scores[1] and 0 > scores[4] >= scores[5]
     output = teacher[0].parent / "x.tsv"
     more = ["--text=big dogs", f"--text={'dogs ' * 60}", f"--output={output}"]
     done = run("translate", *flags, *more, status=2)
