@@ -5,7 +5,7 @@ import numbers
 import keras
 
 from tfnlp.layers.core.dense import Dense
-from tfnlp.layers.core.fake_quantization import FakeQuantized
+from tfnlp.layers.core.fake_quantization import FakeQuantized, parts
 
 KERNEL_OPTIONS = ("kernel_regularizer", "kernel_constraint")
 BIAS_OPTIONS = ("bias_initializer", "bias_regularizer", "bias_constraint")
@@ -80,15 +80,9 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         if not self.trainable:
             for layer in self._flatten_layers(include_self=False, recursive=False):
                 layer.trainable = False
-        for name, layer in self._parts():
+        for name, layer in parts(self):
             if name in self._quantized_parts and layer.quantization_mode is None:
                 layer.dtype_policy = keras.dtype_policies.get(self._quantized_parts[name])
-
-    def _parts(self):
-        """The layers within, each with its path below this one."""
-        for layer in self._flatten_layers(include_self=False):
-            if layer.path:
-                yield layer.path.removeprefix(f"{self.path}/"), layer
 
     def compute_output_shape(self, *shapes, **named_shapes):
         """The shape of what the inputs of these shapes give, by `compute_output_spec`."""
@@ -111,7 +105,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
             config[name] = _module(name).serialize(getattr(self, name))
         quantized = {
             name: keras.dtype_policies.serialize(layer.dtype_policy)
-            for name, layer in self._parts()
+            for name, layer in parts(self)
             if layer.quantization_mode is not None
         }
         return config | ({"quantized_parts": quantized} if quantized else {})

@@ -117,10 +117,8 @@ class FakeQuantized:
         return super().get_config() | ({"fake_quantized": rounded} if rounded else {})
 
     def _rounding_parts(self):
-        """The layers within that can be fake-quantised, each with its path below this one."""
-        for layer in self._flatten_layers(include_self=False):
-            if isinstance(layer, FakeQuantized) and layer.path:
-                yield layer.path.removeprefix(f"{self.path}/"), layer
+        """Those of `parts` that can be fake-quantised."""
+        return [(name, part) for name, part in parts(self) if isinstance(part, FakeQuantized)]
 
     def rounded_tensors(self):
         """The names of the tensors to round; for each the limits of its range, or None."""
@@ -266,6 +264,13 @@ def fake_quantize(model):
 def has_products(model):
     """Whether a built model has products to round; a recurrent one has none."""
     return any(layer.rounded_tensors() for layer in _layers(model).values())
+
+
+def parts(layer):
+    """The layers within a layer, each with its path below it."""
+    for part in layer._flatten_layers(include_self=False):
+        if part.path:
+            yield part.path.removeprefix(f"{layer.path}/"), part
 
 
 def _add_quantizers(layer, path):
