@@ -38,8 +38,12 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
         {block: {"heads": (N,), "units": (F,)}} of each block by its path, such as "encoder_0"
         (a block that layers share has one path), float64; no "heads" in families whose heads
         cannot be pruned.
+
+    Raises:
+        InputError: for a model without attention heads and feed-forward units.
     """
     config = config_of(model)
+    _check_has_blocks(model, config)
     kinds = GATED if config.any_head_dim else {"units": GATED["units"]}
     found = [
         (match[1].rstrip("/"), kind, weight)
@@ -100,9 +104,11 @@ def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
         A `TextModel`, whose outputs are those of `model` with what goes multiplied by 0.
 
     Raises:
-        InputError: for more than there are, and for heads of a family that needs all.
+        InputError: for more than there are, for heads of a family that needs all, and for a
+            model without heads and units.
     """
     config = config_of(model)
+    _check_has_blocks(model, config)
     num_heads = config.num_heads if num_heads is None else num_heads
     units = config.intermediate_dim if intermediate_dim is None else intermediate_dim
     for name, given, there in (
@@ -143,6 +149,15 @@ def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
 
     copy_weights(model, smaller, cut)
     return smaller
+
+
+def _check_has_blocks(model, config):
+    """Raises an InputError for a model whose layers are no Transformer's, such as a recurrent."""
+    if not hasattr(config, "intermediate_dim"):
+        raise InputError(
+            f"The model is a {model.name}, which has no attention heads or feed-forward units to "
+            "prune; give an encoder such as BERT."
+        )
 
 
 def _best(scores, count):

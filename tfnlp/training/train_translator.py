@@ -25,7 +25,6 @@ def train_translator(
     max_tokens,
     max_length,
     average_epochs=0,
-    target_tokenizer=None,
     fitted=None,
     score=None,
     on_nan="stop",
@@ -39,14 +38,13 @@ def train_translator(
         task: a `Translation`.
         model: with the head "sequence_to_sequence", made in the scope of the strategy; it ends
             with the last epoch's weights, or their mean.
-        tokenizer: of the sources.
+        tokenizer: of both languages, or a `MarianTokenizer` pair: what the run's folders hold.
         train, dev: `ParallelTexts`.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         max_tokens: the most tokens of a batch, as `PairBatches` counts them.
         max_length: the most tokens of a text, the end token counted.
         average_epochs: n, over how many of the last epochs the weights' mean is taken; 0 for none.
-        target_tokenizer: of the targets, as `Translation.batches` takes it.
         fitted: gives the model to fit of the model, of the same weights, and the batches to fit it
             on of the batches; None for these themselves.
         score: gives a dict of figures of a model at the end; None for none.
@@ -60,7 +58,7 @@ def train_translator(
     """
     check_vocabulary(tokenizer, model)
     check_saves(model)
-    known = (tokenizer, config_of(model), max_tokens, max_length, target_tokenizer)
+    known = (tokenizer, config_of(model), max_tokens, max_length)
     batches = task.batches(train, *known, shuffle=True, seed=config.seed)
     dev_batches = task.batches(dev, *known)
     for each in (batches, dev_batches):

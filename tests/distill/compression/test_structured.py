@@ -182,6 +182,11 @@ def test_what_cannot_be_pruned_is_said():
         prune_structure(model, random_importance(model), 2)
     with pytest.raises(InputError, match="head_dim=8 must be None, or in families with BERT's"):
         Gpt2Config(head_dim=8)
+    recurrent = build_model(RecurrentConfig(23, "gru", 2, 16), "classifier", 2)
+    with pytest.raises(InputError, match="no attention heads or feed-forward units to prune"):
+        prune_structure(recurrent, {}, intermediate_dim=8)
+    with pytest.raises(InputError, match="no attention heads or feed-forward units to prune"):
+        measure_importance(recurrent, None, None, [], 8)
 
 
 def test_layers_that_stay():
