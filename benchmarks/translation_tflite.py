@@ -1,0 +1,105 @@
+"""What exported translators lose and take: BLEU, tokens that are Keras', size, first token.
+
+    python -m recipes.export_tflite --model_dir=runs/student/averaged --output_dir=runs/int8
+    python -m benchmarks.translation_tflite --model_dir=runs/student/averaged \\
+        --files=runs/int8/model.tflite --input=test.tsv --source_column=en --target_column=de \\
+        --output_dir=runs/translation_tflite
+
+The Keras model of --model_dir, and each file on one thread, translate --input by the file's beams.
+Tokens are compared where both have read the same: the reference so far (teacher forcing). The
+first token is that of the source's encoding and one step of the decoder, the median over texts,
+after each length has been run once.
+"""
+
+import pathlib
+import time
+
+from absl import flags
+
+from recipes import common
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("model_dir", None, "Folder of the translator that the files were made of.")
+flags.DEFINE_list("files", None, "Its .tflite files.")
+flags.DEFINE_list("input", None, "Texts with their translations, as train_translator's --test.")
+flags.DEFINE_string("source_column", "source", "Column of the texts, where there are columns.")
+flags.DEFINE_string("target_column", "target", "Column of their translations, likewise.")
+flags.DEFINE_string("output_dir", None, "Folder for the translations and translation_tflite.json.")
+flags.mark_flags_as_required(["model_dir", "files", "input", "output_dir"])
+
+
+def main():
+    from distill.runtime import Translator
+    from tfnlp import generation
+    from tfnlp.checkpoints import load_model
+    from tfnlp.files import check_writable, make_folder, write_json
+    from tfnlp.generation.translations import score_translations
+    from tfnlp.tasks import read_parallel_texts
+    from tfnlp.text import load_tokenizer
+
+    folder = pathlib.Path(FLAGS.output_dir)
+    check_writable(folder / "translation_tflite.json")
+    make_folder(folder)
+    texts = read_parallel_texts(FLAGS.input, FLAGS.source_column, FLAGS.target_column)
+    files = [Translator(path) for path in FLAGS.files]
+    model = load_model(FLAGS.model_dir, "sequence_to_sequence")
+    tokenizer = load_tokenizer(FLAGS.model_dir)
+    examples = forced(model, tokenizer, texts)
+    figures = {}
+    for number, file in enumerate(files):
+        path = pathlib.Path(file.path)
+        scores = score_translations(file, texts, folder / f"file_{number}.tsv")
+        same, first_ms = measured(file, examples)
+        figures[str(path)] = scores | {
+            "megabytes": path.stat().st_size / 1e6,
+            "same_tokens": same,
+            "first_token_ms": first_ms,
+        }
+        print(
+            f"{path}: {path.stat().st_size / 1e6:.2f} MB, BLEU {scores['bleu']:.2f}, first token "
+            f"{first_ms:.2f} ms, {same:.2%} of the tokens are those of Keras"
+        )
+    keras = generation.Translator(
+        model, tokenizer, search=files[0].search, max_new_tokens=files[0].max_new_tokens
+    )
+    figures["keras"] = score_translations(keras, texts, folder / "keras.tsv")
+    print(f"Keras: BLEU {figures['keras']['bleu']:.2f}")
+    write_json(folder / "translation_tflite.json", figures)
+
+
+def forced(model, tokenizer, texts):
+    """Of each text its source, what the decoder reads, and Keras' likeliest token after each."""
+    import numpy as np
+
+    from tfnlp.models import config_of, max_positions
+    from tfnlp.tasks import Translation
+
+    longest = max_positions(model)
+    batches = Translation().batches(texts, tokenizer, config_of(model), 4096, longest)
+    found = []
+    for inputs, labels in batches.epoch():
+        best = np.argmax(model(inputs)["logits"], axis=-1)
+        for i, row in enumerate(labels):
+            real = inputs["encoder_padding_mask"][i] > 0
+            count = int(np.sum(row >= 0))
+            source = inputs["encoder_token_ids"][i][real]
+            found.append((source, inputs["decoder_token_ids"][i][:count], best[i][:count]))
+    return found
+
+
+def measured(file, examples):
+    """The share of the file's likeliest tokens that are Keras', and ms to the first."""
+    import numpy as np
+
+    same, times = [], []
+    for source, read, best in examples:
+        began = time.perf_counter()
+        logits = [file.decoder.start_from(source, read[0])]
+        times.append(1e3 * (time.perf_counter() - began))
+        logits += [file.decoder.step([token], [0])[0] for token in read[1:]]
+        same += list(np.argmax(logits, axis=-1) == best)
+    return float(np.mean(same)), float(np.median(times))
+
+
+if __name__ == "__main__":
+    common.run(main)
