@@ -10,7 +10,8 @@ texts as one stream, in which an end token stands after each text and counts as 
 masked model (BERT and its kin) the pseudo-perplexity, for which each token is masked in turn, and
 the share of hidden tokens that it finds, each text being by itself. The figures are printed, and
 written to OUTPUT_DIR/evaluation.json. Perplexities of models with other vocabularies do not
-compare; bits per character do.
+compare; bits per character do, but not where many tokens are unknown to the tokenizer, of which
+a model need not say which characters they were: `unknown_share` says how many.
 """
 
 from absl import flags

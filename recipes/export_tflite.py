@@ -176,6 +176,7 @@ def refuse(names, model):
 
 def export_writer(model, path, tokenizer):
     """Writes the file of a model that writes."""
+    from distill.device.associated_files import read_files
     from distill.device.export_generation import export_generator, export_translator
     from distill.device.metadata import Credits
 
@@ -195,6 +196,14 @@ def export_writer(model, path, tokenizer):
     else:
         export_translator(model, path, tokenizer, **how)
     logging.info(WROTE, path, path.stat().st_size / 1e6)
+    if translates:
+        settings = read_files(path)[0]
+        logging.info(
+            "It reads sources of at most %d tokens, as --fixed_lengths has it, and writes at most "
+            "%d, as --max_new_tokens has it.",
+            settings["model_max_length"],
+            settings["generation"]["max_new_tokens"],
+        )
 
 
 def calibration_texts():

@@ -128,24 +128,25 @@ def make_model(task, texts):
     return model, tokenizer
 
 
-def read_start(read_texts):
+def read_start(read_texts, writes=False):
     """The config and the tokenizer that the flags ask for: those of --model_dir, or new ones.
 
     Args:
         read_texts: gives the training texts, for a vocabulary to be learned from.
+        writes: whether the model is to write texts, capitals and line ends in them.
 
     Raises:
         InputError: as `make_model`.
     """
     if not FLAGS.model_dir:
-        return _from_scratch(read_texts)
+        return _from_scratch(read_texts, writes)
     from tfnlp.checkpoints import read_config
     from tfnlp.text import load_tokenizer
 
     return read_config(FLAGS.model_dir), load_tokenizer(FLAGS.model_dir)
 
 
-def _from_scratch(read_texts):
+def _from_scratch(read_texts, writes=False):
     from tfnlp.checkpoints.folder import family_of
     from tfnlp.models import config_by_name
 
@@ -153,7 +154,7 @@ def _from_scratch(read_texts):
     named = FLAGS.family, FLAGS.size
     sizes = {name: FLAGS[name].value for name in sizes}
     family = family_of(config_by_name(*named, **sizes)).model_type
-    tokenizer = _tokenizer(family, read_texts)
+    tokenizer = _tokenizer(family, read_texts, writes)
     fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
     config = config_by_name(*named, **sizes, **fields)
     if config.max_length is not None:
@@ -169,7 +170,7 @@ def _from_scratch(read_texts):
     return config, tokenizer
 
 
-def _tokenizer(family, read_texts):
+def _tokenizer(family, read_texts, writes):
     """The tokenizer of --tokenizer_dir, or one of the family's kind, learned from texts."""
     from tfnlp.text import load_tokenizer, read_examples
     from tfnlp.text.load import kind_for, train_tokenizer
@@ -194,8 +195,11 @@ def _tokenizer(family, read_texts):
     if FLAGS.vocabulary_text:
         texts = texts + read_examples(FLAGS.vocabulary_text, label_column=None).texts
     kind, size = kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
-    # One WordPiece is for all.
-    return train_tokenizer(texts, kind, size, None if kind == "wordpiece" else family)[0]
+    if kind != "wordpiece":
+        return train_tokenizer(texts, kind, size, family)[0]
+    if writes and family in ANY_TOKENIZER:  # WordPiece loses capitals and line ends
+        return train_tokenizer(texts, "bpe", size, "gpt2")[0]
+    return train_tokenizer(texts, kind, size)[0]
 
 
 def keep_tokenizer(run, tokenizer):

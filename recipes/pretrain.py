@@ -262,7 +262,7 @@ def memory_arguments(name, length):
 
 def read_start(objective):
     """The config and the tokenizer to start from, and the objective that they fit."""
-    config, tokenizer = models.read_start(read_texts)
+    config, tokenizer = models.read_start(read_texts, writes=FLAGS.objective == "causal_lm")
     if config.recurrent and FLAGS.objective == "causal_lm":
         # Its memory is its state.
         if FLAGS.memory_length is not None:

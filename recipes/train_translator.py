@@ -32,6 +32,7 @@ from recipes.command_line import group
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
+WARMUP_STEPS = 4000  # Vaswani et al.'s
 
 
 @group("Data")
@@ -80,14 +81,16 @@ def define_rate_flags():
     flags.DEFINE_float(
         "learning_rate",
         None,
-        "Peak learning rate; Vaswani et al.'s (--hidden_dim * --warmup_steps) ** -0.5 if not "
-        "given.",
+        "Peak learning rate; if not given Vaswani et al.'s (--hidden_dim * --warmup_steps) ** "
+        "-0.5, of their 4000 steps where these are not given either.",
         0,
     )
     flags.DEFINE_enum(
         "schedule", "inverse_sqrt", common.SCHEDULE_NAMES, "How the rate falls after its peak."
     )
-    flags.DEFINE_integer("warmup_steps", 4000, "Steps in which the rate rises.", 0)
+    flags.DEFINE_integer(
+        "warmup_steps", None, "Steps in which the rate rises; a tenth of all if not given.", 0
+    )
     flags.DEFINE_float("beta_2", 0.98, "Decay of the mean of squared gradients.", 0, 1)
     flags.DEFINE_float("weight_decay", 1e-4, "Decay of weights; none on biases and norms.", 0)
     flags.DEFINE_float("clip_norm", 1.0, "Largest norm of all gradients together; 0: any.", 0)
@@ -113,7 +116,7 @@ define_search_flags()
 def check():
     """Raises an InputError for flags that do not go together."""
     translator_model.check_flags()
-    if FLAGS.learning_rate is None and not FLAGS.warmup_steps:
+    if FLAGS.learning_rate is None and FLAGS.warmup_steps == 0:
         raise InputError("warmup_steps=0 needs a `learning_rate`: it has no peak.")
     if FLAGS.scheduled_sampling and FLAGS.family in (None, "transformer") and not FLAGS.model_dir:
         raise InputError(
@@ -140,7 +143,7 @@ def settings_for(model):
 
     rate = FLAGS.learning_rate
     if rate is None:
-        rate = vaswani_peak(config_of(model).hidden_dim, FLAGS.warmup_steps)
+        rate = vaswani_peak(config_of(model).hidden_dim, FLAGS.warmup_steps or WARMUP_STEPS)
         logging.info("The peak of the learning rate is %.6f.", rate)
     return common.training_config(learning_rate=rate)
 

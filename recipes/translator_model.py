@@ -16,7 +16,7 @@ TRANSFORMER = {
     "num_heads": 4,
     "intermediate_dim": None,
     "dropout": 0.3,
-    "norm_first": False,
+    "norm_first": True,
 }
 RECURRENT = {
     "cell": "gru",
@@ -79,7 +79,10 @@ def define_scratch_flags():
     )
     flags.DEFINE_float("dropout", None, "Dropout; 0.3 if not given.", 0, 1)
     flags.DEFINE_bool(
-        "norm_first", None, "Whether a Transformer normalises before each sub-layer, not after."
+        "norm_first",
+        None,
+        "Whether a Transformer normalises before each sub-layer, as if not given; the paper's "
+        "normalises after, and learns more slowly.",
     )
     flags.DEFINE_enum(
         "cell", None, ["gru", "lstm", "rnn"], "Cell of a recurrent model; gru if not given."

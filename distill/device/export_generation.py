@@ -38,6 +38,10 @@ from tfnlp.text.texts import check_whole
 # those that are new.
 LENGTHS, MAX_LENGTH, NEW_TOKENS = (16, 64), 256, 64
 
+NO_EXPORT = (
+    "Files that write are made of a GPT, a GPT-2 or a Transformer alone; a recurrent network or a "
+    "model with a memory has no export."
+)
 DESCRIPTIONS = {
     "ids": "Token ids.",
     "place": "The place of the first id in the caches.",
@@ -89,6 +93,8 @@ def export_generator(
             is not the model's or has no end token, lengths that do not fit, and a quantization
             that needs calibration.
     """
+    if model.head == "causal_lm" and type(config_of(model)) not in CausalDecoder.FAMILIES:
+        raise InputError(NO_EXPORT)
     decoder = CausalDecoder(model)
     quantization = _check_quantization(quantization)
     check_vocabulary(tokenizer, model)
@@ -158,7 +164,7 @@ def export_translator(
     decoder, target_tokenizer = keras_translator.decoder, keras_translator.target_tokenizer
     _check_pair(tokenizer, target_tokenizer)
     if not isinstance(decoder, EncoderDecoderCache):
-        raise InputError(f"A {model.name} has no export; give a transformer.")
+        raise InputError(NO_EXPORT)
     check_computes_in_float32(model)
     quantization = _check_quantization(quantization)
     positions = decoder.max_length or max(fixed_lengths or LENGTHS)

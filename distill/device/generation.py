@@ -14,7 +14,13 @@ from distill.device.runtime import check_kind, read_tokenizer
 from distill.device.search import beam_search, greedy
 from tfnlp.errors import InputError
 from tfnlp.searches import Beam, Greedy
-from tfnlp.text.continuations import Generated, check_prompts, continuation, unframed_ids
+from tfnlp.text.continuations import (
+    Generated,
+    beside_blanks,
+    check_prompts,
+    continuation,
+    unframed_ids,
+)
 from tfnlp.text.texts import as_texts, check_whole
 
 
@@ -22,6 +28,7 @@ class _Writer:
     """A .tflite file that writes, its tokenizer, and a search."""
 
     kind = None
+    forces_end = False  # at the greatest length
 
     def __init__(self, path, search=None, max_new_tokens=None, num_threads=1):
         check_whole(num_threads=num_threads)
@@ -83,9 +90,10 @@ class _Writer:
         """What was found as `Generated`; `text_of(ids)` is their text."""
         texts = []
         for ids, score in found:
-            ended = bool(ids) and ids[-1] == self.end
-            ids = ids[:-1] if ended else ids
-            texts.append(Generated(text_of(ids), tuple(ids), ended, score))
+            ends = bool(ids) and ids[-1] == self.end
+            forced = self.forces_end and len(ids) == self.max_new_tokens
+            ids = ids[:-1] if ends else ids
+            texts.append(Generated(text_of(ids), tuple(ids), ends and not forced, score))
         return texts
 
 
@@ -152,6 +160,7 @@ class Translator(_Writer):
     """
 
     kind = "translator"
+    forces_end = True
 
     def _default_search(self):
         return Beam(self.decoder.beams) if self.decoder.beams > 1 else Greedy()
@@ -163,7 +172,7 @@ class Translator(_Writer):
             sources: a list of strings.
 
         Returns:
-            A list of `Generated` for each source, the best first.
+            A list of `Generated` for each source, the best first; without text of a blank one.
 
         Raises:
             InputError: if a source is not a string, or too long for the file.
@@ -177,7 +186,8 @@ class Translator(_Writer):
                     f"sources[{number}] has {len(ids)} tokens, more than the {self.max_length} "
                     f"that {self.path} reads; shorten it, or export it with longer fixed_lengths."
                 )
-        return [self._translate(ids) for ids in rows]
+        real = [ids for ids, source in zip(rows, sources, strict=True) if source.strip()]
+        return beside_blanks(sources, [self._translate(ids) for ids in real])
 
     def _translate(self, source):
         with self._lock:

@@ -5,14 +5,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfnlp.generation.translations import score_translations, translate_each, translate_file
+from tfnlp.generation.translations import score_translations, translate_file
 from tfnlp.tasks import ParallelTexts
+from tfnlp.text.continuations import Generated, beside_blanks
 
 SOURCES = ["one two", "a\ttab", "three", "four", "five"]
 
 
 class Shouting:
     """Translates into capitals and, second, as it is; dies before the call of that number."""
+
+    max_new_tokens = 7
 
     def __init__(self, dies_at=None):
         self.calls, self.dies_at = [], dies_at
@@ -22,7 +25,10 @@ class Shouting:
             raise KeyboardInterrupt
         self.calls.append(sources)
         return [
-            [SimpleNamespace(text=s.upper(), score=-0.5), SimpleNamespace(text=s, score=-1.25)]
+            [
+                SimpleNamespace(text=s.upper(), score=-0.5, ended=True),
+                SimpleNamespace(text=s, score=-1.25, ended=s != "four"),
+            ]
             for s in sources
         ]
 
@@ -48,18 +54,19 @@ def test_a_killed_file_goes_on_where_it_was(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.tsv", "whole.tsv"]
 
 
-def test_of_nothing_comes_nothing(tmp_path):
-    translator = Shouting()
-    found = translate_each(translator, ["", "one", " \t", "two"])
-    texts = [[one.text for one in texts] for texts in found]
-    assert texts == [["", ""], ["ONE", "one"], ["", ""], ["TWO", "two"]]
-    assert translator.calls == [["one", "two"]]
-    translate_file(translator, ["", "one"], tmp_path / "x.tsv", "x")
-    assert (tmp_path / "x.tsv").read_text().splitlines()[1:4] == [
-        "\t\t0.000000",
-        "\t\t0.000000",
-        "one\tONE\t-0.500000",
-    ]
+def test_of_nothing_comes_nothing():
+    found = [[Generated(text, (), True, -0.5)] * 2 for text in ("ONE", "TWO")]
+    beside = beside_blanks(["", "one", " \t", "two"], found)
+    texts = [[(one.text, one.score) for one in texts] for texts in beside]
+    assert texts == [[("", 0.0)] * 2, [("ONE", -0.5)] * 2, [("", 0.0)] * 2, [("TWO", -0.5)] * 2]
+    assert beside_blanks([" "], []) == [[Generated("", (), True, 0.0)]]
+    greedy = beside_blanks(["", "one"], [[Generated("ONE", (), True, None)]])
+    assert [texts[0].score for texts in greedy] == [None, None]
+
+
+def test_translations_that_were_cut_are_counted(tmp_path, caplog):
+    translate_file(Shouting(), SOURCES, tmp_path / "x.tsv", "x", piece=2)
+    assert "1 of the translations were cut at 7 tokens." in caplog.text
 
 
 def test_a_part_of_something_else_is_begun_anew(tmp_path):

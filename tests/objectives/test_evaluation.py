@@ -58,6 +58,9 @@ def test_a_stream_of_texts(stream, characters):
     sep = wordpiece.token_id("[SEP]")
     expected = [sep, *whole[0].token_ids[1:], *whole[1].token_ids[1:]]
     assert TextStream.of(TEXTS[:2], wordpiece).token_ids.tolist() == expected
+    # "Zz" is unknown: 1 of 9 tokens, 3 of which are ends.
+    assert TextStream.of(["a cat sat", "the Zz dog"], wordpiece).unknown_share == 1 / 9
+    assert stream.unknown_share == 0  # a token that is both is an end
 
 
 @pytest.mark.parametrize(

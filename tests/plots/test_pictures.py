@@ -21,6 +21,7 @@ from tfnlp.losses import cross_entropy
 from tfnlp.models import Gpt2Config, RecurrentConfig, TransformerConfig, build_model
 from tfnlp.models.recurrent import CELLS
 from tfnlp.plots import activations as activation_plots
+from tfnlp.plots import fonts
 from tfnlp.plots.alignment import draw_alignments, plot_alignments
 from tfnlp.plots.gradient_norms import draw_gradient_norms
 from tfnlp.text import train_tokenizer
@@ -200,3 +201,14 @@ def test_other_models_are_refused():
         activations(language_model("gru"), [])
     with pytest.raises(InputError, match=r"token_ids has shape \(1, 1\); give texts of one"):
         gradient_norms(language_model("gru"), [[1]])
+
+
+def test_characters_without_a_font_are_told(tmp_path, monkeypatch, caplog):
+    weights, path = {"": np.eye(2)}, tmp_path / "a.png"
+    # What Matplotlib brings itself has no such character, a font that is installed may.
+    monkeypatch.setattr(fonts, "KOREAN", ("no such font", "STIXGeneral"))
+    assert fonts.font_families("monospace") == ["monospace", "STIXGeneral"]
+    assert plot_alignments(weights, ["\u3400", "a"], ["b", "\u3401"], path)
+    assert f"{path} has boxes for 2 characters that no font here has" in caplog.text
+    caplog.clear()
+    assert plot_alignments(weights, ["a", "c"], ["b", "d"], path) and not caplog.text

@@ -24,7 +24,7 @@ from tfnlp.objectives import (
     ReplacedTokens,
     SentenceOrder,
 )
-from tfnlp.text import WordPieceTokenizer
+from tfnlp.text import WordPieceTokenizer, load_tokenizer
 
 SMALL = ("--num_layers=1", "--hidden_dim=16", "--num_heads=2", "--vocabulary_size=300")
 FLAGS = ("--batch_size=8", "--max_length=32", "--learning_rate=1e-3")
@@ -76,6 +76,8 @@ def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path)
     run("pretrain", *flags, *RECURRENT)
     first, last = (json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open())
     assert last["val_loss"] < first["val_loss"]
+    tokenizer = load_tokenizer(tmp_path / "run/best")
+    assert tokenizer.decode(tokenizer.encode(["A Film\n 영화"])[0].token_ids) == "A Film\n 영화"
     model = f"--model_dir={tmp_path}/run/best"
     done = run("evaluate_lm", model, f"--texts={texts}/dev.txt")
     assert done.stdout.split()[:2] == ["texts", "characters"]

@@ -11,7 +11,7 @@ from tfnlp.checkpoints import load_model
 from tfnlp.text import load_tokenizer
 
 SIZES = ["--num_layers=1", "--hidden_dim=16", "--vocabulary_size=300"]
-FLAGS = ["--epochs=2", "--max_tokens=300", "--max_length=40", "--warmup_steps=5", "--beams=1"]
+FLAGS = ["--epochs=2", "--max_tokens=300", "--max_length=40", "--beams=1"]
 
 
 @pytest.fixture(scope="module")

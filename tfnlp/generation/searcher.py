@@ -110,8 +110,10 @@ class Searcher:
         ]
 
     def _cut(self, ids, score):
-        ended = bool(ids) and ids[-1] == self.end
-        return ids[:-1] if ended else ids, ended, score
+        ends = bool(ids) and ids[-1] == self.end
+        # An end that was forced is none of the model's.
+        forced = len(ids) == self.max_new_tokens and self.constraints.forced_last == self.end
+        return ids[:-1] if ends else ids, ends and not forced, score
 
     def _score(self, score):
         """A text's score, which a beam search alone has."""

@@ -8,7 +8,7 @@ from tfnlp.generation.searcher import Searcher
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.frame import Frame
 from tfnlp.searches import Beam, Constraints
-from tfnlp.text.continuations import Generated, unframed_ids
+from tfnlp.text.continuations import Generated, beside_blanks, unframed_ids
 from tfnlp.text.special_tokens import with_target
 from tfnlp.text.texts import as_texts
 
@@ -86,18 +86,20 @@ class Translator(Searcher):
             sources: a list of strings.
 
         Returns:
-            A list of `Generated` for each source, the best first.
+            A list of `Generated` for each source, the best first; without text of a blank one.
 
         Raises:
             InputError: if a source is not a string, or too long for the model.
         """
-        return [
+        rows = zip(self.source_ids(sources), sources, strict=True)
+        found = [
             [
                 Generated(self.target_tokenizer.decode(ids), tuple(ids), ended, self._score(score))
                 for ids, ended, score in texts
             ]
-            for texts in self.translate_ids(self.source_ids(sources))
+            for texts in self.translate_ids([ids for ids, source in rows if source.strip()])
         ]
+        return beside_blanks(sources, found)
 
     def source_ids(self, sources):
         """The ids of sources as the model reads them, a list for each, ending with the end token.

@@ -3,16 +3,15 @@
 import json
 import pathlib
 
+from absl import logging
+
 from tfnlp.errors import InputError
 from tfnlp.files import json_text, make_folder, write_text
 from tfnlp.progress import progress_bar
-from tfnlp.text.continuations import Generated
 from tfnlp.text_scores import text_scores
 
 # Texts that are translated before what there is of them is written.
 PIECE = 512
-# A model writes something of nothing too, which a line that is empty should not become.
-BLANK = Generated("", (), True, 0.0)
 
 
 def score_translations(translator, texts, path, tokenize="13a"):
@@ -33,19 +32,6 @@ def score_translations(translator, texts, path, tokenize="13a"):
     write_text(path, "".join("\t".join(map(one_line, row)) + "\n" for row in rows))
     scores = text_scores(texts.targets, found, tokenize)
     return {name: value for name, value in scores.items() if name.startswith(("bleu", "chrf"))}
-
-
-def translate_each(translator, sources):
-    """The translations of texts, a list for each; of a blank one they are empty, as is due.
-
-    Args:
-        translator: a `Translator`, or what is called as one.
-        sources: a list of strings.
-    """
-    found = translator([source for source in sources if source.strip()])
-    blank = [BLANK] * max(map(len, found), default=1)
-    found = iter(found)
-    return [next(found) if source.strip() else blank for source in sources]
 
 
 def translate_file(
@@ -70,18 +56,22 @@ def translate_file(
     done = _read_part(part, made_from)
     with progress_bar(total=len(sources), initial=len(done), unit="text", disable=None) as bar:
         for start in range(len(done), len(sources), piece):
-            found = translate_each(translator, sources[start : start + piece])
-            rows = [[(one.text, one.score) for one in texts] for texts in found]
+            found = translator(sources[start : start + piece])
+            rows = [[(one.text, one.score, one.ended) for one in texts] for texts in found]
             _append(part, rows)
             done += rows
             bar.update(len(rows))
     lines = ["\t".join([*columns, "score"])]
     for source, texts in zip(sources, done, strict=True):
-        for text, score in texts:
+        for text, score, _ in texts:
             shown = "" if score is None else f"{score:.6f}"
             lines.append(f"{one_line(source)}\t{one_line(text)}\t{shown}")
     write_text(path, "".join(f"{line}\n" for line in lines))
     part.unlink(missing_ok=True)
+    if cut := sum(not ended for texts in done for _, _, ended in texts):
+        logging.warning(
+            "%d of the translations were cut at %d tokens.", cut, translator.max_new_tokens
+        )
 
 
 def one_line(text):
@@ -91,7 +81,7 @@ def one_line(text):
 
 def _read_part(part, made_from):
     """The translations that a part holds whole; where it is another's, it is begun anew."""
-    first = json_text({"made_from": made_from})
+    first = json_text({"made_from": made_from, "of_each": ["text", "score", "ended"]})
     lines = part.read_text(encoding="utf-8").split("\n") if part.exists() else []
     if lines[:1] != [first]:
         make_folder(part.parent)

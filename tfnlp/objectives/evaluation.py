@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfnlp.corpora.documents import warn_of_unknown
 from tfnlp.errors import InputError
 from tfnlp.models import build_model, config_of, max_positions
 from tfnlp.objectives.causal_lm import NEXT, next_token_model
@@ -32,11 +33,13 @@ class TextStream:
         token_ids: (tokens,) int32; nothing is before the first, which is not scored.
         characters: of the texts, an end token being one.
         texts: how many there are.
+        unknown_share: of the tokens, those that are unknown to the tokenizer.
     """
 
     token_ids: np.ndarray
     characters: int
     texts: int
+    unknown_share: float = 0.0
 
     @classmethod
     def of(cls, texts, tokenizer):
@@ -55,7 +58,10 @@ class TextStream:
                 parts += [found.token_ids[start + before : stop - after], np.array(ends, "int32")]
             characters += sum(map(len, piece)) + len(piece) * len(ends)
             count += len(piece)
-        stream = cls(np.concatenate(parts), characters, count)
+        ids, unknown = np.concatenate(parts), tokenizer.unknown_token_id
+        # Where one token is both, it is an end.
+        share = 0.0 if unknown == end else np.count_nonzero(ids == unknown) / max(len(ids), 1)
+        stream = cls(ids, characters, count, share)
         if len(stream.token_ids) < 2:
             raise InputError("The texts have no token that comes after another; give more text.")
         return stream
@@ -140,10 +146,12 @@ def evaluate_causal(
         for length in memory_lengths
     ]
     stream, figures = TextStream.of(texts, tokenizer), []
+    warn_of_unknown(stream.unknown_share)
     for length, one in zip(memory_lengths, models, strict=True):
         found = perplexity(one, stream, max_length, stride, batch_size)
         known = {} if length is None else {"memory_length": int(length)}
-        figures.append(known | {"texts": stream.texts, "characters": stream.characters} | found)
+        of_texts = ("texts", "characters", "unknown_share")
+        figures.append(known | {name: getattr(stream, name) for name in of_texts} | found)
     return figures
 
 

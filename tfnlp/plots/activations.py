@@ -2,6 +2,8 @@
 
 from absl import logging
 
+from tfnlp.plots.fonts import font_families, save_figure
+
 # Characters in a line.
 LINE = 80
 # Numbers farther from 0 have a colour that black cannot be read on.
@@ -28,7 +30,7 @@ def plot_activations(tokens, values, path):
     except ImportError:
         logging.info("No plot of the activations: install tfnlp[plots] for one.")
         return False
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path)
     return True
 
 
@@ -47,7 +49,7 @@ def draw_activations(tokens, values):
     axes.set_xlim(-0.5, LINE + 0.5)
     axes.set_ylim(lines, 0)
     axes.axis("off")
-    colours = matplotlib.colormaps["RdBu"]
+    colours, family = matplotlib.colormaps["RdBu"], font_families("monospace")
     for row, column, character, token in places:
         colour = colours((1 + float(values[token])) / 2)
         axes.add_patch(Rectangle((column, row), 1, 1, color=colour, linewidth=0))
@@ -55,7 +57,7 @@ def draw_activations(tokens, values):
         axes.text(
             *(column + 0.5, row + 0.5, character),
             color="white" if abs(values[token]) > DARK else "black",
-            family="monospace",
+            family=family,
             fontsize=8,
             ha="center",
             va="center",

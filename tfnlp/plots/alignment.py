@@ -4,6 +4,8 @@ import math
 
 from absl import logging
 
+from tfnlp.plots.fonts import font_families, save_figure
+
 COLUMNS = 4
 
 
@@ -27,7 +29,7 @@ def plot_alignments(weights, source, target, path):
     except ImportError:
         logging.info("No plot of the alignment: install tfnlp[plots] for one.")
         return False
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path)
     return True
 
 
@@ -41,15 +43,15 @@ def draw_alignments(weights, source, target):
                 f"weights[{name!r}] has shape {tuple(one.shape)}, but there are {len(target)} "
                 f"target tokens and {len(source)} source tokens."
             )
-    columns = min(COLUMNS, len(weights))
+    columns, family = min(COLUMNS, len(weights)), font_families("sans-serif")
     rows = math.ceil(len(weights) / columns)
     size = (1.5 + 0.3 * len(source)) * columns, (1.5 + 0.3 * len(target)) * rows
     figure = Figure(figsize=size, layout="constrained")
     for number, (name, one) in enumerate(weights.items(), 1):
         axes = figure.add_subplot(rows, columns, number)
         axes.imshow(one, cmap="gray", vmin=0, vmax=1, aspect="equal")
-        axes.set_xticks(range(len(source)), source, rotation=90)
-        axes.set_yticks(range(len(target)), target)
+        axes.set_xticks(range(len(source)), source, rotation=90, family=family)
+        axes.set_yticks(range(len(target)), target, family=family)
         axes.xaxis.tick_top()
         if len(weights) > 1:
             axes.set_title(name, fontsize="small")

@@ -22,6 +22,22 @@ class Generated:
     score: float | None
 
 
+def beside_blanks(sources, found):
+    """What was made of sources, where blank ones were left out: of those a model writes too.
+
+    Args:
+        sources: a list of strings.
+        found: lists of `Generated`, one for each source that is not blank.
+
+    Returns:
+        As many lists as sources; a blank one has as many texts as others, empty ones.
+    """
+    score = None if found and found[0][0].score is None else 0.0
+    blank = [Generated("", (), True, score)] * max(map(len, found), default=1)
+    found = iter(found)
+    return [next(found) if source.strip() else blank for source in sources]
+
+
 def unframed_ids(tokenizer, texts, before, after):
     """The ids of texts, a list for each, without what frames a text.
 

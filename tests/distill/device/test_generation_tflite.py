@@ -16,7 +16,7 @@ from tests.distill.device.searches import train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
 from tfnlp.errors import InputError
 from tfnlp.generation import Generator, Sample
-from tfnlp.models import BertConfig, Gpt2Config, GptConfig, build_model
+from tfnlp.models import BertConfig, Gpt2Config, GptConfig, RecurrentConfig, build_model
 from tfnlp.text import train_tokenizer
 
 TEXTS = [text for text, _ in make_reviews(200)]
@@ -182,6 +182,7 @@ def test_places_of_the_greatest():
 def test_bad_input_is_told(pair, bpe, tmp_path):
     model, path, _ = pair
     other = build_model(BertConfig(vocabulary_size=60, **SIZES), "masked_lm")
+    recurrent = build_model(RecurrentConfig(60, "gru", 1, 16), "causal_lm")
 
     def export(model=model, **kwargs):
         export_generator(model, tmp_path / "m", bpe, **OPTIONS | kwargs)
@@ -196,6 +197,7 @@ def test_bad_input_is_told(pair, bpe, tmp_path):
         (lambda: TextClassifier(path), "is a generator, not a classifier; use .*TextGenerator"),
         (lambda: load_runner(path), "is a generator, which writes texts; use .*TextGenerator"),
         (lambda: export(other), "GPT-2 with the head 'causal_lm'"),
+        (lambda: export(recurrent), "a recurrent network or a model with a memory has no export"),
         (lambda: export(quantization="static_int8"), "^quantization='static_int8' is not for"),
         (lambda: export(max_length=65), "^max_length=65 must lie between 3 and the model's 64"),
         (

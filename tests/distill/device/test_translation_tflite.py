@@ -83,6 +83,19 @@ def test_the_same_texts_as_keras(pair, bpe, search):
     assert 5 < sum(n < STEPS - 1 for n in lengths) < len(lengths)
 
 
+def test_an_end_that_is_forced_is_not_the_models(pair, bpe):
+    """With 2 new tokens a text has one token of the model's own, or was ended before it."""
+    model, path = pair
+    for translator in (
+        without_xla(generation.Translator(model, bpe, None, Greedy(), None, 2, batch_size=51)),
+        Translator(path, Greedy(), 2),
+    ):
+        blank, *found = (texts[0] for texts in translator(SOURCES))
+        assert (blank.text, blank.token_ids, blank.ended) == ("", (), True)
+        assert {len(x.token_ids) for x in found} >= {1}
+        assert [x.ended for x in found] == [not x.token_ids for x in found]
+
+
 @pytest.fixture(scope="module")
 def trained(bpe):
     """A model that has learned a little to say its source again, and rows of ids."""
