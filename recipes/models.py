@@ -80,7 +80,8 @@ def define_scratch_flags():
         None,
         "Folder of a tokenizer, as train_tokenizer writes it; if not given, one of the family's "
         "kind is learned from the training texts, which lowercases where released models do "
-        "(BERT, ALBERT; not XLNet, DeBERTa v3).",
+        "(BERT, ALBERT; not XLNet, DeBERTa v3); byte-level BPE for language models of families "
+        "that go with any tokenizer, such as recurrent ones.",
     )
     flags.DEFINE_integer(
         "vocabulary_size", None, f"The most tokens to learn; {VOCABULARY_SIZE} if not given.", 10

@@ -9,6 +9,7 @@ from tfnlp.errors import InputError
 from tfnlp.generation import Beam, Constraints, Generator, Greedy, Sample, Translator
 from tfnlp.models import Gpt2Config, TransformerConfig, build_model
 from tfnlp.text import train_tokenizer
+from tfnlp.text.continuations import Generated
 
 SOURCES = ["the film is fine", "a dull plot", "honestly , the cast is really good", ""]
 
@@ -47,13 +48,14 @@ def model(tokenizer):
 @pytest.mark.quick
 def test_each_token_is_the_most_probable_whatever_the_batch(model, tokenizer):
     translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=6, batch_size=2)
-    found = translator(SOURCES)
+    *found, blank = translator(SOURCES)
+    assert blank == [Generated("", (), True, None)]
     assert translator._run.experimental_get_tracing_count() == 2  # sources to 16, and to 32 tokens
-    for source, (one,) in zip(SOURCES, found, strict=True):
+    for source, (one,) in zip(SOURCES[:-1], found, strict=True):
         row = np.array([tokenizer.encode([source])[0].token_ids], "int32")
         assert row[0, -1] == 0
         written = [2]
-        for token in [*one.token_ids, 0][: 6 - (not one.ended)]:
+        for token in [*one.token_ids, 0]:
             inputs = {"encoder_token_ids": row, "encoder_padding_mask": 0 * row + 1}
             logits = model(inputs | {"decoder_token_ids": np.array([written], "int32")})["logits"]
             scores = logits[0, -1].numpy()
@@ -62,9 +64,10 @@ def test_each_token_is_the_most_probable_whatever_the_batch(model, tokenizer):
                 assert scores.argmax() == token
             written.append(token)
         assert one.text == tokenizer.decode(one.token_ids)
-        assert one.ended and one.score is None and len(one.token_ids) <= 5
+        assert one.score is None and len(one.token_ids) <= 5
+        assert one.ended == (len(one.token_ids) < 5)  # at the greatest length the end is forced
     assert Translator(model, tokenizer)([]) == []
-    rows = [tokenizer.encode([source])[0].token_ids for source in SOURCES]
+    rows = [tokenizer.encode([source])[0].token_ids for source in SOURCES[:-1]]
     assert [[ids for ids, _, _ in of] for of in translator.translate_ids(rows)] == [
         [list(one.token_ids) for one in of] for of in found
     ]

@@ -32,7 +32,8 @@ def beside_blanks(sources, found):
     Returns:
         As many lists as sources; a blank one has as many texts as others, empty ones.
     """
-    score = None if found and found[0][0].score is None else 0.0
+    scores = [one.score for texts in found for one in texts]
+    score = None if scores and scores[0] is None else 0.0
     blank = [Generated("", (), True, score)] * max(map(len, found), default=1)
     found = iter(found)
     return [next(found) if source.strip() else blank for source in sources]
