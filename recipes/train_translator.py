@@ -3,8 +3,8 @@
 A Transformer with a vocabulary learned of both languages; a table with a column of each:
 
     python -m recipes.train_translator --train=train.tsv.gz --dev=dev.tsv --test=test.tsv \\
-        --source_column=en --target_column=de --epochs=60 --average_epochs=10 \\
-        --output_dir=runs/en-de
+        --source_column=en --target_column=de --dropout=0.2 --learning_rate=3e-3 \\
+        --warmup_steps=400 --schedule=linear --epochs=30 --average_epochs=5 --output_dir=runs/en-de
 
 or two files, line by line, and a recurrent model:
 
