@@ -16,8 +16,9 @@ from tfnlp.text.texts import as_texts
 class Translator(Searcher):
     """Makes texts of others by an encoder-decoder, such as translations.
 
-    Padding is never written, and without `constraints` the end token stands at the greatest
-    length at the latest, both as the generation settings of Marian's models have it.
+    Padding is never written and has no probability, and without `constraints` the end token
+    stands at the greatest length at the latest, all as the generation settings of Marian's models
+    have it.
 
     Args:
         model: with the head "sequence_to_sequence".
@@ -145,6 +146,5 @@ def _with_padding_forbidden(constraints, config):
         constraints = Constraints(forced_last=config.end_token_id)
     if config.pad_token_id == config.end_token_id:
         return constraints
-    return dataclasses.replace(
-        constraints, forbidden=(*constraints.forbidden, (config.pad_token_id,))
-    )
+    forbidden = (*constraints.forbidden, (config.pad_token_id,))
+    return dataclasses.replace(constraints, forbidden=forbidden, renormalize=True)
