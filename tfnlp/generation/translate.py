@@ -102,8 +102,12 @@ class Translator(Searcher):
         ]
         return beside_blanks(sources, found)
 
-    def source_ids(self, sources):
+    def source_ids(self, sources, name="sources[{}]".format):
         """The ids of sources as the model reads them, a list for each, ending with the end token.
+
+        Args:
+            sources: a list of strings.
+            name: gives what errors call a source, of its number from 0.
 
         Raises:
             InputError: as calling the translator does.
@@ -112,7 +116,7 @@ class Translator(Searcher):
         texts = as_texts(sources, "sources")
         rows = unframed_ids(self.tokenizer, texts, len(before), len(after))
         rows = [[*ids, self.source_end] for ids in rows]
-        self._check(rows)
+        self._check(rows, name)
         return rows
 
     def translate_ids(self, sources):
@@ -127,15 +131,15 @@ class Translator(Searcher):
         self._check(sources)
         return self._find(sources)
 
-    def _check(self, sources):
+    def _check(self, sources, name="sources[{}]".format):
         """Raises an InputError for ids without a token, and those too long for the model."""
         longest = self.decoder.max_length
         for number, ids in enumerate(sources):
             if not len(ids):
-                raise InputError(f"sources[{number}] has no token; give at least one.")
+                raise InputError(f"{name(number)} has no token; give at least one.")
             if longest is not None and len(ids) > longest:
                 raise InputError(
-                    f"sources[{number}] has {len(ids)} tokens, more than the model's {longest} "
+                    f"{name(number)} has {len(ids)} tokens, more than the model's {longest} "
                     "positions; shorten it."
                 )
 
