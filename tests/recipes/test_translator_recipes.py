@@ -154,6 +154,7 @@ def check_refusals(recipe, start, cases):
         ("--train={data}/train.sources,{data}/dev.targets", "has 80 lines and"),
         ("--train={empty}", "empty.tsv, line 3: 'target' is empty"),
         ("--max_tokens=4", "and --max_tokens=4 at most"),
+        ("--test={long}", "sources[0] has 41 tokens, more than the model's 40 positions"),
         ("--source_column=en", "has no column 'en'"),
         ("--label_smoothing=1", "at which labels say nothing"),
         ("--num_heads=3", "does not divide"),
@@ -161,8 +162,10 @@ def check_refusals(recipe, start, cases):
 )
 def test_bad_input_leaves_no_run(wrong, message, data, run, tmp_path):  # noqa: F811
     (tmp_path / "empty.tsv").write_text("source\ttarget\na\tb\nc\t\n")
-    flags = [*splits(data, "train", "dev"), f"--output_dir={tmp_path}/a", *SIZES]
-    flags += wrong.format(data=data, empty=tmp_path / "empty.tsv").split()
+    flags = [*splits(data, "train", "dev"), f"--output_dir={tmp_path}/a", *SIZES, *FLAGS]
+    (tmp_path / "long.tsv").write_text(f"source\ttarget\n{'.' * 40}\tb\n")
+    files = {name: tmp_path / f"{name}.tsv" for name in ("empty", "long")}
+    flags += wrong.format(data=data, **files).split()
     (line,) = run("train_translator", *flags, status=2).stderr.splitlines()[-1:]
     assert line.startswith("Error: ") and message in line
     assert not (tmp_path / "a").exists()
