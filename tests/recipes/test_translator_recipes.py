@@ -65,9 +65,11 @@ def test_another_run_is_refused(teacher, run):  # noqa: F811
 
 
 def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
-    flags = [f"--model_dir={teacher[0]}/best", "--beams=2", "--n_best=2", "--max_new_tokens=20"]
+    flags = [f"--model_dir={teacher[0]}/best", "--beams=2", "--n_best=2", "--max_new_tokens=2"]
     texts = ["--text=big dogs", "--text= ", "--text=cats sleep"]
-    found = run("translate", *flags, *texts).stdout.splitlines()
+    done = run("translate", *flags, *texts)
+    assert "of the translations were cut at 2 tokens." in done.stderr
+    found = done.stdout.splitlines()
     assert len(found) == 6 and found[2:4] == ["0.0000\t"] * 2
     scores = [float(line.split("\t")[0]) for line in found]
     assert 0 > scores[0] >= scores[1] and 0 > scores[4] >= scores[5]
