@@ -1,4 +1,4 @@
-"""Learns a tokenizer from texts: WordPiece, byte-level BPE or SentencePiece unigram.
+"""Learns a tokenizer from texts: WordPiece, byte-level BPE, SentencePiece unigram, characters.
 
     python -m recipes.train_tokenizer --input=texts.tsv --kind=unigram --output_dir=tokenizer
 
@@ -20,12 +20,14 @@ flags.DEFINE_list("dev", None, "Files of further texts, to measure the tokenizer
 flags.DEFINE_string("text_column", "sentence", "Column of the text.")
 flags.DEFINE_string("pair_column", None, "Column of the second text, if any.")
 flags.DEFINE_string("output_dir", None, "Folder to write the tokenizer into.")
-flags.DEFINE_enum("kind", "wordpiece", ["wordpiece", "bpe", "unigram"], "Kind of tokenizer.")
+flags.DEFINE_enum(
+    "kind", "wordpiece", ["wordpiece", "bpe", "unigram", "characters"], "Kind of tokenizer."
+)
 flags.DEFINE_enum(
     "family",
     None,
     ["bert", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2", "marian"],
-    "Whose special tokens; bert, roberta or albert, as the kind is, if not given.",
+    "Whose special tokens; bert, roberta, albert or gpt2, as the kind is, if not given.",
 )
 flags.DEFINE_integer("vocabulary_size", 8000, "The most tokens to learn.", 10)
 flags.DEFINE_bool(

@@ -88,6 +88,13 @@ def read_sources():
     return lines_of(text)
 
 
+def name_of_source(number):
+    """What errors call the source of a number from 1."""
+    if FLAGS.text:
+        return f"--text number {number}"
+    return f"{FLAGS.input}, text {number}" if FLAGS.input else f"Line {number}"
+
+
 def main():
     from tfnlp.checkpoints import load_model
     from tfnlp.generation import Beam, Greedy, Translator
@@ -108,7 +115,8 @@ def main():
         max_new_tokens=FLAGS.max_new_tokens,
         batch_size=FLAGS.batch_size,
     )
-    ids = translator.source_ids(sources)  # one too long is told before others are translated
+    # One too long is told before others are translated.
+    ids = translator.source_ids(sources, lambda number: name_of_source(number + 1))
     if FLAGS.output:
         made_from = [ids, model_fingerprint(model), repr(how), FLAGS.max_new_tokens]
         made_from = content_fingerprint(made_from)

@@ -7,10 +7,11 @@ from keras import ops
 from tfnlp.errors import InputError
 from tfnlp.models import RecurrentConfig, build_model, config_of
 from tfnlp.objectives.frame import Frame
-from tfnlp.text.continuations import continuation
 
 # As many ids are read before one to see whether a space is between.
 CONTEXT = 8
+# What stands for bytes that are no whole character.
+BROKEN = "\ufffd"
 
 
 def text_ids(tokenizer, text):
@@ -21,19 +22,27 @@ def text_ids(tokenizer, text):
 
 
 def token_texts(tokenizer, token_ids):
-    """Each id's text by itself; a special token by its name."""
-    return [tokenizer.decode([i]) or tokenizer.token(i) for i in map(int, token_ids)]
+    """Each id's text by itself; special tokens, and parts of a character, by their names."""
+    texts = ((i, tokenizer.decode([i])) for i in map(int, token_ids))
+    return [text if text and BROKEN not in text else tokenizer.token(i) for i, text in texts]
 
 
 def running_texts(tokenizer, token_ids):
-    """What each id adds to the text before it, its space too; a special token by its name."""
+    """What each id adds to the text before it, its space too; a special token by its name.
+
+    A character of several tokens is what the last of them adds.
+    """
     ids, special = [int(i) for i in token_ids], set(tokenizer.special_token_ids)
-    return [
-        tokenizer.token(i)
-        if i in special
-        else continuation(tokenizer, ids[max(0, place - CONTEXT) : place], [i])
-        for place, i in enumerate(ids)
-    ]
+    texts, begin = [], 0
+    for place, i in enumerate(ids):
+        if i in special:
+            texts.append(tokenizer.token(i))
+            begin = place + 1
+            continue
+        near = ids[max(begin, place - CONTEXT) : place]
+        before, whole = (tokenizer.decode(row).rstrip(BROKEN) for row in (near, [*near, i]))
+        texts.append(whole[len(before) :] if whole.startswith(before) else tokenizer.decode([i]))
+    return texts
 
 
 def windows(token_ids, length, most):

@@ -114,6 +114,8 @@ class Constraints:
         min_new_tokens: how many tokens are written before the end token may be.
         forced_first: the id that a text begins with, or None.
         forced_last: the id that stands at the greatest length, or None.
+        renormalize: whether what is left has the probability 1 together, so that a beam's score
+            does not fall by what may not be written.
 
     Raises:
         InputError: for a number out of its range.
@@ -125,6 +127,7 @@ class Constraints:
     min_new_tokens: int = 0
     forced_first: int | None = None
     forced_last: int | None = None
+    renormalize: bool = False
 
     def __post_init__(self):
         if not self.repetition_penalty > 0:

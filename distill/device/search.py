@@ -49,8 +49,8 @@ def beam_search(decoder, logits, how, steps, end, rules=None):
     for number in range(steps):
         if number:
             logits = decoder.step([text[-1] for text in texts], parents)
-        scores = log_softmax(logits)
-        scores = scores if rules is None else rules(scores, number)
+        # What the rules leave has the probability 1 together (`Constraints.renormalize`).
+        scores = log_softmax(logits if rules is None else rules(logits, number))
         scores = (scores + sums[:, None]).ravel()
         # Each text may end once, so that among twice as many there are enough that go on.
         places = best_places(scores, 2 * beams)

@@ -21,7 +21,7 @@ END, PAD = 0, 59
 RULES = {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2, "min_new_tokens": 3}
 WORDS = ((5,), (8, 9), (1, 2, 3), (END, 4))
 # As the folders of Marian say of themselves.
-OWN = {"forbidden": ((PAD,),), "forced_last": END}
+OWN = {"forbidden": ((PAD,),), "forced_last": END, "renormalize": True}
 
 
 @pytest.fixture(scope="module", params=["marian", "pegasus"])

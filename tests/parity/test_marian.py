@@ -157,6 +157,7 @@ def test_what_is_saved_loads_in_transformers(name, tmp_path):
     near(load_model(tmp_path / "ours", "sequence_to_sequence")(inputs)["logits"], found, 1e-4)
     settings = again.generation_config
     assert settings.bad_words_ids == [[PAD]] and settings.forced_eos_token_id == 0
+    assert settings.renormalize_logits
     assert (settings.decoder_start_token_id, settings.num_beams) == (PAD, 4)
 
 

@@ -15,6 +15,7 @@ from tfnlp.inspection import (
     running_texts,
     states_over_text,
     text_ids,
+    token_texts,
     windows,
 )
 from tfnlp.losses import cross_entropy
@@ -111,6 +112,14 @@ def test_a_text_in_its_tokens_has_its_spaces(kind, size, family):
     assert "".join(pieces) == text
     end = tokenizer.special_token_ids[0]
     assert running_texts(tokenizer, [end, *ids]) == [tokenizer.token(end), *pieces]
+
+
+def test_a_character_of_several_tokens_stands_where_it_is_whole():
+    tokenizer = train_tokenizer(["a b c d"] * 9, "bpe", 260, "gpt2")[0]
+    ids = text_ids(tokenizer, "가 b")
+    assert running_texts(tokenizer, ids) == ["", "", "가", " b"]
+    names = token_texts(tokenizer, ids[:3])
+    assert names == [tokenizer.token(i) for i in ids[:3]] and "\ufffd" not in "".join(names)
 
 
 def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):

@@ -76,7 +76,8 @@ def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
     output = teacher[0].parent / "x.tsv"
     more = ["--text=big dogs", f"--text={'dogs ' * 60}", f"--output={output}"]
     done = run("translate", *flags, *more, status=2)
-    assert "sources[1] has" in done.stderr and "more than the model's 40 positions" in done.stderr
+    assert "--text number 2 has" in done.stderr
+    assert "more than the model's 40 positions" in done.stderr
     assert not output.exists() and not output.with_name("x.tsv.part").exists()
 
 

@@ -1,5 +1,6 @@
 import gzip
 import json
+import unicodedata
 
 import pytest
 
@@ -259,3 +260,11 @@ def test_lines_of_a_text_are_those_of_a_file(tmp_path):
     assert lines_of(text) == [line for _, line in read_lines(tmp_path / "x")]
     assert lines_of(text) == ["a\u2028b\x0cc", "", " d\x85"]
     assert (lines_of("a\nb"), lines_of("\n"), lines_of("")) == (["a", "b"], [""], [])
+
+
+def test_decomposed_hangul_is_told_once(tmp_path, caplog):
+    lines = ["composed 한글", *[unicodedata.normalize("NFD", "한글")] * 2]
+    (tmp_path / "x").write_text("\n".join(lines), encoding="utf-8")
+    assert [line for _, line in read_lines(tmp_path / "x")] == lines  # as they are
+    assert caplog.text.count("line 2: Hangul is written as single letters (NFD)") == 1
+    assert "line 1:" not in caplog.text and "line 3:" not in caplog.text

@@ -159,6 +159,7 @@ def _generation(config):
         "eos_token_id": config.end_token_id,
         "forced_eos_token_id": config.end_token_id,
         "bad_words_ids": [[config.pad_token_id]],
+        "renormalize_logits": True,
         "num_beams": 4,
         "max_length": config.max_length,
     }

@@ -70,6 +70,8 @@ class Rules:
             if token is not None:
                 alone = tf.where(tf.range(vocabulary) == token, 0.0, NEVER)
                 scores = tf.where(number == place, alone, scores)
+        if rules.renormalize:
+            scores = tf.nn.log_softmax(scores)
         return tf.reshape(scores, shape)
 
     def _without_forbidden(self, scores, history, length):

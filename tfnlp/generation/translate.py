@@ -16,8 +16,9 @@ from tfnlp.text.texts import as_texts
 class Translator(Searcher):
     """Makes texts of others by an encoder-decoder, such as translations.
 
-    Padding is never written, and without `constraints` the end token stands at the greatest
-    length at the latest, both as the generation settings of Marian's models have it.
+    Padding is never written and has no probability, and without `constraints` the end token
+    stands at the greatest length at the latest, all as the generation settings of Marian's models
+    have it.
 
     Args:
         model: with the head "sequence_to_sequence".
@@ -102,8 +103,12 @@ class Translator(Searcher):
         text = self.target_tokenizer.decode(ids)
         return Generated(text, tuple(ids), ended, self._score(score))
 
-    def source_ids(self, sources):
+    def source_ids(self, sources, name="sources[{}]".format):
         """The ids of sources as the model reads them, a list for each, ending with the end token.
+
+        Args:
+            sources: a list of strings.
+            name: gives what errors call a source, of its number from 0.
 
         Raises:
             InputError: as calling the translator does.
@@ -112,7 +117,7 @@ class Translator(Searcher):
         texts = as_texts(sources, "sources")
         rows = unframed_ids(self.tokenizer, texts, len(before), len(after))
         rows = [[*ids, self.source_end] for ids in rows]
-        self._check(rows)
+        self._check(rows, name)
         return rows
 
     def translate_ids(self, sources):
@@ -127,15 +132,15 @@ class Translator(Searcher):
         self._check(sources)
         return self._find(sources)
 
-    def _check(self, sources):
+    def _check(self, sources, name="sources[{}]".format):
         """Raises an InputError for ids without a token, and those too long for the model."""
         longest = self.decoder.max_length
         for number, ids in enumerate(sources):
             if not len(ids):
-                raise InputError(f"sources[{number}] has no token; give at least one.")
+                raise InputError(f"{name(number)} has no token; give at least one.")
             if longest is not None and len(ids) > longest:
                 raise InputError(
-                    f"sources[{number}] has {len(ids)} tokens, more than the model's {longest} "
+                    f"{name(number)} has {len(ids)} tokens, more than the model's {longest} "
                     "positions; shorten it."
                 )
 
@@ -146,6 +151,5 @@ def _with_padding_forbidden(constraints, config):
         constraints = Constraints(forced_last=config.end_token_id)
     if config.pad_token_id == config.end_token_id:
         return constraints
-    return dataclasses.replace(
-        constraints, forbidden=(*constraints.forbidden, (config.pad_token_id,))
-    )
+    forbidden = (*constraints.forbidden, (config.pad_token_id,))
+    return dataclasses.replace(constraints, forbidden=forbidden, renormalize=True)

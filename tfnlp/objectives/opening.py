@@ -45,19 +45,33 @@ def open_corpus(
         warn_of_unknown(corpus.unknown_share)
         return corpus
     files = find_files(paths)
-    ids, lengths, counts = [], [], []
     total = sum(path.stat().st_size for path in files)
     with progress_bar(total=total, desc="tokenizing", unit="B", unit_scale=True, delay=5) as bar:
         texts = read_documents(
             files, documents, text_column, lambda read: bar.update(read - bar.n)
         )
-        for own, own_lengths in encode_documents(texts, tokenizer, sentences):
-            if len(own):
-                ids.append(own)
-                lengths.append(own_lengths)
-                counts.append(len(own_lengths))
-    if not ids:
+        corpus = corpus_of(texts, tokenizer, sentences)
+    if corpus is None:
         raise InputError(f"{files[0]} and the like hold no text; give files with text.")
+    return corpus
+
+
+def corpus_of(texts, tokenizer, sentences="split"):
+    """A `Corpus` of texts, an iterable of strings, each a document; None where none has a token.
+
+    Args:
+        texts: the documents.
+        tokenizer: see `tfnlp.text`.
+        sentences: as `encode_documents` takes it.
+    """
+    ids, lengths, counts = [], [], []
+    for own, own_lengths in encode_documents(texts, tokenizer, sentences):
+        if len(own):
+            ids.append(own)
+            lengths.append(own_lengths)
+            counts.append(len(own_lengths))
+    if not ids:
+        return None
     ids = np.concatenate(ids)
     warn_of_unknown(np.count_nonzero(ids == tokenizer.unknown_token_id) / len(ids))
     return Corpus(ids, np.cumsum(np.concatenate(lengths)), np.cumsum(counts, dtype="int64"))

@@ -2,6 +2,7 @@
 
 from tfnlp.text.batches import LengthBatches
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
+from tfnlp.text.characters import train_characters
 from tfnlp.text.encoding import Encoding, Encodings
 from tfnlp.text.load import load_tokenizer, train_tokenizer
 from tfnlp.text.readers import Examples, read_examples
@@ -21,6 +22,7 @@ __all__ = [
     "load_tokenizer",
     "read_examples",
     "train_byte_level_bpe",
+    "train_characters",
     "train_tokenizer",
     "train_unigram",
     "train_wordpiece",

@@ -2,12 +2,17 @@
 
 import gzip
 import pathlib
+import re
 import zlib
+
+from absl import logging
 
 from tfnlp.errors import InputError
 
 # Lines between two calls of `on_read`.
 LINES_BETWEEN = 1000
+# A syllable of Hangul that is written as its letters, as Unicode's NFD has it.
+DECOMPOSED = re.compile("[\u1100-\u1112][\u1161-\u1175]")
 # What a file raises that is not whole gzip.
 _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 
@@ -44,6 +49,9 @@ def lines_of(text):
 def read_lines(path, on_read=None):
     """Yields (number, text) of each line, the line end removed.
 
+    A line of the log names the first with decomposed Hangul, which looks alike and has other
+    tokens.
+
     Args:
         path: the file; gzipped where its name ends in .gz.
         on_read: called now and then with how many bytes of the file are read.
@@ -54,7 +62,7 @@ def read_lines(path, on_read=None):
     path = pathlib.Path(path)
     check_file(path)
     gzipped = path.name.lower().endswith(".gz")
-    number = 0
+    number, composed = 0, True
     try:
         with open(path, "rb") as raw, gzip.open(raw) if gzipped else raw as file:
             for number, line in enumerate(file, start=1):
@@ -70,6 +78,14 @@ def read_lines(path, on_read=None):
                 text = text.rstrip("\r\n")
                 if number == 1:
                     _check_first_line(path, text)
+                if composed and DECOMPOSED.search(text):
+                    composed = False
+                    logging.warning(
+                        "%s, line %d: Hangul is written as single letters (NFD), which few "
+                        "tokenizers join; save the file in NFC.",
+                        path,
+                        number,
+                    )
                 yield number, text
     except _BROKEN as e:
         after = f", after line {number}" if number else ""

@@ -6,6 +6,7 @@ from tfnlp.errors import InputError
 from tfnlp.hub import find_folder
 from tfnlp.text import byte_level_bpe, unigram
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
+from tfnlp.text.characters import train_characters
 from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.marian import read_marian
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
@@ -20,6 +21,7 @@ KINDS = {
     "wordpiece": WORDPIECE_FAMILIES,
     "bpe": byte_level_bpe.FAMILIES,
     "unigram": unigram.FAMILIES,
+    "characters": ("gpt2", "roberta", "deberta"),
 }
 # What tokenizer_config.json calls the tokenizers of other kinds.
 OTHER_CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
@@ -83,9 +85,9 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
 
     Args:
         texts: a list of strings.
-        kind: "wordpiece", "bpe" or "unigram".
+        kind: "wordpiece", "bpe", "unigram" or "characters".
         vocabulary_size: the most tokens to learn.
-        family: whose special tokens; "bert", "roberta" or "albert" by kind where None.
+        family: whose special tokens; "bert", "roberta", "albert" or "gpt2" by kind where None.
         lowercase: whether WordPiece and unigram lowercase; as the family's released models where
             None: WordPiece and ALBERT do, XLNet and DeBERTa v2 and v3 do not.
 
@@ -100,6 +102,8 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
         return train_wordpiece(texts, vocabulary_size, lowercase is not False), family
     if kind == "bpe":
         return train_byte_level_bpe(texts, vocabulary_size, family), family
+    if kind == "characters":
+        return train_characters(texts, vocabulary_size, family), family
     return train_unigram(texts, vocabulary_size, family, lowercase), family
 
 

@@ -1,0 +1,199 @@
+"""Trains a recurrent language model on text, by its characters or by words and pieces of them.
+
+    python -m recipes.train_lm --corpus=shakespeare.txt --cell=lstm --output_dir=runs/lstm
+    python -m recipes.generate --model_dir=runs/lstm/best --text="ROMEO:" \\
+        --search=sample --temperature=0.8
+    python -m recipes.evaluate_lm --model_dir=runs/lstm/best --texts=other.txt
+
+It reads segments of --max_length tokens, through which gradients go (truncated backpropagation),
+each from the state that the one before ended in. Without --dev the last tenth of the text is held
+out, and evaluated after each epoch: val_loss is in nats a token, which is a character unless
+--tokenizer=bpe. On one's own words, in less time to learn from:
+
+    python -m recipes.train_lm --corpus='news/*.txt' --tokenizer=bpe --cell=gru --num_layers=2 \\
+        --output_dir=runs/gru
+
+OUTPUT_DIR/best is the folder of the last epoch; `pretrain --model_dir` goes on from it, and a
+classifier may start from it. A run that is stopped or killed goes on by the same command, and ends
+with the same weights. Other families (GPT-2, Transformer-XL) learn a language by `pretrain`.
+"""
+
+import pathlib
+
+from absl import flags, logging
+
+from recipes import common
+from recipes.command_line import group, refuse_beside
+from tfnlp.errors import InputError
+
+FLAGS = flags.FLAGS
+# The most tokens to learn, by the kind of tokenizer.
+SIZES = {"characters": 2000, "bpe": 8000}
+HELD_OUT = 0.1
+
+
+@group("Corpus")
+def define_corpus_flags():
+    """Flags of the texts."""
+    flags.DEFINE_list(
+        "corpus",
+        None,
+        "Files of text, or patterns of them in quotes: .tsv, .csv, .json or .jsonl, of which each "
+        "row is a document, or plain text; or with .gz.",
+    )
+    flags.DEFINE_list(
+        "dev", None, "Likewise, to evaluate on; the last tenth of the corpus if not given."
+    )
+    flags.DEFINE_enum(
+        "documents",
+        "files",
+        ["blank_lines", "lines", "files"],
+        "What parts the documents of plain text: blank lines; or each line is one, as of reviews; "
+        "or each file is.",
+    )
+    flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
+    flags.mark_flag_as_required("corpus")
+
+
+@group("Model")
+def define_model_flags():
+    """Flags of the network and of its tokens."""
+    flags.DEFINE_enum("cell", "lstm", ["lstm", "gru", "rnn"], "Cell of the network.")
+    flags.DEFINE_integer("num_layers", 1, "Layers, one above the other.", 1)
+    flags.DEFINE_integer("hidden_dim", 512, "Width of embeddings and states.", 1)
+    flags.DEFINE_float("dropout", 0.1, "Dropout of embeddings and of each layer's output.", 0, 1)
+    flags.DEFINE_bool(
+        "tie_embeddings", True, "Whether the output is the table of the embeddings too."
+    )
+    flags.DEFINE_enum("tokenizer", None, list(SIZES), "Kind of tokens; characters if not given.")
+    flags.DEFINE_integer(
+        "vocabulary_size",
+        None,
+        "The most tokens to learn; if not given 2000, or of bpe 8000.",
+        10,
+    )
+    flags.DEFINE_string(
+        "tokenizer_dir",
+        None,
+        "Folder of a tokenizer, as train_tokenizer writes it; learned from the corpus if not "
+        "given.",
+    )
+
+
+define_corpus_flags()
+define_model_flags()
+common.define_training_flags(epochs=10, learning_rate=2e-3)
+common.define_on_nan_flag()
+
+
+def check_flags():
+    """Raises an InputError for flags that do not go together."""
+    if FLAGS.tokenizer_dir:
+        given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
+        refuse_beside(("tokenizer", "vocabulary_size"), f"{given}, whose tokenizer has its own")
+
+
+def read_documents(paths):
+    """The documents of files, without blank ones."""
+    from tfnlp.corpora.documents import find_files, read_documents
+
+    documents = read_documents(find_files(paths), FLAGS.documents, FLAGS.text_column)
+    texts = [text for text in documents if text.strip()]
+    if not texts:
+        raise InputError(f"{','.join(paths)} holds no text; give files with text.")
+    return texts
+
+
+def hold_out(texts, share=HELD_OUT):
+    """Texts in two: what comes first, and the last share of their characters, from a line's start.
+
+    Raises:
+        InputError: where one of them would be blank.
+    """
+    left, first, last = round(sum(map(len, texts)) * (1 - share)), [], []
+    for text in texts:
+        cut = min(max(left, 0), len(text))
+        if 0 < cut < len(text):
+            cut = text.rfind("\n", 0, cut) + 1 or cut
+        first.append(text[:cut])
+        last.append(text[cut:])
+        left -= len(text)
+    first, last = ([text for text in part if text.strip()] for part in (first, last))
+    if not first or not last:
+        raise InputError("corpus is too short to hold out a tenth of it; give more, or a `dev`.")
+    return first, last
+
+
+def make_tokenizer(texts):
+    """The tokenizer of --tokenizer_dir, of the run so far, or one that is learned."""
+    from tfnlp.text import load_tokenizer, train_tokenizer
+    from tfnlp.training.run_folder import TOKENIZER
+
+    if FLAGS.tokenizer_dir:
+        return load_tokenizer(FLAGS.tokenizer_dir)
+    kept = pathlib.Path(FLAGS.output_dir) / TOKENIZER
+    if kept.exists() and not FLAGS.overwrite:
+        return load_tokenizer(kept)
+    kind = FLAGS.tokenizer or "characters"
+    tokenizer, _ = train_tokenizer(texts, kind, FLAGS.vocabulary_size or SIZES[kind], "gpt2")
+    logging.info("Learned %d tokens.", tokenizer.vocabulary_size)
+    return tokenizer
+
+
+def make_batches(objective, texts, tokenizer, shuffle):
+    """The objective's batches of texts."""
+    from tfnlp.objectives import corpus_of
+
+    corpus = corpus_of(texts, tokenizer, sentences="lines")
+    if corpus is None:
+        raise InputError("The texts have no token; give files with text.")
+    sizes = FLAGS.batch_size, FLAGS.max_length
+    return objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
+
+
+def main():
+    import keras
+
+    from tfnlp.models import RecurrentConfig
+    from tfnlp.objectives import CausalLM
+    from tfnlp.training import make_strategy, pretrain, set_precision, start_models
+
+    settings = common.training_config()
+    run = common.run_folder()
+    texts = read_documents(FLAGS.corpus)
+    texts, dev = (texts, read_documents(FLAGS.dev)) if FLAGS.dev else hold_out(texts)
+    keras.utils.set_random_seed(FLAGS.seed)
+    set_precision(FLAGS.precision)
+    tokenizer = make_tokenizer(texts)
+    if not FLAGS.tokenizer_dir:
+        run.tokenizer = tokenizer
+    config = RecurrentConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        cell=FLAGS.cell,
+        num_layers=FLAGS.num_layers,
+        hidden_dim=FLAGS.hidden_dim,
+        dropout=FLAGS.dropout,
+        pad_token_id=tokenizer.pad_token_id,
+        tie_embeddings=FLAGS.tie_embeddings,
+    )
+    objective = CausalLM(memory=True)  # which is its state
+    objective.check(config, tokenizer)
+    with make_strategy(FLAGS.strategy).scope():
+        started = start_models(objective, config)
+        figures = pretrain(
+            objective,
+            started,
+            tokenizer,
+            make_batches(objective, texts, tokenizer, shuffle=True),
+            make_batches(objective, dev, tokenizer, shuffle=False),
+            settings,
+            run,
+            on_nan=FLAGS.on_nan,
+            max_length=FLAGS.max_length,
+        )
+    logging.info("Have it write: python -m recipes.generate --model_dir=%s --text=...", run.best)
+    return figures
+
+
+if __name__ == "__main__":
+    common.run(main, check=check_flags)

@@ -1,0 +1,64 @@
+"""A recurrent language model from the shell: trained, measured, and read on."""
+
+import json
+
+import pytest
+
+from recipes import train_lm
+from tests.grammar_corpus import make_reviews
+from tests.recipes.test_recipes import run  # noqa: F401
+from tests.recipes.test_translator_recipes import check_refusals
+from tfnlp.checkpoints import read_config
+from tfnlp.errors import InputError
+from tfnlp.text import load_tokenizer
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A text of 300 lines, every other of them Korean."""
+    path = tmp_path_factory.mktemp("text") / "corpus.txt"
+    lines = [text for text, _ in make_reviews(150, 0)]
+    path.write_text("\n".join(f"{line}\n영화가 참 좋다" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_it_learns_characters_is_measured_and_writes(corpus, run, tmp_path):  # noqa: F811
+    flags = [f"--corpus={corpus}", "--hidden_dim=16", "--max_length=24", "--batch_size=8"]
+    flags += ["--epochs=2", "--learning_rate=1e-2", "--notie_embeddings", "--cell=gru"]
+    run("train_lm", *flags, f"--output_dir={tmp_path}/run")
+    first, last = (json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open())
+    assert last["val_loss"] < first["val_loss"] < 6
+    config, tokenizer = read_config(tmp_path / "run/best"), load_tokenizer(tmp_path / "run/best")
+    assert (config.cell, config.num_layers, config.tie_embeddings) == ("gru", 1, False)
+    text = "영화가 좋다"
+    assert len(tokenizer.encode([text])[0].token_ids) == len(text)
+
+    # The last tenth, which was held out, has the loss that the training says.
+    _, (held_out,) = train_lm.hold_out([corpus.read_text(encoding="utf-8")])
+    held = tmp_path / "held_out.jsonl"
+    held.write_text(json.dumps({"sentence": held_out}), encoding="utf-8")
+    model = f"--model_dir={tmp_path}/run/best"
+    run("evaluate_lm", model, f"--texts={held}", f"--output_dir={tmp_path}/measured")
+    (figures,) = json.loads((tmp_path / "measured/evaluation.json").read_text())["figures"]
+    assert figures["characters"] == figures["tokens"] == len(held_out) + 1
+    assert figures["cross_entropy"] == pytest.approx(last["val_loss"], rel=0.02)
+    done = run("generate", model, "--text=영화", "--max_new_tokens=4")
+    assert done.stdout.startswith("영화")
+
+
+def test_what_is_held_out():
+    texts = ["ab\ncd\nef\n", "g" * 11]  # 20 characters, of which 18 are to stay
+    assert train_lm.hold_out(texts) == ([texts[0], "g" * 9], ["gg"])
+    assert train_lm.hold_out(["aaaa\nbb\ncccc\nddddddd"]) == (["aaaa\nbb\ncccc\n"], ["ddddddd"])
+    with pytest.raises(InputError, match="too short to hold out a tenth"):
+        train_lm.hold_out(["a"])
+
+
+def test_refusals(corpus, tmp_path):
+    start = [f"--corpus={corpus}", f"--output_dir={tmp_path}/run"]
+    cases = {
+        "--tokenizer=bpe --tokenizer_dir=x": "--tokenizer=bpe has no effect beside",
+        "--cell=bert": "--cell=bert must be one of lstm, gru or rnn",
+        "--dropout=2": "--dropout=2 must be",
+    }
+    check_refusals("train_lm", start, cases)
