@@ -208,7 +208,8 @@ def main():
         translator = make_translator(model, tokenizer)
         scored = {"dev": dev} if test is None else {"dev": dev, "test": test}
         for texts in scored.values():
-            translator.source_ids(texts.sources)  # refuses now what it would at the end
+            # Refused now, not at the end.
+            translator.source_ids(texts.sources, texts.place)
         return train_translator(
             task,
             model,

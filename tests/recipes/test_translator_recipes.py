@@ -157,7 +157,7 @@ def check_refusals(recipe, start, cases):
         ("--train={data}/train.sources,{data}/dev.targets", "has 80 lines and"),
         ("--train={empty}", "empty.tsv, line 3: 'target' is empty"),
         ("--max_tokens=4", "and --max_tokens=4 at most"),
-        ("--test={long}", "sources[0] has 41 tokens, more than the model's 40 positions"),
+        ("--test={long}", "long.tsv, line 2 has 41 tokens, more than the model's 40 positions"),
         ("--source_column=en", "has no column 'en'"),
         ("--label_smoothing=1", "at which labels say nothing"),
         ("--num_heads=3", "does not divide"),
