@@ -6,9 +6,9 @@
         --output_dir=runs/translation_tflite
 
 The Keras model of --model_dir, and each file on one thread, translate --input by the file's beams.
-Tokens are compared where both have read the same: the reference so far (teacher forcing). The
-first token is that of the source's encoding and one step of the decoder, the median over texts,
-after each length has been run once.
+Tokens are compared where both have read the same, the reference so far (teacher forcing), and no
+further than the file writes. The first token is that of the source's encoding and one step of the
+decoder, the median over texts, after each length has been run once.
 """
 
 import pathlib
@@ -91,8 +91,9 @@ def measured(file, examples):
     """The share of the file's likeliest tokens that are Keras', and ms to the first."""
     import numpy as np
 
-    same, times = [], []
+    same, times, longest = [], [], file.max_new_tokens
     for source, read, best in examples:
+        read, best = read[:longest], best[:longest]  # behind them the caches have no place
         began = time.perf_counter()
         logits = [file.decoder.start_from(source, read[0])]
         times.append(1e3 * (time.perf_counter() - began))

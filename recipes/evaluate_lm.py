@@ -5,13 +5,15 @@
         --max_length=64 --memory_lengths=0,64,128,256
     python -m recipes.evaluate_lm --model_dir=runs/bert/best --texts=test.txt
 
-Of a causal model (GPT, GPT-2, Transformer-XL) the perplexity and the bits per character, of all
-texts as one stream, in which an end token stands after each text and counts as a character. Of a
-masked model (BERT and its kin) the pseudo-perplexity, for which each token is masked in turn, and
-the share of hidden tokens that it finds, each text being by itself. The figures are printed, and
-written to OUTPUT_DIR/evaluation.json. Perplexities of models with other vocabularies do not
-compare; bits per character do, but not where many tokens are unknown to the tokenizer, of which
-a model need not say which characters they were: `unknown_share` says how many.
+Of a causal model (GPT, GPT-2, Transformer-XL, recurrent networks) the perplexity and the bits per
+character, of all texts as one stream, in which an end token stands after each text and counts as a
+character; a model that learned whole files (--documents=files) has seen no such ends: give it each
+file as one row of a .jsonl. Of a masked model (BERT and its kin) the pseudo-perplexity, for which
+each token is masked in turn, and the share of hidden tokens that it finds, each text being by
+itself. The figures are printed, and written to OUTPUT_DIR/evaluation.json. Perplexities of models
+with other vocabularies do not compare; bits per character do, but not where many tokens are
+unknown to the tokenizer, of which a model need not say which characters they were:
+`unknown_share` says how many.
 """
 
 from absl import flags

@@ -205,8 +205,11 @@ def main():
         model, tokenizer = translator_model.make_model([*train.sources, *train.targets])
         if translator_model.learned_tokenizer():
             run.tokenizer = tokenizer
-        make_translator(model, tokenizer)  # refuses now what it would at the end
+        translator = make_translator(model, tokenizer)
         scored = {"dev": dev} if test is None else {"dev": dev, "test": test}
+        for texts in scored.values():
+            # Refused now, not at the end.
+            translator.source_ids(texts.sources, texts.place)
         return train_translator(
             task,
             model,

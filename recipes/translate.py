@@ -98,7 +98,7 @@ def name_of_source(number):
 def main():
     from tfnlp.checkpoints import load_model
     from tfnlp.generation import Beam, Greedy, Translator
-    from tfnlp.generation.translations import one_line, translate_file
+    from tfnlp.generation.translations import one_line, translate_file, warn_of_cut
     from tfnlp.text import load_tokenizer
     from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 
@@ -123,10 +123,12 @@ def main():
         columns = FLAGS.text_column, FLAGS.translation_column
         translate_file(translator, sources, FLAGS.output, made_from, columns)
         return
-    for texts in translator(sources):
+    found = translator(sources)
+    for texts in found:
         for one in texts:
             score = "" if FLAGS.n_best == 1 else f"{one.score:.4f}\t"
             print(f"{score}{one_line(one.text)}")
+    warn_of_cut((one.ended for texts in found for one in texts), translator)
 
 
 if __name__ == "__main__":

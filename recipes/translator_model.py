@@ -81,8 +81,8 @@ def define_scratch_flags():
     flags.DEFINE_bool(
         "norm_first",
         None,
-        "Whether a Transformer normalises before each sub-layer, as if not given; the paper's "
-        "normalises after, and learns more slowly.",
+        "Whether a Transformer normalises before each sub-layer, as if not given, or after it, as "
+        "the paper's does.",
     )
     flags.DEFINE_enum(
         "cell", None, ["gru", "lstm", "rnn"], "Cell of a recurrent model; gru if not given."

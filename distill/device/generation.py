@@ -16,7 +16,7 @@ from tfnlp.errors import InputError
 from tfnlp.searches import Beam, Greedy
 from tfnlp.text.continuations import (
     Generated,
-    beside_blanks,
+    blank_texts,
     check_prompts,
     continuation,
     unframed_ids,
@@ -186,8 +186,10 @@ class Translator(_Writer):
                     f"sources[{number}] has {len(ids)} tokens, more than the {self.max_length} "
                     f"that {self.path} reads; shorten it, or export it with longer fixed_lengths."
                 )
-        real = [ids for ids, source in zip(rows, sources, strict=True) if source.strip()]
-        return beside_blanks(sources, [self._translate(ids) for ids in real])
+        return [
+            self._translate(ids) if source.strip() else blank_texts(self.search)
+            for ids, source in zip(rows, sources, strict=True)
+        ]
 
     def _translate(self, source):
         with self._lock:

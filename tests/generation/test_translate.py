@@ -91,6 +91,21 @@ def test_beams_draws_and_constraints(model, tokenizer):
     assert 2 not in ids  # padding, whatever the constraints
 
 
+def test_blank_sources_change_nothing_of_others(model, tokenizer):
+    """Nor does it matter whether any source beside them has words."""
+    drawn = Translator(model, tokenizer, search=Sample(texts=2), max_new_tokens=6)
+    drawn._run = tf.function(drawn._search, autograph=False)
+    source, other = SOURCES[:2]
+    first, second = drawn([other, source]), drawn(["", source])
+    assert first[1] == second[1] != drawn([source])[0]
+    assert second[0] == [Generated("", (), True, None)] * 2 == drawn([" "])[0]
+    beams = Translator(model, tokenizer, search=Beam(4, best=3), max_new_tokens=6)
+    assert beams(["", "\t"]) == [[Generated("", (), True, 0.0)] * 3] * 2
+    assert Translator(model, tokenizer, search=Greedy())([""])[0][0].score is None
+    # A string is one text, and any iterable of them goes.
+    assert drawn(source) == drawn(text for text in [source]) == drawn([source])
+
+
 def test_two_vocabularies(texts, tokenizer):
     target, _ = train_tokenizer([text[::-1] for text in texts], "unigram", 150, "marian")
     model = transformer(
@@ -113,10 +128,7 @@ def test_what_frames_a_text_is_no_part_of_a_source(texts):
     translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=3)
     framed = tokenizer.encode(SOURCES[:1])[0].token_ids
     assert framed[0] == cls
-    seen = []
-    translator.translate_ids = lambda rows: seen.extend(rows) or [[] for _ in rows]
-    translator(SOURCES[:1])
-    assert seen == [framed[1:]]
+    assert translator.source_ids(SOURCES[:1]) == [framed[1:]]
 
 
 def test_bad_input_is_told_before_anything_runs(model, tokenizer):

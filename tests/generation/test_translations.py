@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from tfnlp.generation.translations import score_translations, translate_file
+from tfnlp.searches import Beam, Greedy, Sample
 from tfnlp.tasks import ParallelTexts
-from tfnlp.text.continuations import Generated, beside_blanks
+from tfnlp.text.continuations import Generated, blank_texts
 
 SOURCES = ["one two", "a\ttab", "three", "four", "five"]
 
@@ -55,13 +56,10 @@ def test_a_killed_file_goes_on_where_it_was(tmp_path):
 
 
 def test_of_nothing_comes_nothing():
-    found = [[Generated(text, (), True, -0.5)] * 2 for text in ("ONE", "TWO")]
-    beside = beside_blanks(["", "one", " \t", "two"], found)
-    texts = [[(one.text, one.score) for one in texts] for texts in beside]
-    assert texts == [[("", 0.0)] * 2, [("ONE", -0.5)] * 2, [("", 0.0)] * 2, [("TWO", -0.5)] * 2]
-    assert beside_blanks([" "], []) == [[Generated("", (), True, 0.0)]]
-    greedy = beside_blanks(["", "one"], [[Generated("ONE", (), True, None)]])
-    assert [texts[0].score for texts in greedy] == [None, None]
+    """As many texts as of another source, whose search gives them a score or none."""
+    assert blank_texts(Beam(4, best=3)) == [Generated("", (), True, 0.0)] * 3
+    assert blank_texts(Sample(texts=2)) == [Generated("", (), True, None)] * 2
+    assert blank_texts(Greedy()) == [Generated("", (), True, None)]
 
 
 def test_translations_that_were_cut_are_counted(tmp_path, caplog):

@@ -221,3 +221,7 @@ def test_characters_without_a_font_are_told(tmp_path, monkeypatch, caplog):
     assert f"{path} has boxes for 2 characters that no font here has" in caplog.text
     caplog.clear()
     assert plot_alignments(weights, ["a", "c"], ["b", "d"], path) and not caplog.text
+
+
+def test_tokens_are_no_mathematics(tmp_path):
+    assert plot_alignments({"": np.eye(2)}, ["$$", "a"], ["b", r"$\q$"], tmp_path / "a.png")

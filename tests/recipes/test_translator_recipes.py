@@ -65,9 +65,11 @@ def test_another_run_is_refused(teacher, run):  # noqa: F811
 
 
 def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
-    flags = [f"--model_dir={teacher[0]}/best", "--beams=2", "--n_best=2", "--max_new_tokens=20"]
+    flags = [f"--model_dir={teacher[0]}/best", "--beams=2", "--n_best=2", "--max_new_tokens=2"]
     texts = ["--text=big dogs", "--text= ", "--text=cats sleep"]
-    found = run("translate", *flags, *texts).stdout.splitlines()
+    done = run("translate", *flags, *texts)
+    assert "of the translations were cut at 2 tokens." in done.stderr
+    found = done.stdout.splitlines()
     assert len(found) == 6 and found[2:4] == ["0.0000\t"] * 2
     scores = [float(line.split("\t")[0]) for line in found]
     assert 0 > scores[0] >= scores[1] and 0 > scores[4] >= scores[5]
@@ -155,6 +157,7 @@ def check_refusals(recipe, start, cases):
         ("--train={data}/train.sources,{data}/dev.targets", "has 80 lines and"),
         ("--train={empty}", "empty.tsv, line 3: 'target' is empty"),
         ("--max_tokens=4", "and --max_tokens=4 at most"),
+        ("--test={long}", "long.tsv, line 2 has 41 tokens, more than the model's 40 positions"),
         ("--source_column=en", "has no column 'en'"),
         ("--label_smoothing=1", "at which labels say nothing"),
         ("--num_heads=3", "does not divide"),
@@ -162,8 +165,10 @@ def check_refusals(recipe, start, cases):
 )
 def test_bad_input_leaves_no_run(wrong, message, data, run, tmp_path):  # noqa: F811
     (tmp_path / "empty.tsv").write_text("source\ttarget\na\tb\nc\t\n")
-    flags = [*splits(data, "train", "dev"), f"--output_dir={tmp_path}/a", *SIZES]
-    flags += wrong.format(data=data, empty=tmp_path / "empty.tsv").split()
+    flags = [*splits(data, "train", "dev"), f"--output_dir={tmp_path}/a", *SIZES, *FLAGS]
+    (tmp_path / "long.tsv").write_text(f"source\ttarget\n{'.' * 40}\tb\n")
+    files = {name: tmp_path / f"{name}.tsv" for name in ("empty", "long")}
+    flags += wrong.format(data=data, **files).split()
     (line,) = run("train_translator", *flags, status=2).stderr.splitlines()[-1:]
     assert line.startswith("Error: ") and message in line
     assert not (tmp_path / "a").exists()

@@ -63,9 +63,13 @@ class Searcher:
         )
 
     def _find(self, rows):
-        """For each row of ids, none empty, a list of (ids, whether it was ended, score)."""
+        """For each row of ids a list of (ids, whether it was ended, score); of an empty one none.
+
+        Empty rows are counted: what is drawn of a row depends on its number.
+        """
         copies = self.search.texts if isinstance(self.search, Sample) else 1
-        jobs = [(number, copy) for number in range(len(rows)) for copy in range(copies)]
+        numbers = [number for number, ids in enumerate(rows) if len(ids)]
+        jobs = [(number, copy) for number in numbers for copy in range(copies)]
         jobs.sort(key=lambda job: len(rows[job[0]]))
         found = [[] for _ in rows]
         size = min(self.batch_size, len(jobs))

@@ -8,7 +8,7 @@ from tfnlp.generation.searcher import Searcher
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.frame import Frame
 from tfnlp.searches import Beam, Constraints
-from tfnlp.text.continuations import Generated, beside_blanks, unframed_ids
+from tfnlp.text.continuations import Generated, blank_texts, unframed_ids
 from tfnlp.text.special_tokens import with_target
 from tfnlp.text.texts import as_texts
 
@@ -92,15 +92,16 @@ class Translator(Searcher):
         Raises:
             InputError: if a source is not a string, or too long for the model.
         """
+        sources = as_texts(sources, "sources")
         rows = zip(self.source_ids(sources), sources, strict=True)
-        found = [
-            [
-                Generated(self.target_tokenizer.decode(ids), tuple(ids), ended, self._score(score))
-                for ids, ended, score in texts
-            ]
-            for texts in self.translate_ids([ids for ids, source in rows if source.strip()])
+        found = self._find([ids if source.strip() else [] for ids, source in rows])
+        return [
+            [self._generated(*one) for one in texts] or blank_texts(self.search) for texts in found
         ]
-        return beside_blanks(sources, found)
+
+    def _generated(self, ids, ended, score):
+        text = self.target_tokenizer.decode(ids)
+        return Generated(text, tuple(ids), ended, self._score(score))
 
     def source_ids(self, sources, name="sources[{}]".format):
         """The ids of sources as the model reads them, a list for each, ending with the end token.

@@ -68,7 +68,12 @@ def translate_file(
             lines.append(f"{one_line(source)}\t{one_line(text)}\t{shown}")
     write_text(path, "".join(f"{line}\n" for line in lines))
     part.unlink(missing_ok=True)
-    if cut := sum(not ended for texts in done for _, _, ended in texts):
+    warn_of_cut((ended for texts in done for _, _, ended in texts), translator)
+
+
+def warn_of_cut(ended, translator):
+    """Says how many texts, of each of which it is given whether it was ended, were not."""
+    if cut := sum(not one for one in ended):
         logging.warning(
             "%d of the translations were cut at %d tokens.", cut, translator.max_new_tokens
         )

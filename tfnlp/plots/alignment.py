@@ -43,15 +43,17 @@ def draw_alignments(weights, source, target):
                 f"weights[{name!r}] has shape {tuple(one.shape)}, but there are {len(target)} "
                 f"target tokens and {len(source)} source tokens."
             )
-    columns, family = min(COLUMNS, len(weights)), font_families("sans-serif")
+    columns = min(COLUMNS, len(weights))
+    # Tokens as they are, not as mathematics.
+    shown = {"family": font_families("sans-serif"), "parse_math": False}
     rows = math.ceil(len(weights) / columns)
     size = (1.5 + 0.3 * len(source)) * columns, (1.5 + 0.3 * len(target)) * rows
     figure = Figure(figsize=size, layout="constrained")
     for number, (name, one) in enumerate(weights.items(), 1):
         axes = figure.add_subplot(rows, columns, number)
         axes.imshow(one, cmap="gray", vmin=0, vmax=1, aspect="equal")
-        axes.set_xticks(range(len(source)), source, rotation=90, family=family)
-        axes.set_yticks(range(len(target)), target, family=family)
+        axes.set_xticks(range(len(source)), source, rotation=90, **shown)
+        axes.set_yticks(range(len(target)), target, **shown)
         axes.xaxis.tick_top()
         if len(weights) > 1:
             axes.set_title(name, fontsize="small")

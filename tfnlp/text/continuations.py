@@ -3,6 +3,7 @@
 import dataclasses
 
 from tfnlp.errors import InputError
+from tfnlp.searches import Beam, Sample
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,21 +23,18 @@ class Generated:
     score: float | None
 
 
-def beside_blanks(sources, found):
-    """What was made of sources, where blank ones were left out: of those a model writes too.
+def blank_texts(how):
+    """What is made of a blank source, of which a model writes too: as many texts as of others.
 
     Args:
-        sources: a list of strings.
-        found: lists of `Generated`, one for each source that is not blank.
+        how: a `Greedy`, `Beam` or `Sample`.
 
     Returns:
-        As many lists as sources; a blank one has as many texts as others, empty ones.
+        A list of `Generated` without text.
     """
-    scores = [one.score for texts in found for one in texts]
-    score = None if scores and scores[0] is None else 0.0
-    blank = [Generated("", (), True, score)] * max(map(len, found), default=1)
-    found = iter(found)
-    return [next(found) if source.strip() else blank for source in sources]
+    if isinstance(how, Beam):
+        return [Generated("", (), True, 0.0)] * how.best
+    return [Generated("", (), True, None)] * (how.texts if isinstance(how, Sample) else 1)
 
 
 def unframed_ids(tokenizer, texts, before, after):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tensorflow.lite.python import schema_py_generated as schema
 
+from benchmarks.translation_tflite import forced, measured
 from distill.device.decoder import CachedDecoder
 from distill.device.export_generation import export_translator
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
@@ -17,6 +18,7 @@ from tests.text.test_language_pair import KOREAN, learned
 from tfnlp import generation
 from tfnlp.errors import InputError
 from tfnlp.models import TransformerConfig, build_model
+from tfnlp.tasks import ParallelTexts
 from tfnlp.text import train_tokenizer
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.unigram import UnigramTokenizer
@@ -94,6 +96,18 @@ def test_an_end_that_is_forced_is_not_the_models(pair, bpe):
         assert (blank.text, blank.token_ids, blank.ended) == ("", (), True)
         assert {len(x.token_ids) for x in found} >= {1}
         assert [x.ended for x in found] == [not x.token_ids for x in found]
+
+
+def test_tokens_are_compared_as_far_as_a_file_writes(pair, bpe):
+    """References may be longer than what the caches hold."""
+    model, path = pair
+    texts = ParallelTexts(SOURCES[1:9], [" ".join(text.split()[:8]) for text in TEXTS[:8]])
+    examples = forced(model, bpe, texts)
+    tokens = bpe.encode_closed(texts.targets, 0).lengths
+    assert sorted(len(read) for _, read, _ in examples) == sorted(tokens)
+    assert max(len(read) for _, read, _ in examples) > STEPS * BEAMS
+    same, first_ms = measured(Translator(path), examples)
+    assert same > 0.98 and first_ms > 0  # all but near ties
 
 
 @pytest.fixture(scope="module")
