@@ -7,13 +7,12 @@
 
 Of a causal model (GPT, GPT-2, Transformer-XL, recurrent networks) the perplexity and the bits per
 character, of all texts as one stream, in which an end token stands after each text and counts as a
-character; a model that learned whole files (--documents=files) has seen no such ends: give it each
-file as one row of a .jsonl. Of a masked model (BERT and its kin) the pseudo-perplexity, for which
-each token is masked in turn, and the share of hidden tokens that it finds, each text being by
-itself. The figures are printed, and written to OUTPUT_DIR/evaluation.json. Perplexities of models
-with other vocabularies do not compare; bits per character do, but not where many tokens are
-unknown to the tokenizer, of which a model need not say which characters they were:
-`unknown_share` says how many.
+character; give --documents as the model has learned, as one of whole files has seen few ends. Of a
+masked model (BERT and its kin) the pseudo-perplexity, for which each token is masked in turn, and
+the share of hidden tokens that it finds, each text being by itself. The figures are printed, and
+written to OUTPUT_DIR/evaluation.json. Perplexities of models with other vocabularies do not
+compare; bits per character do, but not where many tokens are unknown to the tokenizer, of which
+a model need not say which characters they were: `unknown_share` says how many.
 """
 
 from absl import flags
@@ -29,7 +28,14 @@ flags.DEFINE_string(
 flags.DEFINE_list(
     "texts",
     None,
-    "Files of texts: .tsv, .csv, .json or .jsonl; of others each line is a text. Or with .gz.",
+    "Files of texts: .tsv, .csv, .json or .jsonl, or plain text; or with .gz.",
+)
+flags.DEFINE_enum(
+    "documents",
+    "lines",
+    ["blank_lines", "lines", "files"],
+    "What parts the texts of plain text: blank lines; or each line is one; or each file is, as of "
+    "a model that learned whole files.",
 )
 flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
 flags.DEFINE_string("output_dir", None, "Folder to write evaluation.json into.")
@@ -90,7 +96,7 @@ def main():
     tokenizer = load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, head)
     check_vocabulary(tokenizer, model)
-    texts = read_texts(FLAGS.texts, FLAGS.text_column)
+    texts = read_texts(FLAGS.texts, FLAGS.text_column, FLAGS.documents)
     max_length = FLAGS.max_length or read_task_settings(FLAGS.model_dir).get("max_length")
     reading = (max_length, FLAGS.stride, FLAGS.batch_size)
     if head == "causal_lm":

@@ -3,7 +3,7 @@
     python -m recipes.train_lm --corpus=shakespeare.txt --cell=lstm --output_dir=runs/lstm
     python -m recipes.generate --model_dir=runs/lstm/best --text="ROMEO:" \\
         --search=sample --temperature=0.8
-    python -m recipes.evaluate_lm --model_dir=runs/lstm/best --texts=other.txt
+    python -m recipes.evaluate_lm --model_dir=runs/lstm/best --texts=other.txt --documents=files
 
 It reads segments of --max_length tokens, through which gradients go (truncated backpropagation),
 each from the state that the one before ended in. Without --dev the last tenth of the text is held

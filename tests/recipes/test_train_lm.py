@@ -35,10 +35,11 @@ def test_it_learns_characters_is_measured_and_writes(corpus, run, tmp_path):  # 
 
     # The last tenth, which was held out, has the loss that the training says.
     _, (held_out,) = train_lm.hold_out([corpus.read_text(encoding="utf-8")])
-    held = tmp_path / "held_out.jsonl"
-    held.write_text(json.dumps({"sentence": held_out}), encoding="utf-8")
+    held = tmp_path / "held_out.txt"
+    held.write_text(held_out, encoding="utf-8")
     model = f"--model_dir={tmp_path}/run/best"
-    run("evaluate_lm", model, f"--texts={held}", f"--output_dir={tmp_path}/measured")
+    flags = (f"--texts={held}", "--documents=files", f"--output_dir={tmp_path}/measured")
+    run("evaluate_lm", model, *flags)
     (figures,) = json.loads((tmp_path / "measured/evaluation.json").read_text())["figures"]
     assert figures["characters"] == figures["tokens"] == len(held_out) + 1
     assert figures["cross_entropy"] == pytest.approx(last["val_loss"], rel=0.02)

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 
+from tfnlp.corpora.documents import read_documents
 from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
 from tfnlp.text import Encodings
@@ -14,20 +15,24 @@ from tfnlp.text.readers import read_every_text
 PIECE = 20_000
 
 
-def read_texts(paths, text_column="sentence"):
+def read_texts(paths, text_column="sentence", documents="lines"):
     """Yields the texts of files, but for empty ones.
 
     Args:
-        paths: of .tsv, .csv, .json or .jsonl files, or of others, in which each line is a text;
-            each may end in .gz.
+        paths: of .tsv, .csv, .json or .jsonl files, or of plain text; each may end in .gz.
         text_column: the column of the text where there are columns.
+        documents: what parts the texts of plain text, as `read_documents` takes it.
 
     Raises:
         InputError: for a file that is missing, broken or not UTF-8, or that holds no text.
     """
     for path in paths:
         found = False
-        for text in read_every_text(path, text_column):
+        if documents == "lines":
+            texts = read_every_text(path, text_column)
+        else:
+            texts = read_documents([path], documents, text_column)
+        for text in texts:
             if text.strip():
                 found = True
                 yield text
