@@ -268,3 +268,10 @@ def test_decomposed_hangul_is_told_once(tmp_path, caplog):
     assert [line for _, line in read_lines(tmp_path / "x")] == lines  # as they are
     assert caplog.text.count("line 2: Hangul is written as single letters (NFD)") == 1
     assert "line 1:" not in caplog.text and "line 3:" not in caplog.text
+    # Syllables of old Hangul have no other form (KS X 1026-1): a letter of each is no longer used.
+    caplog.clear()
+    (tmp_path / "x").write_text(
+        "\u1103\u1172\u11f0 \u1112\u119e\u11ab \u1140\u1175", encoding="utf-8"
+    )
+    list(read_lines(tmp_path / "x"))
+    assert not caplog.text

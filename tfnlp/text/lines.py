@@ -11,8 +11,9 @@ from tfnlp.errors import InputError
 
 # Lines between two calls of `on_read`.
 LINES_BETWEEN = 1000
-# A syllable of Hangul that is written as its letters, as Unicode's NFD has it.
-DECOMPOSED = re.compile("[\u1100-\u1112][\u1161-\u1175]")
+# A syllable of Hangul that is written as its letters, as Unicode's NFD has it. With an old letter
+# at its end it has no other form in KS X 1026-1.
+DECOMPOSED = re.compile("[\u1100-\u1112][\u1161-\u1175](?![\u11c3-\u11ff\ud7cb-\ud7fb])")
 # What a file raises that is not whole gzip.
 _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 
