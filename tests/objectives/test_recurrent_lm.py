@@ -1,5 +1,6 @@
 """Recurrent networks as language models: each lane's state goes on, and texts are scored by it."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -59,6 +60,25 @@ def test_lanes_go_on_from_their_state_and_gradients_stay_in_the_segment(cell):
     for a, b in zip(found, tape.gradient(loss, model.trainable_variables), strict=True):
         a, b = tf.convert_to_tensor(a), tf.convert_to_tensor(b)
         np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+def test_states_go_on_in_half_precision(precision):
+    ids = np.random.default_rng(0).integers(0, 60, (2, 11))
+    config, objective = RecurrentConfig(cell="lstm", dropout=0.0, **SIZES), CausalLM(memory=True)
+    weights, losses = with_random_biases(build_model(config, "causal_lm")).get_weights(), []
+    for policy in ("float32", precision):
+        keras.config.set_dtype_policy(policy)
+        model = build_model(config, "causal_lm", memory=True)
+        model.set_weights(weights)
+        trained = objective.trained(model, batch_size=2)
+        # The second segment with the state of the first, and without.
+        for begin, continues in ((0, False), (5, True), (5, False)):
+            inputs, labels = rows(ids[:, begin : begin + 6], continues)
+            found = objective.losses(labels, trained(inputs, training=True))
+            losses.append(float(found["causal_lm_loss"]))
+    np.testing.assert_allclose(losses[3:], losses[:3], atol=0.01)
+    assert abs(losses[4] - losses[5]) > 0.03
 
 
 def test_texts_are_scored_from_the_state_before_them():

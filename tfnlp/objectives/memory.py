@@ -33,6 +33,7 @@ class LaneMemory(keras.layers.Layer):
         # All replicas assign the same.
         options = {"initializer": "zeros", "trainable": False}
         options["aggregation"] = "only_first_replica"
+        options["autocast"] = False  # float32 within a model of half precision too
         shape = (lanes, num_layers, memory_length, hidden_dim)
         self.states = self.add_weight(name="states", shape=shape, **options)
         self.filled = self.add_weight(name="filled", shape=(lanes,), dtype="int32", **options)
@@ -52,6 +53,7 @@ class LaneMemory(keras.layers.Layer):
         context = tf.distribute.get_replica_context()
         if context is not None and context.num_replicas_in_sync > 1:
             lanes, memory = (context.all_gather(x, axis=0) for x in (lanes, memory))
+        memory = ops.cast(memory, "float32")
         filled = ops.shape(memory)[2]
         missing = self.memory_length - filled
         memory = ops.pad(memory, [[0, 0], [0, 0], [missing, 0], [0, 0]])
