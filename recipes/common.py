@@ -216,10 +216,12 @@ def define_model_flag():
 
 
 @group("Training")
-def define_training_flags(epochs, learning_rate):
-    """Flags of a recipe that trains."""
+def define_training_flags(
+    epochs, learning_rate, max_length="Longest input in tokens; the rest is cut."
+):
+    """Flags of a recipe that trains; `max_length` says what that is."""
     define_run_flags(epochs)
-    flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
+    flags.DEFINE_integer("max_length", 128, max_length, 3)
     flags.DEFINE_integer("batch_size", 32, "Examples in a batch, over all devices.", 1)
     define_optimizer_flags(learning_rate)
     define_memory_flags()

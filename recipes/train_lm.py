@@ -82,7 +82,9 @@ def define_model_flags():
 
 define_corpus_flags()
 define_model_flags()
-common.define_training_flags(epochs=10, learning_rate=2e-3)
+common.define_training_flags(
+    epochs=10, learning_rate=2e-3, max_length="Tokens of a segment, through which gradients go."
+)
 common.define_on_nan_flag()
 
 
@@ -106,6 +108,8 @@ def read_documents(paths):
 
 def hold_out(texts, share=HELD_OUT):
     """Texts in two: what comes first, and the last share of their characters, from a line's start.
+
+    Of a text without lines the end is cut off where the share begins.
 
     Raises:
         InputError: where one of them would be blank.
@@ -141,14 +145,21 @@ def make_tokenizer(texts):
 
 
 def make_batches(objective, texts, tokenizer, shuffle):
-    """The objective's batches of texts."""
+    """The objective's batches of texts; those that are not shuffled are to evaluate on."""
     from tfnlp.objectives import corpus_of
 
     corpus = corpus_of(texts, tokenizer, sentences="lines")
     if corpus is None:
         raise InputError("The texts have no token; give files with text.")
     sizes = FLAGS.batch_size, FLAGS.max_length
-    return objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
+    try:
+        return objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
+    except InputError as e:
+        if shuffle:
+            raise
+        held_out = "The tenth of `corpus` that is held out"
+        name = f"dev={','.join(FLAGS.dev)}" if FLAGS.dev else held_out
+        raise InputError(f"{name}: {e}") from None
 
 
 def main():

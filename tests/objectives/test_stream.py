@@ -152,7 +152,7 @@ def test_what_decides_the_batches_is_in_their_fingerprint():
 
 
 def test_too_few_tokens_are_one_sentence():
-    with pytest.raises(InputError, match="has 18 tokens, but a segment and the token after"):
+    with pytest.raises(InputError, match="There are 18 tokens, but a segment and the token after"):
         CausalLM().batches(CORPUS, Tokens(), 2, 18)
     with pytest.raises(InputError, match="but 4 lanes of max_length=5 and the token after tak"):
         CausalLM(memory=True).batches(CORPUS, Tokens(), 4, 5)

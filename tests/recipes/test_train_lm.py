@@ -55,6 +55,21 @@ def test_what_is_held_out():
         train_lm.hold_out(["a"])
 
 
+@pytest.mark.parametrize("dev", [False, True])
+def test_what_is_too_short_to_evaluate_on_is_named(dev, corpus, run, tmp_path):  # noqa: F811
+    """The whole text is long enough."""
+    short = tmp_path / "short.txt"
+    short.write_text("abc")
+    flags = [f"--corpus={corpus}", f"--output_dir={tmp_path}/run", "--hidden_dim=16"]
+    flags += ["--max_length=60", f"--dev={short}"] if dev else ["--max_length=60"]
+    done = run("train_lm", *flags, status=2)
+    name = (
+        f"--dev={short}: There are 4" if dev else "The tenth of --corpus that is held out: There"
+    )
+    assert f"Error: {name}" in done.stderr and "but 32 lanes of --max_length=60" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_refusals(corpus, tmp_path):
     start = [f"--corpus={corpus}", f"--output_dir={tmp_path}/run"]
     cases = {

@@ -172,7 +172,7 @@ class StreamBatches:
         """Raises an InputError unless the stream has so many tokens."""
         if self.tokens < needed:
             raise InputError(
-                f"The corpus has {self.tokens} tokens, but {what} takes {needed} at least; give "
+                f"There are {self.tokens} tokens, but {what} takes {needed} at least; give "
                 "more text, a smaller batch_size or a smaller max_length."
             )
 
