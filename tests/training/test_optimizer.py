@@ -405,7 +405,7 @@ def test_lower_layers_learn_and_decay_more_slowly():
             # The decay alone moves it: rate * lambda, or in LAMB by the rate.
             whole = 0.05 if name == "adamw" else 0.5
             assert moved == pytest.approx(whole * 0.5**depth, abs=1e-6)
-    with pytest.raises(InputError, match="layer_decay is for models with encoder blocks"):
+    with pytest.raises(InputError, match="`layer_decay` is for models with encoder blocks"):
         inputs = keras.Input((4,))
         adamw(keras.Model(inputs, keras.layers.Dense(3)(inputs)), 0.1, layer_decay=0.5)
 

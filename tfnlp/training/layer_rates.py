@@ -39,8 +39,8 @@ def layer_depths(variables):
         models.append(len(tops) - 1)
     if min(tops) < 0:
         raise InputError(
-            "layer_decay is for models with encoder blocks, of which this one has none; leave it "
-            "out."
+            "`layer_decay` is for models with encoder blocks, of which this one has none; leave "
+            "it out."
         )
 
     def depth(first, block, top):
