@@ -29,7 +29,6 @@ from tfnlp.errors import InputError
 FLAGS = flags.FLAGS
 # The most tokens to learn, by the kind of tokenizer.
 SIZES = {"characters": 2000, "bpe": 8000}
-HELD_OUT = 0.1
 
 
 @group("Corpus")
@@ -106,28 +105,6 @@ def read_documents(paths):
     return texts
 
 
-def hold_out(texts, share=HELD_OUT):
-    """Texts in two: what comes first, and the last share of their characters, from a line's start.
-
-    Of a text without lines the end is cut off where the share begins.
-
-    Raises:
-        InputError: where one of them would be blank.
-    """
-    left, first, last = round(sum(map(len, texts)) * (1 - share)), [], []
-    for text in texts:
-        cut = min(max(left, 0), len(text))
-        if 0 < cut < len(text):
-            cut = text.rfind("\n", 0, cut) + 1 or cut
-        first.append(text[:cut])
-        last.append(text[cut:])
-        left -= len(text)
-    first, last = ([text for text in part if text.strip()] for part in (first, last))
-    if not first or not last:
-        raise InputError("corpus is too short to hold out a tenth of it; give more, or a `dev`.")
-    return first, last
-
-
 def make_tokenizer(texts):
     """The tokenizer of --tokenizer_dir, of the run so far, or one that is learned."""
     from tfnlp.text import load_tokenizer, train_tokenizer
@@ -165,6 +142,7 @@ def make_batches(objective, texts, tokenizer, shuffle):
 def main():
     import keras
 
+    from tfnlp.corpora.held_out import hold_out
     from tfnlp.models import RecurrentConfig
     from tfnlp.objectives import CausalLM
     from tfnlp.training import make_strategy, pretrain, set_precision, start_models

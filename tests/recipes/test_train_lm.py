@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from recipes import train_lm
 from tests.grammar_corpus import make_reviews
 from tests.recipes.test_recipes import run  # noqa: F401
 from tests.recipes.test_translator_recipes import check_refusals
 from tfnlp.checkpoints import read_config
-from tfnlp.errors import InputError
+from tfnlp.corpora.held_out import hold_out
 from tfnlp.text import load_tokenizer
 
 
@@ -34,7 +33,7 @@ def test_it_learns_characters_is_measured_and_writes(corpus, run, tmp_path):  # 
     assert len(tokenizer.encode([text])[0].token_ids) == len(text)
 
     # The last tenth, which was held out, has the loss that the training says.
-    _, (held_out,) = train_lm.hold_out([corpus.read_text(encoding="utf-8")])
+    _, (held_out,) = hold_out([corpus.read_text(encoding="utf-8")])
     held = tmp_path / "held_out.txt"
     held.write_text(held_out, encoding="utf-8")
     model = f"--model_dir={tmp_path}/run/best"
@@ -45,14 +44,6 @@ def test_it_learns_characters_is_measured_and_writes(corpus, run, tmp_path):  # 
     assert figures["cross_entropy"] == pytest.approx(last["val_loss"], rel=0.02)
     done = run("generate", model, "--text=영화", "--max_new_tokens=4")
     assert done.stdout.startswith("영화")
-
-
-def test_what_is_held_out():
-    texts = ["ab\ncd\nef\n", "g" * 11]  # 20 characters, of which 18 are to stay
-    assert train_lm.hold_out(texts) == ([texts[0], "g" * 9], ["gg"])
-    assert train_lm.hold_out(["aaaa\nbb\ncccc\nddddddd"]) == (["aaaa\nbb\ncccc\n"], ["ddddddd"])
-    with pytest.raises(InputError, match="too short to hold out a tenth"):
-        train_lm.hold_out(["a"])
 
 
 @pytest.mark.parametrize("dev", [False, True])

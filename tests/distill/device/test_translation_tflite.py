@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tensorflow.lite.python import schema_py_generated as schema
 
-from benchmarks.translation_tflite import forced, measured
+from benchmarks.forced_tokens import forced, measured
 from distill.device.decoder import CachedDecoder
 from distill.device.export_generation import export_translator
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
