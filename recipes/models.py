@@ -176,7 +176,6 @@ def _tokenizer(family, read_texts, writes):
     from tfnlp.text import load_tokenizer, read_examples
     from tfnlp.text.load import kind_for, train_tokenizer
     from tfnlp.text.tokenizer_files import ANY_TOKENIZER
-    from tfnlp.training.run_folder import TOKENIZER
 
     if FLAGS.tokenizer_dir:
         given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
@@ -189,9 +188,8 @@ def _tokenizer(family, read_texts, writes):
                 "family, or leave `tokenizer_dir` out to learn one."
             )
         return tokenizer
-    kept = pathlib.Path(FLAGS.output_dir) / TOKENIZER
-    if kept.exists() and not FLAGS.overwrite:
-        return load_tokenizer(kept)
+    if kept := kept_tokenizer():
+        return kept
     texts = read_texts()
     if FLAGS.vocabulary_text:
         texts = texts + read_examples(FLAGS.vocabulary_text, label_column=None).texts
@@ -201,6 +199,15 @@ def _tokenizer(family, read_texts, writes):
     if writes and family in ANY_TOKENIZER:  # WordPiece loses capitals and line ends
         return train_tokenizer(texts, "bpe", size, "gpt2")[0]
     return train_tokenizer(texts, kind, size)[0]
+
+
+def kept_tokenizer():
+    """The tokenizer that the run of --output_dir has learned, to go on with; None without one."""
+    from tfnlp.text import load_tokenizer
+    from tfnlp.training.run_folder import TOKENIZER
+
+    kept = pathlib.Path(FLAGS.output_dir) / TOKENIZER
+    return load_tokenizer(kept) if kept.exists() and not FLAGS.overwrite else None
 
 
 def keep_tokenizer(run, tokenizer):

@@ -18,11 +18,9 @@ classifier may start from it. A run that is stopped or killed goes on by the sam
 with the same weights. Other families (GPT-2, Transformer-XL) learn a language by `pretrain`.
 """
 
-import pathlib
-
 from absl import flags, logging
 
-from recipes import common
+from recipes import common, models
 from recipes.command_line import group, refuse_beside
 from tfnlp.errors import InputError
 
@@ -108,13 +106,11 @@ def read_documents(paths):
 def make_tokenizer(texts):
     """The tokenizer of --tokenizer_dir, of the run so far, or one that is learned."""
     from tfnlp.text import load_tokenizer, train_tokenizer
-    from tfnlp.training.run_folder import TOKENIZER
 
     if FLAGS.tokenizer_dir:
         return load_tokenizer(FLAGS.tokenizer_dir)
-    kept = pathlib.Path(FLAGS.output_dir) / TOKENIZER
-    if kept.exists() and not FLAGS.overwrite:
-        return load_tokenizer(kept)
+    if kept := models.kept_tokenizer():
+        return kept
     kind = FLAGS.tokenizer or "characters"
     tokenizer, _ = train_tokenizer(texts, kind, FLAGS.vocabulary_size or SIZES[kind], "gpt2")
     logging.info("Learned %d tokens.", tokenizer.vocabulary_size)

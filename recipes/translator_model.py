@@ -1,10 +1,9 @@
 """The translator that a training starts from: a folder's, a teacher's layers, or a fresh one."""
 
-import pathlib
-
 from absl import flags, logging
 
 from recipes.command_line import group, refuse_beside
+from recipes.models import kept_tokenizer
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -196,13 +195,11 @@ def _tokenizer(texts):
     """The tokenizer of --tokenizer_dir, of the run so far, or one that is learned."""
     from tfnlp.text import load_tokenizer
     from tfnlp.text.load import train_tokenizer
-    from tfnlp.training.run_folder import TOKENIZER
 
     if FLAGS.tokenizer_dir:
         return load_tokenizer(FLAGS.tokenizer_dir)
-    kept = pathlib.Path(FLAGS.output_dir) / TOKENIZER
-    if kept.exists() and not FLAGS.overwrite:
-        return load_tokenizer(kept)
+    if kept := kept_tokenizer():
+        return kept
     kind, size = FLAGS.tokenizer or "bpe", FLAGS.vocabulary_size or VOCABULARY_SIZE
     tokenizer, _ = train_tokenizer(texts, kind, size, TOKENIZERS[kind])
     logging.info("Learned %d tokens of both languages.", tokenizer.vocabulary_size)

@@ -143,8 +143,10 @@ class RunFolder:
             )
         elif differing:
             key = differing[0]
+            alone = any((one in stored) != (one in here) for one in differing)
+            other = "a run of another recipe, or of an older one" if alone else "another run"
             raise InputError(
-                f"{self.path} holds another run: there `{key}` is {stored.get(key)!r}, here "
+                f"{self.path} holds {other}: there `{key}` is {stored.get(key)!r}, here "
                 f"{here.get(key)!r}; give another folder, the same settings to resume it, or "
                 "`overwrite` to delete it."
             )
