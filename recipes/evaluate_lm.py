@@ -60,7 +60,11 @@ flags.DEFINE_list(
     "config says if not given.",
 )
 flags.DEFINE_integer(
-    "batch_size", 8, "Windows, lanes with a memory, or texts that are read at a time.", 1
+    "batch_size",
+    8,
+    "Windows, lanes with a memory, each of which begins without what is before it, or texts that "
+    "are read at a time.",
+    1,
 )
 flags.DEFINE_float("masked_share", 0.15, "Share of the tokens that are hidden.", 0, 1)
 flags.DEFINE_bool(
