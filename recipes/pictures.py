@@ -11,7 +11,7 @@ How the gradient of the last token's loss vanishes over the tokens before it, in
     python -m recipes.pictures --picture=gradients --model_dir=runs/rnn/best,runs/lstm/best \\
         --input=test.txt --length=100 --output=gradients.png
 
-What one cell of a recurrent language model holds after each token of a text:
+What one cell of a recurrent language model holds after each token of a text, the first 4,000:
 
     python -m recipes.pictures --picture=activations --model_dir=runs/lstm/best \\
         --input=test.txt --unit=7 --output=cell.png
@@ -25,6 +25,8 @@ from recipes import common
 from recipes.command_line import no_effect
 
 FLAGS = flags.FLAGS
+# Tokens of a picture of activations: fifty lines of characters.
+MOST_TOKENS = 4000
 PICTURES = ("alignment", "gradients", "activations")
 # The flags of one picture alone.
 OWN_FLAGS = {
@@ -143,6 +145,9 @@ def draw_activations():
 
     model, tokenizer = load(FLAGS.model_dir[0])
     ids = text_ids(tokenizer, read_text())
+    if len(ids) > MOST_TOKENS:
+        logging.info("The first %d tokens are shown, of %d.", MOST_TOKENS, len(ids))
+        ids = ids[:MOST_TOKENS]
     found = activations(model, ids, FLAGS.layer)
     unit = int(found.var(axis=0).argmax()) if FLAGS.unit is None else FLAGS.unit
     if unit >= found.shape[1]:
