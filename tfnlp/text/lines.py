@@ -1,11 +1,10 @@
 """Lines of UTF-8 text files, plain or gzipped."""
 
 import gzip
+import logging
 import pathlib
 import re
 import zlib
-
-from absl import logging
 
 from tfnlp.errors import InputError
 
@@ -81,7 +80,8 @@ def read_lines(path, on_read=None):
                     _check_first_line(path, text)
                 if composed and DECOMPOSED.search(text):
                     composed = False
-                    logging.warning(
+                    # Not absl's, which the runtime for phones is without.
+                    logging.getLogger(__name__).warning(
                         "%s, line %d: Hangul is written as single letters (NFD), which few "
                         "tokenizers join; save the file in NFC.",
                         path,
