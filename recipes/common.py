@@ -256,6 +256,18 @@ def define_run_flags(epochs):
     flags.mark_flag_as_required("output_dir")
 
 
+def define_document_flags(documents):
+    """Flags of what is a document in unlabelled files; `documents` of plain text if not given."""
+    flags.DEFINE_enum(
+        "documents",
+        documents,
+        ["blank_lines", "lines", "files"],
+        "What parts the documents of plain text: blank lines; or each line is one, as of reviews; "
+        "or each file is.",
+    )
+    flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
+
+
 def define_on_nan_flag():
     """The flag of what a step does whose loss is no number."""
     flags.DEFINE_enum(

@@ -18,26 +18,13 @@ a model need not say which characters they were: `unknown_share` says how many.
 from absl import flags
 
 from recipes import common
-from recipes.command_line import no_effect
+from recipes.command_line import group, no_effect
 
 FLAGS = flags.FLAGS
 common.define_model_flag()
 flags.DEFINE_string(
     "tokenizer_dir", None, "Folder of the model's tokenizer, where that is not in --model_dir."
 )
-flags.DEFINE_list(
-    "texts",
-    None,
-    "Files of texts: .tsv, .csv, .json or .jsonl, or plain text; or with .gz.",
-)
-flags.DEFINE_enum(
-    "documents",
-    "lines",
-    ["blank_lines", "lines", "files"],
-    "What parts the texts of plain text: blank lines; or each line is one; or each file is, as of "
-    "a model that learned whole files.",
-)
-flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
 flags.DEFINE_string("output_dir", None, "Folder to write evaluation.json into.")
 flags.DEFINE_integer(
     "max_length",
@@ -71,7 +58,21 @@ flags.DEFINE_bool(
     "pseudo_perplexity", True, "Whether to mask each token in turn, a pass of the model for each."
 )
 flags.DEFINE_integer("seed", 0, "Seed of what is hidden.", 0)
-flags.mark_flag_as_required("texts")
+
+
+@group("Texts")
+def define_text_flags():
+    """Flags of the texts to measure on."""
+    flags.DEFINE_list(
+        "texts",
+        None,
+        "Files of texts: .tsv, .csv, .json or .jsonl, or plain text; or with .gz.",
+    )
+    common.define_document_flags("lines")
+    flags.mark_flag_as_required("texts")
+
+
+define_text_flags()
 
 
 def check_masking(head):

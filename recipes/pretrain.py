@@ -137,20 +137,13 @@ def define_corpus_flags():
     flags.DEFINE_list(
         "dev", None, "Likewise, to be evaluated on after each epoch; not at all if not given."
     )
-    flags.DEFINE_enum(
-        "documents",
-        "blank_lines",
-        ["blank_lines", "lines", "files"],
-        "What parts the documents of plain text: blank lines; or each line is one, as of reviews; "
-        "or each file is.",
-    )
+    common.define_document_flags("blank_lines")
     flags.DEFINE_enum(
         "sentences",
         "split",
         ["split", "lines"],
         "Whether sentences are split, by rules for English and Korean, or each line is one.",
     )
-    flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
     flags.mark_flag_as_required("corpus")
 
 

@@ -41,14 +41,7 @@ def define_corpus_flags():
     flags.DEFINE_list(
         "dev", None, "Likewise, to evaluate on; the last tenth of the corpus if not given."
     )
-    flags.DEFINE_enum(
-        "documents",
-        "files",
-        ["blank_lines", "lines", "files"],
-        "What parts the documents of plain text: blank lines; or each line is one, as of reviews; "
-        "or each file is.",
-    )
-    flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
+    common.define_document_flags("files")
     flags.mark_flag_as_required("corpus")
 
 

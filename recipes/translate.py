@@ -89,10 +89,10 @@ def read_sources():
 
 
 def name_of_source(number):
-    """What errors call the source of a number from 1."""
+    """What errors call the source of a number from 0."""
     if FLAGS.text:
-        return f"--text number {number}"
-    return f"{FLAGS.input}, text {number}" if FLAGS.input else f"Line {number}"
+        return f"--text number {number + 1}"
+    return f"{FLAGS.input}, text {number + 1}" if FLAGS.input else f"Line {number + 1}"
 
 
 def main():
@@ -116,7 +116,7 @@ def main():
         batch_size=FLAGS.batch_size,
     )
     # One too long is told before others are translated.
-    ids = translator.source_ids(sources, lambda number: name_of_source(number + 1))
+    ids = translator.source_ids(sources, name_of_source)
     if FLAGS.output:
         made_from = [ids, model_fingerprint(model), repr(how), FLAGS.max_new_tokens]
         made_from = content_fingerprint(made_from)

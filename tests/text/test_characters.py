@@ -29,8 +29,7 @@ def test_each_character_is_a_token_and_nothing_is_lost(tmp_path):
 
 def test_the_most_frequent_have_the_room_there_is():
     full = train_characters(TEXTS, 1000)
-    # 256 bytes and the end; 화, 영, 가 and 다 are twice in the texts, and two bytes of 영 and 다
-    # are the first two of no other.
+    # 256 bytes, the end and 8 more, of which 가, twice in the texts, takes two.
     small = train_characters(TEXTS, 265)
     assert small.vocabulary_size <= 265 < full.vocabulary_size
     assert pieces(small, "가다")[0] == "가"

@@ -126,13 +126,7 @@ def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency
     Raises:
         InputError: if the size has no room for the bytes.
     """
-    special = list(dict.fromkeys(SPECIAL_TOKENS[family].tokens.values()))
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    if vocabulary_size < len(special) + len(alphabet):
-        raise InputError(
-            f"vocabulary_size={vocabulary_size} must be at least {len(special) + len(alphabet)}, "
-            "for the 256 bytes and the special tokens."
-        )
+    special, alphabet = first_tokens(family, vocabulary_size)
     engine = tokenizers.Tokenizer(models.BPE())
     engine.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
@@ -147,6 +141,22 @@ def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency
     return ByteLevelBpeTokenizer(
         model["vocab"], [tuple(merge) for merge in model["merges"]], family
     )
+
+
+def first_tokens(family, vocabulary_size):
+    """The special tokens and the 256 bytes, with which every vocabulary of a family begins.
+
+    Raises:
+        InputError: if the size has no room for them.
+    """
+    special = list(dict.fromkeys(SPECIAL_TOKENS[family].tokens.values()))
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    if vocabulary_size < len(special) + len(alphabet):
+        raise InputError(
+            f"vocabulary_size={vocabulary_size} must be at least {len(special) + len(alphabet)}, "
+            "for the 256 bytes and the special tokens."
+        )
+    return special, alphabet
 
 
 def read_merges(path):

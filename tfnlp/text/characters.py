@@ -4,9 +4,7 @@ import collections
 
 from tokenizers import pre_tokenizers
 
-from tfnlp.errors import InputError
-from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer
-from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, first_tokens
 from tfnlp.text.texts import as_texts
 
 
@@ -28,17 +26,11 @@ def train_characters(texts, vocabulary_size, family="gpt2"):
     Raises:
         InputError: if the size has no room for the bytes.
     """
-    special = list(dict.fromkeys(SPECIAL_TOKENS[family].tokens.values()))
-    tokens = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    if vocabulary_size < len(tokens):
-        raise InputError(
-            f"vocabulary_size={vocabulary_size} must be at least {len(tokens)}, for the 256 bytes "
-            "and the special tokens."
-        )
+    special, alphabet = first_tokens(family, vocabulary_size)
     counts = collections.Counter()
     for text in as_texts(texts):
         counts.update(text)
-    ids, merges = {token: i for i, token in enumerate(tokens)}, []
+    ids, merges = {token: i for i, token in enumerate([*special, *alphabet])}, []
     for character in sorted(counts, key=lambda one: (-counts[one], one)):
         name = byte_names(character)
         parts = [name[: i + 1] for i in range(1, len(name))]
