@@ -17,6 +17,7 @@ from tfnlp.layers.attention.relative_scores import (
 )
 from tfnlp.layers.attention.segment_scores import segment_scores, segment_scores_gradient
 from tfnlp.layers.core.masks import MASKED
+from tfnlp.layers.core.products import times_table
 
 
 def blockwise_attention(
@@ -304,7 +305,7 @@ class TilePlan:
             of_queries, of_keys = [q], [k]
             for n, term in enumerate(self.terms):
                 vectors, position = self.far_part(n, tables, i, j)
-                numbers = ops.matmul(vectors, _transposed(position))  # (B, N, size, 1)
+                numbers = times_table(vectors, _transposed(position))  # (B, N, size, 1)
                 ones = ops.ones_like(numbers)
                 of_queries.append(ones if term.of_keys else numbers)
                 of_keys.append(numbers if term.of_keys else ones)

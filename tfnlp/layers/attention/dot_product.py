@@ -85,7 +85,7 @@ def attend(
 
     Args:
         scores: (B, N, T, S), before mask and softmax.
-        value: (B, N, S, H), or (B, 1, S, H) for all heads.
+        value: (B, N, S, H), or (B, 1, S, H) for all heads; the scores may be (1, N, T, S).
         mask: boolean, broadcasts to (B, T, S) or has 4 axes, or None.
         dropout_layer: a `keras.layers.Dropout` for the attention weights, or None.
         training: whether dropout is on.
@@ -101,7 +101,8 @@ def attend(
         weights = quantizer(zero_masked_rows(masked_softmax(scores, mask), mask))
         weights = dropout_layer(weights, training=True) if drops else weights
         return product(weights, value)
-    if drops or value.shape[1] != scores.shape[1]:
+    # The gradient below is of scores and values that have the same texts and heads.
+    if drops or tuple(value.shape[:2]) != tuple(scores.shape[:2]):
         weights = masked_softmax(scores, mask)
         weights = dropout_layer(weights, training=True) if drops else weights
         return zero_masked_rows(ops.matmul(weights, value), mask)

@@ -5,6 +5,7 @@ import dataclasses
 from keras import ops
 
 from tfnlp.layers.attention.relative_shift import shift_rows, unshift
+from tfnlp.layers.core.products import times_table
 
 
 def num_blocks(length):
@@ -106,7 +107,7 @@ class Layout:
 def relative_scores_forward(query, keys, layout):
     """`relative_scores` of `Layout.keys`, without its gradient."""
     heads = ops.shape(query)[1]
-    x = ops.matmul(layout.cut(query), ops.swapaxes(keys, -1, -2))
+    x = times_table(layout.cut(query), ops.swapaxes(keys, -1, -2))
     x = shift_rows(x, layout.block, layout.width, layout.source_length)
     return layout.join(x, heads)
 
@@ -114,7 +115,7 @@ def relative_scores_forward(query, keys, layout):
 def relative_scores_gradient(upstream, query, keys, layout):
     """The gradients of `relative_scores_forward` by `query` and `keys`."""
     x = unshift(layout.cut(upstream), layout.block, layout.width)
-    by_query = layout.join(ops.matmul(x, keys), ops.shape(query)[1])
+    by_query = layout.join(times_table(x, keys), ops.shape(query)[1])
     by_keys = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
     return by_query, by_keys
 

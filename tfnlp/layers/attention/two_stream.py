@@ -12,6 +12,7 @@ from tfnlp.layers.attention.relative_scores import RelativeTerm
 from tfnlp.layers.attention.segment_scores import SegmentTerm
 from tfnlp.layers.core.base_layer import check_states
 from tfnlp.layers.core.masks import combine_masks, set_mask
+from tfnlp.layers.core.products import times_table
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -158,7 +159,7 @@ class TwoStreamAttention(RelativeAttention):
         table = ops.transpose(self.segment_table, (1, 2, 0))  # (N, H, 2)
         biases = scaled(self.segment_bias) - scaled(self.position_bias)
         of_biases = ops.matmul(biases[:, None], table)  # (N, 1, 2)
-        return SegmentTerm(ops.matmul(by_position, table) + of_biases, is_same)
+        return SegmentTerm(times_table(by_position, table) + of_biases, is_same)
 
     def compute_output_spec(
         self,

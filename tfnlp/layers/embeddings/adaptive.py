@@ -9,6 +9,7 @@ from keras import ops
 from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
 from tfnlp.layers.core.clusters import cluster_widths, clusters
 from tfnlp.layers.core.masks import hide_padding
+from tfnlp.layers.core.products import times_table
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 
@@ -101,7 +102,7 @@ class AdaptiveEmbedding(TokenLayer):
         if self.projections:
             # All but one part of a token are zeros: one product serves all clusters.
             x = ops.concatenate(parts, axis=-1)
-            x = ops.matmul(x, ops.concatenate(self.projections, axis=0))
+            x = times_table(x, ops.concatenate(self.projections, axis=0))
         else:
             x = sum(parts)
         x = ops.cast(x * math.sqrt(self.hidden_dim), self.compute_dtype)

@@ -5,6 +5,7 @@ from keras import ops
 
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
 from tfnlp.layers.core.masks import hide_padding
+from tfnlp.layers.core.products import times_table
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 
@@ -95,8 +96,8 @@ class FactorizedEmbedding(TokenLayer):
         self._check_states(inputs)
         x = ops.cast(inputs, self.compute_dtype)
         if x.shape[-1] != self.embedding_dim:
-            x = ops.matmul(x, ops.transpose(self.projection.float_kernel()))  # (..., E)
-        logits = ops.matmul(x, ops.transpose(self.token_table))  # (..., V)
+            x = times_table(x, ops.transpose(self.projection.float_kernel()))  # (..., E)
+        logits = times_table(x, ops.transpose(self.token_table))  # (..., V)
         return logits if self.output_bias is None else logits + self.output_bias
 
     def _check_states(self, inputs):

@@ -12,6 +12,7 @@ from tfnlp.layers.core.base_layer import (
 from tfnlp.layers.core.layer_normalization import LayerNormalization
 from tfnlp.layers.core.masks import hide_padding
 from tfnlp.layers.core.positions import check_length
+from tfnlp.layers.core.products import times_table
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 
@@ -155,7 +156,7 @@ class TextEmbedding(TokenLayer):
         if reverse:
             self._check_states(token_ids)
             states = ops.cast(token_ids, self.compute_dtype)
-            return ops.matmul(states, ops.transpose(self._output_table()))  # (..., V)
+            return times_table(states, ops.transpose(self._output_table()))  # (..., V)
         token_ids = check_length("token_ids", token_ids, self.max_length)
         x = self._take_rows(self.token_table, as_ids(token_ids))  # (B, L, E)
         if self.max_length:

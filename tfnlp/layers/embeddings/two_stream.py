@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.layers.core.masks import hide_padding
+from tfnlp.layers.core.products import times_table
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 
@@ -76,7 +77,7 @@ class TwoStreamEmbedding(TokenLayer):
     def call(self, token_ids, target_mapping=None, reverse=False, training=None):
         if reverse:
             states = ops.cast(token_ids, self.compute_dtype)
-            return ops.matmul(states, ops.transpose(self.token_table))  # (..., V)
+            return times_table(states, ops.transpose(self.token_table))  # (..., V)
         h = ops.cast(self._take_rows(self.token_table, as_ids(token_ids)), self.compute_dtype)
         h = self.dropout_layer(h, training=training)  # (B, L, D)
         h = hide_padding(h, token_ids, self.pad_token_id)

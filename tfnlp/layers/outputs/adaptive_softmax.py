@@ -7,6 +7,7 @@ from keras import ops
 
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 from tfnlp.layers.core.clusters import cluster_widths, clusters
+from tfnlp.layers.core.products import times_table
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -152,6 +153,6 @@ class AdaptiveSoftmax(BaseLayer):
 def _log_probs(states, table, bias, projection):
     """Log-probabilities (..., V_i), float32 whatever the states are."""
     if projection is not None:
-        states = ops.matmul(states, ops.transpose(projection))  # (..., E_i)
-    logits = ops.matmul(states, ops.transpose(table)) + bias
+        states = times_table(states, ops.transpose(projection))  # (..., E_i)
+    logits = times_table(states, ops.transpose(table)) + bias
     return ops.log_softmax(ops.cast(logits, "float32"))
