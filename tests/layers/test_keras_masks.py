@@ -187,3 +187,71 @@ def test_the_model_of_the_readme_does_not_see_padding():
     np.testing.assert_allclose(model(padded), expected, atol=1e-5)
     # A token in place of the padding is seen.
     assert np.abs(model(np.where(padded, padded, 17)) - expected).max() > 1e-3
+
+
+# Name: a layer, and its outputs of states in a functional model, each (B, L, D).
+OF_SEVERAL_OUTPUTS = {
+    "attention": (
+        lambda: layers.MultiHeadAttention(2, 4),
+        lambda f, x: f(x, return_attention_scores=True, return_projections=True)[:1],
+    ),
+    "scores": (
+        lambda: layers.ScoreAttention("general"),
+        lambda f, x: f(x, x, return_attention_scores=True)[:1],
+    ),
+    "two streams": (lambda: layers.TwoStreamAttention(2, 4), lambda f, x: f(x, 0.5 - x)),
+    "two streams and scores": (
+        lambda: layers.TwoStreamAttention(2, 4),
+        lambda f, x: f(x, 0.5 - x, return_attention_scores=True)[0],
+    ),
+    "block": (
+        lambda: layers.EncoderBlock(2, 16),
+        lambda f, x: f(x, return_attention_scores=True, return_projections=True)[:1],
+    ),
+    "two-stream block": (lambda: layers.TwoStreamBlock(2, 16), lambda f, x: f(x, 0.5 - x)),
+    "two-stream block and scores": (
+        lambda: layers.TwoStreamBlock(2, 16),
+        lambda f, x: f(x, 0.5 - x, return_attention_scores=True)[0],
+    ),
+    "decoder block": (
+        lambda: layers.DecoderBlock(2, 16),
+        lambda f, x: f(x, x, return_attention_scores=True)[:1],
+    ),
+    "shared encoder": (
+        lambda: layers.SharedEncoder(2, 2, 16),
+        lambda f, x: keras.tree.flatten(f(x, return_hidden_states=True)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_SEVERAL_OUTPUTS)
+def test_every_output_of_states_has_its_mask_in_a_functional_model(name):
+    make, call = OF_SEVERAL_OUTPUTS[name]
+    ids, layer = keras.Input((None,), dtype="int32"), make()
+    initializer = keras.initializers.RandomNormal(stddev=1.0, seed=0)
+    x = keras.layers.Embedding(10, 8, mask_zero=True, embeddings_initializer=initializer)(ids)
+    states = call(layer, x)
+    masks = [y._keras_mask for y in states]
+    # By the symbolic masks, as a layer is given them, not by those that tensors carry.
+    weights = [keras.ops.cast(m, "float32")[..., None] for m in masks]
+    pooled = [
+        keras.ops.sum(y * w, 1) / keras.ops.sum(w, 1) for y, w in zip(states, weights, strict=True)
+    ]
+    carried = [keras.layers.GlobalAveragePooling1D()(y) for y in states]
+    model = keras.Model(ids, [*pooled, *carried, *masks])
+    found, expected = model(IDS), model(IDS[:1, :3])
+    count = len(states)
+    for padded, real in zip(found[: 2 * count], expected[: 2 * count], strict=True):
+        np.testing.assert_allclose(padded[:1], real, atol=1e-5)
+    for mask in found[2 * count :]:
+        np.testing.assert_array_equal(mask, IDS > 0)
+    assert layer.compute_mask(x, masks[0]) is masks[0]
+
+
+def test_a_recomputed_block_keeps_the_mask_of_its_query_stream():
+    embed = keras.layers.Embedding(10, 8, mask_zero=True)
+    x, block = embed(IDS), layers.TwoStreamBlock(2, 16)
+    block.recompute = True
+    content, query = block(x, 0.5 - x, training=True)
+    for y in (content, query):
+        np.testing.assert_array_equal(y._keras_mask, IDS > 0)

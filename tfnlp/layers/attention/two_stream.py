@@ -171,6 +171,9 @@ class TwoStreamAttention(RelativeAttention):
         attention_mask=None,
         query_attention_mask=None,
         return_attention_scores=False,
+        mask=None,
+        content_stream_mask=None,
+        query_stream_mask=None,
         return_projections=False,
         **kwargs,
     ):
@@ -183,10 +186,11 @@ class TwoStreamAttention(RelativeAttention):
         if query_stream is None:
             return content
         query = super().compute_output_spec(query_stream)
-        if not return_attention_scores:
-            return content, query
-        content, scores = content
-        return (content, query), (scores, scores)
+        if return_attention_scores:
+            query = query, content[1]
+        mask = mask if content_stream_mask is None else content_stream_mask
+        query_mask = query_stream_mask_of(mask, query_stream_mask, target_mapping)
+        return _both(content, query, query_mask, return_attention_scores)
 
 
 def query_stream_mask_of(content_mask, query_mask, target_mapping):

@@ -5,6 +5,7 @@ import keras
 from tfnlp.layers.blocks.base import BaseBlock
 from tfnlp.layers.blocks.encoder import SUBLAYERS, EncoderBlock
 from tfnlp.layers.core.base_layer import check_states
+from tfnlp.layers.core.masks import set_mask
 
 SHARING = ("all", "attention", "feed_forward", "none")
 
@@ -153,9 +154,13 @@ class SharedEncoder(BaseBlock):
         return_hidden_states=False,
         return_attention_scores=False,
         return_projections=False,
+        mask=None,
+        inputs_mask=None,
         **kwargs,
     ):
+        mask = inputs_mask if mask is None else mask
         states = [self._specs(inputs.shape) for _ in range(self.num_layers + 1)]
+        states = [set_mask(x, mask) for x in states]
         further = []
         if return_attention_scores or return_projections:
             asked = {

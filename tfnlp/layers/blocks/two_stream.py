@@ -90,9 +90,13 @@ class TwoStreamBlock(EncoderBlock):
         attention_mask=None,
         query_attention_mask=None,
         return_attention_scores=False,
+        content_stream_mask=None,
+        query_stream_mask=None,
         **kwargs,
     ):
-        outputs = self._specs(content_stream.shape, query_stream.shape)
+        content, query = self._specs(content_stream.shape, query_stream.shape)
+        mask = query_stream_mask_of(content_stream_mask, query_stream_mask, target_mapping)
+        outputs = content, set_mask(query, mask)
         if not return_attention_scores:
             return outputs
         _, scores = self.attention.compute_output_spec(

@@ -5,6 +5,8 @@ import functools
 import keras
 from keras import ops
 
+from tfnlp.layers.core.masks import set_mask
+
 
 def recomputable(call):
     """Decorates the `call` of a layer: in training it is recomputed where `recompute` is true.
@@ -37,8 +39,10 @@ def recomputable(call):
                     found = call(self, *own, **named)
             return keras.tree.flatten(found)
 
-        found = keras.remat(compute)(*(given[i] for i in moves))
-        return keras.tree.pack_sequence_as(structure[0], keras.tree.flatten(found))
+        outputs = keras.tree.flatten(keras.remat(compute)(*(given[i] for i in moves)))
+        for output, first in zip(outputs, keras.tree.flatten(structure[0]), strict=True):
+            set_mask(output, getattr(first, "_keras_mask", None))
+        return keras.tree.pack_sequence_as(structure[0], outputs)
 
     return recomputing
 
