@@ -17,7 +17,7 @@ from distill.learning.teacher import (
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import check_saves, load_model
 from tfnlp.errors import InputError
-from tfnlp.models import check_lengths, check_vocabulary
+from tfnlp.models import check_lengths, check_vocabulary, token_axes
 from tfnlp.plots import plot_curves
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.training.finetune import (
@@ -31,7 +31,6 @@ from tfnlp.training.finetune import (
 )
 from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 from tfnlp.training.fit import fit
-from tfnlp.training.predict import TOKEN_OUTPUTS
 from tfnlp.training.report import write_report
 
 
@@ -214,7 +213,7 @@ def _check_of_texts(terms, teacher):
     """Raises an InputError for a term that compares tokens, which two tokenizers cut apart."""
     for term in terms:
         output, _ = term.teacher
-        if output in TOKEN_OUTPUTS or len(read_tensor(teacher, term.teacher, "teacher").shape) > 2:
+        if token_axes(teacher, output, read_tensor(teacher, term.teacher, "teacher")):
             raise InputError(
                 f"The term {term.name!r} compares {output}, which are of tokens, but teacher and "
                 "student have different tokenizers; leave it out and learn what the teacher says "

@@ -16,6 +16,8 @@ from tfnlp.layers.attention.dot_product import join_heads, scaled, split_heads
 from tfnlp.losses import check_classes
 
 HIDDEN = -1e9
+# Outputs whose classes are the positions of a text.
+POSITION_LOGITS = ("start_logits", "end_logits")
 
 
 def class_error(teacher, student, padding_mask, temperature, teacher_weights=None):

@@ -158,8 +158,12 @@ def times(weight, factor):
 
 def _error_weights(errors, padding_mask, sample_weight):
     """What errors count: those of padding nothing, others as much as their example."""
-    if len(errors.shape) == 1 or padding_mask is None:
+    if padding_mask is None or (len(errors.shape) == 1 and sample_weight is None):
         return (sample_weight,)
+    if len(errors.shape) == 1:  # of examples, or of their texts to choose from
+        texts_each = ops.shape(errors)[0] // ops.shape(sample_weight)[0]
+        weight = ops.cast(sample_weight, "float32")[:, None] * ops.ones((1, texts_each))
+        return (ops.reshape(weight, (-1,)),)
     length = ops.shape(padding_mask)[-1]
     # To choose from, masks are (B, choices, L), and states those of B * choices texts.
     real = ops.reshape(padding_mask, (-1, length))

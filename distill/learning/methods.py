@@ -11,6 +11,7 @@ import inspect
 import keras
 
 from distill.learning.errors import (
+    POSITION_LOGITS,
     attention_error,
     class_error,
     cosine_error,
@@ -23,7 +24,6 @@ from distill.learning.errors import (
 from distill.learning.layer_map import resolve_layer_map
 from distill.learning.losses import Term, read_tensor, times
 from tfnlp.errors import InputError
-from tfnlp.training.predict import TOKEN_OUTPUTS
 
 
 def logits(
@@ -263,7 +263,7 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
         error, softened = class_error, temperature
         if task is not None and task.num_classes == 1:
             error, softened = squared_error, None
-        elif output in TOKEN_OUTPUTS:
+        elif output in POSITION_LOGITS:
             error = position_error
         own = times(weight, 1 / len(outputs))
         return Term(output, output, error, own, softened, name="soft_label", at_labels=True)

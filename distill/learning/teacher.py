@@ -7,11 +7,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from distill.learning.errors import HIDDEN, mean_log_probability, mean_number
+from distill.learning.errors import HIDDEN, POSITION_LOGITS, mean_log_probability, mean_number
 from tfnlp.checkpoints import load_model, read_head, read_labels
 from tfnlp.errors import InputError
 from tfnlp.text import load_tokenizer
-from tfnlp.training.predict import TOKEN_OUTPUTS
 
 
 def read_teacher_labels(folder, head):
@@ -143,8 +142,9 @@ class SeveralTeachers:
         self.shares = weights
         self.head = task.head
         self.input = self.models[0].input
+        several = () if pooled else (len(self.models),)
         self.output = {
-            name: keras.KerasTensor((x.shape[0], len(self.models), *x.shape[1:]), "float32")
+            name: keras.KerasTensor((x.shape[0], *several, *x.shape[1:]), "float32")
             for name, x in self.models[0].output.items()
             if name in task.outputs
         }
@@ -168,7 +168,7 @@ class SeveralTeachers:
     def _pool(self, name, x, padding_mask):
         if self.task.num_classes == 1:
             return mean_number(x, self.shares)
-        if name in TOKEN_OUTPUTS:
+        if name in POSITION_LOGITS:
             x = ops.where(ops.cast(padding_mask, "bool")[:, None], x, HIDDEN)
         return mean_log_probability(x, self.shares)
 

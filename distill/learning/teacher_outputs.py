@@ -13,11 +13,11 @@ from distill.learning.teacher import SeveralTeachers
 from tfnlp.checkpoints.tensors import DTYPES, write_tensors
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
-from tfnlp.models import check_lengths
+from tfnlp.models import check_lengths, token_axes
 from tfnlp.progress import progress_bar
 from tfnlp.text import Encodings
 from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
-from tfnlp.training.predict import TOKEN_OUTPUTS, input_signature
+from tfnlp.training.predict import input_signature
 
 INDEX = "cache.json"
 # A shard is computed in memory and written whole; a killed run loses one at most.
@@ -43,15 +43,16 @@ class TeacherOutputs:
 
     Args:
         lengths: (texts,), the tokens of each text.
-        kinds: for each key of `output_key` "text", "token", "head" (tokens by head) or "pair".
-        widths: for each key the shape of one entry, a tuple.
+        axes: for each key of `output_key` the axes of a text's output that run over its tokens:
+            none, (0,) of tokens, (1,) of tokens by head, (1, 2) of pairs of tokens by head.
+        widths: for each key the sizes of the other axes, a tuple.
         firsts: (shards + 1,), the first example of each shard, and the end.
         shards: for each shard a dict of flat arrays, or maps of files, one text after the other.
         choices: texts of an example, to choose from; None where an example is a text.
     """
 
     lengths: np.ndarray
-    kinds: dict
+    axes: dict
     widths: dict
     firsts: np.ndarray
     shards: list
@@ -59,26 +60,18 @@ class TeacherOutputs:
 
     def __post_init__(self):
         self.texts_each = self.choices or 1
-        squares = self.lengths.astype("int64") ** 2
-        self.starts = {
-            "text": np.arange(len(self.lengths) // self.texts_each + 1),
-            "token": np.concatenate([[0], np.cumsum(self.lengths)]),
-            "head": np.concatenate([[0], np.cumsum(self.lengths)]),
-            "pair": np.concatenate([[0], np.cumsum(squares)]),
-        }
+        # Entries before each text, by the number of its axes of tokens.
+        lengths = self.lengths.astype("int64")
+        self.starts = [np.concatenate([[0], np.cumsum(lengths**n)]) for n in range(3)]
 
     def signature(self):
         """The `tf.TensorSpec` of each key in a batch."""
         specs = {}
         for key, width in self.widths.items():
-            kind = self.kinds[key]
-            rows = (None, self.choices) if self._is_by_choice(kind) else (None,)
-            specs[key] = tf.TensorSpec((*rows, *_shape(kind, None, width)), self._dtype(key))
+            rows = (None,) if self.choices is None else (None, self.choices)
+            shape = _shape(self.axes[key], None, width)
+            specs[key] = tf.TensorSpec((*rows, *shape), self._dtype(key))
         return specs
-
-    def _is_by_choice(self, kind):
-        """Whether an example has an entry for each of its texts to choose from."""
-        return self.choices is not None and kind != "text"
 
     def batch(self, indices, length):
         """The outputs of some examples, padded with zeros to `length`.
@@ -86,60 +79,51 @@ class TeacherOutputs:
         Returns:
             A dict of arrays of the types that are kept, which terms read as float32: of texts
             (B, ...), of tokens (B, length, ...), by head (B, N, length, H), of pairs (B, N,
-            length, length); with choices all but the first are (B, choices, ...), so that a
-            batch can be cut by its examples.
+            length, length); with choices (B, choices, ...), so that a batch can be cut by its
+            examples.
         """
-        batch = {}
+        batch, texts = {}, self.texts(np.asarray(indices))
         for key, width in self.widths.items():
-            kind = self.kinds[key]
-            rows = self.rows(kind, np.asarray(indices))
-            batch[key] = np.zeros((len(rows), *_shape(kind, length, width)), self._dtype(key))
-            for padded, i in zip(batch[key], rows, strict=True):
+            axes = self.axes[key]
+            values = np.zeros((len(texts), *_shape(axes, length, width)), self._dtype(key))
+            for row, i in enumerate(texts):
                 n = self.lengths[i]
-                flat = self._read(key, kind, i)
-                padded[_real(kind, n)] = flat.reshape(_shape(kind, n, width))
-            if self._is_by_choice(kind):
-                batch[key] = batch[key].reshape(len(indices), -1, *batch[key].shape[1:])
+                values[(row, *_real(axes, n))] = self._read(key, i).reshape(_shape(axes, n, width))
+            if self.choices is not None:
+                values = values.reshape(len(indices), -1, *values.shape[1:])
+            batch[key] = values
         return batch
 
-    def rows(self, kind, examples):
-        """The rows of some examples in a batch: themselves, or by another kind their texts."""
-        if kind == "text":
-            return examples
+    def texts(self, examples):
+        """The numbers of the texts of some examples."""
         return (examples[:, None] * self.texts_each + np.arange(self.texts_each)).ravel()
 
     def place(self, key, i, shard):
-        """Where example `i`, or by its kind text `i`, stands in a flat array of its shard."""
-        kind, size = self.kinds[key], math.prod(self.widths[key])
-        starts = self.starts[kind]
-        first = starts[self.firsts[shard] * (1 if kind == "text" else self.texts_each)]
+        """The slice of text `i` in a flat array of its shard."""
+        starts, size = self.starts[len(self.axes[key])], math.prod(self.widths[key])
+        first = starts[self.firsts[shard] * self.texts_each]
         return slice(int(starts[i] - first) * size, int(starts[i + 1] - first) * size)
 
     def _dtype(self, key):
         return self.shards[0][key].dtype
 
-    def _read(self, key, kind, i):
-        example = i if kind == "text" else i // self.texts_each
-        shard = np.searchsorted(self.firsts, example, side="right") - 1
+    def _read(self, key, i):
+        shard = np.searchsorted(self.firsts, i // self.texts_each, side="right") - 1
         return self.shards[shard][key][self.place(key, i, shard)]
 
 
-def _shape(kind, length, width):
-    """The shape of a text's output of some kind, `width` being what is not lengths."""
-    shapes = {
-        "text": width,
-        "token": (length, *width),
-        "head": (*width[:1], length, *width[1:]),
-        "pair": (*width, length, length),
-    }
-    return shapes[kind]
+def _shape(axes, length, width):
+    """The shape of a text's output: `length` at the axes of tokens, `width` at the others."""
+    shape = list(width)
+    for axis in axes:
+        shape.insert(axis, length)
+    return tuple(shape)
 
 
-def _real(kind, length):
-    """Where the real tokens stand in a text's padded output."""
-    real = slice(length)
-    places = {"text": (), "token": real, "head": (slice(None), real), "pair": (..., real, real)}
-    return places[kind]
+def _real(axes, length):
+    """Where the real tokens stand in a text's padded output, a tuple of slices."""
+    last = max(axes, default=-1)
+    return tuple(slice(length) if axis in axes else slice(None) for axis in range(last + 1))
 
 
 @dataclasses.dataclass
@@ -192,14 +176,14 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
         return StackedOutputs([compute_teacher_outputs(m, batches, reads, f) for m, f in parts])
     check_lengths(batches, teacher)
     reads = sorted(set(reads), key=lambda read: (read[0], read[1] or 0))
-    kinds = {output_key(*r): _kind(r[0], pick_output(teacher.output, *r)) for r in reads}
+    axes = {output_key(*r): _axes(teacher, *r) for r in reads}
     encodings = Encodings.of(batches.encodings)
     lengths, choices = np.diff(encodings.starts), encodings.choices
     forward = _forward(teacher, reads)
     if folder is None:
         firsts = np.array([0, len(batches.encodings)])
-        widths = _widths(forward, batches, kinds)
-        outputs = TeacherOutputs(lengths, kinds, widths, firsts, [], choices)
+        widths = _widths(forward, batches, axes)
+        outputs = TeacherOutputs(lengths, axes, widths, firsts, [], choices)
         with _bar(outputs) as bar:
             outputs.shards.append(_compute(outputs, 0, forward, batches, lambda _: "float32", bar))
         return outputs
@@ -209,18 +193,18 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
         "precision": sorted({layer.compute_dtype for layer in teacher.layers}),
         "inputs": batches.inputs_fingerprint(),
     }
-    index = _stored_index(folder, made_from, kinds)
+    index = _stored_index(folder, made_from, axes)
     if index is None:
-        widths = _widths(forward, batches, kinds)
-        outputs = TeacherOutputs(lengths, kinds, widths, [0], [], choices)
+        widths = _widths(forward, batches, axes)
+        outputs = TeacherOutputs(lengths, axes, widths, [0], [], choices)
         index = {"made_from": made_from, "widths": widths, "firsts": _firsts(outputs)}
         write_json(folder / INDEX, index)
-    widths = {key: tuple(index["widths"][key]) for key in kinds}
-    outputs = TeacherOutputs(lengths, kinds, widths, np.array(index["firsts"]), [], choices)
+    widths = {key: tuple(index["widths"][key]) for key in axes}
+    outputs = TeacherOutputs(lengths, axes, widths, np.array(index["firsts"]), [], choices)
     whole_index = content_fingerprint(index)
     paths = [folder / f"shard_{i:05d}.safetensors" for i in range(len(outputs.firsts) - 1)]
     missing = [i for i, path in enumerate(paths) if not path.exists()]
-    if missing and kinds.keys() != index["widths"].keys():
+    if missing and axes.keys() != index["widths"].keys():
         raise InputError(
             f"{folder} is an unfinished cache of other outputs too; delete it to make it anew."
         )
@@ -233,8 +217,8 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
     return outputs
 
 
-def _stored_index(folder, made_from, kinds):
-    """What a folder says of its cache; None where it has none."""
+def _stored_index(folder, made_from, keys):
+    """The index of a folder's cache; None where it has none."""
     if not (folder / INDEX).exists():
         return None
     index = read_json(folder / INDEX)
@@ -242,7 +226,7 @@ def _stored_index(folder, made_from, kinds):
     if not isinstance(stored, dict) or not isinstance(widths, dict):
         raise InputError(f"{folder} holds no cache of this version; delete it to make it anew.")
     of = [text for key, text in DIFFERENCES.items() if stored.get(key) != made_from[key]]
-    of += [f"this teacher, but without {key}" for key in sorted(kinds.keys() - widths.keys())]
+    of += [f"this teacher, but without {key}" for key in sorted(keys - widths.keys())]
     if of:
         raise InputError(f"{folder} caches the outputs of {of[0]}; delete it or give another.")
     return index
@@ -269,13 +253,10 @@ def _mapped(path, index):
         raise InputError(f"{path} is no whole shard ({e}); delete it to make it anew.") from None
 
 
-def _kind(output, tensor):
-    """Whether an output is of each text, each token, by head too, or each pair of tokens."""
-    if output == "attention_scores":
-        return "pair"
-    if output in ("queries", "keys", "values"):
-        return "head"
-    return "token" if output in TOKEN_OUTPUTS or len(tensor.shape) == 3 else "text"
+def _axes(teacher, output, index):
+    """The axes of tokens in the output of one text."""
+    axes = token_axes(teacher, output, pick_output(teacher.output, output, index))
+    return tuple(axis - 1 for axis in axes)
 
 
 def _stored_dtype(key):
@@ -288,30 +269,31 @@ def _forward(teacher, reads):
     @tf.function(input_signature=[input_signature(teacher)])
     def forward(inputs):
         found = teacher(inputs, training=False)
-        return {output_key(*read): tf.cast(pick_output(found, *read), "float32") for read in reads}
+        found = {output_key(*read): pick_output(found, *read) for read in reads}
+        if getattr(teacher, "head", None) == "chooser" and "logits" in found:
+            # One of each text, as all else of a chooser.
+            found["logits"] = tf.reshape(found["logits"], (-1,))
+        return {key: tf.cast(x, "float32") for key, x in found.items()}
 
     return forward
 
 
-def _widths(forward, batches, kinds):
-    """The shape of one entry of each output, by running the teacher on one example."""
+def _widths(forward, batches, axes):
+    """The sizes of the axes that are not of tokens, by running the teacher on one example."""
     found = forward(batches.batch(np.array([0]))[0])
-    # Of pairs (texts, N, L, L), by head (texts, N, L, H), of tokens (texts, L, ...), of texts
-    # (examples, ...).
-    axes = {"text": [1], "token": [2, 3], "head": [1, 3], "pair": [1]}
     return {
-        key: tuple(found[key].shape[axis] for axis in axes[kind] if axis < len(found[key].shape))
-        for key, kind in kinds.items()
+        key: tuple(size for axis, size in enumerate(found[key].shape[1:]) if axis not in axes[key])
+        for key in axes
     }
 
 
 def _firsts(outputs):
     """The first examples of shards of some `SHARD_BYTES`, and the end."""
     ends = 0  # bytes up to the end of each example
-    for key, kind in outputs.kinds.items():
+    step = outputs.texts_each
+    for key, axes in outputs.axes.items():
         size = np.dtype(_stored_dtype(key)).itemsize * math.prod(outputs.widths[key])
-        step = 1 if kind == "text" else outputs.texts_each
-        ends = ends + size * outputs.starts[kind][step::step]
+        ends = ends + size * outputs.starts[len(axes)][step::step]
     firsts = [0]
     while firsts[-1] < len(ends):
         before = ends[firsts[-1] - 1] if firsts[-1] else 0
@@ -332,17 +314,16 @@ def _compute(outputs, shard, forward, batches, dtype, bar):
     """The flat arrays of a shard, each of the type that `dtype(key)` says."""
     first, end = outputs.firsts[shard : shard + 2]
     arrays = {}
-    for key, kind in outputs.kinds.items():
-        last = outputs.rows(kind, np.array([end - 1]))[-1]
+    last = outputs.texts(np.array([end - 1]))[-1]
+    for key in outputs.axes:
         arrays[key] = np.empty(outputs.place(key, last, shard).stop, dtype(key))
     order = first + np.argsort(batches.lengths[first:end], kind="stable")
     for start in range(0, len(order), batches.batch_size):
         indices = order[start : start + batches.batch_size]
         for key, tensor in forward(batches.batch(indices)[0]).items():
-            kind = outputs.kinds[key]
-            for row, i in zip(tensor.numpy(), outputs.rows(kind, indices), strict=True):
+            for row, i in zip(tensor.numpy(), outputs.texts(indices), strict=True):
                 with np.errstate(over="ignore"):
-                    real = row[_real(kind, outputs.lengths[i])]
+                    real = row[_real(outputs.axes[key], outputs.lengths[i])]
                     arrays[key][outputs.place(key, i, shard)] = real.ravel()
         bar.update(len(indices))
     for key, array in arrays.items():

@@ -40,6 +40,7 @@ FAMILIES = {
     "roberta": ("Roberta", PLACES),
     "distilbert": ("DistilBert", PLACES),
     "albert": ("Albert", PLACES | {"embedding_dim": 6, "num_groups": 2}),
+    "albert_wide": ("Albert", PLACES | {"embedding_dim": 16}),
     "electra": ("Electra", ELECTRA | {"embedding_dim": 6}),
     "electra_wide": ("Electra", ELECTRA | {"embedding_dim": 16}),
     "deberta_v3": ("DebertaV3", PLACES | {"bucket_size": 4}),
@@ -102,7 +103,7 @@ def test_a_preset_gives_keras_hubs_states(name, tmp_path):
     theirs = backbone(name)
     theirs.save_to_preset(tmp_path / "preset")
     ours = load_model(tmp_path / "preset")
-    check_states(ours, theirs, pooled=name in ("bert", "albert"))
+    check_states(ours, theirs, pooled=name in ("bert", "albert", "albert_wide"))
     assert read_head(tmp_path / "preset") is None
     # It is a model like any other: it is saved as a folder of Hugging Face, and starts a head.
     save_model(ours, tmp_path / "folder")
@@ -151,6 +152,7 @@ OURS = {
     "roberta": (RobertaConfig(**SIZES, max_length=16), "classifier"),
     "distilbert": (DistilBertConfig(**SIZES, max_length=16), "classifier"),
     "albert": (AlbertConfig(**SIZES, max_length=16, embedding_dim=6), "classifier"),
+    "albert_wide": (AlbertConfig(**SIZES, max_length=16, embedding_dim=16), "classifier"),
 }
 
 
@@ -164,7 +166,7 @@ def test_keras_hub_opens_our_folders(name, tmp_path):
         table.assign(np.zeros(table.shape))
     save_model(ours, tmp_path)
     theirs = keras_hub.models.Backbone.from_preset(str(tmp_path))
-    check_states(ours, theirs, pooled=name in ("bert", "albert"))
+    check_states(ours, theirs, pooled=name in ("bert", "albert", "albert_wide"))
 
 
 def test_keras_hub_has_no_way_to_read_the_others(tmp_path):

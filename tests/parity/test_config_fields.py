@@ -15,7 +15,7 @@ import pytest
 
 from tests.parity.compare import near
 from tests.parity.test_dropout import RATES
-from tfnlp.checkpoints import load_model
+from tfnlp.checkpoints import load_model, save_model
 from tfnlp.checkpoints.family import COMMON_HARMLESS, read_fields
 from tfnlp.checkpoints.folder import FAMILIES
 from tfnlp.errors import InputError
@@ -403,6 +403,39 @@ def test_every_field(kind, tmp_path):
     check_all(check, together)
     for name in ALONE.keys() & effective:
         check({name: effective[name]}, ALONE[name])
+
+
+# Fields that fail together alone.
+COMBINATIONS = [
+    ("albert", {"embedding_size": 16}),
+    ("electra", {"embedding_size": 16}),
+    ("deberta", {"pos_att_type": []}),
+    ("deberta-v2", {"pos_att_type": []}),
+    ("deberta-v2", {"relative_attention": False, "pos_att_type": []}),
+    ("deberta-v2", {"pos_att_type": [], "position_buckets": 9, "max_relative_positions": 3}),
+    ("deberta-v2", {"position_buckets": 5, "max_relative_positions": 4}),
+]
+
+
+@pytest.mark.parametrize(("kind", "changes"), COMBINATIONS)
+def test_fields_together_load_and_save(kind, changes, tmp_path):
+    check_loads(kind, changes, tmp_path, (None,))
+    theirs = reference(kind, dict(heads_of(kind))[None], changes)
+    ours = load_model(tmp_path / "None")
+    save_model(ours, tmp_path / "saved")
+    again, info = type(theirs).from_pretrained(
+        tmp_path / "saved", output_loading_info=True, attn_implementation="eager"
+    )
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    for a, b in zip(run(again, kind, None), run(theirs, kind, None), strict=True):
+        near(real(kind, None, a), real(kind, None, b), 1e-6 * max(1, np.abs(b).max()))
+
+
+def test_more_buckets_than_distances_are_refused_by_name():
+    fields = json_of("deberta-v2", {"position_buckets": 7, "max_relative_positions": 3})
+    message = r"config.json: position_buckets=7 is not supported: .* \(max_distance - 1\)"
+    with pytest.raises(InputError, match=message):
+        read_fields(FAMILY["deberta-v2"], fields, "config.json")
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -115,7 +115,8 @@ PAIRS = {
     "v1 p2c": lambda: (v1, *v1_pair(["p2c"], 4)),
     "v2 own": lambda: (v2, *v2_pair(["c2p", "p2c"], 16, None, False)),
     "v3": lambda: (v2, *v2_pair(["p2c", "c2p"], 64, 8, True)),
-    "v3 own": lambda: (v2, *v2_pair(["p2c", "c2p"], 40, 6, False)),
+    # Of an odd number of buckets, which have rows for distances up to 47.
+    "v3 own": lambda: (v2, *v2_pair(["p2c", "c2p"], 20, 7, False)),
 }
 
 
@@ -167,16 +168,22 @@ def test_forward_at_512_beyond_the_maximum_distance():
     near(found * mask[..., None], expected.detach().numpy() * mask[..., None], 1e-5)
 
 
-@pytest.mark.parametrize("sizes", [(256, 512), (8, 64), (6, 40), (32, 128), (2, 5), (64, 512)])
+EVEN = [(256, 512), (8, 64), (6, 40), (32, 128), (2, 5), (64, 512)]
+ODD = [(255, 512), (7, 20), (9, 64), (5, 40), (3, 9), (33, 128), (65, 512)]
+
+
+@pytest.mark.parametrize("sizes", EVEN + ODD)
 def test_rows_are_the_reference_s_for_every_distance(sizes):
     num_buckets, max_distance = sizes
-    distances = np.arange(-3 * max_distance, 3 * max_distance)
+    rows = distance_rows(max_distance, num_buckets)
+    reach = len(rows) // 2
+    assert num_buckets % 2 or reach == max_distance
+    distances = np.arange(-3 * reach, 3 * reach)
     theirs = v2.make_log_bucket_position(torch.tensor(distances), num_buckets, max_distance)
     near(log_buckets(distances, num_buckets, max_distance), theirs.long().numpy(), 0)
     span = num_buckets
     expected = (theirs.long() + span).clamp(0, 2 * span - 1).numpy()
-    rows = distance_rows(max_distance, num_buckets)
-    near(rows[np.clip(distances, -max_distance, max_distance) + max_distance], expected, 0)
+    near(rows[np.clip(distances, -reach, reach) + reach], expected, 0)
 
 
 def test_whole_encoder_with_normalised_shared_table(tmp_path):

@@ -50,6 +50,8 @@ DEBERTA = (
     }
 )
 V3 = DEBERTA | {"share_att_key": True, "position_buckets": 8, "norm_rel_ebd": "layer_norm"}
+# Rows for distances up to 33, beyond the largest one that their config tells.
+ODD_BUCKETS = {"position_buckets": 7}
 # Name: the stem of their classes and the fields of their config.
 CASES = {
     "bert": ("Bert", COMMON | DROPOUT),
@@ -73,7 +75,7 @@ CASES = {
     "albert": ("Albert", COMMON | DROPOUT | {"embedding_size": 8, "classifier_dropout_prob": 0.0}),
     "albert_groups": (
         "Albert",
-        COMMON | DROPOUT | {"embedding_size": 8, "num_hidden_groups": 2, "hidden_act": "relu"},
+        COMMON | DROPOUT | {"embedding_size": 24, "num_hidden_groups": 2, "hidden_act": "relu"},
     ),
     "electra": ("Electra", COMMON | DROPOUT | {"embedding_size": 8, "summary_last_dropout": 0.0}),
     "electra_wide": ("Electra", COMMON | DROPOUT | {"embedding_size": 24}),
@@ -83,7 +85,10 @@ CASES = {
         DEBERTA | {"position_biased_input": True, "type_vocab_size": 2, "pos_att_type": "c2p"},
     ),
     "deberta_v2": ("DebertaV2", DEBERTA),
-    "deberta_v2_xlarge": ("DebertaV2", V3 | {"conv_kernel_size": 3, "conv_act": "gelu"}),
+    "deberta_v2_xlarge": (
+        "DebertaV2",
+        V3 | ODD_BUCKETS | {"conv_kernel_size": 3, "conv_act": "gelu"},
+    ),
     "deberta_v3": ("DebertaV2", V3),
     "xlnet": (
         "XLNet",

@@ -64,6 +64,55 @@ def test_outputs_for_each_token_and_texts_beyond_the_positions(tiny_config, toke
         predict(encoder, tokenizer, TEXTS, max_length=0, outputs=outputs)
 
 
+def test_outputs_of_each_layer_are_those_of_each_text_alone(tiny_config, tokenizer):
+    config = dataclasses.replace(tiny_config, num_layers=2)
+    model = build_model(
+        config, hidden_states=True, attention_scores=True, attention_projections=True
+    )
+    outputs = ("hidden_states", "attention_scores", "values")
+    found = predict(model, tokenizer, TEXTS, batch_size=2, outputs=outputs)
+    for i, text in enumerate(TEXTS):
+        alone = model(tokenizer([text]))
+        for output in outputs:
+            assert len(found[output][i]) == len(alone[output])
+            for a, b in zip(found[output][i], alone[output], strict=True):
+                assert a.shape == b[0].shape
+                np.testing.assert_allclose(a, b[0], atol=1e-5)
+    assert [scores[0].shape for scores in found["attention_scores"]] == [
+        (4, length, length) for length in (5, 6, 12)
+    ]
+    assert predict(model, tokenizer, [], outputs=outputs) == {output: [] for output in outputs}
+
+
+def test_every_head_gives_its_outputs_without_padding(tiny_config, tokenizer):
+    config = dataclasses.replace(tiny_config, num_layers=1)
+    for head, output, shape in (
+        ("discriminator", "logits", ()),
+        ("answerer", "end_logits", ()),
+        ("masked_lm", "logits", (28,)),
+    ):
+        model = build_model(config, head)
+        found = predict(model, tokenizer, TEXTS, outputs=(output,))[output]
+        assert [row.shape for row in found] == [(length, *shape) for length in (5, 6, 12)]
+        for row, text in zip(found, TEXTS, strict=True):
+            np.testing.assert_allclose(row, model(tokenizer([text]))[output][0], atol=1e-5)
+
+
+def test_outputs_of_the_texts_to_choose_from(tiny_config, tokenizer):
+    model = build_model(tiny_config, "chooser", hidden_states=True)
+    encodings = Encodings.of(tokenizer.encode([text for text in TEXTS for _ in range(2)][::-1]))
+    encodings = dataclasses.replace(encodings, choices=2)
+    outputs = ("logits", "pooled_output", "sequence_output", "hidden_states")
+    found = predictor(model, outputs)(LengthBatches(encodings, 3, pad_token_id=0))
+    for i, text in enumerate(TEXTS[::-1]):
+        alone = model({key: x[:, None] for key, x in tokenizer([text] * 2).items()})
+        np.testing.assert_allclose(found["logits"][i], alone["logits"][:, 0], atol=1e-5)
+        for output in outputs[1:3]:
+            np.testing.assert_allclose(found[output][i], alone[output], atol=1e-5)
+        for a, b in zip(found["hidden_states"][i], alone["hidden_states"], strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5)
+
+
 def test_a_model_is_traced_once_for_all_shapes(tiny_config, tokenizer):
     model = build_model(dataclasses.replace(tiny_config, num_layers=1), "chooser")
     traced, call = [], model.call

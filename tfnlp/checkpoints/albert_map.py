@@ -30,8 +30,7 @@ FIELDS = (
 
 def weights(config, head):
     yield from embeddings(config)
-    if config.embedding_dim != config.hidden_dim:
-        yield from dense("embeddings/projection", "encoder.embedding_hidden_mapping_in")
+    yield from dense("embeddings/projection", "encoder.embedding_hidden_mapping_in")
     for i in range(config.num_groups):
         ours = f"encoder/block_{i}"
         theirs = f"encoder.albert_layer_groups.{i}.albert_layers.0"

@@ -15,6 +15,7 @@ from tfnlp.checkpoints.family import (
     token_heads,
 )
 from tfnlp.errors import InputError
+from tfnlp.layers.core.positions import check_distances
 from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 
 FIELDS = COMMON_FIELDS | {
@@ -134,6 +135,12 @@ def _v2_attention(config, ours, theirs):
             yield from dense(f"{ours}/position_query", f"{theirs}.pos_query_proj")
 
 
+def _unread(config):
+    """The table of positions, and its norm, that attention without positions leaves alone."""
+    names = ("rel_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")
+    return [f"encoder.{name}" for name in names] if config.terms == ("c2c",) else []
+
+
 def _decode(ours, fields):
     width = fields["hidden_size"]
     check_only(fields, "pooler_hidden_size", width)
@@ -154,10 +161,16 @@ def _decode(ours, fields):
     if ours["max_distance"] < 1:
         ours["max_distance"] = ours.get("max_length", 512)
     if "num_buckets" in ours:
-        ours["num_buckets"] = ours["num_buckets"] if ours["num_buckets"] > 0 else None
+        buckets = ours["num_buckets"] if kinds else 0
+        ours["num_buckets"] = buckets if buckets > 0 else None
         ours["normalize_positions"] = "layer_norm" in ours["normalize_positions"] and bool(kinds)
     if not kinds:
         ours.pop("share_att_key", None)
+    try:
+        check_distances(ours["max_distance"], ours.get("num_buckets"))
+    except ValueError as e:
+        buckets = fields.get("position_buckets")
+        raise InputError(f"position_buckets={buckets} is not supported: {e}") from None
     # The head by Microsoft's names has no output of its own.
     return ours | ({} if fields["legacy"] else {"tie_embeddings": True})
 
@@ -195,6 +208,7 @@ DEBERTA = Family(
     decode=_decode,
     encode=_encode,
     adapt=_adapt,
+    unread=_unread,
 )
 DEBERTA_V2 = Family(
     model_type="deberta-v2",
@@ -208,4 +222,5 @@ DEBERTA_V2 = Family(
     decode=_decode,
     encode=_encode,
     adapt=_adapt,
+    unread=_unread,
 )

@@ -156,6 +156,8 @@ class Family:
         encode: of their fields and our config, likewise the other way.
         constants: of our config and a head, gives tensors that are computed here and that their
             files hold, by their names.
+        unread: of our config, gives the names of tensors that their files may hold, but that no
+            part of a model with it reads.
         generation: of our config, gives the fields of a generation_config.json, beside a head that
             writes texts; None without one.
         only: our fields by which a config is of this family, of two that have one class.
@@ -177,6 +179,7 @@ class Family:
     encode: collections.abc.Callable = _identity
     adapt: collections.abc.Callable = _identity
     constants: collections.abc.Callable = _nothing
+    unread: collections.abc.Callable = _nothing
     generation: collections.abc.Callable | None = None
     only: dict = dataclasses.field(default_factory=dict)
 

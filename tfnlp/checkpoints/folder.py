@@ -526,6 +526,7 @@ def _assign(model, family, reader, with_head):
             f"{reader.description} has a {model.head} head without the tensor {half[0]}; copy "
             "the file again, or start a new head from an encoder alone."
         )
+    others |= {prefix + name for name in family.unread(model.text_config)}
     surplus = [n for n in names - used - others if not _may_be_left_over(n, prefix)]
     if surplus:
         raise InputError(

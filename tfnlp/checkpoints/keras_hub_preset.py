@@ -272,8 +272,7 @@ def _electra_pooler(config):
 
 def _albert(config):
     yield from _three_tables(config)
-    if config.embedding_dim != config.hidden_dim:
-        yield from _dense("embeddings/projection", "dense")
+    yield from _dense("embeddings/projection", "dense")
     for i in range(config.num_groups):
         yield from _block(config, f"encoder/block_{i}", _numbered("transformer_encoder", i))
     yield from _dense("pooler", "dense_1")

@@ -19,6 +19,7 @@ from tfnlp.models.text_model import (
     config_of,
     max_positions,
     submodel,
+    token_axes,
 )
 from tfnlp.models.transformer import TransformerConfig
 from tfnlp.models.transformer_xl import TransformerXLConfig
@@ -54,4 +55,5 @@ __all__ = [
     "config_of",
     "max_positions",
     "submodel",
+    "token_axes",
 ]

@@ -17,7 +17,7 @@ class AlbertConfig(TextConfig):
     """The sizes and rates of an ALBERT; defaults are those of ALBERT-base v2.
 
     Args:
-        embedding_dim: E, the width of the embedding tables.
+        embedding_dim: E, the width of the embedding tables, which are always projected.
         num_groups: groups of layers that share their weights.
     """
 

@@ -15,7 +15,7 @@ class ElectraConfig(TextConfig):
     """The sizes and rates of an ELECTRA; defaults are those of ELECTRA-small's discriminator.
 
     Args:
-        embedding_dim: E, the width of the embedding tables.
+        embedding_dim: E, the width of the embedding tables; they are projected where it is not D.
         chooser_dropout: applied before a chooser's last layer in training.
     """
 
@@ -37,4 +37,5 @@ class ElectraConfig(TextConfig):
 
 def encode_electra(config, inputs, options, shared=None):
     """As `encode_text`, of an ELECTRA, with the tables of the `TextEmbedding` `shared`."""
-    return encode_text(config, inputs, options, embedding_dim=config.embedding_dim, shared=shared)
+    width = None if config.embedding_dim == config.hidden_dim else config.embedding_dim
+    return encode_text(config, inputs, options, embedding_dim=width, shared=shared)

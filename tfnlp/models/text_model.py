@@ -77,6 +77,22 @@ def config_of(model):
     return config
 
 
+def token_axes(model, output, tensor):
+    """The axes of a model's output that run over tokens: those of no fixed size.
+
+    Args:
+        model: gives a dict.
+        output: the name of the output.
+        tensor: the symbolic tensor of that name, or one of its list; its first axis is of texts.
+
+    Returns:
+        A tuple of numbers; none for a chooser's logits, which are of texts to choose from.
+    """
+    if output == "logits" and getattr(model, "head", None) == "chooser":
+        return ()
+    return tuple(axis for axis, size in enumerate(tensor.shape) if axis and size is None)
+
+
 def max_positions(model):
     """The longest input that a model has positions for; None where there is no end to them.
 

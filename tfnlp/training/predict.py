@@ -5,11 +5,8 @@ import tensorflow as tf
 from absl import logging
 
 from tfnlp.errors import InputError
-from tfnlp.models import check_lengths
+from tfnlp.models import check_lengths, token_axes
 from tfnlp.text import LengthBatches
-
-# What a position after a text's end has for a logit.
-TOKEN_OUTPUTS = ("start_logits", "end_logits")
 
 
 def predict(
@@ -29,7 +26,9 @@ def predict(
 
     Returns:
         {name: array (texts, ...)}, in the texts' order; of outputs for each token a list of
-        arrays (L, ...), one for each text.
+        arrays (L, ...), one for each text; of outputs for each layer, such as `hidden_states`
+        and `attention_scores`, a list for each text with an array for each layer, (L, D) and
+        (N, L, L). Padding is cut off.
 
     Raises:
         InputError: if a text is not a string, or the model has no such output.
@@ -51,18 +50,21 @@ def predict(
         )
     batches = LengthBatches(encodings, batch_size, pad_token_id=tokenizer.pad_token_id)
     found = predict_batches(model, batches, outputs)
-    if not len(encodings):  # no row to tell the shape from
-        shapes = {key: model.output[key].shape for key in outputs}
-        return {
-            key: np.zeros((0, shape[-1] or 0), "float32")
-            if len(shape) == 2 and key not in TOKEN_OUTPUTS
-            else []
-            for key, shape in shapes.items()
-        }
     return {
-        key: np.stack(rows) if rows[0].ndim == 1 and key not in TOKEN_OUTPUTS else rows
+        key: rows if _by_token_or_layer(model, key) else _stacked(rows, model.output[key].shape)
         for key, rows in found.items()
     }
+
+
+def _by_token_or_layer(model, output):
+    tensor = model.output[output]
+    return isinstance(tensor, list | tuple) or bool(token_axes(model, output, tensor))
+
+
+def _stacked(rows, shape):
+    """An array (texts, ...) of the rows of all texts, be there none."""
+    sizes = [size or 0 for size in shape[1:]]
+    return np.stack(rows) if rows else np.zeros((0, *sizes), "float32")
 
 
 def predict_batches(model, batches, outputs=("logits",)):
@@ -86,26 +88,48 @@ def predictor(model, outputs=("logits",)):
         outputs: the names of the outputs to keep.
 
     Returns:
-        A function from `LengthBatches` to a dict of lists with an array for each encoding:
-        (C,), (choices,), or for outputs of each token (L, ...), cut to the encoding's own
-        length.
+        A function from `LengthBatches` to a dict of lists with an entry for each encoding: an
+        array (C,) or (choices,); of outputs for each token (L, ...), cut to the encoding's own
+        length; of outputs for each layer a list of such arrays. A chooser's outputs but its
+        logits are (choices, ...), cut to the longest of an encoding's texts.
     """
+
+    of_choices = getattr(model, "head", None) == "chooser"
 
     @tf.function(input_signature=[input_signature(model)])
     def forward(inputs):
         found = model(inputs, training=False)
-        return {key: tf.cast(found[key], "float32") for key in outputs}
+        return tf.nest.map_structure(
+            lambda x: tf.cast(x, "float32"), {key: found[key] for key in outputs}
+        )
+
+    def rows_of(output, tensor, value, lengths):
+        """The rows of a batch's texts, each without padding."""
+        value, axes = value.numpy(), token_axes(model, output, tensor)
+        if of_choices and output != "logits":
+            value = value.reshape(len(lengths), -1, *value.shape[1:])
+            axes = [axis + 1 for axis in axes]
+        places = [slice(None)] * (value.ndim - 1)
+        for row, length in zip(value, lengths, strict=True):
+            for axis in axes:
+                places[axis - 1] = slice(length)
+            yield row[tuple(places)]
 
     def run(batches):
         check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in outputs}
         for indices in batches.order():
-            inputs = batches.batch(indices)[0]
-            for key, value in forward(inputs).items():
-                value = np.asarray(value)
-                tokens = key in TOKEN_OUTPUTS or value.ndim == 3
-                for row, i in enumerate(indices):
-                    results[key][i] = value[row, : batches.lengths[i]] if tokens else value[row]
+            lengths = batches.lengths[indices]
+            for key, value in forward(batches.batch(indices)[0]).items():
+                tensor = model.output[key]
+                if isinstance(value, list | tuple):
+                    layers = zip(tensor, value, strict=True)
+                    rows = zip(*(rows_of(key, *layer, lengths) for layer in layers), strict=True)
+                    rows = map(list, rows)
+                else:
+                    rows = rows_of(key, tensor, value, lengths)
+                for i, row in zip(indices, rows, strict=True):
+                    results[key][i] = row
         return results
 
     return run

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from distill.learning.distiller import Distiller
+from distill.learning.errors import cosine_error
+from distill.learning.losses import Term
 from distill.learning.methods import logits
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.models import build_model
@@ -156,6 +158,29 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
     x, y = next(iter(batches.dataset()))
     found = cached.compute_loss(x, y, cached(x), weights)
     assert float(found) == pytest.approx(expected, rel=within)
+
+
+def test_a_vector_of_each_text_to_choose_from_is_learned(tiny_config):
+    task, error = TASKS["choosing"], cosine_error
+    teacher, student = (build_model(tiny_config, "chooser") for _ in range(2))
+    batches = make_batches("choosing", tiny_config.vocabulary_size)
+    indices = batches.order()[0]
+    x = batches.batch(indices)[0]
+    weights = np.array([1, 2, 0, 0.5, 1], "float32")
+    a, b = (model(x)["pooled_output"].numpy() for model in (teacher, student))
+    cosines = np.sum(a * b, -1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+    expected = np.average(1 - cosines, weights=np.repeat(weights, 3))
+    term = Term("pooled_output", "pooled_output", error)
+    assert float(term.loss(teacher(x), student(x), x["padding_mask"], weights)) == pytest.approx(
+        expected, rel=1e-5
+    )
+    batches.targets = compute_teacher_outputs(teacher, batches, [term.teacher])
+    x, y = batches.batch(indices)
+    assert y["pooled_output"].shape == (5, 3, 32)
+    np.testing.assert_allclose(y["pooled_output"].reshape(15, 32), a, atol=1e-5)
+    cached = Distiller(student, task, [term], hard_label_weight=0.0)
+    found = cached.compute_loss(x, y, cached(x), weights)
+    assert float(found) == pytest.approx(expected, rel=1e-5)
 
 
 def test_cached_outputs_of_choices_go_with_the_parts_of_a_batch(tiny_config):

@@ -299,8 +299,9 @@ class DisentangledAttention(BaseAttention):
         known = isinstance(length, int) and isinstance(source_length, int)
         xp = np if known else ops
         distances = source_length - 1 - xp.arange(length + source_length - 1)
-        distances = xp.clip(distances, -self.max_distance, self.max_distance)
-        rows = xp.take(self.rows_by_distance, distances + self.max_distance, axis=0)
+        reach = len(self.rows_by_distance) // 2
+        distances = xp.clip(distances, -reach, reach)
+        rows = xp.take(self.rows_by_distance, distances + reach, axis=0)
         if known or training:
             first, last = rows[-1], rows[0]
             shape = (last + 1 - first, table.shape[-1])

@@ -4,6 +4,9 @@ import keras
 import numpy as np
 from keras import ops
 
+# Where rows of distances end, however few buckets they share: no text is as long.
+LONGEST_DISTANCE = 2**20
+
 
 def sinusoids(positions, dim, max_wavelength=10000.0, interleaved=True):
     """Sines and cosines of positions at dim / 2 wavelengths (Vaswani et al. 2017, section 3.5).
@@ -79,24 +82,39 @@ def log_buckets(distances, num_buckets, max_distance):
 
 
 def distance_rows(max_distance, num_buckets=None):
-    """The row of a relative table for each distance from -max_distance to max_distance.
+    """The row of a relative table for each distance from -R to R, farther ones having the last.
 
     He et al. 2020, 'DeBERTa', eq. 3: row d + k, where d is the query's position less the
     key's, kept between -k and k - 1; with buckets, the bucket of d in place of d, and k the
-    number of buckets. Distances beyond `max_distance` share the rows of +-max_distance.
+    number of buckets.
 
     Args:
         max_distance: k, or with buckets the distance (plus one) of the last.
         num_buckets: buckets on either side; None for none.
 
     Returns:
-        (2 * max_distance + 1,) int32, below `2 * (num_buckets or max_distance)`.
+        (2 R + 1,) int32, below `2 * (num_buckets or max_distance)`. R is `max_distance`, and
+        more for an odd number of buckets.
     """
-    distances = np.arange(-max_distance, max_distance + 1)
+    reach = _farthest_distance(max_distance, num_buckets)
+    distances = np.arange(-reach, reach + 1)
     span = num_buckets or max_distance
     if num_buckets:
         distances = log_buckets(distances, num_buckets, max_distance)
     return np.clip(distances + span, 0, 2 * span - 1).astype("int32")
+
+
+def _farthest_distance(max_distance, num_buckets):
+    """A distance from which on all share a row.
+
+    An odd number of buckets 2 m + 1 has a row more than `max_distance` reaches on the negative
+    side: that of distances beyond m ((max_distance - 1) / m)^(m / (m - 1)).
+    """
+    middle = (num_buckets or 0) // 2
+    if middle < 2 or num_buckets % 2 == 0:
+        return max_distance
+    last = middle * ((max_distance - 1) / middle) ** (middle / (middle - 1))
+    return min(int(last) + 2, LONGEST_DISTANCE)
 
 
 def check_length(name, inputs, max_length):

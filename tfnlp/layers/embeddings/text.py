@@ -20,8 +20,8 @@ from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 class TextEmbedding(TokenLayer):
     """The input layer of BERT and its kin: `norm(token + position + segment)`.
 
-    Devlin et al. 2019, 'BERT', section 3 and figure 2. With `embedding_dim` the tables are
-    narrower and the sum is projected, as ALBERT (Lan et al. 2020, section 3.1) and ELECTRA
+    Devlin et al. 2019, 'BERT', section 3 and figure 2. With `embedding_dim` the tables have
+    that width and the sum is projected, as ALBERT (Lan et al. 2020, section 3.1) and ELECTRA
     have it: norm, dropout, then the projection.
 
     Args:
@@ -33,7 +33,7 @@ class TextEmbedding(TokenLayer):
         dropout: applied to the sum in training.
         layer_norm_epsilon: added to the variance.
         embeddings_initializer: for the tables, and the projection's kernel.
-        embedding_dim: E, the width of the tables; D, and no projection, where None or D.
+        embedding_dim: E, the width of the tables; D, and no projection, where None.
         position_offset: rows before the first position's, as RoBERTa has them.
         use_norm: whether the sum is normalised.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
@@ -96,7 +96,7 @@ class TextEmbedding(TokenLayer):
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self._owner = None
         self.projection = None
-        if self.embedding_dim != hidden_dim:
+        if embedding_dim is not None:
             self.projection = self._dense(hidden_dim, "projection", self.embeddings_initializer)
 
     def share(self, embedding):
@@ -208,7 +208,7 @@ class TextEmbedding(TokenLayer):
             "dropout": self.dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "embedding_dim": self.embedding_dim,
+            "embedding_dim": None if self.projection is None else self.embedding_dim,
             "position_offset": self.position_offset,
             "use_norm": self.use_norm,
             "pad_token_id": self.pad_token_id,
