@@ -11,7 +11,7 @@ from tokenizers import models, pre_tokenizers
 from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
 from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
-from tfnlp.text.texts import as_pairs, as_sentences, as_texts, check_whole
+from tfnlp.text.texts import as_pairs, as_sentences, as_texts, character_end, check_whole
 
 __all__ = ["Encoding", "Encodings", "Tokenizer"]
 
@@ -187,7 +187,8 @@ class Tokenizer:
 
         Returns:
             `Encodings` with `words`, `example` and offsets, counted in each word; a sentence
-            that fits is one window.
+            that fits is one window. A word whose first token is in the window before has no
+            tokens in the next.
 
         Raises:
             InputError: if a word is not a string, or `max_length` leaves no room for more
@@ -227,9 +228,17 @@ class Tokenizer:
         found = self._run(
             engine, inputs, len(inputs), max_length, is_pretokenized=words, stride=stride
         )
+        step = room - stride  # tokens from the beginning of a window to that of the next
         for i, whole in enumerate(found):
+            before = None
             for window in (whole, *whole.overflowing):
-                rows.add(window, example=i)
+                continued = None
+                if words:
+                    of_tokens = [w for w in window.word_ids if w is not None]
+                    if before and before[step - 1] == of_tokens[0]:
+                        continued = of_tokens[0]
+                    before = of_tokens
+                rows.add(window, example=i, continued=continued)
         return rows.finish()
 
     def encode_windows(
@@ -366,7 +375,8 @@ class Tokenizer:
             text, length, end = question, len(e.ids), limit
             # What is left of a word may have more pieces than it had in the word.
             while length > limit:
-                text = question[: e.offsets[end - 1][1]] if end > 0 else ""
+                place = e.offsets[end - 1][1] if end > 0 else 0
+                text = question[: character_end(question, place)]
                 length, end = len(self.tokens(text)), end - 1
             read[question] = text, length
         return read
