@@ -12,6 +12,7 @@ from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
 from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
 from tfnlp.text.texts import as_pairs, as_sentences, as_texts, character_end, check_whole
+from tfnlp.text.word_starts import WordStarts, bytes_of_name
 
 __all__ = ["Encoding", "Encodings", "Tokenizer"]
 
@@ -80,15 +81,18 @@ class Tokenizer:
         ids = map(self.token_id, ("[MASK]", "<mask>"))
         return next((i for i in ids if i in self._special_ids), None)
 
-    def begins_word(self, ids):
-        """Whether tokens begin a word, where white space was before them: (...) bool of ids."""
-        ids = np.asarray(ids)
-        tokens = [self._engine.id_to_token(int(i)) or "" for i in ids.ravel()]
-        if isinstance(self._engine.model, models.WordPiece):
-            begins = [not token.startswith("##") for token in tokens]
-        else:
-            begins = [token.startswith(("▁", "Ġ")) for token in tokens]  # what a space becomes
-        return np.reshape(begins, ids.shape)
+    def word_starts(self):
+        """The `WordStarts` of the tokens, which tells where words begin in ids."""
+        tokens = [self._engine.id_to_token(i) or "" for i in range(self.vocabulary_size)]
+        model = self._engine.model
+        if isinstance(model, models.WordPiece):
+            tokens = [token[2:] if token.startswith("##") else f" {token}" for token in tokens]
+        elif isinstance(model, models.Unigram):
+            tokens = [token.replace("▁", " ") for token in tokens]
+        as_bytes = bytes_of_name if isinstance(model, models.BPE) else str.encode
+        return WordStarts(
+            b"" if i in self._special_ids else as_bytes(token) for i, token in enumerate(tokens)
+        )
 
     def token_id(self, token):
         """The id of a token, or None."""
