@@ -93,7 +93,7 @@ def read_text():
     if FLAGS.text is not None:
         return FLAGS.text
     try:
-        return pathlib.Path(FLAGS.input).read_text(encoding="utf-8")
+        return pathlib.Path(FLAGS.input).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:
         raise InputError(f"input={FLAGS.input} cannot be read: {e}.") from None
 

@@ -18,7 +18,7 @@ def read_json(path):
     """
     path = pathlib.Path(path)
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path} is missing; a checkpoint folder must hold it.") from None
     except UnicodeDecodeError as e:

@@ -5,10 +5,12 @@ import pytest
 
 from tfnlp.objectives import Masking
 from tfnlp.objectives.spans import draw_spans, span_chances
+from tfnlp.text.word_starts import WordStarts
 
 MASK, V = 4, 400
 # Every third token goes on a word, so that words have one to five tokens.
 BEGINS = np.arange(V) % 3 != 0
+STARTS = WordStarts([b" a" if begins else b"a" for begins in BEGINS])
 
 
 def texts(rows, seed=0):
@@ -40,8 +42,8 @@ def words_of(ids):
     ("rows", "options"),
     [
         (9600, {}),
-        (9600, {"begins_word": BEGINS}),
-        (9600, {"begins_word": BEGINS, "longest_span": 3}),
+        (9600, {"word_starts": STARTS}),
+        (9600, {"word_starts": STARTS, "longest_span": 3}),
         (9600, {"longest_span": 3}),
     ],
     ids=["tokens", "words", "spans of words", "spans of tokens"],
@@ -71,7 +73,7 @@ def test_shares_are_those_of_the_papers(rows, options):
     for name, (share, count) in shares.items():
         assert abs(count - share * total) < 3 * np.sqrt(share * (1 - share) * total), name
 
-    if "begins_word" in options:
+    if "word_starts" in options:
         torn = sum(len({*hidden[r, w]}) > 1 for r in range(1000) for w in words_of(ids[r]))
         assert torn == 0
 

@@ -5,9 +5,12 @@ import unicodedata
 import pytest
 
 from tfnlp.errors import InputError
+from tfnlp.files import read_json
 from tfnlp.text import read_examples
+from tfnlp.text.byte_level_bpe import read_merges
 from tfnlp.text.lines import lines_of
-from tfnlp.text.readers import read_columns, read_header, read_lines
+from tfnlp.text.readers import as_number, read_columns, read_header, read_lines
+from tfnlp.text.wordpiece import read_vocabulary
 
 TSV = "sentence\tlabel\na film\t1\nso 'good\" it\t0\n"
 CSV = 'label,sentence\n1,"a, film"\n0,"two\nlines"\n'
@@ -81,6 +84,36 @@ def test_one_number_is_one_label(tmp_path):
     with pytest.raises(InputError, match=r"line 2: label '1\.0' is the number of label '1'"):
         read_examples(path)
     assert read_examples(path, label_names=["1.0", "1"]).labels == [1, 0]
+
+
+def test_labels_with_underscores_are_no_numbers(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("sentence\tlabel\n" + "".join(f"t\t{n}\n" for n in ("9", "1_0", "10")))
+    examples = read_examples(path)
+    assert (examples.labels, examples.label_names) == ([2, 1, 0], ["10", "1_0", "9"])
+    assert as_number(" 1.5 ") == 1.5
+    with pytest.raises(ValueError, match="'1_0' is not a number"):
+        as_number("1_0")
+
+
+def test_byte_order_marks_of_files_put_together_are_left_out(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_bytes("\ufefflabel\tsentence\n1\ta\n\ufeff1\tb\ufeff\n\ufeff\t".encode())
+    assert [line for _, line in read_lines(path)] == [
+        *("label\tsentence", "1\ta", "1\tb\ufeff"),
+        "\ufeff\t",  # a character that has a tag
+    ]
+    path.write_bytes(path.read_bytes()[:-4])
+    examples = read_examples(path)
+    assert (examples.texts, examples.label_names) == (["a", "b\ufeff"], ["1"])
+    for name, read, expected in (
+        ("config.json", read_json, {"a": 1}),
+        ("vocab.txt", read_vocabulary, ['{"a": 1}']),
+    ):
+        (tmp_path / name).write_bytes('\ufeff{"a": 1}\n'.encode())
+        assert read(tmp_path / name) == expected
+    (tmp_path / "merges.txt").write_bytes("\ufeff#version: 0.2\na b\n".encode())
+    assert read_merges(tmp_path / "merges.txt") == [("a", "b")]
 
 
 def test_halves_of_surrogate_pairs_can_be_written(tmp_path):
@@ -226,10 +259,14 @@ def test_names_in_capitals_and_long_fields(tmp_path):
         ("x.jsonl", b"[" * 100000, "line 1: not valid JSON"),
         ("x.tsv", b"sentence\tlabel\na\t1\nb\t \n", "line 3: label is empty"),
         ("x.tsv", b"sentence\tlabel\tlabel\na\t1\t0\n", "has two columns 'label'"),
-        ("x.tsv", b"sentence\tlabel\ra\t1\r", "lines end in CR alone"),
+        ("x.tsv", b"sentence\tlabel\ra\t1\r", "line 1: there is a CR within the line; save the"),
+        ("x.tsv", b"sentence\tlabel\na\t1\nb\rc\t1\n", "line 3: there is a CR within the line"),
+        ("x.csv", b'sentence,label\na,1\n"b\rc",1\n', "line 3: there is a CR within the line"),
+        ("x.tsv", b"sentence\tlabel\na\t1\nb\0\t1\n", "line 3: there is a NUL byte; take it"),
+        ("x.jsonl", b'{"sentence": "a", "label": 1}\n{"a\0": 1}\n', "line 2: there is a NUL byte"),
         ("x.tsv", TSV.encode("utf-16"), "line 1: byte 1 of the line is not UTF-8"),
         ("x.tsv.gz", gzip.compress(TSV.encode("utf-16"), mtime=0), "is not UTF-8"),
-        ("x.tsv", TSV.encode("utf-16-le"), "line 1: there are NUL bytes"),
+        ("x.tsv", TSV.encode("utf-16-le"), "line 1: there is a NUL byte"),
         ("x.txt", b"a\n", "has no column 'label', as each line of a .txt file is a text"),
         ("x.pdf", b"x", "must end in one of"),
         ("x.tsv.gz", b"not gzip", "not a whole gzip file"),

@@ -80,4 +80,4 @@ def test_an_answer_has_no_white_space_around_it():
     assert window_answers(blank, logits, logits, context) == []
     # Nor is it learned: the answer of the file may have some around it.
     for answer in ((4, "New York"), (2, "  New York \n"), (3, " New York ")):
-        assert answer_places(window, [answer]) == (3, 4)
+        assert answer_places([window], [answer]) == [(3, 4)]

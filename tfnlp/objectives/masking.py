@@ -8,6 +8,7 @@ import numpy as np
 from tfnlp.errors import InputError
 from tfnlp.objectives.spans import draw_spans
 from tfnlp.text.batches import IGNORED, LengthBatches
+from tfnlp.text.word_starts import WordStarts
 
 POSITIONS = "masked_positions"
 # Where lengths are fixed, batches have multiples of so many positions.
@@ -26,7 +27,7 @@ class Masking:
         masked: the share of those that the mask stands for.
         replaced: the share of those that another token stands for, drawn at random; the rest
             stays as it is.
-        begins_word: (V,) bool, the tokens that begin a word, to hide whole words. None to hide
+        word_starts: a `tfnlp.text.word_starts.WordStarts`, to hide whole words. None to hide
             tokens.
         longest_span: the most words, or tokens, that are hidden together (`draw_spans`).
 
@@ -39,7 +40,7 @@ class Masking:
     share: float = 0.15
     masked: float = 0.8
     replaced: float = 0.1
-    begins_word: np.ndarray | None = None
+    word_starts: WordStarts | None = None
     longest_span: int = 1
 
     def __post_init__(self):
@@ -75,8 +76,8 @@ class Masking:
             )
         ids = np.arange(tokenizer.vocabulary_size)
         ordinary = np.setdiff1d(ids, tokenizer.special_token_ids)
-        begins = tokenizer.begins_word(ids) if whole_words else None
-        return cls(tokenizer.mask_token_id, ordinary, share, begins_word=begins, **options)
+        starts = tokenizer.word_starts() if whole_words else None
+        return cls(tokenizer.mask_token_id, ordinary, share, word_starts=starts, **options)
 
     def mask(self, token_ids, padding_mask, rng):
         """Hides tokens of a batch.
@@ -91,7 +92,7 @@ class Masking:
             where a text has fewer, and the ids that stood there (B, P), -100 likewise; int32.
         """
         may = self._ordinary[np.minimum(token_ids, len(self._ordinary) - 1)] & (padding_mask > 0)
-        if self.begins_word is None and self.longest_span == 1:
+        if self.word_starts is None and self.longest_span == 1:
             chosen = self._some(may, rng)
         else:
             words, room = self._words(token_ids, may)
@@ -126,9 +127,9 @@ class Masking:
             the words that stand together from each on, (B, W), 0 where there is none.
         """
         before = np.pad(may, [(0, 0), (1, 0)])[:, :-1]
-        starts = may & ~before if self.begins_word is not None else may
-        if self.begins_word is not None:
-            starts |= may & self.begins_word[token_ids]
+        starts = may
+        if self.word_starts is not None:
+            starts = may & (~before | self.word_starts(token_ids))
         words = np.where(may, np.maximum(np.cumsum(starts, 1), 1) - 1, 0)
         counts = starts.sum(1)
         places = np.arange(max(1, counts.max()))
@@ -183,8 +184,11 @@ class MaskedBatches(LengthBatches):
         settings = [masking.mask_token_id, masking.share, masking.masked, masking.replaced]
         settings.append(masking.longest_span)
         digest = hashlib.sha256(f"{super().fingerprint()} {settings}".encode())
-        for table in (masking.ordinary_ids, masking.begins_word):
-            digest.update(b"" if table is None else np.ascontiguousarray(table))
+        tables = [masking.ordinary_ids]
+        if masking.word_starts is not None:
+            tables += [masking.word_starts.bytes, masking.word_starts.ends]
+        for table in tables:
+            digest.update(np.ascontiguousarray(table))
         return digest.hexdigest()
 
     def signature(self):

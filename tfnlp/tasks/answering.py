@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import itertools
 import pathlib
 import re
 import string
@@ -167,7 +168,9 @@ class Answering:
                 self.max_question_length,
                 max_length,
             )
-        labels = [answer_places(window, examples.answers[window.example]) for window in windows]
+        labels = []
+        for i, over_text in itertools.groupby(windows, key=lambda window: window.example):
+            labels += answer_places(list(over_text), examples.answers[i])
         return windows, np.array(labels, "int32")
 
     def loss(self, labels, outputs, sample_weight=None):

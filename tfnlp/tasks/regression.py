@@ -9,7 +9,7 @@ from scipy import stats
 
 from tfnlp.errors import InputError
 from tfnlp.losses import weighted_mean
-from tfnlp.text.readers import Examples, read_columns
+from tfnlp.text.readers import Examples, as_number, read_columns
 
 
 @dataclasses.dataclass
@@ -26,8 +26,7 @@ def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", co
     texts, pairs, labels = [], [], []
     for place, row in read_columns(path, [c for c in (text_column, pair_column, column) if c]):
         try:
-            # Python reads "1_5" as 15.
-            labels.append(math.nan if "_" in row[column] else float(row[column]))
+            labels.append(as_number(row[column]))
         except ValueError:
             labels.append(math.nan)
         if not math.isfinite(labels[-1]):

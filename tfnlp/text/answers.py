@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from tfnlp.text.texts import character_end
+
 # An answer longer than so many tokens is none.
 MAX_ANSWER_TOKENS = 30
 # How many starts and ends of a window are paired.
@@ -86,7 +88,8 @@ def window_answers(window, start, end, context, count=CANDIDATES):
     """The answers that a window's logits (L,) point at, the most likely ones, unordered.
 
     White space around an answer is not of it, though some tokenizers say that a token begins with
-    the space before it; tokens of nothing else neither start nor end one.
+    the space before it; tokens of nothing else neither start nor end one. An accent behind an
+    answer is of it, though some tokenizers drop it.
     """
     spans = {
         place: without_spaces(context, *window.offsets[place])
@@ -96,11 +99,12 @@ def window_answers(window, start, end, context, count=CANDIDATES):
     places = np.array([place for place, (a, b) in spans.items() if a < b], int)
     firsts = places[np.argsort(-start[places])[:count]]
     lasts = places[np.argsort(-end[places])[:count]]
+    ends = {place: character_end(context, spans[place][1]) for place in lasts}
     return [
         Answer(
-            context[spans[a][0] : spans[b][1]],
+            context[spans[a][0] : ends[b]],
             spans[a][0],
-            spans[b][1],
+            ends[b],
             float(start[a] + end[b]),
             window.cut,
         )
@@ -117,31 +121,42 @@ def without_spaces(text, start, end):
     return start, start + len(inside.strip())
 
 
-def answer_places(window, answers):
-    """The first and last token of a question's first answer in a window.
+def answer_places(windows, answers):
+    """The first and last token of a question's first answer in each window over its text.
+
+    These are the tokens that share a character with the answer. What a normaliser drops at its
+    edges, such as an accent or U+200E, is of no token.
 
     Args:
-        window: from `Tokenizer.encode_windows`.
+        windows: all of the question, from `Tokenizer.encode_windows`.
         answers: (first character, text) of each right answer; empty where there is none.
             White space around an answer is not of it.
 
     Returns:
-        Two places; twice that of no answer where the window does not hold the whole answer.
+        Two places for each window; twice that of no answer where it does not hold the whole
+        answer.
     """
-    null = null_place(window)
+    places = [(null_place(window),) * 2 for window in windows]
     if not answers:
-        return null, null
+        return places
     start, text = answers[0]
     start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
     inside = [
-        place
-        for place, (source, (a, b)) in enumerate(zip(window.sources, window.offsets, strict=True))
-        if source == 1 and a < end and b > start and a < b
+        [
+            (place, a, b)
+            for place, (source, (a, b)) in enumerate(
+                zip(window.sources, window.offsets, strict=True)
+            )
+            if source == 1 and a < end and b > start and a < b
+        ]
+        for window in windows
     ]
-    if not inside:
-        return null, null
-    whole = window.offsets[inside[0]][0] <= start and window.offsets[inside[-1]][1] >= end
-    return (inside[0], inside[-1]) if whole else (null, null)
+    first = min((a for tokens in inside for _, a, _ in tokens), default=None)
+    last = max((b for tokens in inside for _, _, b in tokens), default=None)
+    for i, tokens in enumerate(inside):
+        if tokens and tokens[0][1] == first and tokens[-1][2] == last:
+            places[i] = tokens[0][0], tokens[-1][0]
+    return places
 
 
 def null_place(window):

@@ -166,7 +166,7 @@ def read_merges(path):
         InputError: if the file is missing or broken.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
         raise InputError(f"{path} is missing; copy it beside vocab.json.") from None
     except UnicodeDecodeError as e:

@@ -2,12 +2,14 @@
 
 import itertools
 
+from tfnlp.text.texts import character_end
+
 
 def token_characters(window, text):
     """Yields (place, first character, the one after its last) of a window's tokens.
 
     White space before a token is not of it, though some tokenizers say so; tokens of nothing
-    else are left out.
+    else are left out. An accent behind a token is of it, though some tokenizers drop it.
 
     Args:
         window: from `Tokenizer.encode_text_windows`.
@@ -17,7 +19,7 @@ def token_characters(window, text):
         while start < end and text[start].isspace():
             start += 1
         if start < end:
-            yield place, start, end
+            yield place, start, character_end(text, end)
 
 
 def best_character_tags(texts, windows, logits, names):

@@ -22,7 +22,8 @@ class Encoding:
             own text; (0, 0) for special tokens. Only where asked for, else None.
         sources: 0 for tokens of the first text, 1 for the second's, None for special ones;
             likewise.
-        words: the word that each token is of, None for special ones; of `encode_words` only.
+        words: the word that each token is of, None for special ones and for the rest of a word
+            that begins in an earlier window; of `encode_words` only.
         example: the text that a window is of; of `encode_words`, `encode_text_windows` and
             `encode_windows` only.
     """
@@ -172,14 +173,14 @@ class EncodingsBuilder:
         self._words = array.array("i") if words else None
         self._examples = array.array("i") if examples else None
 
-    def add(self, e, cut=False, example=None):
-        """One row, from an encoding of `tokenizers`."""
+    def add(self, e, cut=False, example=None, continued=None):
+        """One row, from an encoding of `tokenizers`; the word `continued` is left out."""
         self.add_ids(e.ids, e.type_ids, cut)
         if self._offsets is not None:
             self._offsets.extend(itertools.chain.from_iterable(e.offsets))
             self._sources.extend(-1 if source is None else source for source in e.sequence_ids)
         if self._words is not None:
-            self._words.extend(-1 if word is None else word for word in e.word_ids)
+            self._words.extend(-1 if word in (None, continued) else word for word in e.word_ids)
         if self._examples is not None:
             self._examples.append(example)
 

@@ -57,7 +57,8 @@ def read_lines(path, on_read=None):
         on_read: called now and then with how many bytes of the file are read.
 
     Raises:
-        InputError: if the file is missing, empty, not UTF-8 or not a whole gzip file.
+        InputError: if the file is missing, empty, not UTF-8 or not a whole gzip file, or a line
+            has a NUL byte or a CR that does not end it.
     """
     path = pathlib.Path(path)
     check_file(path)
@@ -68,16 +69,7 @@ def read_lines(path, on_read=None):
             for number, line in enumerate(file, start=1):
                 if on_read and number % LINES_BETWEEN == 0:
                     on_read(raw.tell())
-                try:
-                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as e:
-                    raise InputError(
-                        f"{path}, line {number}: byte {e.start + 1} of the line is not UTF-8; "
-                        "save the file as UTF-8."
-                    ) from None
-                text = text.rstrip("\r\n")
-                if number == 1:
-                    _check_first_line(path, text)
+                text = _decoded(line, f"{path}, line {number}")
                 if composed and DECOMPOSED.search(text):
                     composed = False
                     # Not absl's, which the runtime for phones is without.
@@ -98,9 +90,22 @@ def read_lines(path, on_read=None):
         raise InputError(f"{path} is empty; it needs at least one line of data.")
 
 
-def _check_first_line(path, text):
-    """Where a file is not of UTF-8 and lines, its first line shows it."""
+def _decoded(line, place):
+    """The text of a line's bytes, without its end.
+
+    A byte order mark at its beginning is left out: files that are put together have more than
+    one. Before a tab it is a character that has a tag.
+    """
+    try:
+        text = line.decode().rstrip("\r\n")
+    except UnicodeDecodeError as e:
+        raise InputError(
+            f"{place}: byte {e.start + 1} of the line is not UTF-8; save the file as UTF-8."
+        ) from None
     if "\0" in text:
-        raise InputError(f"{path}, line 1: there are NUL bytes; save the file as UTF-8.")
+        raise InputError(f"{place}: there is a NUL byte; take it out, or save the file as UTF-8.")
     if "\r" in text:
-        raise InputError(f"{path}: lines end in CR alone; save the file with LF or CRLF.")
+        raise InputError(
+            f"{place}: there is a CR within the line; save the file with LF or CRLF as line ends."
+        )
+    return text if text.startswith("\ufeff\t") else text.removeprefix("\ufeff")

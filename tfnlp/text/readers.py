@@ -137,24 +137,35 @@ def check_label_names(names, least=1):
         )
 
 
+def as_number(text):
+    """The number that a text is.
+
+    Raises:
+        ValueError: if it is none; `float` alone takes "1_0" for 10.
+    """
+    if "_" in text:
+        raise ValueError(f"{text!r} is not a number.")
+    return float(text)
+
+
 def _label_names(path, labels):
     """The labels of a file, sorted, by number where all are numbers."""
     names = sorted({label for _, label in labels})
     try:
-        numbers = [float(name) for name in names]
+        numbers = [as_number(name) for name in names]
     except ValueError:
         return names
     if not all(map(math.isfinite, numbers)):  # "nan" has no place among numbers
         return names
     spellings = {}
     for place, label in labels:
-        first = spellings.setdefault(float(label), label)
+        first = spellings.setdefault(as_number(label), label)
         if label != first:
             raise InputError(
                 f"{path}, {place}: label {label!r} is the number of label {first!r}; write "
                 "them alike, or give all labels."
             )
-    return sorted(names, key=float)
+    return sorted(names, key=as_number)
 
 
 def _label_ids(path, labels, names):

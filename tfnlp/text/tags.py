@@ -78,13 +78,10 @@ class TaggedText:
 
 
 def first_tokens(window):
-    """Yields (word, place of its first token) of a window of `Tokenizer.encode_words`.
-
-    A word that begins in an earlier window is left to that one.
-    """
+    """Yields (word, place of its first token) of a window of `Tokenizer.encode_words`."""
     before = None
     for place, word in enumerate(window.words):
-        if word is not None and word != before and window.offsets[place][0] == 0:
+        if word is not None and word != before:
             yield word, place
         before = word
 

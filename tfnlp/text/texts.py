@@ -2,11 +2,14 @@
 
 import operator
 import re
+import unicodedata
 
 from tfnlp.errors import InputError
 
 # Half of a character of UTF-16: no text, but JSON and broken file names bring them in.
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# Vowels and last letters of syllables of Hangul (NFD), which are no marks to Unicode.
+_JAMO = re.compile("[\u1160-\u11ff\ud7b0-\ud7fb]")
 
 
 def as_texts(texts, name="texts"):
@@ -77,6 +80,17 @@ def as_sentences(sentences, name="sentences"):
     return rows
 
 
+def character_end(text, end):
+    """The end of a span, moved behind the marks that belong to its last character.
+
+    Normalisers drop an accent (U+0301), or compose it, and the letters of a syllable of Hangul,
+    with the character before: tokens then end before them.
+    """
+    while 0 < end < len(text) and _continues(text[end]):
+        end += 1
+    return end
+
+
 def check_whole(**numbers):
     """Raises an `InputError` for an argument, given by its name, that is no whole number."""
     for name, value in numbers.items():
@@ -84,6 +98,10 @@ def check_whole(**numbers):
             operator.index(value)
         except TypeError:
             raise InputError(f"{name}={value!r} must be a whole number.") from None
+
+
+def _continues(character):
+    return unicodedata.category(character).startswith("M") or _JAMO.match(character)
 
 
 def _well_formed(text):

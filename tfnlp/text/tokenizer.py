@@ -11,7 +11,8 @@ from tokenizers import models, pre_tokenizers
 from tfnlp.errors import InputError
 from tfnlp.progress import progress_bar
 from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
-from tfnlp.text.texts import as_pairs, as_sentences, as_texts, check_whole
+from tfnlp.text.texts import as_pairs, as_sentences, as_texts, character_end, check_whole
+from tfnlp.text.word_starts import WordStarts, bytes_of_name
 
 __all__ = ["Encoding", "Encodings", "Tokenizer"]
 
@@ -80,15 +81,18 @@ class Tokenizer:
         ids = map(self.token_id, ("[MASK]", "<mask>"))
         return next((i for i in ids if i in self._special_ids), None)
 
-    def begins_word(self, ids):
-        """Whether tokens begin a word, where white space was before them: (...) bool of ids."""
-        ids = np.asarray(ids)
-        tokens = [self._engine.id_to_token(int(i)) or "" for i in ids.ravel()]
-        if isinstance(self._engine.model, models.WordPiece):
-            begins = [not token.startswith("##") for token in tokens]
-        else:
-            begins = [token.startswith(("▁", "Ġ")) for token in tokens]  # what a space becomes
-        return np.reshape(begins, ids.shape)
+    def word_starts(self):
+        """The `WordStarts` of the tokens, which tells where words begin in ids."""
+        tokens = [self._engine.id_to_token(i) or "" for i in range(self.vocabulary_size)]
+        model = self._engine.model
+        if isinstance(model, models.WordPiece):
+            tokens = [token[2:] if token.startswith("##") else f" {token}" for token in tokens]
+        elif isinstance(model, models.Unigram):
+            tokens = [token.replace("▁", " ") for token in tokens]
+        as_bytes = bytes_of_name if isinstance(model, models.BPE) else str.encode
+        return WordStarts(
+            b"" if i in self._special_ids else as_bytes(token) for i, token in enumerate(tokens)
+        )
 
     def token_id(self, token):
         """The id of a token, or None."""
@@ -187,7 +191,8 @@ class Tokenizer:
 
         Returns:
             `Encodings` with `words`, `example` and offsets, counted in each word; a sentence
-            that fits is one window.
+            that fits is one window. A word whose first token is in the window before has no
+            tokens in the next.
 
         Raises:
             InputError: if a word is not a string, or `max_length` leaves no room for more
@@ -227,9 +232,17 @@ class Tokenizer:
         found = self._run(
             engine, inputs, len(inputs), max_length, is_pretokenized=words, stride=stride
         )
+        step = room - stride  # tokens from the beginning of a window to that of the next
         for i, whole in enumerate(found):
+            before = None
             for window in (whole, *whole.overflowing):
-                rows.add(window, example=i)
+                continued = None
+                if words:
+                    of_tokens = [w for w in window.word_ids if w is not None]
+                    if before and before[step - 1] == of_tokens[0]:
+                        continued = of_tokens[0]
+                    before = of_tokens
+                rows.add(window, example=i, continued=continued)
         return rows.finish()
 
     def encode_windows(
@@ -366,7 +379,8 @@ class Tokenizer:
             text, length, end = question, len(e.ids), limit
             # What is left of a word may have more pieces than it had in the word.
             while length > limit:
-                text = question[: e.offsets[end - 1][1]] if end > 0 else ""
+                place = e.offsets[end - 1][1] if end > 0 else 0
+                text = question[: character_end(question, place)]
                 length, end = len(self.tokens(text)), end - 1
             read[question] = text, length
         return read

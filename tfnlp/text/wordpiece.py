@@ -177,7 +177,7 @@ def read_vocabulary(path):
         InputError: if the file is empty or not UTF-8.
     """
     try:
-        text = pathlib.Path(path).read_text(encoding="utf-8")
+        text = pathlib.Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as e:
         raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
     # Not splitlines(): a token may be a Unicode line separator.
