@@ -307,6 +307,7 @@ def main():
     import keras
 
     from tfnlp.checkpoints import read_pooler
+    from tfnlp.objectives import reading_settings
     from tfnlp.training import make_strategy, pretrain, set_precision, start_models
 
     settings = common.training_config()
@@ -340,7 +341,7 @@ def main():
             run,
             on_nan=FLAGS.on_nan,
             steps_per_epoch=FLAGS.steps_per_epoch,
-            max_length=FLAGS.max_length,
+            task_settings=reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length),
             pooler=pooler,
         )
     logging.info("Fine-tune it: --model_dir=%s", run.best)

@@ -141,7 +141,7 @@ def pretrain(
     made_from=None,
     on_nan="stop",
     steps_per_epoch=None,
-    max_length=None,
+    task_settings=None,
     pooler=None,
 ):
     """Trains models for an objective, and keeps the last epoch's.
@@ -161,8 +161,8 @@ def pretrain(
         on_nan: as `fit` takes it.
         steps_per_epoch: what counts as an epoch, from pass to pass over the batches; all of them
             where None.
-        max_length: of the batches, which the folders then say: `evaluate_lm` reads as much at a
-            time. None for nothing to say.
+        task_settings: a dict of how the batches were made, such as `max_length` and `documents`,
+            which `save_model` writes and `evaluate_lm` follows; None for nothing to say.
         pooler: what `read_pooler` gave of the folder that the first model started from, to be
             kept where the objective trains none; None for none.
 
@@ -207,10 +207,8 @@ def pretrain(
         def evaluate():
             return {f"val_{name}": value for name, value in measure(dev_batches).items()}
 
-    settings = {"max_length": max_length} if max_length else None
-
     def save():
-        how = {"tokenizer": tokenizer, "task_settings": settings}
+        how = {"tokenizer": tokenizer, "task_settings": task_settings}
         for number, (name, model) in enumerate(models.items()):
             folder = run.path / name if number else run.best
             save_model(model, folder, **how, pooler=None if number else pooler)
