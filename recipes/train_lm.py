@@ -154,6 +154,7 @@ def main():
         pad_token_id=tokenizer.pad_token_id,
         tie_embeddings=FLAGS.tie_embeddings,
     )
+    reading = reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
     objective = CausalLM(memory=True)  # which is its state
     objective.check(config, tokenizer)
     with make_strategy(FLAGS.strategy).scope():
@@ -167,7 +168,7 @@ def main():
             settings,
             run,
             on_nan=FLAGS.on_nan,
-            task_settings=reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length),
+            task_settings=reading | {"texts": len(texts)},
         )
     logging.info("Have it write: python -m recipes.generate --model_dir=%s --text=...", run.best)
     return figures

@@ -82,7 +82,7 @@ def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path)
     done = run("evaluate_lm", model, f"--texts={texts}/dev.txt")
     assert done.stdout.split()[:2] == ["texts", "characters"]
     settings = read_task_settings(tmp_path / "run/best")
-    assert settings == {"max_length": 32, "documents": "blank_lines"}
+    assert settings == {"max_length": 32, "documents": "blank_lines", "texts": 45}
     wrong = [*flags[:-1], *RECURRENT, "--memory_length=8", f"--output_dir={tmp_path}/a"]
     done = run("pretrain", *wrong, status=2)
     assert "--memory_length=8 has no effect on a recurrent network" in done.stderr

@@ -52,6 +52,8 @@ def test_it_learns_characters_is_measured_and_writes(corpus, run, tmp_path):  # 
     assert said in done.stderr
     done = run("generate", model, "--text=영화", "--max_new_tokens=4")
     assert done.stdout.startswith("영화")
+    done = run("generate", model, "--text=", "--max_new_tokens=4")
+    assert "the model learned one whole text and no beginning" in done.stderr
 
 
 @pytest.mark.parametrize("dev", [False, True])

@@ -184,6 +184,8 @@ def pretrain(
             f"accumulation_steps={config.accumulation_steps} does not go with a memory, whose "
             "lanes go on from batch to batch as a whole; give a smaller batch_size instead."
         )
+    if hasattr(objective, "start"):
+        objective.start(first, batches)
     # A memory has a lane for each row of a batch.
     lanes = {"batch_size": config.batch_size} if getattr(objective, "memory", False) else {}
     trained = objective.trained(models if len(models) > 1 else first, **lanes)
