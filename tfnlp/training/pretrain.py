@@ -59,42 +59,60 @@ def weighted_sum(losses, weights):
     return sum(weights[name] * loss for name, loss in losses.items())
 
 
-def evaluator(objective, trained, signature):
-    """A function that evaluates a model on batches; its graph is traced but once.
+class Evaluator:
+    """Evaluates a model on batches; its graph is traced but once.
 
     Args:
         objective: see `tfnlp.objectives`.
         trained: what its `trained` gives.
         signature: of the batches.
 
+    Call arguments:
+        batches: have the method `epoch`.
+
     Returns:
-        A function from batches to a dict: the objective's losses, means over the entries of all
-        batches, such as predicted tokens; `loss`, their weighted sum; and its scores, means over
-        what is scored.
+        A dict: the objective's losses, means over the entries of all batches, such as predicted
+        tokens; `loss`, their weighted sum; and its scores, means over what is scored.
     """
 
-    @tf.function(input_signature=list(signature))
-    def measured(inputs, labels):
-        outputs = trained(inputs, training=False)
-        with in_parts(KeptSums()) as kept:
-            losses = objective.losses(labels, outputs)
-        sums = {name: kept.of(loss) for name, loss in losses.items()}
-        return sums, objective.scores(labels, outputs)
+    def __init__(self, objective, trained, signature):
+        self.objective = objective
 
-    def run(batches):
+        @tf.function(input_signature=list(signature))
+        def measured(inputs, labels):
+            outputs = trained(inputs, training=False)
+            with in_parts(KeptSums()) as kept:
+                losses = objective.losses(labels, outputs)
+            sums = {name: kept.of(loss) for name, loss in losses.items()}
+            return sums, objective.scores(labels, outputs)
+
+        self._measured = measured
+
+    def check(self, batches):
+        """Raise an InputError unless each loss has an entry, reading no more than it must."""
+        missing = set(self.objective.loss_weights)
+        for inputs, labels in batches.epoch():
+            losses, _ = self._measured(inputs, labels)
+            missing -= {name for name, (_, weight) in losses.items() if float(weight) > 0}
+            if not missing:
+                return
+        raise InputError(
+            "`dev` has no token to score, such as one that could be masked; give more text, or "
+            "text that the tokenizer knows."
+        )
+
+    def __call__(self, batches):
         sums = {}
         for inputs, labels in batches.epoch():
-            losses, scores = measured(inputs, labels)
+            losses, scores = self._measured(inputs, labels)
             for name, (total, weight) in (losses | scores).items():
                 before, weights = sums.get(name, (0.0, 0.0))
                 sums[name] = before + float(total), weights + float(weight)
         means = {name: total / weight for name, (total, weight) in sums.items() if weight}
-        losses = {name: means[name] for name in objective.loss_weights}
+        losses = {name: means[name] for name in self.objective.loss_weights}
         if len(losses) == 1:  # a loss alone is the whole loss
             means.pop(*losses)
-        return {"loss": weighted_sum(losses, objective.loss_weights), **means}
-
-    return run
+        return {"loss": weighted_sum(losses, self.objective.loss_weights), **means}
 
 
 def start_models(objective, config, folder=None, generator=None, **options):
@@ -171,7 +189,7 @@ def pretrain(
 
     Raises:
         InputError: if a model does not fit objective, tokenizer or batches, or cannot be saved as
-            a folder; and as `fit`.
+            a folder; for dev batches without a token to score; and as `fit`.
     """
     for model in models.values():
         check_vocabulary(tokenizer, model)
@@ -204,7 +222,8 @@ def pretrain(
 
     evaluate = None
     if dev_batches is not None:
-        measure = evaluator(objective, trained, dev_batches.signature())
+        measure = Evaluator(objective, trained, dev_batches.signature())
+        measure.check(dev_batches)
 
         def evaluate():
             return {f"val_{name}": value for name, value in measure(dev_batches).items()}
