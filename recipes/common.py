@@ -256,14 +256,20 @@ def define_run_flags(epochs):
     flags.mark_flag_as_required("output_dir")
 
 
-def define_document_flags(documents):
-    """Flags of what is a document in unlabelled files; `documents` of plain text if not given."""
+def define_document_flags(documents, default=None):
+    """Define flags of what is a document in unlabelled files.
+
+    Args:
+        documents: the default of plain text; None where `default` says it in words.
+        default: the default in words.
+    """
+    else_is = f"; {default}" if default else ""
     flags.DEFINE_enum(
         "documents",
         documents,
         ["blank_lines", "lines", "files"],
         "What parts the documents of plain text: blank lines; or each line is one, as of reviews; "
-        "or each file is.",
+        f"or each file is{else_is}.",
     )
     flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
 

@@ -7,7 +7,8 @@
 
 Of a causal model (GPT, GPT-2, Transformer-XL, recurrent networks) the perplexity and the bits per
 character, of all texts as one stream, in which an end token stands after each text and counts as a
-character; give --documents as the model has learned, as one of whole files has seen few ends. Of a
+character. A model that pretrain or train_lm wrote says what its documents were parted by, and the
+texts are parted likewise; by lines of other models, or as --documents says. Of a
 masked model (BERT and its kin) the pseudo-perplexity, for which each token is masked in turn, and
 the share of hidden tokens that it finds, each text being by itself. The figures are printed, and
 written to OUTPUT_DIR/evaluation.json. Perplexities of models with other vocabularies do not
@@ -15,7 +16,7 @@ compare; bits per character do, but not where many tokens are unknown to the tok
 a model need not say which characters they were: `unknown_share` says how many.
 """
 
-from absl import flags
+from absl import flags, logging
 
 from recipes import common
 from recipes.command_line import group, no_effect
@@ -68,7 +69,7 @@ def define_text_flags():
         None,
         "Files of texts: .tsv, .csv, .json or .jsonl, or plain text; or with .gz.",
     )
-    common.define_document_flags("lines")
+    common.define_document_flags(None, "as the model learned, or lines where it does not say")
     flags.mark_flag_as_required("texts")
 
 
@@ -81,6 +82,17 @@ def check_masking(head):
         if head == "causal_lm" and not FLAGS[flag].using_default_value:
             where = "on a causal language model, of which no token is hidden"
             raise no_effect(flag, where)
+
+
+def choose_documents(learned):
+    """Return what parts plain text: --documents, else what parted the model's, or None."""
+    if FLAGS.documents and learned and FLAGS.documents != learned:
+        logging.warning(
+            "The texts are parted by --documents=%s, but those that the model learned by %s.",
+            FLAGS.documents,
+            learned,
+        )
+    return FLAGS.documents or learned or "lines"
 
 
 def main():
@@ -101,8 +113,10 @@ def main():
     tokenizer = load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, head)
     check_vocabulary(tokenizer, model)
-    texts = read_texts(FLAGS.texts, FLAGS.text_column, FLAGS.documents)
-    max_length = FLAGS.max_length or read_task_settings(FLAGS.model_dir).get("max_length")
+    settings = read_task_settings(FLAGS.model_dir)
+    documents = choose_documents(settings.get("documents"))
+    texts = read_texts(FLAGS.texts, FLAGS.text_column, documents)
+    max_length = FLAGS.max_length or settings.get("max_length")
     reading = (max_length, FLAGS.stride, FLAGS.batch_size)
     if head == "causal_lm":
         figures = evaluation.evaluate_causal(
@@ -121,7 +135,8 @@ def main():
         )
     print(evaluation.table(figures))
     if output:
-        write_json(output, {"model": FLAGS.model_dir, "texts": FLAGS.texts, "figures": figures})
+        read = {"model": FLAGS.model_dir, "texts": FLAGS.texts, "documents": documents}
+        write_json(output, read | {"figures": figures})
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ model ended the text. The score is beam search's. The same --seed gives the same
 batch of a length takes some seconds longer, as the search is compiled.
 """
 
-from absl import flags
+from absl import flags, logging
 
 from recipes import common
 from recipes.command_line import group, no_effect
@@ -127,8 +127,17 @@ def constraints_of_flags(tokenizer):
     )
 
 
+def warn_of_empty_prompts(prompts, texts):
+    """Say where a prompt is empty and the model learned of `texts` texts, but no beginning."""
+    if texts == 1 and "" in prompts:
+        logging.warning(
+            "An empty prompt asks for a beginning, but the model learned one whole text and no "
+            "beginning: what it writes may be anything. Give a prompt."
+        )
+
+
 def main():
-    from tfnlp.checkpoints import load_model, read_head
+    from tfnlp.checkpoints import load_model, read_head, read_task_settings
     from tfnlp.errors import InputError
     from tfnlp.files import check_writable
     from tfnlp.generation import Generator
@@ -147,6 +156,7 @@ def main():
     prompts = FLAGS.text
     if FLAGS.input:
         prompts = read_examples(FLAGS.input, FLAGS.text_column, label_column=None).texts
+    warn_of_empty_prompts(prompts, read_task_settings(FLAGS.model_dir).get("texts"))
     # A head that is not there would start from fresh weights.
     model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
     generator = Generator(

@@ -289,13 +289,15 @@ def read_texts():
     return texts
 
 
-def make_batches(objective, paths, tokenizer, shuffle):
-    """The objective's batches of a corpus; None without paths."""
+def read_corpus(paths, tokenizer):
+    """The corpus of --corpus or --dev."""
     from tfnlp.objectives import open_corpus
 
-    if not paths:
-        return None
-    corpus = open_corpus(paths, tokenizer, FLAGS.documents, FLAGS.sentences, FLAGS.text_column)
+    return open_corpus(paths, tokenizer, FLAGS.documents, FLAGS.sentences, FLAGS.text_column)
+
+
+def make_batches(objective, corpus, tokenizer, shuffle):
+    """The objective's batches of a corpus."""
     sizes = (FLAGS.batch_size, FLAGS.max_length)
     batches = objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
     if FLAGS.fixed_length and shuffle:  # those that read streams have one length anyway
@@ -307,6 +309,7 @@ def main():
     import keras
 
     from tfnlp.checkpoints import read_pooler
+    from tfnlp.objectives import reading_settings
     from tfnlp.training import make_strategy, pretrain, set_precision, start_models
 
     settings = common.training_config()
@@ -328,8 +331,13 @@ def main():
             pooler = read_pooler(FLAGS.model_dir)
         for model in started.values():
             common.check_fit(model, tokenizer)
-        dev_batches = make_batches(objective, FLAGS.dev, tokenizer, shuffle=False)
-        batches = make_batches(objective, FLAGS.corpus, tokenizer, shuffle=True)
+        dev_batches = None
+        if FLAGS.dev:
+            dev = read_corpus(FLAGS.dev, tokenizer)
+            dev_batches = make_batches(objective, dev, tokenizer, shuffle=False)
+        corpus = read_corpus(FLAGS.corpus, tokenizer)
+        batches = make_batches(objective, corpus, tokenizer, shuffle=True)
+        reading = reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
         figures = pretrain(
             objective,
             started,
@@ -340,7 +348,7 @@ def main():
             run,
             on_nan=FLAGS.on_nan,
             steps_per_epoch=FLAGS.steps_per_epoch,
-            max_length=FLAGS.max_length,
+            task_settings=reading | {"texts": len(corpus)},
             pooler=pooler,
         )
     logging.info("Fine-tune it: --model_dir=%s", run.best)

@@ -3,7 +3,7 @@
     python -m recipes.train_lm --corpus=shakespeare.txt --cell=lstm --output_dir=runs/lstm
     python -m recipes.generate --model_dir=runs/lstm/best --text="ROMEO:" \\
         --search=sample --temperature=0.8
-    python -m recipes.evaluate_lm --model_dir=runs/lstm/best --texts=other.txt --documents=files
+    python -m recipes.evaluate_lm --model_dir=runs/lstm/best --texts=other.txt
 
 It reads segments of --max_length tokens, through which gradients go (truncated backpropagation),
 each from the state that the one before ended in. Without --dev the last tenth of the text is held
@@ -133,7 +133,7 @@ def main():
 
     from tfnlp.corpora.held_out import hold_out
     from tfnlp.models import RecurrentConfig
-    from tfnlp.objectives import CausalLM
+    from tfnlp.objectives import CausalLM, reading_settings
     from tfnlp.training import make_strategy, pretrain, set_precision, start_models
 
     settings = common.training_config()
@@ -154,6 +154,7 @@ def main():
         pad_token_id=tokenizer.pad_token_id,
         tie_embeddings=FLAGS.tie_embeddings,
     )
+    reading = reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
     objective = CausalLM(memory=True)  # which is its state
     objective.check(config, tokenizer)
     with make_strategy(FLAGS.strategy).scope():
@@ -167,7 +168,7 @@ def main():
             settings,
             run,
             on_nan=FLAGS.on_nan,
-            max_length=FLAGS.max_length,
+            task_settings=reading | {"texts": len(texts)},
         )
     logging.info("Have it write: python -m recipes.generate --model_dir=%s --text=...", run.best)
     return figures

@@ -6,6 +6,7 @@ from keras import ops
 
 from tfnlp.errors import InputError
 from tfnlp.models import RecurrentConfig, build_model, config_of
+from tfnlp.models.recurrent_translator import output_logits
 from tfnlp.objectives.frame import Frame
 
 # As many ids are read before one to see whether a space is between.
@@ -220,6 +221,4 @@ def _read(model, token_ids):
             now[i] = [tf.identity(state) for state in after]
             watched += now[i]
         states.append([np.stack(of_layer, axis=1) for of_layer in now])
-    output = model.get_layer("embeddings" if config.tie_embeddings else "lm_output")
-    how = {"reverse": True} if config.tie_embeddings else {}
-    return ops.cast(output(now[-1][0], **how), "float32"), states, watched
+    return output_logits(model, now[-1][0]), states, watched

@@ -55,6 +55,13 @@ def read(config, weights, x, width, prefix=""):
     return x, last
 
 
+def next_logits(config, weights, x):
+    """The logits (L, V) of a language model's outputs (L, D)."""
+    table = weights["embeddings/token_table"].T
+    logits = x @ (table if config.tie_embeddings else weights["lm_output/kernel"])
+    return logits + weights["lm_bias/bias"] if config.output_bias else logits
+
+
 def attend(config, weights, h, source):
     """The weights of a state h (D,) over the source's states (S, D)."""
     path = "decoder/attention"

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.models.recurrent_witness import read, weights_of
+from tests.models.recurrent_witness import next_logits, read, weights_of
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.errors import InputError
 from tfnlp.models import RecurrentConfig, build_model, config_by_name
@@ -68,11 +68,10 @@ def test_a_state_carried_over_segments_is_that_of_the_whole_text(cell, tie):
     np.testing.assert_allclose(second["logits"][:, :7], whole["logits"][:, 5:], atol=1e-6)
     np.testing.assert_allclose(second["memory"], whole["memory"], atol=1e-6)
     assert whole["memory"].shape == (2, 2, 2 if cell == "lstm" else 1, 16)
-    # The logits are products with the table of tokens, or with one of their own.
+    # The logits are products with the table of tokens, or with one of their own, and a bias.
     weights = weights_of(model)
     x, last = read(config, weights, weights["embeddings/token_table"][ids[0]], 16)
-    table = weights["embeddings/token_table"].T if tie else weights["lm_output/kernel"]
-    np.testing.assert_allclose(whole["logits"][0], x @ table, atol=1e-5)
+    np.testing.assert_allclose(whole["logits"][0], next_logits(config, weights, x), atol=1e-5)
     np.testing.assert_allclose(whole["memory"][0], last, atol=1e-5)
 
 
@@ -80,7 +79,7 @@ def test_a_state_carried_over_segments_is_that_of_the_whole_text(cell, tie):
     ("head", "fields"),
     [
         ("causal_lm", {"cell": "gru", "tie_embeddings": False}),
-        ("causal_lm", {"cell": "rnn"}),
+        ("causal_lm", {"cell": "rnn", "output_bias": False}),
         ("classifier", {"bidirectional": True}),
         ("tagger", {"bidirectional": True, "cell": "gru"}),
         ("chooser", {}),

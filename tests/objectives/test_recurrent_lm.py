@@ -1,18 +1,20 @@
 """Recurrent networks as language models: each lane's state goes on, and texts are scored by it."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.models.recurrent_witness import read, weights_of
+from tests.models.recurrent_witness import next_logits, read, weights_of
 from tests.models.test_recurrent import SIZES, with_random_biases
 from tests.objectives.test_causal_lm import rows
 from tests.objectives.test_stream import Tokens
 from tfnlp.errors import InputError
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.models.recurrent import CELLS
-from tfnlp.objectives import CausalLM, evaluation
+from tfnlp.objectives import CausalLM, Corpus, evaluation
 
 
 def log_probabilities(model, ids):
@@ -20,7 +22,7 @@ def log_probabilities(model, ids):
     weights = weights_of(model)
     table = weights["embeddings/token_table"]
     x, _ = read(model.text_config, weights, table[ids[:-1]], model.text_config.hidden_dim)
-    logits = x @ table.T
+    logits = next_logits(model.text_config, weights, x)
     logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     return logs[np.arange(len(logs)), ids[1:]]
 
@@ -101,3 +103,30 @@ def test_texts_are_scored_from_the_state_before_them():
         (name,) = given
         with pytest.raises(InputError, match=f"{name}=.* has no effect on a recurrent network"):
             evaluation.evaluate_causal(model, tokenizer, ["a"], **given)
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_a_fresh_output_bias_begins_at_the_log_shares_of_tokens(tokenizer, precision):
+    """Each token counts 0.1 times more; the end of each document is one, and padding is none."""
+    keras.config.set_dtype_policy(precision)
+    documents = [[[5, 5, 6]], [[7], [5]]]
+    batches = CausalLM(memory=True).batches(Corpus.of(documents), tokenizer, 1, 2)
+    size = tokenizer.vocabulary_size
+    config = RecurrentConfig(size, "gru", 1, 4, initializer_range=1e-6)
+    model = build_model(config, "causal_lm", memory=True)
+    CausalLM(memory=True).start(model, batches)
+    counts = np.full(size, 0.1)
+    counts[[5, 6, 7, batches.end_token_id]] += [3, 1, 1, 2]
+    bias, expected = model.get_layer("lm_bias").bias, np.log(counts / (7 + 0.1 * size))
+    np.testing.assert_allclose(bias, expected, rtol=1e-6)
+    inputs = {name: np.ones((1, 3), "int32") for name in ("token_ids", "padding_mask")}
+    inputs |= {"segment_ids": np.zeros((1, 3), "int32"), "memory": np.zeros((1, 1, 0, 4))}
+    logits = model(inputs)["logits"][0, 2]
+    np.testing.assert_allclose(logits, expected, atol=1e-5 if precision == "float32" else 0.05)
+    # A learned one stays.
+    bias.assign(np.arange(size))
+    CausalLM(memory=True).start(model, batches)
+    np.testing.assert_array_equal(bias, np.arange(size))
+    plain = build_model(dataclasses.replace(config, output_bias=False), "causal_lm", memory=True)
+    CausalLM(memory=True).start(plain, batches)
+    assert "lm_bias" not in {layer.name for layer in plain.layers}

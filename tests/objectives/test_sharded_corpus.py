@@ -10,7 +10,7 @@ import pytest
 from tfnlp.corpora import prepare_corpus
 from tfnlp.errors import InputError
 from tfnlp.files import read_json
-from tfnlp.objectives import ShardedCorpus, sharded_corpus
+from tfnlp.objectives import ShardedCorpus, reading_settings, sharded_corpus
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +122,16 @@ def test_many_threads_and_few_open_files_read_the_same(prepared, monkeypatch):
         for i, ids in zip(order, pool.map(corpus.document, order), strict=True):
             assert ids.tolist() == expected[i]
     assert corpus._open.cache_info().currsize == 1
+
+
+def test_the_folder_says_what_parts_documents(prepared, tmp_path):
+    """Flags do not count beside a prepared folder, nor in files with columns."""
+    texts, table = prepared.parent / "texts.txt", tmp_path / "a.tsv.gz"
+    table.write_bytes(b"")
+    for paths, documents in (
+        ([prepared], {"documents": "lines"}),
+        ([texts], {"documents": "files"}),
+        ([table, texts], {"documents": "files"}),
+        ([table], {}),
+    ):
+        assert reading_settings(paths, "files", 16) == {"max_length": 16} | documents

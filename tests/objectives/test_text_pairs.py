@@ -74,7 +74,7 @@ def test_pairs_are_cut_a_token_at_a_time_from_the_longer():
 
 
 def test_what_follows_and_what_is_of_another_document():
-    corpus = numbered([3, 2, 4], [1, 1], [], [5])
+    corpus = numbered([3, 2, 4], [1, 1], [], [6])
     passages = Passages.of(corpus, FRAME, 40, 0.0, seed=0)
     assert passages.counts.tolist() == [3, 2] and passages.lengths.tolist() == [12, 5]
     rng, found = np.random.default_rng(0), collections.Counter()
@@ -82,19 +82,20 @@ def test_what_follows_and_what_is_of_another_document():
         first, second, label = NextSentence().draw(passages, 0, rng)
         found[tuple(first), tuple(second), label] += 1
     a, b, c = (tuple(s) for s in corpus.sentences(0))
-    d, e = (tuple(s) for s in corpus.sentences(1))
+    _, e = (tuple(s) for s in corpus.sentences(1))
     (f,) = (tuple(s) for s in corpus.sentences(3))
-    # As much of another document as stands for: 6 tokens of 9 after `a`, 4 after `a + b`.
-    others = {d + e: 1 / 4, e: 1 / 4, f: 1 / 2}
-    expected = {(a, b + c, 0): 1 / 4, (a + b, c, 0): 1 / 4}
-    for other, share in others.items():
-        expected |= {(first, other, 1): share / 4 for first in (a, a + b)}
+    # Only `f` has the 6 tokens that are due after `a`, and the 4 after `a + b`.
+    expected = {(a, b + c, 0), (a + b, c, 0), (a, f, 1), (a + b, f, 1)}
+    expected = dict.fromkeys(expected, 1 / 4)
     assert found.keys() == expected.keys()
     for key, share in expected.items():
         assert abs(found[key] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000), key
-    # It ends with the first sentence that reaches what is due: 1 token after one of 1 of 2.
-    drawn = {tuple(NextSentence().draw(passages, 1, rng)[1]) for _ in range(200)}
-    assert drawn == {e, a, b, c, f}
+    # One token is due: of 16 sentences the nearest, which lack `b` in (8 / 9)^16 of all cases.
+    drawn = (NextSentence().draw(passages, 1, rng)[1:] for _ in range(4000))
+    drawn = collections.Counter((tuple(text), label) for text, label in drawn)
+    assert drawn.keys() <= {(e, 0), (a, 1), (b, 1), (c, 1), (f, 1)}
+    share = (1 - (8 / 9) ** 16) / 2
+    assert abs(drawn[b, 1] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000)
     swapped = collections.Counter()
     for _ in range(4000):
         first, second, label = SentenceOrder().draw(passages, 0, rng)
@@ -103,6 +104,43 @@ def test_what_follows_and_what_is_of_another_document():
     assert swapped.keys() == {(*t, 0) for t in texts} | {(*t[::-1], 1) for t in texts}
     for count in swapped.values():
         assert abs(count / 4000 - 0.25) < 3 * np.sqrt(0.25 * 0.75 / 4000)
+
+
+def test_texts_of_other_documents_begin_wherever_enough_is_left():
+    corpus = numbered([2, 2, 2], [2, 2], [2, 2, 2, 2], [2])
+    passages = Passages.of(corpus, FRAME, 40, 0.0, seed=0)
+    rng = np.random.default_rng(0)
+    found = collections.Counter(passages.other_text(0, 3, rng) for _ in range(4000))
+    shares = {(1, 3, 5): 1 / 2, **{(2, start, start + 2): 1 / 6 for start in (5, 6, 7)}}
+    assert found.keys() == shares.keys()
+    for key, share in shares.items():
+        assert abs(found[key] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000), key
+    # No other document has 9 tokens: the largest of those that are drawn, as a whole.
+    assert {passages.other_text(0, 9, rng) for _ in range(100)} == {(2, 5, 9)}
+
+
+@pytest.mark.parametrize("most_sentences", [7, 60], ids=["below the room", "above the room"])
+@pytest.mark.parametrize("objective", [NextSentence(), SentenceOrder()])
+def test_lengths_do_not_tell_the_label(objective, most_sentences):
+    """The best guess by both lengths, from half of the pairs, of the other half."""
+    rng, length = np.random.default_rng(0), 512
+    documents = [
+        [np.zeros(int(size) + 1, "int32") for size in rng.gamma(3, 8, sentences)]
+        for sentences in rng.integers(2, most_sentences, 6000)
+    ]
+    passages = Passages.of(Corpus.of(documents), FRAME, length, 0.1, seed=0)
+    pairs = []
+    for index in range(len(passages)):
+        *texts, label = objective.draw(passages, index, rng)
+        texts = truncate_pair(*texts, passages.sizes[index], rng)
+        pairs.append((*map(len, texts), label))
+    first, second, labels = rng.permutation(pairs).T
+    full = first + second == length - FRAME.pair_size
+    _, cells = np.unique(np.stack([first // 16, second // 16, full]), axis=1, return_inverse=True)
+    learned, tried = np.split(np.arange(len(labels)), [len(labels) // 2])
+    votes = np.bincount(cells[learned], 2 * labels[learned] - 1, cells.max() + 1)
+    right = np.mean((votes[cells[tried]] > 0) == labels[tried])
+    assert abs(right - 0.5) < 3 * 0.5 / np.sqrt(len(tried)) + 0.01
 
 
 @pytest.mark.parametrize("objective", [NextSentence(), SentenceOrder()])

@@ -59,9 +59,11 @@ def test_gradients_of_a_language_model_are_those_of_pytorch(cell):
         path = f"forward_{i}/{ {'rnn': 'simple_rnn', 'lstm': 'lstm', 'gru': 'gru'}[cell] }_cell"
         named += copy_cell(weights, path, cell, theirs, f"_l{i}")
     table = parameter(weights["embeddings/token_table"])
+    bias = parameter(weights["lm_bias/bias"])
     named.append((weights["embeddings/token_table"], lambda: np.asarray(table.grad)))
+    named.append((weights["lm_bias/bias"], lambda: np.asarray(bias.grad)))
     outputs, _ = theirs(table[torch.tensor(ids)])
-    logits = outputs @ table.T
+    logits = outputs @ table.T + bias
     loss = torch.nn.functional.cross_entropy(logits.reshape(-1, 60), torch.tensor(labels.ravel()))
     loss.backward()
     with tf.GradientTape() as tape:

@@ -13,7 +13,7 @@ from recipes import models
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES
 from tests.recipes.test_recipes import run  # noqa: F401
-from tfnlp.checkpoints import read_head
+from tfnlp.checkpoints import read_head, read_task_settings
 from tfnlp.errors import InputError
 from tfnlp.models.sizes import FAMILIES, config_by_name
 from tfnlp.objectives import (
@@ -81,6 +81,8 @@ def test_a_recurrent_network_learns_is_measured_and_writes(texts, run, tmp_path)
     model = f"--model_dir={tmp_path}/run/best"
     done = run("evaluate_lm", model, f"--texts={texts}/dev.txt")
     assert done.stdout.split()[:2] == ["texts", "characters"]
+    settings = read_task_settings(tmp_path / "run/best")
+    assert settings == {"max_length": 32, "documents": "blank_lines", "texts": 45}
     wrong = [*flags[:-1], *RECURRENT, "--memory_length=8", f"--output_dir={tmp_path}/a"]
     done = run("pretrain", *wrong, status=2)
     assert "--memory_length=8 has no effect on a recurrent network" in done.stderr

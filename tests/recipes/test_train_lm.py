@@ -37,13 +37,23 @@ def test_it_learns_characters_is_measured_and_writes(corpus, run, tmp_path):  # 
     held = tmp_path / "held_out.txt"
     held.write_text(held_out, encoding="utf-8")
     model = f"--model_dir={tmp_path}/run/best"
-    flags = (f"--texts={held}", "--documents=files", f"--output_dir={tmp_path}/measured")
+    flags = (f"--texts={held}", f"--output_dir={tmp_path}/measured")
     run("evaluate_lm", model, *flags)
-    (figures,) = json.loads((tmp_path / "measured/evaluation.json").read_text())["figures"]
+    measured = json.loads((tmp_path / "measured/evaluation.json").read_text())
+    (figures,) = measured["figures"]
+    assert measured["documents"] == "files"  # as the training parted them
     assert figures["characters"] == figures["tokens"] == len(held_out) + 1
     assert figures["cross_entropy"] == pytest.approx(last["val_loss"], rel=0.02)
+    done = run("evaluate_lm", model, *flags, "--documents=lines")
+    measured = json.loads((tmp_path / "measured/evaluation.json").read_text())
+    assert measured["documents"] == "lines"
+    assert measured["figures"][0]["texts"] == len(held_out.splitlines())
+    said = "parted by --documents=lines, but those that the model learned by files."
+    assert said in done.stderr
     done = run("generate", model, "--text=영화", "--max_new_tokens=4")
     assert done.stdout.startswith("영화")
+    done = run("generate", model, "--text=", "--max_new_tokens=4")
+    assert "the model learned one whole text and no beginning" in done.stderr
 
 
 @pytest.mark.parametrize("dev", [False, True])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import safetensors
 
-from tests.kills import KILLS, killed_after
+from tests.kills import KILLS, Killed, killed_after
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
@@ -85,6 +85,26 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights_and_metrics(
         for key, value in a.items():
             assert b[key] == pytest.approx(value, abs=1e-6)
     assert_same_weights(*(load_model(r.best, "classifier").weights for r in (whole_run, run)))
+
+
+def test_an_error_on_dev_loses_no_step(whole, tmp_path, small_config, monkeypatch):
+    """The steps of the epoch are saved before; dev alone is read again."""
+    plain, epochs = LengthBatches.epoch, []
+
+    def epoch(self, *args):
+        epochs.append(self.shuffle)
+        if epochs.count(False) == 2:
+            raise Killed
+        return plain(self, *args)
+
+    monkeypatch.setattr(LengthBatches, "epoch", epoch)
+    with pytest.raises(KILLS):
+        train(tmp_path / "broken", small_config)
+    assert epochs == [True, False, True, False]
+    resumed, run = train(tmp_path / "broken", small_config)
+    assert epochs[4:] == [False, True, False]
+    assert_same_weights(whole[0], resumed.get_weights())
+    assert metrics_of(run) == metrics_of(whole[1])
 
 
 def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, small_config):

@@ -127,7 +127,7 @@ def test_a_pooler_is_kept_as_it_came(family, tmp_path, tokenizer):
         models = start_models(MaskedLM(), read_config(start), start)
         batches = MaskedLM().batches(make_corpus(tokenizer), tokenizer, 8, LENGTH)
         run = RunFolder(tmp_path / str(number), {})
-        kept = {"max_length": LENGTH, "pooler": read_pooler(start)}
+        kept = {"task_settings": {"max_length": LENGTH}, "pooler": read_pooler(start)}
         pretrain(MaskedLM(), models, tokenizer, batches, None, training, run, **kept)
     assert read_head(run.best) == "masked_lm" and read_pooler(run.best).keys() == pooler.keys()
     for name, value in read_pooler(run.best).items():

@@ -24,7 +24,7 @@ from tfnlp.objectives import CausalLM, Corpus, Frame, MaskedLM, Segments, open_c
 from tfnlp.objectives.origin import batch_origin, read_documents
 from tfnlp.text import LengthBatches
 from tfnlp.training import RunFolder, TrainingConfig
-from tfnlp.training.pretrain import pretrain
+from tfnlp.training.pretrain import Evaluator, pretrain
 from tfnlp.training.rounds import Rounds
 
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
@@ -160,6 +160,34 @@ def test_too_many_bad_batches_in_a_row_are_no_matter_of_the_data(tmp_path, token
     config = dataclasses.replace(CONFIG, epochs=3)
     with pytest.raises(InputError, match=r"^At step 3 of epoch 2 .* 10 batches in a row"):
         train(tmp_path / "run", tokenizer, bad, config, on_nan="skip")
+
+
+def test_an_error_on_dev_loses_no_step(tmp_path, tokenizer, whole, monkeypatch):
+    monkeypatch.setattr(Evaluator, "__call__", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train(tmp_path / "run", tokenizer)
+    progress = progress_of(RunFolder(tmp_path / "run", {"seed": 0}))
+    assert (progress["epoch"], progress["step"]) == (0, 7)
+    monkeypatch.undo()
+    resumed, run = train(tmp_path / "run", tokenizer)
+    assert_same_weights(resumed, whole[0])
+    for found, expected in zip(run.metrics(), whole[1].metrics(), strict=True):
+        assert found | {"time": 0} == expected | {"time": 0}
+
+
+def test_dev_without_a_token_to_score_is_refused_before_the_first_step(tokenizer, tmp_path):
+    """Unknown tokens are never masked."""
+    objective = MaskedLM()
+    unknown = Corpus.of([[[tokenizer.unknown_token_id] * 6]] * 5)
+    known = Corpus.of([[[5, 6, 7, 8, 9, 10]]] * 4)
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 16}
+    config = BertConfig(tokenizer.vocabulary_size, max_length=8, **sizes)
+    models = {"model": build_model(config, "masked_lm")}
+    run = RunFolder(tmp_path / "run", {})
+    batches, dev = (objective.batches(c, tokenizer, 4, 8) for c in (known, unknown))
+    with pytest.raises(InputError, match=r"^`dev` has no token to score, such as one that could"):
+        pretrain(objective, models, tokenizer, batches, dev, CONFIG, run)
+    assert not run.path.exists()
 
 
 def test_an_error_of_the_data_is_one_sentence(tmp_path, tokenizer, whole):

@@ -53,6 +53,8 @@ def _layers(config, prefix):
 def _output(config):
     if not config.tie_embeddings:
         yield _weight("lm_output/kernel", head=True)
+    if config.output_bias:
+        yield _weight("lm_bias/bias", head=True)
 
 
 def _dense(path, head=False):

@@ -69,7 +69,7 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
         if holds_nothing(path):
             logging.warning("%s is empty; the other files are read.", path)
             texts = iter([""])
-        elif path.name.lower().removesuffix(".gz").endswith(TABLES):
+        elif has_columns(path):
             texts = (row[text_column] for _, row in read_columns(path, [text_column], told))
         else:
             lines = (line for _, line in read_lines(path, told))
@@ -79,6 +79,11 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
         before += size
         if on_read:
             on_read(before)
+
+
+def has_columns(path):
+    """Return whether each row of a file is a document, by its name, a `Path`."""
+    return path.name.lower().removesuffix(".gz").endswith(TABLES)
 
 
 def _after(before, on_read):

@@ -185,7 +185,8 @@ def build_model(
         elif config.adaptive_softmax:
             logits = heads.adaptive_lm(config, embeddings, x, dtype)
         else:
-            logits = heads.lm(config, embeddings, x, dtype, use_bias=head != "causal_lm")
+            use_bias = head != "causal_lm" or config.output_bias
+            logits = heads.lm(config, embeddings, x, dtype, use_bias)
         if head == "pretraining":
             pair_logits = heads.compare_texts(config, outputs["pooled_output"], dtype)
             outputs = {"pair_logits": pair_logits} | outputs

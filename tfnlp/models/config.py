@@ -44,6 +44,8 @@ class BaseConfig:
     language_model: ClassVar[str] = "masked_lm"
     # Whether that head gives log-probabilities by clusters of tokens, as an `AdaptiveSoftmax`.
     adaptive_softmax: ClassVar[bool] = False
+    # Whether a causal language model adds a bias for each token; masked ones do in any case.
+    output_bias: ClassVar[bool] = False
     # Whether masked tokens are predicted from absolute positions too.
     enhanced_mask_decoder: ClassVar[bool] = False
     # Whether a model can take the states of earlier segments.

@@ -40,6 +40,8 @@ class RecurrentConfig(BaseConfig):
         pad_token_id: the id that pads a batch.
         tie_embeddings: whether a language model's output is the token table; else it has a
             table of its own.
+        output_bias: whether a language model adds a bias to each token's logit. It begins at the
+            log of the token's share of the training text (`CausalLM.start`).
 
     Raises:
         InputError: for an unknown cell, and an odd `hidden_dim` of two directions.
@@ -55,6 +57,7 @@ class RecurrentConfig(BaseConfig):
     initializer_range: float = 0.05
     pad_token_id: int = 0
     tie_embeddings: bool = True
+    output_bias: bool = True
 
     max_length: ClassVar[None] = None
     recurrent: ClassVar[bool] = True

@@ -226,6 +226,8 @@ def output_logits(model, x):
         logits = model.get_layer("embeddings")(x, reverse=True)
     else:
         logits = model.get_layer("lm_output")(x)
+    if model.text_config.output_bias:
+        logits = model.get_layer("lm_bias")(logits)
     return ops.cast(logits, "float32")
 
 

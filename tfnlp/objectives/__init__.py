@@ -6,7 +6,7 @@ from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.masked_lm import MaskedLM
 from tfnlp.objectives.masking import MaskedBatches, Masking
 from tfnlp.objectives.next_sentence import NextSentence
-from tfnlp.objectives.opening import corpus_of, open_corpus
+from tfnlp.objectives.opening import corpus_of, open_corpus, reading_settings
 from tfnlp.objectives.permutation_lm import PermutationLM
 from tfnlp.objectives.positions import logits_at_positions, predict_at_positions
 from tfnlp.objectives.replaced_tokens import ReplacedTokens
@@ -34,4 +34,5 @@ __all__ = [
     "open_corpus",
     "predict_at_positions",
     "read_texts",
+    "reading_settings",
 ]

@@ -22,6 +22,8 @@ from tfnlp.text.batches import IGNORED
 # The input that says which token comes after each: its probability alone is computed where a
 # softmax over all tokens is large.
 NEXT = "next_token_ids"
+# Times that each token counts beside those that it occurs.
+ADDED = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +53,25 @@ class CausalLM:
             )
         if self.memory:
             check_memory(config, "memory=True")
+
+    def start(self, model, batches):
+        """Begin a fresh output bias at the log of each token's share of the text.
+
+        From zero, a short training leaves much probability to tokens that never occur. A bias
+        that is not zero has been learned, and stays.
+
+        Args:
+            model: a `TextModel` with the head "causal_lm".
+            batches: the `CausalBatches` that it will learn from.
+        """
+        config = config_of(model)
+        if not config.output_bias:
+            return
+        bias = model.get_layer("lm_bias").bias
+        if np.any(ops.convert_to_numpy(bias)):
+            return
+        counts = batches.stream(0).count_tokens(config.vocabulary_size) + ADDED
+        bias.assign(np.log(counts / counts.sum()))
 
     def trained(self, model, batch_size=None):
         """The model that is fitted, of the same weights.

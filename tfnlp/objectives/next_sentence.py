@@ -17,8 +17,9 @@ from tfnlp.objectives.text_pairs import PairObjective
 class NextSentence(PairObjective):
     """Half of the second texts follow the first (label 0), half are of other documents (1).
 
-    Another document is drawn, and where the text begins in it; it is as long as the one that it
-    stands for, as far as its document goes.
+    Another document is drawn, and where the text begins in it: only where as much text comes after
+    as the text has that it stands for, and near to its length, so that lengths do not tell which
+    is which. Where no other document has as much, it is shorter.
 
     Args:
         masked_lm: a `MaskedLM`, of the tokens of both texts.
@@ -41,10 +42,5 @@ class NextSentence(PairObjective):
         first = passages.text(document, start, middle)
         if rng.random() < 0.5:
             return first, passages.text(document, middle, end), 0
-        bounds, other = passages.document_starts, document
-        while other == document or bounds[other] == bounds[other + 1]:
-            other = int(rng.integers(len(bounds) - 1))
-        start = int(rng.integers(bounds[other], bounds[other + 1]))
-        due = passages.ends[start] + max(1, int(passages.sizes[index]) - len(first))
-        last = int(np.searchsorted(passages.ends, due))  # the first sentence to reach it
-        return first, passages.text(other, start, min(last, int(bounds[other + 1]))), 1
+        size = int(passages.ends[end] - passages.ends[middle])
+        return first, passages.text(*passages.other_text(document, size, rng)), 1

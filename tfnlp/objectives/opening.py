@@ -7,9 +7,11 @@ import numpy as np
 from tfnlp.corpora.documents import (
     encode_documents,
     find_files,
+    has_columns,
     read_documents,
     warn_of_unknown,
 )
+from tfnlp.corpora.shards import read_manifest
 from tfnlp.errors import InputError
 from tfnlp.objectives.corpus import Corpus
 from tfnlp.objectives.sharded_corpus import ShardedCorpus
@@ -54,6 +56,27 @@ def open_corpus(
     if corpus is None:
         raise InputError(f"{files[0]} and the like hold no text; give files with text.")
     return corpus
+
+
+def reading_settings(paths, documents, max_length):
+    """Return how a corpus is read, for the folder of a model that learns from it.
+
+    Args:
+        paths, documents: as `open_corpus` takes them.
+        max_length: tokens that are read together.
+
+    Returns:
+        A dict of `max_length` and `documents`; of a prepared folder those that it was prepared
+        with. Files with columns alone have no `documents`: each row is one.
+    """
+    if pathlib.Path(paths[0]).is_dir():
+        manifest = read_manifest(paths[0])
+        documents = manifest["settings"]["documents"]
+        files = [pathlib.Path(path) for path, _ in manifest["files"]]
+    else:
+        files = find_files(paths)
+    settings = {"max_length": max_length}
+    return settings if all(map(has_columns, files)) else settings | {"documents": documents}
 
 
 def corpus_of(texts, tokenizer, sentences="split"):

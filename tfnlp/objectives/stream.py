@@ -37,6 +37,13 @@ class TokenStream:
         """The number of tokens."""
         return int(self._stops[-1])
 
+    def count_tokens(self, vocabulary_size):
+        """Return how often the stream holds each id, (vocabulary_size,) int64."""
+        counts = np.zeros(vocabulary_size, "int64")
+        for _, ids, _ in self._documents(0, len(self)):
+            np.add.at(counts, ids, 1)
+        return counts
+
     def read(self, start, stop):
         """The ids from one place to before another, (stop - start,) int32."""
         parts = [np.zeros(0, "int32")]

@@ -6,6 +6,7 @@ documents as BERT's own code does (create_pretraining_data.py).
 
 import array
 import dataclasses
+import functools
 import hashlib
 from typing import ClassVar
 
@@ -22,6 +23,8 @@ from tfnlp.objectives.positions import logits_at_positions
 from tfnlp.objectives.segments import pad
 
 TOKENS, PAIR = "tokens", "pair"
+# Draws of a text of another document, of which the nearest in length is taken.
+TRIES = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,6 +219,42 @@ class Passages:
         start = int(self.starts[index])
         end = start + int(self.counts[index])
         return start, int(rng.integers(start + 1, end)), end
+
+    @functools.cached_property
+    def _by_size(self):
+        """The documents from the smallest on, and the tokens of each, (documents,) int64 both."""
+        sizes = np.diff(self.ends[self.document_starts])
+        order = np.argsort(sizes, kind="stable")
+        return order, sizes[order]
+
+    def other_text(self, document, size, rng):
+        """Draw whole sentences of another document, of about so many tokens.
+
+        Of `TRIES` draws the nearest in length is taken. Each begins where as many tokens are left
+        in its document, or with it where no other document has as many.
+
+        Args:
+            document: the one that they are not of.
+            size: tokens, 1 or more.
+            rng: a `numpy.random.Generator`.
+
+        Returns:
+            The document, its first sentence and the one after its last, as `text` takes them.
+        """
+        order, sizes = self._by_size
+        least = np.searchsorted(sizes, size)
+        if np.all(order[least:] == document):
+            least = np.searchsorted(sizes, 1)
+        others = np.array([document])
+        while np.all(others == document):
+            others = order[rng.integers(least, len(order), TRIES)]
+        others = others[others != document]
+        first, stop = self.document_starts[others], self.document_starts[others + 1]
+        last = np.searchsorted(self.ends, self.ends[stop] - size, "right")
+        starts = rng.integers(first, np.maximum(last, first + 1))
+        ends = np.minimum(np.searchsorted(self.ends, self.ends[starts] + size), stop)
+        nearest = np.argmin(np.abs(self.ends[ends] - self.ends[starts] - size))
+        return tuple(int(x[nearest]) for x in (others, starts, ends))
 
     def fingerprint(self):
         """A SHA-256 of all passages."""

@@ -16,7 +16,7 @@ PIECE = 20_000
 
 
 def read_texts(paths, text_column="sentence", documents="lines"):
-    """Yields the texts of files, but for empty ones.
+    """Yields the texts of files, without white space around them, but for empty ones.
 
     Args:
         paths: of .tsv, .csv, .json or .jsonl files, or of plain text; each may end in .gz.
@@ -33,7 +33,7 @@ def read_texts(paths, text_column="sentence", documents="lines"):
         else:
             texts = read_documents([path], documents, text_column)
         for text in texts:
-            if text.strip():
+            if text := text.strip():
                 found = True
                 yield text
         if not found:

@@ -150,6 +150,10 @@ def _train(model, batches, config, recorder, dev):
 
         while not recorder.finished():
             start, skip = recorder.progress["epoch"], recorder.progress["step"]
+            steps_on_dev = len(dev) if several and dev is not None else None
+            if skip == len(batches):
+                recorder.finish_epoch(dev_data, steps_on_dev)
+                continue
             model.fit(
                 data(skip),
                 # The rest of a broken epoch is a `fit` of its own: Keras takes the number of
@@ -159,7 +163,7 @@ def _train(model, batches, config, recorder, dev):
                 initial_epoch=start,
                 steps_per_epoch=len(batches) - skip if several else None,
                 validation_data=dev_data,
-                validation_steps=len(dev) if several and dev is not None else None,
+                validation_steps=steps_on_dev,
                 callbacks=[recorder],
                 shuffle=False,
                 verbose=0,
@@ -257,14 +261,16 @@ class _Recorder(keras.callbacks.Callback):
             self.sums = {}
         self.progress["step"] += 1
         self.look_for_bad_step(logs["loss"])
+        whole = self.progress["step"] == len(self.batches)
         self.bar.update()
         if self.progress["step"] % 20 == 0:
             self.bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
-        if self.progress["step"] == len(self.batches):
-            return  # the epoch's end follows, and saves
         stop = self.asked_to_stop()
-        if stop or self.progress["step"] % self.config.checkpoint_steps == 0:
+        if stop or whole or self.progress["step"] % self.config.checkpoint_steps == 0:
             self.check_weights()
+            if whole:  # what follows, on dev, may fail
+                found = self.model.get_metrics_result()
+                self.progress["logs"] = {key: float(value) for key, value in found.items()}
             self.save()
         if stop:
             raise _Stopped
@@ -273,13 +279,23 @@ class _Recorder(keras.callbacks.Callback):
         """Whether a signal came, to this or to another worker."""
         return agreed(self.model.distribute_strategy, self.signal is not None)
 
+    def finish_epoch(self, dev_data, steps):
+        """Evaluate after an epoch whose steps are made, and end it."""
+        self.sums, logs = {}, dict(self.progress["logs"])
+        if dev_data is not None:
+            found = self.model.evaluate(
+                dev_data, steps=steps, callbacks=[self], verbose=0, return_dict=True
+            )
+            logs |= {f"val_{key}": value for key, value in found.items()}
+        self.on_epoch_end(self.progress["epoch"], logs)
+
     def on_epoch_end(self, epoch, logs=None):
-        self.check_weights()
         logs = {key: float(value) for key, value in logs.items()}
         if self.evaluate is not None:
             with averaged_weights(self.model):
                 logs |= self.evaluate()
         self.progress |= {"epoch": epoch + 1, "step": 0}
+        self.progress.pop("logs", None)
         if "skipped" in self.progress:
             logs["skipped_steps"] = self.progress["skipped"]
         logs["learning_rate"] = float(self.model.optimizer.learning_rate)

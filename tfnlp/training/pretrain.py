@@ -59,42 +59,60 @@ def weighted_sum(losses, weights):
     return sum(weights[name] * loss for name, loss in losses.items())
 
 
-def evaluator(objective, trained, signature):
-    """A function that evaluates a model on batches; its graph is traced but once.
+class Evaluator:
+    """Evaluates a model on batches; its graph is traced but once.
 
     Args:
         objective: see `tfnlp.objectives`.
         trained: what its `trained` gives.
         signature: of the batches.
 
+    Call arguments:
+        batches: have the method `epoch`.
+
     Returns:
-        A function from batches to a dict: the objective's losses, means over the entries of all
-        batches, such as predicted tokens; `loss`, their weighted sum; and its scores, means over
-        what is scored.
+        A dict: the objective's losses, means over the entries of all batches, such as predicted
+        tokens; `loss`, their weighted sum; and its scores, means over what is scored.
     """
 
-    @tf.function(input_signature=list(signature))
-    def measured(inputs, labels):
-        outputs = trained(inputs, training=False)
-        with in_parts(KeptSums()) as kept:
-            losses = objective.losses(labels, outputs)
-        sums = {name: kept.of(loss) for name, loss in losses.items()}
-        return sums, objective.scores(labels, outputs)
+    def __init__(self, objective, trained, signature):
+        self.objective = objective
 
-    def run(batches):
+        @tf.function(input_signature=list(signature))
+        def measured(inputs, labels):
+            outputs = trained(inputs, training=False)
+            with in_parts(KeptSums()) as kept:
+                losses = objective.losses(labels, outputs)
+            sums = {name: kept.of(loss) for name, loss in losses.items()}
+            return sums, objective.scores(labels, outputs)
+
+        self._measured = measured
+
+    def check(self, batches):
+        """Raise an InputError unless each loss has an entry, reading no more than it must."""
+        missing = set(self.objective.loss_weights)
+        for inputs, labels in batches.epoch():
+            losses, _ = self._measured(inputs, labels)
+            missing -= {name for name, (_, weight) in losses.items() if float(weight) > 0}
+            if not missing:
+                return
+        raise InputError(
+            "`dev` has no token to score, such as one that could be masked; give more text, or "
+            "text that the tokenizer knows."
+        )
+
+    def __call__(self, batches):
         sums = {}
         for inputs, labels in batches.epoch():
-            losses, scores = measured(inputs, labels)
+            losses, scores = self._measured(inputs, labels)
             for name, (total, weight) in (losses | scores).items():
                 before, weights = sums.get(name, (0.0, 0.0))
                 sums[name] = before + float(total), weights + float(weight)
         means = {name: total / weight for name, (total, weight) in sums.items() if weight}
-        losses = {name: means[name] for name in objective.loss_weights}
+        losses = {name: means[name] for name in self.objective.loss_weights}
         if len(losses) == 1:  # a loss alone is the whole loss
             means.pop(*losses)
-        return {"loss": weighted_sum(losses, objective.loss_weights), **means}
-
-    return run
+        return {"loss": weighted_sum(losses, self.objective.loss_weights), **means}
 
 
 def start_models(objective, config, folder=None, generator=None, **options):
@@ -141,7 +159,7 @@ def pretrain(
     made_from=None,
     on_nan="stop",
     steps_per_epoch=None,
-    max_length=None,
+    task_settings=None,
     pooler=None,
 ):
     """Trains models for an objective, and keeps the last epoch's.
@@ -161,8 +179,8 @@ def pretrain(
         on_nan: as `fit` takes it.
         steps_per_epoch: what counts as an epoch, from pass to pass over the batches; all of them
             where None.
-        max_length: of the batches, which the folders then say: `evaluate_lm` reads as much at a
-            time. None for nothing to say.
+        task_settings: a dict of how the batches were made, such as `max_length` and `documents`,
+            which `save_model` writes and `evaluate_lm` follows; None for nothing to say.
         pooler: what `read_pooler` gave of the folder that the first model started from, to be
             kept where the objective trains none; None for none.
 
@@ -171,7 +189,7 @@ def pretrain(
 
     Raises:
         InputError: if a model does not fit objective, tokenizer or batches, or cannot be saved as
-            a folder; and as `fit`.
+            a folder; for dev batches without a token to score; and as `fit`.
     """
     for model in models.values():
         check_vocabulary(tokenizer, model)
@@ -184,6 +202,8 @@ def pretrain(
             f"accumulation_steps={config.accumulation_steps} does not go with a memory, whose "
             "lanes go on from batch to batch as a whole; give a smaller batch_size instead."
         )
+    if hasattr(objective, "start"):
+        objective.start(first, batches)
     # A memory has a lane for each row of a batch.
     lanes = {"batch_size": config.batch_size} if getattr(objective, "memory", False) else {}
     trained = objective.trained(models if len(models) > 1 else first, **lanes)
@@ -202,15 +222,14 @@ def pretrain(
 
     evaluate = None
     if dev_batches is not None:
-        measure = evaluator(objective, trained, dev_batches.signature())
+        measure = Evaluator(objective, trained, dev_batches.signature())
+        measure.check(dev_batches)
 
         def evaluate():
             return {f"val_{name}": value for name, value in measure(dev_batches).items()}
 
-    settings = {"max_length": max_length} if max_length else None
-
     def save():
-        how = {"tokenizer": tokenizer, "task_settings": settings}
+        how = {"tokenizer": tokenizer, "task_settings": task_settings}
         for number, (name, model) in enumerate(models.items()):
             folder = run.path / name if number else run.best
             save_model(model, folder, **how, pooler=None if number else pooler)

@@ -10,7 +10,7 @@ from tfnlp.models import check_lengths, check_vocabulary, config_of
 from tfnlp.training.averaging import RecentWeights
 from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
-from tfnlp.training.pretrain import Pretrainer, evaluator
+from tfnlp.training.pretrain import Evaluator, Pretrainer
 from tfnlp.training.report import write_report
 
 
@@ -73,7 +73,7 @@ def train_translator(
     trained, read = (model, batches) if fitted is None else fitted(model, batches)
     trainer = Pretrainer(task, trained)
     config.compile(trainer, len(batches))
-    measure = evaluator(task, model, dev_batches.signature())
+    measure = Evaluator(task, model, dev_batches.signature())
     recent = RecentWeights(run.path / "recent", average_epochs)
 
     def evaluate():
@@ -113,7 +113,7 @@ def train_translator(
             save(run.averaged)
         found["averaged_"] = model
     for prefix, scored in found.items():
-        measure = evaluator(task, scored, dev_batches.signature())
+        measure = Evaluator(task, scored, dev_batches.signature())
         of_it = {f"dev_{name}": value for name, value in measured(measure, dev_batches).items()}
         if score is not None:
             of_it |= score(scored, prefix)
@@ -123,6 +123,6 @@ def train_translator(
 
 
 def measured(measure, batches):
-    """What an `evaluator` finds, with the perplexity: exp(-log-likelihood of a token)."""
+    """What an `Evaluator` finds, with the perplexity: exp(-log-likelihood of a token)."""
     found = measure(batches)
     return found | {"perplexity": math.exp(min(-found["log_likelihood"], 700.0))}
