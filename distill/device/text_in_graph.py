@@ -8,49 +8,55 @@ and `FastWordpieceTokenize`, which a runtime must be given: in Python by `tensor
 import numpy as np
 import tensorflow as tf
 
-from distill.device.associated_files import LABELS_FILE, read_files
+from distill.device.runtime import STRING_CLASSIFIER, TextRunner
 from tfnlp.errors import InputError
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.runners import Classifier
 from tfnlp.text.texts import as_texts
 
-KIND = "string classifier"
 TEXT_INPUT = {"text": "The text, one string."}
 # TensorFlow Text counts bytes where BERT counts characters, 100 of them: as many of Hangul, which
 # has three bytes each. Of others the bound of a word is not the same in the graph.
 BYTES_IN_A_WORD = 300
 
 
-class StringClassifier(Classifier):
-    """Runs a file that takes strings; needs `tensorflow_text`.
+class StringClassifier(Classifier, TextRunner):
+    """A classifier of strings, which needs `tensorflow_text`; arguments as of `TextRunner`."""
 
-    Args:
-        path: the file.
-        num_threads: threads of the interpreter.
+    kind = STRING_CLASSIFIER
+    _trial = ""
 
-    Raises:
-        InputError: if the file takes no strings, and as `distill.runtime.TextRunner`.
-    """
-
-    def __init__(self, path, num_threads=1):
+    def _open(self, num_threads):
         from ai_edge_litert.interpreter import InterpreterWithCustomOps
         from tensorflow_text.core.pybinds import tflite_registrar
 
-        settings, files = read_files(path)
-        if settings.get("kind") != KIND:
-            raise InputError(f"{path} takes no strings; use distill.runtime.load_runner.")
-        self.labels = files[LABELS_FILE].split("\n")
-        self._interpreter = InterpreterWithCustomOps(
+        return InterpreterWithCustomOps(
             custom_op_registerers=tflite_registrar.SELECT_TFTEXT_OPS,
-            model_path=str(path),
+            model_path=str(self.path),
             num_threads=num_threads,
         )
-        self._runner = self._interpreter.get_signature_runner()
 
-    def classify(self, texts):
-        """A list of `Classification`, one for each text; whether it was cut is not known."""
-        rows = [self._runner(text=np.array([text]))["probability"][0] for text in as_texts(texts)]
-        return [self.classification(row, cut=False) for row in rows]
+    def classify(self, texts, pairs=None):
+        """Classify texts, as `Classifier.classify`.
+
+        Raises:
+            InputError: for `pairs`, which such a file does not take.
+        """
+        if pairs is not None:
+            raise InputError(
+                f"{self.path} takes one string, not pairs; leave `pairs` out, or export it "
+                "without tokenizer_in_graph=True."
+            )
+        texts = as_texts(texts)
+        cut = self.tokenizer.encode(texts, max_length=self.max_length).cut
+        return [
+            self.classification(outputs["probability"], bool(is_cut))
+            for outputs, is_cut in zip(self.outputs_of(texts), cut, strict=True)
+        ]
+
+    def outputs(self, text):
+        """The file's outputs for one string, {name: array without batch}."""
+        return self._run(None, {"text": np.array([text.encode()], object)})
 
 
 def check_text_input(kind, tokenizer, fixed_lengths):

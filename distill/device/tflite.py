@@ -37,9 +37,9 @@ from distill.device.metadata import (
     tensor_names,
     text_model_metadata,
 )
+from distill.device.runtime import STRING_CLASSIFIER
 from distill.device.signatures import DEFAULT, check_lengths, cut, signatures
 from distill.device.text_in_graph import (
-    KIND,
     TEXT_INPUT,
     check_text_input,
     text_differences,
@@ -214,7 +214,7 @@ def export_tflite(
     if task_settings:
         settings["task"] = task_settings
     if tokenizer_in_graph:
-        settings["kind"] = KIND
+        settings["kind"] = STRING_CLASSIFIER
     content = add_files(add_metadata(content, metadata), settings, files)
     with replaced_when_whole(path) as temporary:
         pathlib.Path(temporary).write_bytes(content)

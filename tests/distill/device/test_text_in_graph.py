@@ -1,5 +1,6 @@
 """The tokenizer in the graph, and strings that nobody wrote by hand."""
 
+import concurrent.futures
 import dataclasses
 
 import numpy as np
@@ -11,6 +12,7 @@ from distill.device import text_in_graph
 from distill.device.text_in_graph import StringClassifier, text_differences
 from distill.device.tflite import export_tflite
 from distill.runtime import load_runner
+from tests.distill.device.test_runtime import rewritten
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.text import WordPieceTokenizer, train_unigram
@@ -55,8 +57,33 @@ def test_strings_get_the_models_probabilities(strips, model, tokenizer, tmp_path
     rows = [list(answer.probabilities.values()) for answer in answers]
     np.testing.assert_allclose(rows, probabilities(model, tokenizer, texts, 20), atol=1e-5)
     assert [answer.label for answer in answers] == [LABELS[int(np.argmax(row))] for row in rows]
-    with pytest.raises(InputError, match="of the kind 'string classifier'"):
+    with pytest.raises(InputError, match="is a string classifier, which takes strings; use dist"):
         load_runner(path)
+
+
+def test_threads_share_a_classifier_of_strings(model, tokenizer, tmp_path):
+    path = tmp_path / "m.tflite"
+    options = {"quantization": "float32", "max_length": 20, "tokenizer_in_graph": True}
+    export_tflite(model, path, tokenizer, LABELS, **options)
+    classifier = StringClassifier(path)
+    expected = [classifier.classify(text)[0] for text in TEXTS]
+    assert [answer.cut for answer in expected] == [False] * 5 + [True]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = pool.map(classifier.classify, TEXTS * 50)
+        assert [answer for (answer,) in answers] == expected * 50
+    assert classifier.classify("a film\ud800") == classifier.classify("a film\ufffd")
+    with pytest.raises(InputError, match=r"m\.tflite takes one string, not pairs"):
+        classifier.classify("a film", "fine")
+    with pytest.raises(InputError, match=r"texts\[1\] is None"):
+        classifier.classify(["a", None])
+    with pytest.raises(InputError, match="num_threads=0 must be at least 1"):
+        StringClassifier(path, num_threads=0)
+    other = rewritten(path, tmp_path / "other.tflite", labels="bad")
+    with pytest.raises(InputError, match=r"holds 1 labels in labels\.txt, but its model has 2"):
+        StringClassifier(other)
+    path.write_bytes(path.read_bytes()[:-300])
+    with pytest.raises(InputError, match=r"no \.tflite with a tokenizer inside"):
+        StringClassifier(path)
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
