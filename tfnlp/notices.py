@@ -1,4 +1,4 @@
-"""Notices that LiteRT writes to standard error, which no setting silences."""
+"""Notices of LiteRT and SentencePiece on standard error, which no setting silences."""
 
 import contextlib
 import os
@@ -7,17 +7,18 @@ import sys
 import tempfile
 import threading
 
-# LiteRT's log names its source file; the notice of its delegate, and the second lines of others,
-# do not. Errors among them are raised too.
+# The logs of LiteRT and of SentencePiece name their source files; LiteRT's notice of its delegate,
+# and the second lines of others, do not. Errors among them are raised too.
 NOTICE = re.compile(
     rb"(INFO|WARNING|ERROR): \[[\w/]+\.cc:\d+\]|INFO: Created TensorFlow Lite|\xe2\x94\x94 "
+    rb"|I0000 \S+ +\d+ \w+\.cc:\d+\]|WARNING: All log messages before absl::InitializeLog"
 )
 _LOCK = threading.Lock()
 
 
 @contextlib.contextmanager
 def without_notices():
-    """Leave out LiteRT's notices; all other lines are written at the end.
+    """Leave out notices; all other lines are written at the end.
 
     One thread at a time is within: standard error is the process' own.
     """
