@@ -17,8 +17,8 @@ def define_distillation_flags():
         "keep_tokens",
         None,
         "The most tokens of the vocabulary to keep, by frequency in --train; all if not given. "
-        "What the student learns from is pruned to them too; `kept`, the share of the teacher's "
-        "dev score that the student has, is of the whole teacher.",
+        "What the student learns from is pruned to them too; `share_of_teacher`, the student's "
+        "dev score over the teacher's, is of the whole teacher.",
         1,
     )
     flags.DEFINE_integer(
@@ -146,6 +146,6 @@ def with_fewer_tokens(models, tokenizer, train):
     logging.info(
         "Of %d tokens %d are kept; %.2f %% of the texts are other tokens than before.",
         *figures["tokens"],
-        100 * figures["changed_share"][0],
+        100 * figures["texts_with_other_tokens"][0],
     )
     return pruned, smaller

@@ -10,7 +10,7 @@ from tfnlp.variants import summarise_variants
 
 # What is shown, where it is there, if nobody says: scores by these beginnings, and sizes.
 SCORES = ("dev_", "test_")
-OTHERS = ("kept", "accuracy", "parameters", "file_mb")
+OTHERS = ("share_of_teacher", "accuracy", "parameters", "file_mb")
 
 
 def read_runs(sweep, folder):

@@ -166,7 +166,7 @@ def compare_tokenizers(tokenizer, pruned, texts):
 
     Returns:
         A dict: `tokens`, `tokens_a_word` and `unknown_share`, of each a pair of before and after,
-        and `changed_share`, the share of texts that are other tokens now, in a list of its own.
+        and `texts_with_other_tokens`, the share of texts that are other tokens now, by itself.
     """
     before, after = tokenizer.tokens_by_id(), pruned.tokens_by_id()
     new_ids = {token: i for i, token in enumerate(after)}
@@ -178,7 +178,7 @@ def compare_tokenizers(tokenizer, pruned, texts):
         "tokens": (len(before), len(after)),
         "tokens_a_word": tuple(tokens for tokens, _ in fits),
         "unknown_share": tuple(unknown for _, unknown in fits),
-        "changed_share": (changed / len(texts),),
+        "texts_with_other_tokens": (changed / len(texts),),
     }
 
 

@@ -124,7 +124,10 @@ def print_benchmark(figures):
         for length, ms in medians.items():
             print(f"{threads} thread(s), {length:>3} tokens {ms:8.2f} ms")
     mixed, equal = figures["mixed_ms"], figures["equal_ms"]
-    print(f"mixed lengths {mixed:8.2f} ms a text, {mixed / equal:.2f} of equal ones ({equal:.2f})")
+    print(
+        f"mixed lengths {mixed:8.2f} ms a text; texts of one length in a row take {equal:.2f} ms, "
+        f"{mixed / equal:.2f} times less"
+    )
     for name, found in figures.get("onnx", {}).items():
         print(f"{name}, int8: {found['size_mb']:.2f} MB")
         for length, ms in found["latency_ms"].items():

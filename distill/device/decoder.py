@@ -3,9 +3,7 @@
 import contextlib
 import functools
 import math
-import os
 import pathlib
-import sys
 
 import ai_edge_litert
 import numpy as np
@@ -13,6 +11,7 @@ from ai_edge_litert.compiled_model import CompiledModel, CpuOptions, Environment
 from ai_edge_litert.hardware_accelerator import HardwareAccelerator
 
 from tfnlp.errors import InputError
+from tfnlp.notices import without_notices
 
 # Signatures of a file; those with lengths or beams have the number behind an underscore.
 DECODE, PREFILL, ENCODE = "decode", "prefill", "encode"
@@ -39,7 +38,7 @@ class CachedDecoder:
             hardware_accelerators=HardwareAccelerator.CPU,
             cpu_options=CpuOptions(num_threads=num_threads),
         )
-        with _told(path), _quiet():
+        with _told(path), without_notices():
             self._model = CompiledModel.from_file(str(path), None, _environment(), options)
             self._inputs, self._outputs, self._logits = {}, {}, {}
             caches = {}
@@ -198,17 +197,3 @@ def _told(path):
         yield
     except (ValueError, RuntimeError) as e:
         raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None
-
-
-@contextlib.contextmanager
-def _quiet():
-    """Without LiteRT's notices of accelerators that there are not, which no setting silences."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)

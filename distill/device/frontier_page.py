@@ -4,6 +4,7 @@ import html
 import math
 
 from distill.device.frontier import LENGTH, pareto
+from distill.device.operators import xnnpack_share
 
 # Title, and what of a candidate: what is on the horizontal axes.
 COSTS = {
@@ -27,7 +28,7 @@ def table_rows(candidates, metric):
     agreement = any(c.agreement for c in shown)
     header = ["model", metric, *(["agreement"] if agreement else [])]
     header += ["MB", "ms at 16", "ms at 32", "ms at 128", "first call ms", "create ms"]
-    rows = [[*header, "mixed / equal", "peak MB", "frontier"]]
+    rows = [[*header, "ms, mixed / equal lengths", "peak MB", "frontier"]]
     for c in shown:
         warm = c.figures["latency_ms"]["1"]
         count = len(c.paths)
@@ -56,7 +57,9 @@ def page(candidates, metric, title):
 <body>
 <h1>{html.escape(title)}</h1>
 <p>Blue: no other file is smaller (or faster) and scores as much. Bars are standard errors over
-seeds. Latency is of warm calls on one thread; peak memory is that of a Python process.</p>
+seeds. Latency is of warm calls on one thread; peak memory is that of a Python process.
+Mixed / equal lengths: the time of a text where the length changes with each call, over that of
+texts of one length.</p>
 {"".join(plots)}{_table(rows, marks=True)}
 <h2>Operators</h2>
 <p>Time of each kind of operator at {LENGTH} tokens, or as many as the file takes, measured with
@@ -147,7 +150,7 @@ def _profile(candidate):
         share = row["ms"] / found["ms"] if found["ms"] else 0.0
         texts = [row["operator"], row["runs_in"], f"{row['calls']:g}", f"{row['ms']:.3f}"]
         rows.append([*texts, f"{share:.1%}" if share >= 0.0005 else ""])
-    said = f"{candidate.name}: {found['ms']:.2f} ms, {found['pieces']} pieces in XNNPACK"
+    said = f"{candidate.name}: {found['ms']:.2f} ms, {xnnpack_share(found)}"
     return f"<details><summary>{html.escape(said)}</summary>\n{_table(rows)}\n</details>"
 
 

@@ -1,6 +1,52 @@
 """What MediaPipe's text tasks read of a file, and where they read texts otherwise."""
 
+import functools
+import string
+import unicodedata
+
+from distill.device.character_rules import (
+    CODE_POINTS,
+    SEPARATOR,
+    compile_rules,
+    decompiled,
+    normalized,
+    ranges,
+    rules_of,
+    word_rules,
+)
 from tfnlp.text import UnigramTokenizer, WordPieceTokenizer
+
+# The blocks of CJK ideographs that are words of their own.
+IDEOGRAPHS = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+# Of characters that are read otherwise, by what the tokenizer does to them.
+SENTENCES = {
+    "removed": (
+        "MediaPipe keeps {} characters that the tokenizer removes ({}), and words with one get "
+        "other ids there; remove them before, or run the file by distill.runtime."
+    ),
+    "split": (
+        "MediaPipe does not end words at {} characters where the tokenizer does ({}); put spaces "
+        "in their place or around them before, or run the file by distill.runtime."
+    ),
+    "joined": (
+        "MediaPipe ends words at {} characters that are parts of words to the tokenizer ({}); run "
+        "the file by distill.runtime where texts have them."
+    ),
+    "changed": (
+        "MediaPipe reads {} characters in another case, or with accents, than the tokenizer ({}): "
+        "it lowercases A-Z alone and strips nothing; write texts as the tokenizer does before, "
+        "run the file by distill.runtime, or learn a vocabulary with strip_accents=False."
+    ),
+}
 
 ONE_SIGNATURE = (
     "MediaPipe takes files with one signature, so it cannot run this one; give it a file without "
@@ -19,8 +65,7 @@ def frames_as_mediapipe(tokenizer):
 def sentencepiece_model(tokenizer):
     """A `UnigramTokenizer` as a SentencePiece model, bytes.
 
-    It has the pieces under their ids, and the normalisation that such a file may hold: the
-    compiled table. What the tokenizer does to texts besides is told by `mediapipe_differences`.
+    It has the pieces under their ids, and the tokenizer's normalisation as a compiled table.
     """
     from sentencepiece import sentencepiece_model_pb2
 
@@ -38,46 +83,92 @@ def sentencepiece_model(tokenizer):
     model.trainer_spec.bos_id = model.trainer_spec.eos_id = -1
     model.trainer_spec.pad_id = ids[tokens["pad_token"]]
     model.trainer_spec.pad_piece = tokens["pad_token"]
-    if tokenizer.character_map:
-        model.normalizer_spec.precompiled_charsmap = tokenizer.character_map
+    model.normalizer_spec.precompiled_charsmap = compile_rules(sentencepiece_rules(tokenizer))
     return model.SerializeToString()
 
 
 def mediapipe_differences(tokenizer):
-    """What MediaPipe's tokenizers, and so a phone, do otherwise: a list of sentences.
+    """Return what MediaPipe's tokenizers, and so a phone, read otherwise: a list of sentences.
 
-    MediaPipe lowercases A-Z and never strips accents. Its WordPiece splits at white space,
-    punctuation and CJK ideographs; its SentencePiece normalises by the model's own table (its
-    `bert_tokenizer.cc`, `sentencepiece_tokenizer.h` and `bert_preprocessor_calculator.cc`).
+    Characters are found by both tokenizers' rules, see `differing_characters`. Not among them is
+    what holds for every WordPiece: a word above 100 bytes is [UNK] in MediaPipe, one above 100
+    characters here; and MediaPipe reads a text up to its first U+0000.
     """
-    is_wordpiece = isinstance(tokenizer, WordPieceTokenizer)
-    if not is_wordpiece and not frames_as_mediapipe(tokenizer):
+    if isinstance(tokenizer, WordPieceTokenizer):
+        return [
+            SENTENCES[kind].format(len(characters), ranges(characters))
+            for kind, characters in differing_characters(tokenizer).items()
+        ]
+    if not frames_as_mediapipe(tokenizer):
         return [
             "MediaPipe has no tokenizer of this kind, so it cannot run the file; use "
             "distill.runtime, or a model with WordPiece."
         ]
-    found = []
-    if is_wordpiece:
-        strips = tokenizer.strip_accents or (
-            tokenizer.strip_accents is None and tokenizer.lowercase
-        )
-        keeps = "strip_accents=False"
-    else:
-        strips = tokenizer.family == "albert" and not tokenizer.keep_accents
-        keeps = "keep_accents=True"
-    if strips:
-        found.append(
-            "The tokenizer strips accents and MediaPipe does not: texts with accents, and all "
-            f"Korean texts, get other ids there; train Korean vocabularies with {keeps}."
-        )
     if not tokenizer.lowercase:
-        found.append(
+        return [
             "The tokenizer keeps capitals and MediaPipe lowercases A-Z: texts with capitals "
             "get other ids there."
-        )
-    if is_wordpiece and not tokenizer.split_cjk:
-        found.append(
-            "The tokenizer does not split CJK ideographs and MediaPipe does: texts with them "
-            "get other ids there."
-        )
-    return found
+        ]
+    return []
+
+
+def differing_characters(tokenizer):
+    """Return the characters that MediaPipe reads otherwise than a `WordPieceTokenizer`.
+
+    Characters are left out where both readings are parts of words that the vocabulary cannot
+    spell: the word is [UNK] in both.
+
+    Returns:
+        {a key of `SENTENCES`: list of characters}, without empty lists.
+    """
+    letters = {c for token in tokenizer.vocabulary for c in token}
+    own, others = word_rules(tokenizer), mediapipe_rules()
+    found = {kind: [] for kind in SENTENCES}
+    for character in sorted(own.keys() | others.keys()):
+        here, there = own.get(character, character), others.get(character, character)
+        unknown = " " not in here + there and not any(letters >= {*x} for x in (here, there))
+        if here != there and not unknown:
+            found[_difference(here, there)].append(character)
+    return {kind: characters for kind, characters in found.items() if characters}
+
+
+def _difference(here, there):
+    if not here:
+        return "removed"
+    if " " in here and " " not in there:
+        return "split"
+    return "joined" if " " in there and " " not in here else "changed"
+
+
+@functools.cache
+def mediapipe_rules():
+    """Return the rules of MediaPipe's WordPiece, as `word_rules` has them of our own.
+
+    It lowercases A to Z, ends words at white space of ASCII, and makes a word of each punctuation
+    character and CJK ideograph (`bert_preprocessor_calculator.cc` and `bert_tokenizer.h`).
+    """
+    alone = {c for c in map(chr, CODE_POINTS) if unicodedata.category(c)[0] == "P"}
+    alone |= {*string.punctuation}.union(*(map(chr, range(a, b + 1)) for a, b in IDEOGRAPHS))
+    changed = str.maketrans(string.ascii_uppercase + "\t\n\f\r", string.ascii_lowercase + " " * 4)
+    return rules_of(lambda character: character.translate(changed), alone)
+
+
+def sentencepiece_rules(tokenizer):
+    """Return a `UnigramTokenizer`'s normalisation as rules for SentencePiece, {string: string}.
+
+    They are those of all code points, and of the sequences that are read otherwise than one by
+    one: quotes that ALBERT writes as one, composed characters, and those of the character map.
+    """
+    normalizer = tokenizer._engine.normalizer
+    rules = normalized(normalizer)
+    sequences = {unicodedata.normalize("NFD", c) for c in map(chr, CODE_POINTS)} | {"``", "''"}
+    if tokenizer.character_map:
+        sequences |= set(decompiled(tokenizer.character_map))
+    sequences = sorted(s for s in sequences if len(s) > 1 and SEPARATOR not in s)
+    for sequence, whole in normalized(normalizer, sequences).items():
+        if whole != "".join(rules.get(c, c) for c in sequence):
+            rules[sequence] = whole
+    if tokenizer.family == "albert":  # its words end at all white space
+        spaces = {c: " " for c in map(chr, CODE_POINTS) if c.isspace()}
+        rules = spaces | {c: "".join(spaces.get(x, x) for x in y) for c, y in rules.items()}
+    return {key: value for key, value in rules.items() if key != value and "\0" not in key}

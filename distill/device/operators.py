@@ -62,7 +62,7 @@ def print_operators(profile, most=12):
     """Prints a profile as a table, `most` rows of it."""
     print(
         f"{profile['ms']:.3f} ms at {profile['length']} tokens, on one thread, with the profiler "
-        f"on; {profile['pieces']} pieces in XNNPACK"
+        f"on; {xnnpack_share(profile)}"
     )
     for row in profile["operators"][:most]:
         share = row["ms"] / profile["ms"] if profile["ms"] else 0
@@ -73,6 +73,14 @@ def print_operators(profile, most=12):
     rest = profile["operators"][most:]
     if rest:
         print(f"{sum(row['ms'] for row in rest):9.3f} ms in {len(rest)} further kinds")
+
+
+def xnnpack_share(profile):
+    """Say how much of a profile XNNPACK runs, and in how many uninterrupted runs of operators."""
+    inside = sum(row["ms"] for row in profile["operators"] if row["runs_in"] == "XNNPACK")
+    share = inside / profile["ms"] if profile["ms"] else 0
+    groups = profile["pieces"]
+    return f"{share:.0%} of it in XNNPACK, in {groups} group{'s' * (groups != 1)} of operators"
 
 
 def summarise_events(events, length):

@@ -3,6 +3,7 @@
 Needs neither TensorFlow nor Keras.
 """
 
+import contextlib
 import pathlib
 import threading
 
@@ -17,6 +18,7 @@ from distill.device.associated_files import (
     read_files,
 )
 from tfnlp.errors import InputError
+from tfnlp.notices import without_notices
 from tfnlp.progress import progress_bar
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.runners import Answerer, Chooser, Classifier, Embedder, Scorer, Tagger
@@ -27,6 +29,8 @@ from tfnlp.text.wordpiece import WordPieceTokenizer
 INPUTS = ("ids", "mask", "segment_ids")
 # From so many texts on, progress is shown.
 MANY = 1000
+# LiteRT writes a notice with the first text that a process runs, and none after it.
+_ran = threading.Event()
 
 
 class TextRunner:
@@ -51,6 +55,7 @@ class TextRunner:
 
     kind = None
     also_runs = ()  # the other kinds of files that do for this one
+    _trial = Encoding([0], [0])
 
     def __init__(self, path, num_threads=1, try_out=True):
         check_whole(num_threads=num_threads)
@@ -67,14 +72,18 @@ class TextRunner:
         # LiteRT's interpreter ends the process where two threads run it at once.
         self._lock = threading.Lock()
         try:
-            self._interpreter = Interpreter(str(path), num_threads=num_threads)
+            self._interpreter = self._open(num_threads)
             self._runners = _runners(self._interpreter)
         except (ValueError, RuntimeError) as e:
             raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None
         if try_out:
-            tried = self.outputs(Encoding([0], [0]))
-            if kind in ("classifier", "tagger"):
+            tried = self.outputs(self._trial)
+            if "probability" in tried:
                 self._check_labels(tried["probability"].shape[-1])
+
+    def _open(self, num_threads):
+        """LiteRT's interpreter of the file."""
+        return Interpreter(str(self.path), num_threads=num_threads)
 
     def outputs_of(self, encodings):
         """The `outputs` for each of many encodings, with a progress bar where there are many."""
@@ -98,15 +107,21 @@ class TextRunner:
             name: np.array([[*x, *[0] * (size - len(x))]], "int32")  # (1, L)
             for name, x in zip(INPUTS, (ids, [1] * len(ids), segment_ids), strict=True)
         }
+        end = max(len(ids), 1) if self._by_token else None
+        return {name: value[:end] for name, value in self._run(length, inputs).items()}
+
+    def _run(self, length, inputs):
+        """The outputs, without batch, of the signature of a length."""
+        quiet = contextlib.nullcontext() if _ran.is_set() else without_notices()
         try:
-            with self._lock:
+            with self._lock, quiet:
                 outputs = self._runners[length](**inputs)
         except (ValueError, RuntimeError) as e:
             raise InputError(
                 f"{self.path} cannot be run by LiteRT ({e}); export it again."
             ) from None
-        end = max(len(ids), 1) if self._by_token else None
-        return {name: value[0][:end] for name, value in outputs.items()}
+        _ran.set()
+        return {name: value[0] for name, value in outputs.items()}
 
     def _check_labels(self, classes):
         count = len(self.labels or [])
@@ -180,6 +195,8 @@ CLASSES = {
 }
 # Those of files that write, in `distill.device.generation`.
 WRITERS = {"generator": "TextGenerator", "translator": "Translator"}
+# The kind of files that hold their tokenizer as operations, which need TensorFlow Text to run.
+STRING_CLASSIFIER = "string classifier"
 
 
 def load_runner(path, num_threads=1, try_out=True):
@@ -213,6 +230,8 @@ def check_kind(path, settings, wanted=None, also_runs=()):
     """
     kind = settings.get("kind", "classifier")
     names = {key: runner.__name__ for key, runner in CLASSES.items()} | WRITERS
+    names = {key: f"distill.runtime.{name}" for key, name in names.items()}
+    names[STRING_CLASSIFIER] = "distill.device.text_in_graph.StringClassifier"
     if kind not in names:
         raise InputError(
             f"{path} is a file of the kind {kind!r}, which this version does not run; known are "
@@ -220,7 +239,9 @@ def check_kind(path, settings, wanted=None, also_runs=()):
         )
     if kind not in ((wanted,) if wanted else CLASSES) and kind not in also_runs:
         what = f", not {_a(wanted)}" if wanted else ", which writes texts"
-        raise InputError(f"{path} is {_a(kind)}{what}; use distill.runtime.{names[kind]}.")
+        if kind == STRING_CLASSIFIER and not wanted:
+            what = ", which takes strings"
+        raise InputError(f"{path} is {_a(kind)}{what}; use {names[kind]}.")
     return kind
 
 
@@ -229,7 +250,8 @@ def _runners(interpreter):
     found = {}
     for key in interpreter.get_signature_list():
         runner = interpreter.get_signature_runner(key)
-        length = int(runner.get_input_details()["ids"]["shape_signature"][1])
+        details = runner.get_input_details()
+        length = int(details["ids"]["shape_signature"][1]) if "ids" in details else -1
         found[None if length < 0 else length] = runner
     return dict(sorted(found.items(), key=lambda item: item[0] or float("inf")))
 

@@ -1,56 +1,64 @@
 """A text classifier with its tokenizer in the graph: a string in, probabilities out.
 
-Such a file computes with TFLite's own operations and two of TensorFlow Text's, `FastBertNormalize`
-and `FastWordpieceTokenize`, which a runtime must be given: in Python by `tensorflow_text`, see
-`StringClassifier`; on a phone by linking TensorFlow Text's TFLite kernels. MediaPipe lacks them.
+Such a file computes with TFLite's own operations and three of TensorFlow Text's,
+`FastBertNormalize`, `WhitespaceTokenizeWithOffsetsV2` and `FastWordpieceTokenizeWithOffsets`,
+which a runtime must be given: in Python by `tensorflow_text`, see `StringClassifier`; on a phone
+by linking TensorFlow Text's TFLite kernels. MediaPipe lacks them.
 """
 
 import numpy as np
 import tensorflow as tf
 
-from distill.device.associated_files import LABELS_FILE, read_files
+from distill.device.character_rules import normalizer_model, word_rules
+from distill.device.runtime import STRING_CLASSIFIER, TextRunner
 from tfnlp.errors import InputError
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.runners import Classifier
 from tfnlp.text.texts import as_texts
 
-KIND = "string classifier"
 TEXT_INPUT = {"text": "The text, one string."}
 # TensorFlow Text counts bytes where BERT counts characters, 100 of them: as many of Hangul, which
 # has three bytes each. Of others the bound of a word is not the same in the graph.
 BYTES_IN_A_WORD = 300
 
 
-class StringClassifier(Classifier):
-    """Runs a file that takes strings; needs `tensorflow_text`.
+class StringClassifier(Classifier, TextRunner):
+    """A classifier of strings, which needs `tensorflow_text`; arguments as of `TextRunner`."""
 
-    Args:
-        path: the file.
-        num_threads: threads of the interpreter.
+    kind = STRING_CLASSIFIER
+    _trial = ""
 
-    Raises:
-        InputError: if the file takes no strings, and as `distill.runtime.TextRunner`.
-    """
-
-    def __init__(self, path, num_threads=1):
+    def _open(self, num_threads):
         from ai_edge_litert.interpreter import InterpreterWithCustomOps
         from tensorflow_text.core.pybinds import tflite_registrar
 
-        settings, files = read_files(path)
-        if settings.get("kind") != KIND:
-            raise InputError(f"{path} takes no strings; use distill.runtime.load_runner.")
-        self.labels = files[LABELS_FILE].split("\n")
-        self._interpreter = InterpreterWithCustomOps(
+        return InterpreterWithCustomOps(
             custom_op_registerers=tflite_registrar.SELECT_TFTEXT_OPS,
-            model_path=str(path),
+            model_path=str(self.path),
             num_threads=num_threads,
         )
-        self._runner = self._interpreter.get_signature_runner()
 
-    def classify(self, texts):
-        """A list of `Classification`, one for each text; whether it was cut is not known."""
-        rows = [self._runner(text=np.array([text]))["probability"][0] for text in as_texts(texts)]
-        return [self.classification(row, cut=False) for row in rows]
+    def classify(self, texts, pairs=None):
+        """Classify texts, as `Classifier.classify`.
+
+        Raises:
+            InputError: for `pairs`, which such a file does not take.
+        """
+        if pairs is not None:
+            raise InputError(
+                f"{self.path} takes one string, not pairs; leave `pairs` out, or export it "
+                "without tokenizer_in_graph=True."
+            )
+        texts = as_texts(texts)
+        cut = self.tokenizer.encode(texts, max_length=self.max_length).cut
+        return [
+            self.classification(outputs["probability"], bool(is_cut))
+            for outputs, is_cut in zip(self.outputs_of(texts), cut, strict=True)
+        ]
+
+    def outputs(self, text):
+        """The file's outputs for one string, {name: array without batch}."""
+        return self._run(None, {"text": np.array([text.encode()], object)})
 
 
 def check_text_input(kind, tokenizer, fixed_lengths):
@@ -70,53 +78,31 @@ def check_text_input(kind, tokenizer, fixed_lengths):
         )
 
 
-def text_differences(tokenizer):
-    """What the graph's tokenizer does otherwise than a `WordPieceTokenizer`: sentences.
-
-    Not among them is what holds for every tokenizer: a word above 100 characters is [UNK] there,
-    and one above 300 bytes in the graph, which is the same for Hangul alone.
-    """
-    found = []
-    if tokenizer.lowercase and not _strips(tokenizer):
-        found.append(
-            "TensorFlow Text lowercases only where it strips accents too, and the tokenizer keeps "
-            "accents: texts with capitals get other ids in the graph; give them in lower case."
-        )
-    if _strips(tokenizer) and not tokenizer.lowercase:
-        found.append(
-            "TensorFlow Text strips accents only where it lowercases too, and the tokenizer keeps "
-            "capitals: texts with accents, or Hangul, get other ids in the graph."
-        )
-    if not tokenizer.split_cjk:
-        found.append(
-            "TensorFlow Text takes each CJK ideograph for a word of its own, and the tokenizer "
-            "does not: texts with ideographs get other ids in the graph."
-        )
-    return found
-
-
 def text_input(tokenizer, max_length):
-    """A function of strings (1,) that gives ids, mask and segment ids (1, L), framed and cut."""
+    """A function of strings (1,) that gives ids, mask and segment ids (1, L), framed and cut.
+
+    The normaliser maps code points by the tokenizer's own rules, spaces between words among them.
+    So the graph reads all texts as the tokenizer, but for two: a word above 100 characters is
+    [UNK] there, one above 300 bytes in the graph, which is the same for Hangul alone; and where
+    accents are stripped, several marks on one character that are no accents keep their order.
+    """
     import tensorflow_text
 
-    normalizer = tensorflow_text.FastBertNormalizer(
-        lower_case_nfd_strip_accents=tokenizer.lowercase and _strips(tokenizer)
-    )
+    model = np.frombuffer(normalizer_model(word_rules(tokenizer)), "uint8")
+    normalizer = tensorflow_text.FastBertNormalizer(model_buffer=tf.constant(model))
+    words = tensorflow_text.WhitespaceTokenizer()
     pieces = tensorflow_text.FastWordpieceTokenizer(
         vocab=tokenizer.vocabulary,
         token_out_type=tf.int32,
         max_bytes_per_word=BYTES_IN_A_WORD,
         unknown_token="[UNK]",
+        no_pretokenization=True,
     )
     first, last = ([tokenizer.token_id(token)] for token in ("[CLS]", "[SEP]"))
 
     def tokenize(text):
-        ids = pieces.tokenize(normalizer.normalize(text)).flat_values
+        ids = pieces.tokenize(words.tokenize(normalizer.normalize(text)).flat_values).flat_values
         ids = tf.concat([first, ids[: max_length - 2], last], axis=0)[None]
         return ids, tf.ones_like(ids), tf.zeros_like(ids)
 
     return tokenize
-
-
-def _strips(tokenizer):
-    return tokenizer.lowercase if tokenizer.strip_accents is None else tokenizer.strip_accents

@@ -37,12 +37,11 @@ from distill.device.metadata import (
     tensor_names,
     text_model_metadata,
 )
+from distill.device.runtime import STRING_CLASSIFIER
 from distill.device.signatures import DEFAULT, check_lengths, cut, signatures
 from distill.device.text_in_graph import (
-    KIND,
     TEXT_INPUT,
     check_text_input,
-    text_differences,
     text_input,
 )
 from tfnlp.errors import InputError
@@ -148,8 +147,8 @@ def export_tflite(
             quantisation-aware training where None.
 
     Returns:
-        Sentences on what MediaPipe's tokenizer, or that in the graph, does otherwise than this
-        one, see `mediapipe_differences`; each is logged as a warning too.
+        Sentences on what MediaPipe's tokenizer reads otherwise than this one, see
+        `mediapipe_differences`; each is logged as a warning too.
 
     Raises:
         InputError: for an unknown quantization, too few texts to calibrate with, a model that
@@ -214,14 +213,13 @@ def export_tflite(
     if task_settings:
         settings["task"] = task_settings
     if tokenizer_in_graph:
-        settings["kind"] = KIND
+        settings["kind"] = STRING_CLASSIFIER
     content = add_files(add_metadata(content, metadata), settings, files)
     with replaced_when_whole(path) as temporary:
         pathlib.Path(temporary).write_bytes(content)
-    differences = mediapipe_differences(tokenizer) if kind in IN_MEDIAPIPE else []
-    if tokenizer_in_graph:
-        differences = text_differences(tokenizer)
-    elif kind in IN_MEDIAPIPE and len(lengths) > 1:
+    in_mediapipe = kind in IN_MEDIAPIPE and not tokenizer_in_graph
+    differences = mediapipe_differences(tokenizer) if in_mediapipe else []
+    if in_mediapipe and len(lengths) > 1:
         differences = [ONE_SIGNATURE, *differences]
     for sentence in differences:
         logging.warning("%s", sentence)

@@ -99,8 +99,8 @@ def distill(
 
     Returns:
         A dict of the figures of the student, and with `teacher_` before their names of the
-        teacher, the unpruned one where there is one, beside `pruned_teacher_`; `kept` is the
-        share of the teacher's `task.monitor` on dev.
+        teacher, the unpruned one where there is one, beside `pruned_teacher_`;
+        `share_of_teacher` is the student's `task.monitor` on dev over the teacher's.
 
     Raises:
         InputError: before any work, for a teacher, a student or a tokenizer that do not fit, for
@@ -192,7 +192,7 @@ def distill(
     figures |= {f"teacher_{key}": value for key, value in answers.items()}
     score = f"dev_{task.monitor}"
     if answers[score] > 0:
-        figures["kept"] = figures[score] / answers[score]
+        figures["share_of_teacher"] = figures[score] / answers[score]
     write_report(run, figures, task.label_names, task.monitor)
     return figures
 

@@ -49,8 +49,8 @@ def test_a_vocabulary_is_pruned_to_a_file(teacher, run, tmp_path):
     flags = (f"--model_dir={teacher / 'teacher'}", f"--text={teacher / 'train.tsv'}")
     done = run("prune_vocabulary", *flags, f"--output_dir={tmp_path / 'all'}")
     figures = json.loads((tmp_path / "all" / "figures.json").read_text())
-    assert figures["changed_share"] == [0.0]
-    assert "Changed share: 0." in done.stderr
+    assert figures["texts_with_other_tokens"] == [0.0]
+    assert "Texts with other tokens: 0." in done.stderr
     before, after = figures["tokens"]
     assert figures["parameters"][0] - figures["parameters"][1] == 16 * (before - after)
     texts = [text for text, _ in make_reviews(96)][:8]
@@ -102,7 +102,7 @@ def test_a_student_of_fewer_tokens_heads_units_and_weights_in_one_call(teacher, 
     assert figures["teacher_dev_accuracy"] == pytest.approx(accuracy)
     assert figures["teacher_parameters"] == half.count_params()
     assert figures["pruned_teacher_parameters"] < half.count_params()
-    assert figures["kept"] == pytest.approx(figures["dev_accuracy"] / accuracy)
+    assert figures["share_of_teacher"] == pytest.approx(figures["dev_accuracy"] / accuracy)
     # The student started from weights that bfloat16 had not rounded.
     whole, own = load_tokenizer(folder), load_tokenizer(tmp_path / "best")
     rows = [whole.token_id(own.token(i)) for i in range(120)]

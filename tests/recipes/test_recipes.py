@@ -92,7 +92,7 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     assert "there --cache_dir is 'given', here None" in done.stderr
     figures = json.loads((student / "figures.json").read_text())
     assert figures["parameters"] < figures["teacher_parameters"]
-    assert figures["kept"] == figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
+    assert figures["share_of_teacher"] == figures["dev_accuracy"] / figures["teacher_dev_accuracy"]
 
     flags = [f"--model_dir={student / 'best'}", f"--output_dir={tmp_path}"]
     done = run("export_tflite", *flags, "--beams=2", status=2)
@@ -365,7 +365,7 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
             small = (f"--model_dir={out / 'best'}", f"--text={path}", f"--output_dir={out}/small")
             run("prune_vocabulary", *small)
             figures = json.loads((out / "small/figures.json").read_text())
-            assert figures["changed_share"] == [0.0] and figures["tokens"][1] < 80
+            assert figures["texts_with_other_tokens"] == [0.0] and figures["tokens"][1] < 80
         probabilities = []
         for model in (out / "best", out / "model.tflite"):
             done = run("predict", f"--model={model}", "--text=the fine film", *question)
@@ -383,7 +383,7 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
         assert f"{shown[1]}_loss" in json.loads(metrics)
         figures = [json.loads((f / "figures.json").read_text()) for f in (out, student)]
         assert figures[1]["teacher_dev_f1"] == figures[0]["dev_f1"] == 1
-        assert figures[1]["kept"] == figures[1]["dev_f1"]
+        assert figures[1]["share_of_teacher"] == figures[1]["dev_f1"]
     done = run("predict", f"--model={out / 'best'}", f"--input={path}")
     assert "exact_match 1.0000 on 8 texts" in done.stderr
     tagger = TokenTagger(tmp_path / "finetune_tagger" / "model.tflite")

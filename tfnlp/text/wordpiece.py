@@ -189,16 +189,21 @@ def read_vocabulary(path):
     return lines
 
 
-def _engine(ids, lowercase, strip_accents, split_cjk):
-    engine = tokenizers.Tokenizer(
-        models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=MAX_CHARS_PER_WORD)
-    )
-    engine.normalizer = normalizers.BertNormalizer(
+def bert_normalizer(lowercase, strip_accents, split_cjk):
+    """Return BERT's normaliser; arguments as of `WordPieceTokenizer`."""
+    return normalizers.BertNormalizer(
         clean_text=True,
         handle_chinese_chars=split_cjk,
         strip_accents=strip_accents,
         lowercase=lowercase,
     )
+
+
+def _engine(ids, lowercase, strip_accents, split_cjk):
+    engine = tokenizers.Tokenizer(
+        models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=MAX_CHARS_PER_WORD)
+    )
+    engine.normalizer = bert_normalizer(lowercase, strip_accents, split_cjk)
     engine.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     engine.decoder = decoders.WordPiece(prefix="##")
     engine.post_processor = processors.TemplateProcessing(

@@ -184,7 +184,7 @@ def test_the_page_is_whole_and_marks_the_frontier(capsys):
     }
     small = dict(zip(header, rows[0], strict=True))
     assert (small["model"], small["MB"], small["ms at 32"]) == ("small", "2.00", "1.00")
-    assert (small["mixed / equal"], small["peak MB"]) == ("1.25", "70")
+    assert (small["ms, mixed / equal lengths"], small["peak MB"]) == ("1.25", "70")
     page = frontier_page.page(candidates, "accuracy", "dev <b>")
     assert "<title>dev &lt;b&gt;</title>" in page and "Fully &lt;Connected&gt;" in page
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
@@ -213,8 +213,9 @@ def test_the_page_is_whole_and_marks_the_frontier(capsys):
     print_benchmark(candidates[0].figures | {"onnx": onnx})
     print_operators(candidates[0].operators)
     said = capsys.readouterr().out
-    assert "1.25 of equal ones (2.00)" in said and "the file takes 2.00 of it" in said
+    assert "in a row take 2.00 ms, 1.25 times less" in said and "the file takes 2.00 of it" in said
     assert "1 thread, 256 tokens     8.00 ms\n" in said
+    assert "the profiler on; 75% of it in XNNPACK, in 3 groups of operators\n" in said
     assert "1.500 ms  75.0%      7 calls  XNNPACK Fully <Connected>" in said
 
 

@@ -92,7 +92,7 @@ def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tm
     words = {key for key in figures if "word_accuracy" in key}
     assert words == {f"{a}{b}_word_accuracy" for a in ("", "teacher_") for b in ("dev", "test")}
     kept = figures["dev_f1"] / figures["teacher_dev_f1"] if figures["teacher_dev_f1"] else None
-    assert figures.get("kept") == kept
+    assert figures.get("share_of_teacher") == kept
 
 
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config")

@@ -1,0 +1,152 @@
+"""Rules that say how a tokenizer reads each code point, for tokenizers of phones.
+
+WordPiece normalises texts code point by code point, then splits them into words. A rule is what
+becomes of one code point, with spaces where words end: {"É": "e", "!": " ! ", "\\u200b": ""}; code
+points without a rule stay as they are. Two tokenizers with the same rules and the same vocabulary
+read all texts alike. Rules leave out the order of several marks on one character.
+"""
+
+import functools
+import itertools
+import struct
+
+import flatbuffers
+import numpy as np
+from tokenizers import pre_tokenizers
+
+from tfnlp.notices import without_notices
+from tfnlp.text.wordpiece import bert_normalizer
+
+# In planes 4 to 13 no version of Unicode has a character.
+CODE_POINTS = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0x110000)]
+# Neither normalised nor combined with what stands beside it.
+SEPARATOR = "|"
+LETTER = "x"
+# Code points in one call: the engine's time grows with the length of a text.
+BLOCK = 4096
+# Of TensorFlow Text's `FastBertNormalizer`: the string differs from its code point, and the bits
+# of the string's length, above which its place in the pool is.
+DIFFERS, LENGTH_BITS = 1 << 30, 6
+
+
+def word_rules(tokenizer):
+    """Return the rules of a `WordPieceTokenizer`, {code point as a string: string}."""
+    return _word_rules(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk)
+
+
+@functools.cache
+def _word_rules(*settings):
+    normal = normalized(bert_normalizer(*settings))
+    parts = {c for string in normal.values() for c in string}
+    parts |= {*map(chr, CODE_POINTS)} - normal.keys()
+    alone = split_characters(pre_tokenizers.BertPreTokenizer(), sorted(parts))
+    return rules_of(lambda character: normal.get(character, character), alone)
+
+
+def rules_of(normalize, alone):
+    """Return the rules of a function of a code point, and the characters that are words alone."""
+    rules = {}
+    for character in map(chr, CODE_POINTS):
+        string = "".join(f" {c} " if c in alone else c for c in normalize(character))
+        if string != character:
+            rules[character] = string
+    return rules
+
+
+def normalized(normalizer, strings=None):
+    """Return what a normaliser of `tokenizers` changes, {string: normal string}.
+
+    Args:
+        normalizer: it leaves `SEPARATOR` and `LETTER` as they are.
+        strings: a list, without `SEPARATOR`; all code points where None.
+    """
+    if strings is None:
+        strings = [chr(i) for i in CODE_POINTS if chr(i) != SEPARATOR]
+    changed = {}
+    for block in _blocks(strings):
+        # Behind the last one stands a letter, as some strip the ends of texts.
+        joined = normalizer.normalize_str(SEPARATOR.join([*block, LETTER]))
+        pairs = zip(block, joined.split(SEPARATOR)[:-1], strict=True)
+        changed |= {before: after for before, after in pairs if before != after}
+    return changed
+
+
+def split_characters(pre_tokenizer, characters):
+    """Return the set of characters that a pre-tokeniser makes words of their own."""
+    alone = set()
+    for block in _blocks(characters):
+        words = pre_tokenizer.pre_tokenize_str(LETTER + LETTER.join(block) + LETTER)
+        alone |= {word for word, _ in words if len(word) == 1}
+    return alone - {LETTER}
+
+
+def compile_rules(rules):
+    """Return rules as SentencePiece's compiled normalisation, bytes.
+
+    Args:
+        rules: {string: string}, of which the longest that fits is applied.
+    """
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
+    with without_notices():
+        normalizer = sentencepiece.SentencePieceNormalizer(norm_map=[*rules.items()])
+    spec = sentencepiece_model_pb2.NormalizerSpec()
+    spec.ParseFromString(normalizer.serialized_normalizer_spec())
+    return spec.precompiled_charsmap
+
+
+def decompiled(character_map):
+    """Return the rules of SentencePiece's compiled normalisation, {string: string}."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
+    spec = sentencepiece_model_pb2.NormalizerSpec(precompiled_charsmap=character_map)
+    normalizer = sentencepiece.SentencePieceNormalizer(normalizer_spec=spec)
+    return dict(normalizer.decompile())
+
+
+def normalizer_model(rules):
+    """Return rules of code points as the model of TensorFlow Text's `FastBertNormalizer`, bytes.
+
+    Its double array of bytes is SentencePiece's, but for what stands at the leaves: SentencePiece
+    has the place of a string that ends with a zero, TensorFlow Text place and length.
+    """
+    zero = rules.get("\0", "\0")
+    compiled = compile_rules({key: value for key, value in rules.items() if key != "\0"})
+    (size,) = struct.unpack_from("<I", compiled)
+    units = np.frombuffer(compiled, "<u4", size // 4, 4).copy()
+    pool = compiled[4 + size :]
+    for i in np.flatnonzero(units >> 31):
+        place = int(units[i]) & 0x7FFFFFFF
+        units[i] = 1 << 31 | _encoded(place, pool.index(b"\0", place) - place)
+    pool += zero.encode()
+    builder = flatbuffers.Builder(len(compiled) + 1024)
+    strings = builder.CreateNumpyVector(np.frombuffer(pool, "u1"))
+    array = builder.CreateNumpyVector(units)
+    builder.StartObject(4)
+    builder.PrependUOffsetTRelativeSlot(1, array, 0)
+    encoded = _encoded(len(pool) - len(zero.encode()), len(zero.encode()))
+    builder.PrependInt32Slot(2, 0 if zero == "\0" else encoded, 0)
+    builder.PrependUOffsetTRelativeSlot(3, strings, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
+
+
+def ranges(characters, most=6):
+    """Return characters as text, such as "U+00C0 to U+00D6, U+0100 and 3 more"."""
+    numbers = sorted(map(ord, characters))
+    runs = []
+    for _, run in itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in run]
+        runs.append(f"U+{run[0]:04X}" + (f" to U+{run[-1]:04X}" if len(run) > 1 else ""))
+    more = len(runs) - most
+    return ", ".join(runs[:most]) + (f" and {more} more ranges" if more > 0 else "")
+
+
+def _encoded(place, length):
+    return DIFFERS | place << LENGTH_BITS | length
+
+
+def _blocks(characters):
+    return (characters[i : i + BLOCK] for i in range(0, len(characters), BLOCK))
