@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.layers import MultiHeadAttention
+from tfnlp.layers.attention.dot_product import attend
 
 
 def by_loops(layer, query, value, mask):
@@ -125,6 +126,27 @@ def test_fully_masked_row_gives_zeros_and_finite_gradients():
     assert np.abs(y[0]).max() > 0
     assert np.isfinite(gradient).all()
     np.testing.assert_array_equal(gradient[1], np.zeros((5, 8)))
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+@pytest.mark.parametrize("value_heads", [1, 2])
+def test_queries_that_see_nothing_attend_to_zeros(rounds, rate, value_heads):
+    """Whether weights are rounded, dropped, both, or the values are of all heads."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(2, 2, 3, 4)).astype("float32")
+    value = 1 + rng.random((2, value_heads, 4, 5)).astype("float32")
+    mask = np.ones((2, 3, 4), bool)
+    mask[1, 2] = False
+    dropout = keras.layers.Dropout(rate, seed=1)
+    quantizer = (lambda x: x) if rounds else None
+    found = np.array(attend(scores, value, mask, dropout, True, quantizer))
+    np.testing.assert_array_equal(found[1, :, 2], np.zeros((2, 5)))
+    found[1, :, 2] = 1
+    assert (found.max(axis=-1) > 0).mean() > 0.8
+    if not rate:
+        weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+        np.testing.assert_allclose(found[0], (weights @ value)[0], atol=1e-6)
 
 
 def test_takes_keras_masks():
