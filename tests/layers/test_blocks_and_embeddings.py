@@ -305,7 +305,7 @@ def test_adaptive_embedding_is_scaled_rows_of_narrower_tables_projected():
 
 def test_adaptive_softmax_of_labels_is_that_of_all_tokens():
     rng = np.random.default_rng(0)
-    layer = AdaptiveSoftmax(10, (4, 7))
+    layer = AdaptiveSoftmax(10, (4, 7), div_value=2)
     states = rng.normal(size=(2, 10, 8)).astype("float32")
     layer(states)
     layer.set_weights([rng.normal(size=w.shape) for w in layer.weights])
