@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from tfnlp.checkpoints import load_model, read_labels, save_model
+from tfnlp.checkpoints import load_model, read_config, read_labels, save_model
 from tfnlp.errors import InputError
 from tfnlp.layers import fake_quantize, get_ranges, set_ranges
 from tfnlp.layers.core.fake_quantization import count_parameters, in_float
@@ -280,3 +280,16 @@ def test_a_tokenizer_of_another_family_leaves_the_folder_as_it_is(saved, tiny_co
     with pytest.raises(InputError, match="family 'bert' and the tokenizer one for 'gpt2'"):
         save_model(build_model(tiny_config, "classifier", 3), saved, tokenizer=tokenizer)
     assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
+
+
+@pytest.mark.parametrize("distance", [-1, 0])
+def test_a_deberta_without_a_largest_distance_has_that_of_its_table(distance, tmp_path):
+    fields = {"model_type": "deberta-v2", "max_position_embeddings": 24, "hidden_size": 32}
+    fields |= {"num_attention_heads": 4, "relative_attention": True, "pos_att_type": ["c2p"]}
+    fields |= {"max_relative_positions": distance, "position_buckets": distance}
+    (tmp_path / "config.json").write_text(json.dumps(fields), encoding="utf-8")
+    config = read_config(tmp_path)
+    assert (config.max_distance, config.num_buckets, config.max_length) == (24, None, 24)
+    fields |= {"max_relative_positions": 1, "position_buckets": -1}
+    (tmp_path / "config.json").write_text(json.dumps(fields), encoding="utf-8")
+    assert read_config(tmp_path).max_distance == 1

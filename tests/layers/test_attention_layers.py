@@ -263,6 +263,7 @@ def test_positions_of_a_known_length_are_constants_in_tflite(capsys):
     ("mask", "message"),
     [
         (np.ones((2, 5)), "axis 1 must be 6"),
+        (np.ones((2, 6)), r"here \(6, 6\); where .* give it as \(batch, 1, source\)"),
         (np.ones((2, 3, 6)), "axis 1 must be 6"),
         (np.ones((2, 6, 7)), "axis 2 must be 6"),
         (np.ones((3, 6, 6)), "axis 0 must be 2"),

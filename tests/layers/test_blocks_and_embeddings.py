@@ -4,6 +4,8 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.layers import (
+    AdaptiveEmbedding,
+    AdaptiveSoftmax,
     DecoderBlock,
     EncoderBlock,
     FactorizedEmbedding,
@@ -287,3 +289,28 @@ def test_a_memory_is_normalised_as_the_inputs_are(norm_first):
     whole = block(x, use_causal_mask=True)
     last = block(x[:, 3:], use_causal_mask=True, attention_arguments={"memory": x[:, :3]})
     np.testing.assert_allclose(whole[:, 3:], last, atol=1e-5)
+
+
+def test_adaptive_embedding_is_scaled_rows_of_narrower_tables_projected():
+    """Baevski & Auli 2018, section 3: each cluster's table and projection, times sqrt(D)."""
+    layer = AdaptiveEmbedding(10, 8, (4, 7), div_value=2)
+    found = np.asarray(layer(np.arange(10)[None]))[0]
+    starts = [0, 4, 7]
+    for i, (table, projection) in enumerate(zip(layer.tables, layer.projections, strict=True)):
+        assert table.shape[1] == (8, 4, 2)[i]
+        expected = 8**0.5 * table.numpy() @ projection.numpy()
+        rows = found[starts[i] : starts[i] + len(expected)]
+        np.testing.assert_allclose(rows, expected, atol=1e-6)
+
+
+def test_adaptive_softmax_of_labels_is_that_of_all_tokens():
+    rng = np.random.default_rng(0)
+    layer = AdaptiveSoftmax(10, (4, 7), div_value=2)
+    states = rng.normal(size=(2, 10, 8)).astype("float32")
+    layer(states)
+    layer.set_weights([rng.normal(size=w.shape) for w in layer.weights])
+    log_probs = np.asarray(layer(states))
+    np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, atol=1e-5)
+    labels = np.stack([np.arange(10), rng.permutation(10)])
+    expected = np.take_along_axis(log_probs, labels[..., None], -1)[..., 0]
+    np.testing.assert_allclose(layer(states, labels=labels), expected, atol=1e-5)

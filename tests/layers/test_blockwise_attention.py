@@ -1,5 +1,7 @@
 """Attention in blocks of keys against the same layer with all keys at once."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from tfnlp.layers import (
     TwoStreamAttention,
     TwoStreamBlock,
 )
-from tfnlp.layers.attention.blockwise import TilePlan
+from tfnlp.layers.attention.blockwise import TilePlan, blockwise_attention
 from tfnlp.layers.attention.relative_scores import RelativeTerm
 
 LAYERS = {
@@ -265,6 +267,21 @@ def test_gradient_drops_what_the_forward_pass_dropped():
     assert abs(float(loss(x)) - float(tf.reduce_sum(layer(x) ** 2))) > 1e-3
     generator.state.assign(state + 1)
     assert abs(float(tf.reduce_sum(layer(x, training=True) ** 2)) - float(y)) > 1e-3
+
+
+def test_every_tile_drops_others():
+    """Uniform attention to unit vectors gives the weights themselves."""
+    query, value = np.zeros((8, 4, 8, 4), "float32"), np.eye(8, dtype="float32")
+    value = np.broadcast_to(value, (8, 4, 8, 8))
+    seed = np.array([3, 5], "uint32")
+    weights = blockwise_attention(query, query, value, None, 4, dropout=0.5, seed=seed)
+    kept = np.asarray(weights) > 0
+    np.testing.assert_allclose(np.asarray(weights)[kept], 0.25, atol=1e-6)
+    tiles = [kept[:, :, i : i + 4, j : j + 4] for i in (0, 4) for j in (0, 4)]
+    for a, b in itertools.combinations(tiles, 2):
+        assert 0.4 < np.mean(a != b) < 0.6  # 512 weights, of which half differ
+    again = blockwise_attention(query, query, value, None, 4, dropout=0.5, seed=seed)
+    np.testing.assert_array_equal(again, weights)
 
 
 def test_dropout_keeps_the_mean():

@@ -112,6 +112,14 @@ def test_the_last_state_is_that_of_the_last_real_token():
     np.testing.assert_array_equal(last(x.numpy()), np.asarray(x)[:, -1])
 
 
+def test_the_last_state_wherever_padding_stands():
+    x = np.random.default_rng(0).normal(size=(5, 5, 3)).astype("float32")
+    mask = [[0, 0, 1, 1, 1], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 0, 0, 0], [0] * 5]
+    expected = x[np.arange(5), [4, 2, 3, 0, 0]]
+    for given in (np.array(mask), np.array(mask, bool)):
+        np.testing.assert_array_equal(layers.LastState()(x, given), expected)
+
+
 def test_images_are_masked_beside_an_attention_mask():
     image = np.random.default_rng(0).normal(size=(1, 2, 3, 4)).astype("float32")
     mask = np.array([[[True, True, False], [True, False, True]]])

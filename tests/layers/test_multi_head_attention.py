@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.layers import MultiHeadAttention
+from tfnlp.layers.attention.dot_product import attend
 
 
 def by_loops(layer, query, value, mask):
@@ -45,21 +46,72 @@ def test_matches_loops_for_self_and_cross_attention_with_masked_rows(target, sou
 
 
 @pytest.mark.quick
-def test_equals_keras_multi_head_attention_on_the_same_weights():
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"value_dim": 5},
+        {"output_shape": 7, "use_bias": False},
+        {"value_dim": 3, "output_shape": (6,), "dropout": 0.2, "kernel_regularizer": "l2"},
+    ],
+)
+def test_takes_over_the_weights_of_keras_multi_head_attention(options):
     rng = np.random.default_rng(1)
-    ours = MultiHeadAttention(4, 8)
-    theirs = keras.layers.MultiHeadAttention(4, 8)
+    initializer = keras.initializers.RandomNormal(stddev=0.3, seed=0)
+    theirs = keras.layers.MultiHeadAttention(4, 8, bias_initializer=initializer, **options)
     x = rng.normal(size=(2, 9, 16)).astype("float32")
-    mask = np.tril(np.ones((9, 9), bool))[None]
-    ours(x), theirs(x, x)
-    for name in ("query", "key", "value"):
-        kernel, bias = getattr(theirs, f"_{name}_dense").get_weights()
-        getattr(ours, name).set_weights([kernel.reshape(16, 32), bias.reshape(32)])
-    kernel, bias = theirs._output_dense.get_weights()
-    ours.output_dense.set_weights([kernel.reshape(32, 16), bias])
-    np.testing.assert_allclose(
-        ours(x, use_causal_mask=True), theirs(x, x, attention_mask=mask), atol=2e-6
-    )
+    value, key = rng.normal(size=(2, 5, 12)), rng.normal(size=(2, 5, 10))
+    theirs(x, value, key)
+    ours = MultiHeadAttention.from_keras(theirs)
+    mask = rng.random((2, 9, 5)) < 0.7
+    mask[..., 0] = True
+    found, expected = (f(x, value, key, attention_mask=mask) for f in (ours, theirs))
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+    assert (ours.value_dim, ours.dropout) == (options.get("value_dim", 8), theirs.dropout)
+    assert (ours.kernel_regularizer is None) == ("kernel_regularizer" not in options)
+    np.testing.assert_allclose(sum(ours.losses), sum(theirs.losses), rtol=1e-6)
+    again = MultiHeadAttention.from_config(ours.get_config())
+    again(x, value, key)
+    assert [w.shape for w in again.weights] == [w.shape for w in ours.weights]
+
+
+def test_equals_keras_multi_head_attention_that_is_causal():
+    x = np.random.default_rng(1).normal(size=(2, 9, 16)).astype("float32")
+    theirs = keras.layers.MultiHeadAttention(4, 8)
+    expected = theirs(x, x, use_causal_mask=True)
+    ours = MultiHeadAttention.from_keras(theirs)
+    np.testing.assert_allclose(ours(x, use_causal_mask=True), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("attention", "shape", "message"),
+    [
+        (keras.layers.Dense(2), (1, 4, 6), "must be a keras.layers.MultiHeadAttention"),
+        (keras.layers.MultiHeadAttention(2, 3), None, "is not built; call it on inputs first"),
+        (
+            keras.layers.MultiHeadAttention(2, 3, output_shape=(4, 5)),
+            (1, 4, 6),
+            r"output_shape=\(4, 5\), but must have one axis",
+        ),
+        (keras.layers.MultiHeadAttention(2, 3, use_gate=True), (1, 4, 6), "use_gate=True, but"),
+        (
+            keras.layers.MultiHeadAttention(2, 3, sliding_window=2),
+            (1, 4, 6),
+            "sliding_window=2, but must have None",
+        ),
+        (
+            keras.layers.MultiHeadAttention(2, 3),
+            (1, 4, 5, 6),
+            r"attention_axes=\(1, 2\), but must have \(1,\)",
+        ),
+    ],
+)
+def test_refuses_keras_layers_that_compute_something_else(attention, shape, message):
+    if shape is not None:
+        x = np.zeros(shape, "float32")
+        attention(x) if isinstance(attention, keras.layers.Dense) else attention(x, x)
+    with pytest.raises(ValueError, match=message):
+        MultiHeadAttention.from_keras(attention)
 
 
 def test_fully_masked_row_gives_zeros_and_finite_gradients():
@@ -74,6 +126,27 @@ def test_fully_masked_row_gives_zeros_and_finite_gradients():
     assert np.abs(y[0]).max() > 0
     assert np.isfinite(gradient).all()
     np.testing.assert_array_equal(gradient[1], np.zeros((5, 8)))
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+@pytest.mark.parametrize("value_heads", [1, 2])
+def test_queries_that_see_nothing_attend_to_zeros(rounds, rate, value_heads):
+    """Whether weights are rounded, dropped, both, or the values are of all heads."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(2, 2, 3, 4)).astype("float32")
+    value = 1 + rng.random((2, value_heads, 4, 5)).astype("float32")
+    mask = np.ones((2, 3, 4), bool)
+    mask[1, 2] = False
+    dropout = keras.layers.Dropout(rate, seed=1)
+    quantizer = (lambda x: x) if rounds else None
+    found = np.array(attend(scores, value, mask, dropout, True, quantizer))
+    np.testing.assert_array_equal(found[1, :, 2], np.zeros((2, 5)))
+    found[1, :, 2] = 1
+    assert (found.max(axis=-1) > 0).mean() > 0.8
+    if not rate:
+        weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+        np.testing.assert_allclose(found[0], (weights @ value)[0], atol=1e-6)
 
 
 def test_takes_keras_masks():

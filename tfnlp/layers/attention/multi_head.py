@@ -57,6 +57,38 @@ class MultiHeadAttention(BaseAttention):
             with `block_size`, and for a cache of another batch.
     """
 
+    @classmethod
+    def from_keras(cls, attention):
+        """The layer that equals a built `keras.layers.MultiHeadAttention`, with its weights.
+
+        Args:
+            attention: of inputs (B, L, D), without gate and sliding window.
+
+        Returns:
+            A built `MultiHeadAttention` of the same sizes, dropout, initializers, regularizers,
+            constraints and dtype, whose output (B, T, D) is that of `attention`.
+
+        Raises:
+            ValueError: if `attention` is not built, or computes what this layer does not.
+        """
+        _check_keras(attention)
+        config = attention.get_config()
+        shared = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias")
+        shared += ("activity_regularizer", "kernel_initializer", "trainable", *cls.OPTIONS)
+        layer = cls(
+            **{name: config[name] for name in shared},
+            output_dim=attention.output_dense.kernel.shape[-1],
+            dtype=attention.dtype_policy,
+        )
+        parts = {name: getattr(attention, f"{name}_dense") for name in ("query", "value", "key")}
+        layer.build(*((None, None, part.kernel.shape[0]) for part in parts.values()))
+        for name, part in (parts | {"output_dense": attention.output_dense}).items():
+            dense = getattr(layer, name)
+            dense.kernel.assign(ops.reshape(part.kernel, dense.kernel.shape))
+            if part.bias is not None:
+                dense.bias.assign(ops.reshape(part.bias, dense.bias.shape))
+        return layer
+
     def build(self, query_shape, value_shape=None, key_shape=None):
         self._build_inputs(query_shape, value_shape, key_shape)
         self._build_output(query_shape)
@@ -114,3 +146,22 @@ class MultiHeadAttention(BaseAttention):
         k = ops.slice_update(keys, (0, 0, *place, 0), k)
         v = ops.slice_update(values, (0, 0, *place, 0), v)
         return q, k, v, seen
+
+
+def _check_keras(attention):
+    """Raises a ValueError unless `attention` is built and computes what is computed here."""
+    if not isinstance(attention, keras.layers.MultiHeadAttention):
+        raise ValueError(f"attention={attention!r} must be a keras.layers.MultiHeadAttention.")
+    if not attention.built:
+        raise ValueError(f"attention {attention.name!r} is not built; call it on inputs first.")
+    config, output = attention.get_config(), attention.output_dense.kernel.shape
+    if len(output) != 3:
+        raise ValueError(
+            f"attention has output_shape={config['output_shape']}, but must have one axis."
+        )
+    due = {"use_gate": (False,), "sliding_window": (None,), "attention_axes": ((1,), [1])}
+    for name, allowed in due.items():
+        if config[name] not in allowed:
+            raise ValueError(
+                f"attention has {name}={config[name]!r}, but must have {allowed[0]!r}."
+            )

@@ -148,6 +148,13 @@ def _check_mask(name, mask, query_shape, key_shape, num_heads):
             "(batch, heads, target, source)."
         )
     _check_length(name, mask, rank - 1, key_shape[1])
+    length = query_shape[1]
+    if rank == 2 and length is not None and mask.shape[0] not in (None, 1, length):
+        raise ValueError(
+            f"{name} has shape {tuple(mask.shape)}, but with 2 axes it must be (target, source), "
+            f"here ({length}, {key_shape[1]}); where it says which tokens of each text are real, "
+            f"give it as (batch, 1, source), {name}[:, None]."
+        )
     _check_length(name, mask, rank - 2, query_shape[1])
     if rank > 2:
         _check_length(name, mask, 0, query_shape[0])
