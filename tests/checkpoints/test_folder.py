@@ -254,10 +254,32 @@ else:
     assert 0.9 < float(done.stdout.splitlines()[-1]) < 1.3
 
 
-def test_a_missing_head_starts_from_drawn_weights(saved):
-    model = load_model(saved, "tagger", 4)
+def test_a_missing_head_starts_from_drawn_weights(saved, caplog):
+    with caplog.at_level("INFO", "absl"):
+        model = load_model(saved, "tagger", 4)
+    (record,) = caplog.records
+    assert record.levelname == "INFO"  # no warning, as every fine-tuning starts so
+    assert (
+        record.getMessage() == f"A new tagger starts on the encoder of {saved}/model.safetensors."
+    )
     kernel = model.get_layer("classifier").kernel.numpy()
     assert 0.15 < kernel.std() < 0.25 and 0.4 < np.abs(kernel).max() < 1
+
+
+def test_weights_that_a_folder_should_have_are_missed(saved, caplog):
+    stored = tensors_of(saved)
+    rewrite(saved, lambda tensors: [tensors.pop(f"classifier.{n}") for n in ("weight", "bias")])
+    load_model(saved, "classifier")
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage().endswith("so random: classifier.weight, classifier.bias.")
+    caplog.clear()
+    # The pooler is of the encoder, whose output nothing trains where it is loaded alone.
+    names = [name for name in stored if name.startswith("bert.pooler.")]
+    rewrite(saved, lambda tensors: [tensors.pop(name) for name in names])
+    load_model(saved)
+    (record,) = caplog.records
+    assert record.levelname == "WARNING" and "pooler.dense.weight" in record.getMessage()
 
 
 @pytest.mark.parametrize(

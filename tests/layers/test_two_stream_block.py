@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tfnlp.layers import EncoderBlock, TwoStreamAttention, TwoStreamBlock, permutation_masks
 
@@ -82,3 +83,27 @@ def test_the_query_stream_sees_what_the_content_stream_does_where_nothing_else_i
     _, expected = layer(x, g, attention_mask=mask, query_attention_mask=mask)
     np.testing.assert_array_equal(found, expected)
     assert np.abs(found - layer(x, g)[1]).max() > 1e-3
+
+
+def test_without_segments_every_weight_has_a_gradient():
+    layer = TwoStreamAttention(2, 4, use_segments=False)
+    x, same = tf.random.normal((2, 5, 8)), tf.ones((2, 5, 5), "bool")
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(x) ** 2)
+    assert all(g is not None for g in tape.gradient(loss, layer.trainable_variables))
+    whole = TwoStreamAttention(2, 4)
+    whole.build(x.shape)
+    assert {v.name for v in whole.weights} - {v.name for v in layer.weights} == {
+        "segment_bias",
+        "segment_table",
+    }
+    for variable in layer.weights:
+        (other,) = [
+            v for v in whole.weights if v.path.split("/")[1:] == variable.path.split("/")[1:]
+        ]
+        other.assign(variable)
+    np.testing.assert_allclose(whole(x), layer(x), atol=1e-6)
+    copy = TwoStreamAttention.from_config(layer.get_config())
+    assert not copy.use_segments
+    with pytest.raises(ValueError, match="segment_mask is given, but use_segments=False"):
+        layer(x, segment_mask=same)

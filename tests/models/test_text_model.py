@@ -185,3 +185,25 @@ def test_texts_fit_the_positions():
     both = LearnedPositionEncoding(16)(LearnedPositionEncoding(20)(x))
     with pytest.raises(InputError, match=message):
         check_lengths(batches, keras.Model(x, both))
+
+
+def test_losses_and_metrics_go_by_the_names_of_outputs(no_graphs):
+    config = BertConfig(max_length=16, **SIZES | {"num_layers": 1})
+    model = build_model(config, "answerer", hidden_states=True)
+    inputs, count = make_inputs("answerer"), 2
+    labels, weights = np.arange(count) % 5, np.arange(count) + 1.0
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("sgd", loss={"end_logits": loss}, metrics={"end_logits": ["accuracy"]})
+    named = {"end_logits": labels}, {"end_logits": weights}
+    found = model.evaluate(inputs, named[0], sample_weight=named[1], verbose=0, return_dict=True)
+    logits = model(inputs)["end_logits"].numpy()
+    losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(count), labels]
+    assert found["loss"] == pytest.approx(np.mean(losses * weights), rel=1e-4)
+    assert found["accuracy"] == pytest.approx(np.mean(logits.argmax(1) == labels))
+    model = build_model(config, "answerer", hidden_states=True)
+    model.compile("sgd", loss={"start_logits": loss, "end_logits": loss})
+    history = model.fit(inputs, {"start_logits": labels, "end_logits": labels}, verbose=0).history
+    assert history.keys() == {"loss", "start_logits_loss", "end_logits_loss"}
+    model.compile("sgd", loss={"logit": loss})
+    with pytest.raises(KeyError, match="logit"):
+        model.fit(inputs, {"logit": labels}, verbose=0)

@@ -200,6 +200,7 @@ ALONE = {
     "tie_word_embeddings": ("masked_lm", "causal_lm", "permutation_lm", "sequence_to_sequence"),
     "legacy": ("masked_lm",),
     "share_att_key": (None,),
+    "norm_rel_ebd": (None,),
 }
 # Values that `transformers` does not run with, though its config takes them.
 NOT_RUN = {(kind, "return_dict") for kind in ("gpt2", "marian", "pegasus")}

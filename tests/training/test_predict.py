@@ -3,6 +3,7 @@
 import dataclasses
 import pathlib
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ TEXTS = ["a fine film", "정말 지루하다 !", "the plot is not dull , a fine 
 
 def test_the_lines_of_the_readme(tiny_config, tokenizer, tmp_path, monkeypatch):
     section = README.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
-    whole, _, by_hand = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    whole, _, by_hand, fitted = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     model = build_model(tiny_config, "classifier", 3)
     save_model(model, tmp_path / "runs/teacher/best", tokenizer=tokenizer)
     monkeypatch.chdir(tmp_path)
@@ -35,10 +36,18 @@ def test_the_lines_of_the_readme(tiny_config, tokenizer, tmp_path, monkeypatch):
         ones = np.ones_like(ids)
         inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": ones}
         np.testing.assert_allclose(found, model(inputs)["logits"][0], atol=1e-5)
+    loaded, before = names["model"], [np.asarray(w) for w in names["model"].weights]
     names["model"] = lambda inputs: names.setdefault("given", inputs) and {"logits": None}
     exec(by_hand, names)
     assert names["given"]["padding_mask"].tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
     assert names["texts"] == ["a fine film", "영화"]
+    names["model"] = loaded
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of weights without gradients
+        exec(fitted, names)
+    history = loaded.history.history
+    assert history.keys() == {"accuracy", "loss"} and len(history["loss"]) == 3
+    assert any(np.abs(a - b).max() > 1e-6 for a, b in zip(before, loaded.weights, strict=True))
 
 
 def test_outputs_for_each_token_and_texts_beyond_the_positions(tiny_config, tokenizer, caplog):

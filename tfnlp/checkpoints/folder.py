@@ -73,6 +73,8 @@ HEAD_LAYERS = {
     *("discriminator_norm", "discriminator_transform", "discriminator", "lm_softmax"),
     *("decoder_positions", PAIR_HEAD),
 }
+# Heads that a fine-tuning puts on an encoder, new.
+TASK_HEADS = ("classifier", "tagger", "answerer", "chooser")
 # Weights of other heads.
 OTHER_HEADS = (
     *("cls.", "classifier.", "qa_outputs.", "pooler.", "lm_head.", "lm_loss.", "score."),
@@ -244,7 +246,15 @@ def load_model(
             num_classes,
         )
     has_head = has_head and stored in (None, num_classes)
-    _assign(model, family, reader, has_head)
+    fresh = _assign(model, family, reader, has_head)
+    if fresh:
+        # Fine-tuning starts a new head on an encoder; a head that config.json names is missed.
+        named = has_head and _stored_architecture(folder) == family.architectures.get(head)
+        if head in TASK_HEADS and not named:
+            logging.info("A new %s starts on the encoder of %s.", head, reader.description)
+        else:
+            names = ", ".join(fresh)
+            logging.warning("Not in %s, so random: %s.", reader.description, names)
     ranges = read_json(folder / "config.json").get("activation_ranges")
     if ranges and (has_head or head is None):  # a new head starts in float, its encoder with it
         try:
@@ -490,7 +500,11 @@ def _stored_classes(folder, family, head, reader):
 
 
 def _assign(model, family, reader, with_head):
-    """Copies every tensor into its variable, once all names and shapes are known to fit."""
+    """Copies every tensor into its variable, once all names and shapes are known to fit.
+
+    Returns:
+        The names of the weights that the checkpoint lacks, which start at random.
+    """
     names = set(reader.names())
     prefix = _stored_prefix(family, reader)
     variables = {v.path: v for v in model.weights}
@@ -545,9 +559,7 @@ def _assign(model, family, reader, with_head):
             variable.assign(layer.kernel_initializer(variable.shape))
         elif weight.path.endswith("_table"):
             variable.assign(layer.embeddings_initializer(variable.shape))
-    if fresh:
-        names = ", ".join(weight.name for weight in fresh)
-        logging.warning("Not in %s, so random: %s.", reader.description, names)
+    return [weight.name for weight in fresh]
 
 
 def _ours(value, weight, shape):

@@ -11,6 +11,8 @@ class TextModel(keras.Model):
     """A functional `keras.Model` with `text_config` and `head`, which copies of it keep.
 
     So do saving and loading, and `keras.models.clone_model`. `tfnlp.models.build_model` makes it.
+    Labels, losses and metrics go by the names of outputs: `compile(loss={"logits": ...})` and
+    `fit(inputs, {"logits": labels})`, the other outputs having none.
     """
 
     # The arguments of a functional model and no others, so that Keras saves it as one.
@@ -24,6 +26,14 @@ class TextModel(keras.Model):
         """The tokens that attention looks at together; None where it looks at all."""
         parts = (getattr(layer, "attention", layer) for layer in self.layers)
         return next((part.block_size for part in parts if hasattr(part, "block_size")), None)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """As Keras has it, of the outputs that labels by name are given for."""
+        return super().compute_loss(x, y, _with_labels(y, y_pred), sample_weight, training)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """As `compute_loss`, the metrics: Keras takes those by name where all have labels."""
+        return super().compute_metrics(x, y, _with_labels(y, y_pred), sample_weight)
 
     def _run_through_graph(self, *args, **kwargs):
         # `keras.models.clone_model` makes the clone from what this gives, and from nothing else.
@@ -47,6 +57,13 @@ class TextModel(keras.Model):
         model = super().from_config(config, custom_objects)
         model.text_config, model.head = text_config, head
         return model
+
+
+def _with_labels(labels, outputs):
+    """The outputs by the names of the labels; all outputs where labels have no such names."""
+    if not isinstance(labels, dict) or not labels.keys() <= outputs.keys():
+        return outputs
+    return {name: outputs[name] for name in labels}
 
 
 def submodel(inputs, outputs, name=None):

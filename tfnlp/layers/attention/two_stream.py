@@ -31,6 +31,8 @@ class TwoStreamAttention(RelativeAttention):
             bias_constraint: as `RelativeAttention` takes them.
         bias_initializer: for the biases u, v and b and for the segment encodings s; other biases
             start at zero.
+        use_segments: whether there are b and s; without, `segment_mask` cannot be given, and no
+            weight is left without a gradient where texts have one segment.
 
     Call arguments:
         content_stream: h, (B, T, D).
@@ -57,19 +59,27 @@ class TwoStreamAttention(RelativeAttention):
 
     Raises:
         ValueError: for sizes below 1, an odd D, masks, a memory or a target mapping that do not
-            fit, where the scores are asked for with `block_size`, and the projections with a
-            query stream.
+            fit, where the scores are asked for with `block_size`, the projections with a query
+            stream, and a segment mask without segments.
     """
+
+    def __init__(self, *args, use_segments=True, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.use_segments = use_segments
 
     def build(self, content_stream_shape, **shapes):
         check_states(content_stream=content_stream_shape)
         self._build_inputs(content_stream_shape)
         self._build_position(content_stream_shape, "content_stream")
         self._build_output(content_stream_shape)
-        for name in ("content_bias", "position_bias", "segment_bias"):
+        names = ("content_bias", "position_bias", "segment_bias")
+        for name in names if self.use_segments else names[:2]:
             setattr(self, name, self._build_bias(name))
-        shape = (2, self.num_heads, self.key_dim)
-        self.segment_table = self._weight("bias", "segment_table", shape, self.bias_initializer)
+        if self.use_segments:
+            shape = (2, self.num_heads, self.key_dim)
+            self.segment_table = self._weight(
+                "bias", "segment_table", shape, self.bias_initializer
+            )
 
     def call(
         self,
@@ -92,6 +102,8 @@ class TwoStreamAttention(RelativeAttention):
             raise ValueError(
                 "return_projections=True is of the content stream; leave query_stream out."
             )
+        if segment_mask is not None and not self.use_segments:
+            raise ValueError("segment_mask is given, but use_segments=False; leave one out.")
         mask = mask if content_stream_mask is None else content_stream_mask
         k, v, positions, is_same, see = self._sources(
             content_stream, memory, segment_mask, mask, training
@@ -160,6 +172,9 @@ class TwoStreamAttention(RelativeAttention):
         biases = scaled(self.segment_bias) - scaled(self.position_bias)
         of_biases = ops.matmul(biases[:, None], table)  # (N, 1, 2)
         return SegmentTerm(times_table(by_position, table) + of_biases, is_same)
+
+    def get_config(self):
+        return super().get_config() | {"use_segments": self.use_segments}
 
     def compute_output_spec(
         self,
