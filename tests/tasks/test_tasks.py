@@ -487,6 +487,11 @@ def test_answer_scores():
     assert normalise("The  Quick, brown fox!") == "quick brown fox"
     assert f1("the brown fox", "a quick brown fox") == pytest.approx(0.8)
     assert f1("", "") == 1 and f1("fox", "") == 0
+    # The best of several right answers counts; no answer is right where there is none.
+    rights = [[(0, "a dog"), (0, "red fox"), (0, "cat")], [(0, "fox"), (0, "dog")], []]
+    examples = Questions(["1", "2", "3"], [""] * 3, [""] * 3, rights)
+    scores = Answering().score_answers(examples, ["the red fox", "quick dog", ""])
+    assert scores == {"f1": pytest.approx((1 + 2 / 3 + 1) / 3), "exact_match": 2 / 3}
 
 
 @pytest.mark.parametrize("family", ["wordpiece", "bpe", "unigram"])
