@@ -473,6 +473,10 @@ def test_tags_of_long_sentences_come_from_windows(tokenizer):
     examples = TaggedSentences([words], [tags])
     windows, labels = task.encode(tokenizer, examples, 20)
     assert len(windows) > 3
+    # A quarter of a window at most is in two.
+    for stride, shared in ((1, 1), (5, 5), (32, 5)):
+        found, _ = Tagging(names, stride).encode(tokenizer, examples, 20)
+        assert list(found) == list(tokenizer.encode_words([words], 20, shared))
     logits = [np.eye(4)[np.where(np.array(row) < 0, 0, row)] for row in labels]
     # A window is wrong on its first and last word, where the one before or after is right.
     for window, rows in zip(windows, logits, strict=True):
