@@ -25,6 +25,8 @@ their signatures, and dev_translations.tsv and test_translations.tsv the texts. 
 stopped or killed goes on by the same command, and ends with the same weights.
 """
 
+import functools
+
 from absl import flags, logging
 
 from recipes import common, translator_model
@@ -55,7 +57,14 @@ def define_data_flags():
 def define_step_flags():
     """Flags of batches and of what a step learns."""
     flags.DEFINE_integer(
-        "max_length", 128, "Longest source, and target, in tokens; more are refused.", 2
+        "max_length", 128, "Longest source, and target, in tokens; see --too_long.", 2
+    )
+    flags.DEFINE_enum(
+        "too_long",
+        "error",
+        ["error", "cut", "skip"],
+        "What is done with a pair that is too long: an error, the ends of its texts are cut, or "
+        "it is left out, of --dev too; how many is said. Sources that are scored are then cut.",
     )
     flags.DEFINE_integer(
         "max_tokens", 4096, "Most tokens of a batch, sources and targets, padding counted.", 2
@@ -175,15 +184,21 @@ def make_translator(model, tokenizer):
     return Translator(model, tokenizer, search=how, max_new_tokens=most, batch_size=32)
 
 
+def too_long_to_score():
+    """What is done with a source that is too long to be translated and scored."""
+    return "error" if FLAGS.too_long == "error" else "cut"
+
+
 def make_scores(run, tokenizer, splits):
     """A function that translates the splits by a model, and gives their scores."""
     from tfnlp.generation.translations import score_translations
 
     def score(model, prefix):
         translator, figures = make_translator(model, tokenizer), {}
+        translate = functools.partial(translator, too_long=too_long_to_score())
         for name, texts in splits.items():
             path = run.path / f"{prefix}{name}_translations.tsv"
-            found = score_translations(translator, texts, path, FLAGS.tokenize)
+            found = score_translations(translate, texts, path, FLAGS.tokenize)
             figures |= {f"{name}_{key}": value for key, value in found.items()}
         return figures
 
@@ -196,7 +211,7 @@ def main():
     from tfnlp.tasks import Translation
     from tfnlp.training import make_strategy, set_precision, train_translator
 
-    task = Translation(FLAGS.label_smoothing)
+    task = Translation(FLAGS.label_smoothing, FLAGS.too_long)
     run = common.run_folder()
     train, dev, test = (read_split(name) for name in ("train", "dev", "test"))
     keras.utils.set_random_seed(FLAGS.seed)
@@ -209,7 +224,7 @@ def main():
         scored = {"dev": dev} if test is None else {"dev": dev, "test": test}
         for texts in scored.values():
             # Refused now, not at the end.
-            translator.source_ids(texts.sources, texts.place)
+            translator.source_ids(texts.sources, texts.place, too_long_to_score())
         return train_translator(
             task,
             model,

@@ -4,20 +4,24 @@
     python -m recipes.translate --model_dir=runs/en-de/averaged < test.en > test.de
     python -m recipes.translate --model_dir=opus-mt-en-de --input=train.tsv.gz --text_column=en \\
         --translation_column=de --output=taught.tsv
+    python -m recipes.translate --model_dir=runs/en-de/averaged --search=sample --top_p=0.9 \\
+        --n_best=3 --text="Two dogs are playing."
 
-Printed is a translation on each line; with --n_best more than one, the best first, each after its
-score. Those of an empty text are empty. --output has columns of texts, their translations and
-scores; what there is of it is kept in OUTPUT.part, from which a run that was stopped or killed
-goes on by the same command. The first batch of a length takes some seconds longer, as the search
-is compiled.
+Printed is a translation on each line, --batch_size lines once they are read and translated; with
+--n_best more than one, the best first, of --search=beam each after its score. Those of an empty
+text are empty. --output, which sorts texts by length, is faster; it has columns of texts, their
+translations and scores. What there is of it is kept in OUTPUT.part, batch by batch, from which a
+run that was stopped or killed goes on by the same command. A text that is too long for the model
+is cut, which is said, unless --too_long says otherwise. The first batch of a length takes some
+seconds longer, as the search is compiled.
 """
 
+import itertools
 import sys
 
 from absl import flags
 
-from recipes import common
-from recipes.command_line import group
+from recipes import common, search_flags
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -32,25 +36,23 @@ flags.DEFINE_string("output", None, "File to write, .tsv; printed if not given."
 flags.mark_flag_as_required("model_dir")
 
 
-@group("Search")
-def define_search_flags():
-    """Flags of how translations are found."""
-    flags.DEFINE_integer("beams", 4, "Texts side by side; 1 for greedy search.")
-    flags.DEFINE_float("length_penalty", 1.0, "Exponent of a beam's norm of length; 0 for none.")
-    flags.DEFINE_enum(
-        "normalization", "length", ["length", "gnmt"], "The norm: t, or (5 + t) / 6 of Wu et al."
-    )
-    flags.DEFINE_integer("n_best", 1, "Translations of each text; --beams at most.")
-    flags.DEFINE_integer(
-        "max_new_tokens",
-        None,
-        "Most tokens of a translation; 128, or as many as the model has positions, if not given.",
-        1,
-    )
-    flags.DEFINE_integer("batch_size", 32, "Texts in a batch.", 1)
-
-
-define_search_flags()
+flags.DEFINE_integer(
+    "max_new_tokens",
+    None,
+    "Most tokens of a translation; 128, or as many as the model has positions, if not given.",
+    1,
+)
+flags.DEFINE_integer("batch_size", 32, "Texts in a batch.", 1)
+flags.DEFINE_enum(
+    "too_long",
+    "cut",
+    ["error", "cut", "skip"],
+    "What is done with a text of more tokens than the model has positions: an error, its end is "
+    "cut, or its translation is left empty; how many is said.",
+)
+flags.DEFINE_integer("n_best", 1, "Translations of each text, of --search=beam or sample.", 1)
+search_flags.define_search_flags("beam")
+search_flags.define_constraint_flags()
 
 
 def check():
@@ -59,33 +61,23 @@ def check():
 
     if FLAGS.text and FLAGS.input:
         raise InputError("Give either --text or --input.")
-    if FLAGS.beams < 1:
-        raise InputError(f"beams={FLAGS.beams} must be at least 1.")
-    if not 1 <= FLAGS.n_best <= FLAGS.beams:
-        raise InputError(
-            f"n_best={FLAGS.n_best} must be from 1 to beams={FLAGS.beams}, the texts that there "
-            "are."
-        )
     if FLAGS.output:
         if not FLAGS.output.endswith(".tsv"):
             raise InputError(f"output={FLAGS.output} must end in .tsv.")
         check_writable(FLAGS.output)
+    search_flags.search_of_flags("n_best")
 
 
 def read_sources():
-    """The texts of --text, --input or standard input; empty ones too, as lines have their own."""
-    from tfnlp.text.lines import lines_of
+    """Yields the texts of --text, --input or standard input; empty ones too."""
+    from tfnlp.text.lines import decoded_lines
     from tfnlp.text.readers import read_every_text
 
     if FLAGS.text:
-        return FLAGS.text
+        return iter(FLAGS.text)
     if FLAGS.input:
-        return list(read_every_text(FLAGS.input, FLAGS.text_column))
-    try:
-        text = sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        raise InputError(f"Standard input is not UTF-8 (byte {e.start}); convert it.") from None
-    return lines_of(text)
+        return read_every_text(FLAGS.input, FLAGS.text_column)
+    return (text for _, text in decoded_lines(sys.stdin.buffer, "Standard input"))
 
 
 def name_of_source(number):
@@ -95,40 +87,65 @@ def name_of_source(number):
     return f"{FLAGS.input}, text {number + 1}" if FLAGS.input else f"Line {number + 1}"
 
 
+def write_file(translator, made_from):
+    """Translates all texts into --output."""
+    from tfnlp.generation.translations import translate_file
+    from tfnlp.training.fingerprint import content_fingerprint
+
+    sources = list(read_sources())
+    ids = translator.source_ids(sources, name_of_source, FLAGS.too_long)
+    made_from = content_fingerprint([ids, *made_from])
+    columns = FLAGS.text_column, FLAGS.translation_column
+    translate_file(translator, sources, ids, FLAGS.output, made_from, columns)
+
+
+def print_each(translator):
+    """Prints the translations of each batch of texts once it is read."""
+    from tfnlp.generation.translations import one_line, warn_of_cut
+
+    sources, ended = read_sources(), []
+    for start in itertools.count(0, FLAGS.batch_size):
+        batch = list(itertools.islice(sources, FLAGS.batch_size))
+        if not batch:
+            break
+        ids = translator.source_ids(
+            batch, lambda number, start=start: name_of_source(start + number), FLAGS.too_long
+        )
+        found = dict(translator.each_translation(ids, start))
+        for one in itertools.chain.from_iterable(found[number] for number in range(len(batch))):
+            score = "" if FLAGS.n_best == 1 or one.score is None else f"{one.score:.4f}\t"
+            print(f"{score}{one_line(one.text)}")
+            ended.append(one.ended)
+        sys.stdout.flush()
+    warn_of_cut(ended, translator)
+
+
 def main():
     from tfnlp.checkpoints import load_model
-    from tfnlp.generation import Beam, Greedy, Translator
-    from tfnlp.generation.translations import one_line, translate_file, warn_of_cut
+    from tfnlp.generation import Translator
+    from tfnlp.models import config_of
     from tfnlp.text import load_tokenizer
-    from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
+    from tfnlp.training.fingerprint import model_fingerprint
 
-    sources = read_sources()
-    how = Greedy()
-    if FLAGS.beams > 1:
-        how = Beam(FLAGS.beams, FLAGS.length_penalty, FLAGS.normalization, best=FLAGS.n_best)
     model = load_model(FLAGS.model_dir, "sequence_to_sequence")
     tokenizer = load_tokenizer(FLAGS.model_dir)
+    search = search_flags.search_of_flags("n_best")
+    constraints = search_flags.constraints_of_flags(
+        getattr(tokenizer, "target", tokenizer), config_of(model).end_token_id
+    )
     translator = Translator(
         model,
         tokenizer,
-        search=how,
+        search=search,
+        constraints=constraints,
         max_new_tokens=FLAGS.max_new_tokens,
         batch_size=FLAGS.batch_size,
     )
-    # One too long is told before others are translated.
-    ids = translator.source_ids(sources, name_of_source)
     if FLAGS.output:
-        made_from = [ids, model_fingerprint(model), repr(how), FLAGS.max_new_tokens]
-        made_from = content_fingerprint(made_from)
-        columns = FLAGS.text_column, FLAGS.translation_column
-        translate_file(translator, sources, FLAGS.output, made_from, columns)
-        return
-    found = translator(sources)
-    for texts in found:
-        for one in texts:
-            score = "" if FLAGS.n_best == 1 else f"{one.score:.4f}\t"
-            print(f"{score}{one_line(one.text)}")
-    warn_of_cut((one.ended for texts in found for one in texts), translator)
+        settings = [repr(search), repr(constraints), FLAGS.max_new_tokens]
+        write_file(translator, [model_fingerprint(model), *settings])
+    else:
+        print_each(translator)
 
 
 if __name__ == "__main__":

@@ -131,6 +131,35 @@ def test_what_frames_a_text_is_no_part_of_a_source(texts):
     assert translator.source_ids(SOURCES[:1]) == [framed[1:]]
 
 
+def test_sources_that_are_too_long_are_cut_or_skipped(model, tokenizer, caplog):
+    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=3)
+    long = " ".join(["one"] * 60)
+    whole, cut = (translator.source_ids(["two", long], too_long=way) for way in ("skip", "cut"))
+    assert whole[0] == cut[0] == tokenizer.encode(["two"])[0].token_ids
+    ids = tokenizer.encode([long])[0].token_ids
+    assert whole[1] == [] and cut[1] == [*ids[:39], ids[-1]]
+    for way in ("have no translation", "were cut"):
+        assert (
+            "1 of 2 sources have more tokens than the model's 40 positions, sources[1] the first; "
+            f"they {way}." in caplog.text
+        )
+    skipped, short = (translator(texts, too_long="skip") for texts in (["two", long], ["two"]))
+    assert skipped == [*short, [Generated("", (), True, None)]]
+
+
+def test_draws_of_a_source_depend_on_its_number_alone(model, tokenizer):
+    """As where a file is translated in parts, or a killed run goes on."""
+    translator = Translator(
+        model, tokenizer, search=Sample(texts=2), max_new_tokens=4, batch_size=3
+    )
+    translator._run = tf.function(translator._search, autograph=False)
+    rows = translator.source_ids(SOURCES[:3])
+    found = dict(translator.each_translation(rows))
+    assert sorted(found) == [0, 1, 2] and {len(texts) for texts in found.values()} == {2}
+    assert dict(translator.each_translation(rows[2:], first=2)) == {0: found[2]}
+    assert dict(translator.each_translation([[], *rows[1:]]))[1] == found[1]
+
+
 def test_bad_input_is_told_before_anything_runs(model, tokenizer):
     gpt2 = Gpt2Config(tokenizer.vocabulary_size, num_layers=1, num_heads=2, hidden_dim=16)
     without_end = transformer(tokenizer.vocabulary_size, end_token_id=500)

@@ -13,18 +13,25 @@ from tfnlp.text.continuations import Generated, blank_texts
 SOURCES = ["one two", "a\ttab", "three", "four", "five"]
 
 
+ROWS = [[5] * len(source) for source in SOURCES]
+
+
 class Shouting:
-    """Translates into capitals and, second, as it is; dies before the call of that number."""
+    """Translates into capitals and, second, as it is, the last first; dies before a number."""
 
     max_new_tokens = 7
 
     def __init__(self, dies_at=None):
-        self.calls, self.dies_at = [], dies_at
+        self.read, self.dies_at = [], dies_at
+
+    def each_translation(self, rows):
+        for number in reversed([number for number, ids in enumerate(rows) if ids]):
+            if len(self.read) == self.dies_at:
+                raise KeyboardInterrupt
+            self.read.append(number)
+            yield number, self([SOURCES[number]])[0]
 
     def __call__(self, sources):
-        if len(self.calls) == self.dies_at:
-            raise KeyboardInterrupt
-        self.calls.append(sources)
         return [
             [
                 SimpleNamespace(text=s.upper(), score=-0.5, ended=True),
@@ -36,7 +43,7 @@ class Shouting:
 
 def test_a_killed_file_goes_on_where_it_was(tmp_path):
     whole, broken = tmp_path / "whole.tsv", tmp_path / "broken.tsv"
-    translate_file(Shouting(), SOURCES, whole, "x", piece=2)
+    translate_file(Shouting(), SOURCES, ROWS, whole, "x")
     assert whole.read_text().splitlines()[:4] == [
         "source\ttranslation\tscore",
         "one two\tONE TWO\t-0.500000",
@@ -44,13 +51,13 @@ def test_a_killed_file_goes_on_where_it_was(tmp_path):
         "a tab\tA TAB\t-0.500000",
     ]
     with pytest.raises(KeyboardInterrupt):
-        translate_file(Shouting(dies_at=2), SOURCES, broken, "x", piece=2)
+        translate_file(Shouting(dies_at=3), SOURCES, ROWS, broken, "x")
     part = tmp_path / "broken.tsv.part"
-    assert len(part.read_text().splitlines()) == 5
-    part.write_text(part.read_text() + '[["cut sh')  # as a kill while a line is written leaves it
+    assert len(part.read_text().splitlines()) == 4  # each is written once it is done
+    part.write_text(part.read_text() + '[1, [["cut sh')  # as a kill in a line leaves it
     second = Shouting()
-    translate_file(second, SOURCES, broken, "x", piece=2)
-    assert second.calls == [SOURCES[4:]]
+    translate_file(second, SOURCES, ROWS, broken, "x")
+    assert second.read == [1, 0]
     assert broken.read_text() == whole.read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.tsv", "whole.tsv"]
 
@@ -63,17 +70,17 @@ def test_of_nothing_comes_nothing():
 
 
 def test_translations_that_were_cut_are_counted(tmp_path, caplog):
-    translate_file(Shouting(), SOURCES, tmp_path / "x.tsv", "x", piece=2)
+    translate_file(Shouting(), SOURCES, ROWS, tmp_path / "x.tsv", "x")
     assert "1 of the translations were cut at 7 tokens." in caplog.text
 
 
 def test_a_part_of_something_else_is_begun_anew(tmp_path):
     path = tmp_path / "x.tsv"
     with pytest.raises(KeyboardInterrupt):
-        translate_file(Shouting(dies_at=1), SOURCES, path, "x", piece=2)
+        translate_file(Shouting(dies_at=1), SOURCES, ROWS, path, "x")
     again = Shouting()
-    translate_file(again, SOURCES, path, "y", piece=3)
-    assert again.calls == [SOURCES[:3], SOURCES[3:]]
+    translate_file(again, SOURCES, ROWS, path, "y")
+    assert again.read == [4, 3, 2, 1, 0]
 
 
 def test_scores_are_those_of_sacrebleu_and_the_texts_are_written(tmp_path):

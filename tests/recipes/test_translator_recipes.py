@@ -75,10 +75,19 @@ def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
     assert 0 > scores[0] >= scores[1] and 0 > scores[4] >= scores[5]
     output = teacher[0].parent / "x.tsv"
     more = ["--text=big dogs", f"--text={'dogs ' * 60}", f"--output={output}"]
-    done = run("translate", *flags, *more, status=2)
+    done = run("translate", *flags, *more, "--too_long=error", status=2)
     assert "--text number 2 has" in done.stderr
-    assert "more than the model's 40 positions" in done.stderr
+    assert "shorten it, or give --too_long='cut' or 'skip'" in done.stderr
     assert not output.exists() and not output.with_name("x.tsv.part").exists()
+    token = load_tokenizer(teacher[0] / "best").tokens("cats")[0]
+    done = run("translate", *flags, *more, f"--forced_first={token}")
+    assert "1 of 2 sources have more tokens than the model's 40 positions" in done.stderr
+    assert "--text number 2 the first; they were cut." in done.stderr
+    rows = [row.split("\t") for row in output.read_text().splitlines()]
+    assert len(rows) == 5 and all(text.startswith("c") for _, text, _ in rows[1:]), rows
+    draws = ["--search=sample", "--seed=3", "--batch_size=1", "--max_new_tokens=3"]
+    done = run("translate", flags[0], *draws, "--text=big dogs", "--text=cats sleep")
+    assert len(done.stdout.splitlines()) == 2
 
 
 def test_flags_of_other_models_are_refused_by_the_export(teacher, run):  # noqa: F811
@@ -89,7 +98,7 @@ def test_flags_of_other_models_are_refused_by_the_export(teacher, run):  # noqa:
 
 def test_a_student_learns_what_its_teacher_writes(teacher, data, run, tmp_path):  # noqa: F811
     taught = tmp_path / "taught.tsv"
-    flags = [f"--model_dir={teacher[0]}/best", "--beams=1", "--max_new_tokens=20"]
+    flags = [f"--model_dir={teacher[0]}/best", "--search=greedy", "--max_new_tokens=20"]
     flags += [f"--input={data}/train.tsv", "--translation_column=target", f"--output={taught}"]
     run("translate", *flags)
     header, *rows = taught.read_text().splitlines()
@@ -137,7 +146,9 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
     check_refusals("train_translator", start, cases)
     cases = {
         "--beams=0": "--beams=0 must be at least 1",
-        "--beams=2 --n_best=3": "--n_best=3 must be from 1 to --beams=2",
+        "--beams=2 --n_best=3": "--n_best=3 is more than --beams=2, the texts that there are",
+        "--search=greedy --n_best=2": "--n_best=2 has no effect with --search=greedy",
+        "--top_p=0.5": "--top_p=0.5 has no effect with --search=beam",
         "--output=x.txt": "must end in .tsv",
         "--input=x.tsv": "x.tsv does not exist",
     }
@@ -154,6 +165,7 @@ def check_refusals(recipe, start, cases):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        ("--test={long} --too_long=skip --max_tokens=4", "this pair and all others are longer"),
         ("--train={data}/train.sources,{data}/dev.targets", "has 80 lines and"),
         ("--train={empty}", "empty.tsv, line 3: 'target' is empty"),
         ("--max_tokens=4", "and --max_tokens=4 at most"),

@@ -473,6 +473,10 @@ def test_tags_of_long_sentences_come_from_windows(tokenizer):
     examples = TaggedSentences([words], [tags])
     windows, labels = task.encode(tokenizer, examples, 20)
     assert len(windows) > 3
+    # A quarter of a window at most is in two.
+    for stride, shared in ((1, 1), (5, 5), (32, 5)):
+        found, _ = Tagging(names, stride).encode(tokenizer, examples, 20)
+        assert list(found) == list(tokenizer.encode_words([words], 20, shared))
     logits = [np.eye(4)[np.where(np.array(row) < 0, 0, row)] for row in labels]
     # A window is wrong on its first and last word, where the one before or after is right.
     for window, rows in zip(windows, logits, strict=True):
@@ -487,6 +491,11 @@ def test_answer_scores():
     assert normalise("The  Quick, brown fox!") == "quick brown fox"
     assert f1("the brown fox", "a quick brown fox") == pytest.approx(0.8)
     assert f1("", "") == 1 and f1("fox", "") == 0
+    # The best of several right answers counts; no answer is right where there is none.
+    rights = [[(0, "a dog"), (0, "red fox"), (0, "cat")], [(0, "fox"), (0, "dog")], []]
+    examples = Questions(["1", "2", "3"], [""] * 3, [""] * 3, rights)
+    scores = Answering().score_answers(examples, ["the red fox", "quick dog", ""])
+    assert scores == {"f1": pytest.approx((1 + 2 / 3 + 1) / 3), "exact_match": 2 / 3}
 
 
 @pytest.mark.parametrize("family", ["wordpiece", "bpe", "unigram"])

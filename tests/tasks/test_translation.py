@@ -80,6 +80,32 @@ def test_texts_become_ids_without_a_frame_and_with_an_end(tokenizer):
         Translation().batches(texts, tokenizer, CONFIG, 5, 4)
 
 
+def test_pairs_that_are_too_long_are_skipped_or_cut(tokenizer, caplog):
+    places = [f"x.tsv, line {i}" for i in range(2, 6)]
+    texts = ParallelTexts(
+        ["a", "a fine film", "dull", "film"], ["film", "a", "a fine film", "dull"], places
+    )
+    batches = Translation(too_long="skip").batches(texts, tokenizer, CONFIG, 14, 3)
+    assert [batches.sources[i].token_ids for i in range(2)] == [[5, 3], [7, 3]]
+    assert [batches.targets[i].token_ids for i in range(2)] == [[7, 3], [8, 3]]
+    said = "2 of 4 pairs are longer than max_length=3 or max_tokens=14, x.tsv, line 3 the first; "
+    assert f"{said}they were skipped." in caplog.text
+    batches = Translation(too_long="cut").batches(texts, tokenizer, CONFIG, 14, 3)
+    # A source that is cut ends, a target does not.
+    assert [e.token_ids for e in batches.sources] == [[5, 3], [5, 6, 3], [8, 3], [7, 3]]
+    assert [e.token_ids for e in batches.targets] == [[7, 3], [5, 3], [5, 6, 7], [8, 3]]
+    assert f"{said}they were cut." in caplog.text
+    assert len(Translation(too_long="skip").batches(texts, tokenizer, CONFIG, 5, 4).sources) == 2
+    with pytest.raises(
+        InputError, match=r"line 2: this pair and all others are longer than max_l"
+    ):
+        Translation(too_long="skip").batches(texts, tokenizer, CONFIG, 14, 1)
+    with pytest.raises(InputError, match=r"line 3: the pair has 5 tokens, .*max_tokens=4 at"):
+        Translation(too_long="cut").batches(texts, tokenizer, CONFIG, 4, 3)
+    with pytest.raises(InputError, match="too_long='drop' is none of error, cut, skip"):
+        Translation(too_long="drop")
+
+
 def test_two_tokenizers_have_each_its_own_end(tokenizer):
     target = train_tokenizer(["ein film"] * 20, "unigram", 40, "marian")[0]
     texts = ParallelTexts(["a fine film"], ["ein film"])

@@ -1,6 +1,7 @@
 """Answers and words whose edges a normaliser drops or composes, by every kind of tokenizer."""
 
 import functools
+import itertools
 import unicodedata
 
 import numpy as np
@@ -92,14 +93,23 @@ def test_each_word_has_one_label(kind):
     words = ["\u200eParis", "\ufeffgood", "\u00a0film", "cafe\u0301", "\u0301river", SEOUL, "the"]
     names = ["O", *(f"B-{i}" for i in range(len(words)))]
     examples = TaggedSentences([words * 3], [names[1:] * 3])
-    for max_length, stride in ((250, 0), (16, 0), (16, 5)):
-        task = Tagging(names, stride)
-        windows, labels = task.encode(tokenizer, examples, max_length)
-        assert (len(windows) == 1) == (max_length == 250)
+    whole = []
+    for max_length, stride in ((250, 0), (16, 0), (16, 4)):
+        windows, labels = Tagging(names, stride).encode(tokenizer, examples, max_length)
         logits = [np.eye(len(names))[np.maximum(row, 0)] for row in labels]
-        assert task.predict(examples.sentences, windows, {"logits": logits}) == examples.tags
-        if stride == 0:
-            assert sorted(i for row in labels for i in row if i >= 0) == sorted([*range(1, 8)] * 3)
+        outputs = {"logits": logits}
+        assert Tagging(names).predict(examples.sentences, windows, outputs) == examples.tags
+        of_text = [
+            [label for label, source in zip(row, window.sources, strict=True) if source == 0]
+            for row, window in zip(labels, windows, strict=True)
+        ]
+        whole = whole or of_text[0]
+        assert [label for label in whole if label >= 0] == [*range(1, 8)] * 3
+        # A token has the same label, or none, in each window.
+        step = len(of_text[0]) - stride
+        assert (len(windows) == 1) == (max_length == 250)
+        for i, row in enumerate(of_text):
+            assert row == whole[i * step : i * step + len(row)]
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
@@ -134,3 +144,27 @@ def test_windows_that_hold_an_answer_in_part_are_told_from_dropped_characters():
             assert context[window.offsets[first][0] : window.offsets[last][1]] == answer[1:-1]
     assert {window.sources[a] for window, (a, _) in zip(windows, places, strict=True)} == {1, None}
     assert answer_places(windows, []) == [(0, 0)] * len(windows)
+
+
+def test_windows_have_the_stride_in_common_or_half_of_their_room():
+    """[CLS] a [SEP], 8 tokens of the context and [SEP]."""
+    tokenizer = tokenizer_of("wordpiece, case")
+    context = "the film by the river in Paris was good and nice " * 3
+    for stride, shared in ((0, 0), (3, 3), (4, 4), (64, 4)):
+        windows = tokenizer.encode_windows(["a"], [context], 12, stride)
+        parts = [[o for o, s in zip(w.offsets, w.sources, strict=True) if s] for w in windows]
+        assert {len(part) for part in parts[:-1]} == {8}
+        for part, later in itertools.pairwise(parts):
+            assert part[8 - shared :] == later[:shared]
+            assert part[-1] < later[shared]
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_a_question_is_not_cut_within_a_letter(kind):
+    tokenizer = tokenizer_of(kind)
+    length = len(tokenizer.tokens("cafe\u0301"))
+    cut, whole = (
+        tokenizer.encode_windows([question], ["good"], 64, 0, length)[0]
+        for question in ("cafe\u0301 film", "cafe\u0301")
+    )
+    assert cut.token_ids == whole.token_ids and (cut.cut, whole.cut) == (True, False)

@@ -1,4 +1,5 @@
 import gzip
+import io
 import json
 import unicodedata
 
@@ -8,7 +9,7 @@ from tfnlp.errors import InputError
 from tfnlp.files import read_json
 from tfnlp.text import read_examples
 from tfnlp.text.byte_level_bpe import read_merges
-from tfnlp.text.lines import lines_of
+from tfnlp.text.lines import decoded_lines
 from tfnlp.text.readers import as_number, read_columns, read_header, read_lines
 from tfnlp.text.wordpiece import read_vocabulary
 
@@ -291,12 +292,17 @@ def test_missing_files_and_folders_are_named(tmp_path):
         read_examples(tmp_path)
 
 
-def test_lines_of_a_text_are_those_of_a_file(tmp_path):
-    text = "a\u2028b\x0cc\r\n\n d\x85\n"
-    (tmp_path / "x").write_text(text, "utf-8", newline="")
-    assert lines_of(text) == [line for _, line in read_lines(tmp_path / "x")]
-    assert lines_of(text) == ["a\u2028b\x0cc", "", " d\x85"]
-    assert (lines_of("a\nb"), lines_of("\n"), lines_of("")) == (["a", "b"], [""], [])
+def test_lines_of_standard_input_are_those_of_a_file(tmp_path):
+    content = "\ufeffa\u2028b\x0cc\r\n\n d\x85\n".encode()
+    (tmp_path / "x").write_bytes(content)
+    lines = list(decoded_lines(io.BytesIO(content), "Standard input"))
+    assert lines == list(read_lines(tmp_path / "x"))
+    assert lines == [(1, "a\u2028b\x0cc"), (2, ""), (3, " d\x85")]
+    assert list(decoded_lines(io.BytesIO(), "Standard input")) == []
+    with pytest.raises(
+        InputError, match="Standard input, line 2: byte 2 of the line is not UTF-8"
+    ):
+        list(decoded_lines(io.BytesIO(b"a\nb\xff"), "Standard input"))
 
 
 def test_decomposed_hangul_is_told_once(tmp_path, caplog):

@@ -1,5 +1,7 @@
 """Entities from tags, as seqeval finds them; probabilities of answers."""
 
+import itertools
+
 import numpy as np
 import pytest
 from seqeval.metrics.sequence_labeling import get_entities
@@ -50,8 +52,9 @@ def test_probabilities_of_answers_are_a_softmax_over_all_windows():
     scores = {"a": max(1.5, 2.0), "a b": max(3.0, 4.5), "b": max(2.0, 0.5), "": min(3.0, 0.5)}
     for null_answers, kept in ((True, list(scores)), (False, ["a", "a b", "b"])):
         total = sum(np.exp(scores[text]) for text in kept)
-        for count in (1, 9):
-            (found,) = best_answers(windows, starts, ends, ["a b"], null_answers, count)
+        for count, order in itertools.product((1, 9), (1, -1)):  # whichever window is the first
+            logits = starts[::order], ends[::order]
+            (found,) = best_answers(windows, *logits, ["a b"], null_answers, count)
             assert len(found) == min(count, len(kept))
             assert found[0].text == "a b"
             for answer in found:
@@ -59,6 +62,16 @@ def test_probabilities_of_answers_are_a_softmax_over_all_windows():
                 assert answer.probability == pytest.approx(np.exp(answer.score) / total)
     (found,) = best_answers([], [], [], ["a b"])
     assert (found[0].text, found[0].probability) == ("", 1.0)
+
+
+def test_an_answer_has_thirty_tokens_at_most():
+    offsets = [(0, 0), *((2 * i, 2 * i + 1) for i in range(40))]
+    window = Encoding(list(range(41)), [0] * 41, False, offsets, [None, *[1] * 40], None, 0)
+    logits = np.ones(41)
+    found = window_answers(window, logits, logits, "a " * 40, count=40)
+    lengths = [len(answer.text.split()) for answer in found]
+    assert (min(lengths), max(lengths)) == (1, 30)
+    assert [lengths.count(n) for n in (1, 30)] == [40, 11]
 
 
 def test_an_answer_has_no_white_space_around_it():

@@ -67,21 +67,33 @@ class Searcher:
 
         Empty rows are counted: what is drawn of a row depends on its number.
         """
+        found = [[] for _ in rows]
+        for number, texts in self._each(rows):
+            found[number] = texts
+        return found
+
+    def _each(self, rows, first=0):
+        """Yields the number of each row that is not empty and its texts, as batches are done.
+
+        What is drawn of a row depends on its number and on `first`, the number of the first.
+        """
         copies = self.search.texts if isinstance(self.search, Sample) else 1
         numbers = [number for number, ids in enumerate(rows) if len(ids)]
         jobs = [(number, copy) for number in numbers for copy in range(copies)]
         jobs.sort(key=lambda job: len(rows[job[0]]))
-        found = [[] for _ in rows]
+        open_texts = {number: [] for number in numbers}
         size = min(self.batch_size, len(jobs))
         with progress_bar(total=len(jobs), desc="generating", unit="text", disable=None) as bar:
             for start in range(0, len(jobs), size or 1):
                 piece = jobs[start : start + size]
                 filled = (piece * size)[:size]  # a smaller batch would be compiled anew
-                texts = self._batch([rows[number] for number, _ in filled], filled)
-                for (number, _), of_row in zip(piece, texts, strict=False):
-                    found[number] += of_row
+                drawn = [(first + number, copy) for number, copy in filled]
+                texts = self._batch([rows[number] for number, _ in filled], drawn)
+                for (number, copy), of_row in zip(piece, texts, strict=False):
+                    open_texts[number] += of_row
+                    if copy == copies - 1:
+                        yield number, open_texts.pop(number)
                 bar.update(len(piece))
-        return found
 
     def _batch(self, rows, jobs):
         """The texts of a batch, a list of (ids, ended, score) for each row."""

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from absl import logging
+
 from tfnlp.errors import InputError
 from tfnlp.generation.decoders import decoder_of
 from tfnlp.generation.searcher import Searcher
@@ -80,35 +82,53 @@ class Translator(Searcher):
             config.pad_token_id,
         )
 
-    def __call__(self, sources):
+    def __call__(self, sources, too_long="error"):
         """Translates texts.
 
         Args:
             sources: a list of strings.
+            too_long: as `source_ids` takes it.
 
         Returns:
-            A list of `Generated` for each source, the best first; without text of a blank one.
+            A list of `Generated` for each source, the best first; without text of one that is
+            blank or skipped.
 
         Raises:
             InputError: if a source is not a string, or too long for the model.
         """
-        sources = as_texts(sources, "sources")
-        rows = zip(self.source_ids(sources), sources, strict=True)
-        found = self._find([ids if source.strip() else [] for ids, source in rows])
-        return [
-            [self._generated(*one) for one in texts] or blank_texts(self.search) for texts in found
-        ]
+        rows = self.source_ids(sources, too_long=too_long)
+        found = dict(self.each_translation(rows))
+        return [found[number] for number in range(len(rows))]
+
+    def each_translation(self, rows, first=0):
+        """Yields (number of a row, list of `Generated`), in the order in which they are done.
+
+        Args:
+            rows: from `source_ids`.
+            first: the number of the first row, on which depends what is drawn.
+        """
+        for number, ids in enumerate(rows):
+            if not ids:
+                yield number, blank_texts(self.search)
+        for number, texts in self._each(rows, first):
+            yield number, [self._generated(*one) for one in texts]
 
     def _generated(self, ids, ended, score):
         text = self.target_tokenizer.decode(ids)
         return Generated(text, tuple(ids), ended, self._score(score))
 
-    def source_ids(self, sources, name="sources[{}]".format):
+    def source_ids(self, sources, name="sources[{}]".format, too_long="error"):
         """The ids of sources as the model reads them, a list for each, ending with the end token.
 
         Args:
             sources: a list of strings.
-            name: gives what errors call a source, of its number from 0.
+            name: gives what errors and warnings call a source, of its number from 0.
+            too_long: what is done with a source of more tokens than the model has positions:
+                "error" raises, "cut" drops those before the end token, and "skip" gives no ids.
+                How many are cut or skipped is logged.
+
+        Returns:
+            A list of lists; empty ones of sources that are blank or skipped.
 
         Raises:
             InputError: as calling the translator does.
@@ -116,8 +136,29 @@ class Translator(Searcher):
         before, after = Frame.of(self.tokenizer).single
         texts = as_texts(sources, "sources")
         rows = unframed_ids(self.tokenizer, texts, len(before), len(after))
-        rows = [[*ids, self.source_end] for ids in rows]
-        self._check(rows, name)
+        rows = [
+            [*ids, self.source_end] if text.strip() else []
+            for ids, text in zip(rows, texts, strict=True)
+        ]
+        longest = self.decoder.max_length
+        beyond = [] if longest is None else [i for i, ids in enumerate(rows) if len(ids) > longest]
+        if beyond and too_long == "error":
+            raise InputError(
+                f"{name(beyond[0])} has {len(rows[beyond[0]])} tokens, more than the model's "
+                f"{longest} positions; shorten it, or give too_long='cut' or 'skip'."
+            )
+        for i in beyond:
+            rows[i] = [*rows[i][: longest - 1], self.source_end] if too_long == "cut" else []
+        if beyond:
+            logging.warning(
+                "%d of %d sources have more tokens than the model's %d positions, %s the first; "
+                "they %s.",
+                len(beyond),
+                len(rows),
+                longest,
+                name(beyond[0]),
+                "were cut" if too_long == "cut" else "have no translation",
+            )
         return rows
 
     def translate_ids(self, sources):
@@ -129,20 +170,16 @@ class Translator(Searcher):
         Returns:
             For each source a list of (ids, whether it was ended, score).
         """
-        self._check(sources)
-        return self._find(sources)
-
-    def _check(self, sources, name="sources[{}]".format):
-        """Raises an InputError for ids without a token, and those too long for the model."""
         longest = self.decoder.max_length
         for number, ids in enumerate(sources):
             if not len(ids):
-                raise InputError(f"{name(number)} has no token; give at least one.")
+                raise InputError(f"sources[{number}] has no token; give at least one.")
             if longest is not None and len(ids) > longest:
                 raise InputError(
-                    f"{name(number)} has {len(ids)} tokens, more than the model's {longest} "
+                    f"sources[{number}] has {len(ids)} tokens, more than the model's {longest} "
                     "positions; shorten it."
                 )
+        return self._find(sources)
 
 
 def _with_padding_forbidden(constraints, config):

@@ -7,18 +7,16 @@ from absl import logging
 
 from tfnlp.errors import InputError
 from tfnlp.files import json_text, make_folder, write_text
-from tfnlp.progress import progress_bar
 from tfnlp.text_scores import text_scores
 
-# Texts that are translated before what there is of them is written.
-PIECE = 512
+COLUMNS = ("source", "translation")
 
 
 def score_translations(translator, texts, path, tokenize="13a"):
     """Translates texts, writes them beside their references, and scores them.
 
     Args:
-        translator: a `Translator`.
+        translator: a `Translator`, or what is called as one.
         texts: `ParallelTexts`.
         path: of the .tsv to write: source, reference and translation.
         tokenize: as `text_scores` takes it.
@@ -34,41 +32,38 @@ def score_translations(translator, texts, path, tokenize="13a"):
     return {name: value for name, value in scores.items() if name.startswith(("bleu", "chrf"))}
 
 
-def translate_file(
-    translator, sources, path, made_from, columns=("source", "translation"), piece=PIECE
-):
+def translate_file(translator, sources, rows, path, made_from, columns=COLUMNS):
     """Translates texts into a .tsv of source, translation and `score`, the best first.
 
-    What there is of it is kept in PATH.part, from which a killed run goes on.
+    Each batch is written to PATH.part once it is done; a killed run goes on from there.
 
     Args:
-        translator: a `Translator`, or what is called as one.
+        translator: a `Translator`.
         sources: a list of strings.
+        rows: their ids, from `Translator.source_ids`.
         path: of the .tsv.
         made_from: a string that differs where translations would; a part of another is not kept.
         columns: the names of the first two.
-        piece: how many sources are translated before they are written.
 
     Raises:
         InputError: if a file cannot be written, and as the translator does.
     """
     part = pathlib.Path(f"{path}.part")
     done = _read_part(part, made_from)
-    with progress_bar(total=len(sources), initial=len(done), unit="text", disable=None) as bar:
-        for start in range(len(done), len(sources), piece):
-            found = translator(sources[start : start + piece])
-            rows = [[(one.text, one.score, one.ended) for one in texts] for texts in found]
-            _append(part, rows)
-            done += rows
-            bar.update(len(rows))
+    # Rows that are done count no less: what is drawn depends on the numbers of the others.
+    left = [[] if number in done else ids for number, ids in enumerate(rows)]
+    for number, texts in translator.each_translation(left):
+        if number not in done:
+            done[number] = [(one.text, one.score, one.ended) for one in texts]
+            _append(part, (number, done[number]))
     lines = ["\t".join([*columns, "score"])]
-    for source, texts in zip(sources, done, strict=True):
-        for text, score, _ in texts:
+    for number, source in enumerate(sources):
+        for text, score, _ in done[number]:
             shown = "" if score is None else f"{score:.6f}"
             lines.append(f"{one_line(source)}\t{one_line(text)}\t{shown}")
     write_text(path, "".join(f"{line}\n" for line in lines))
     part.unlink(missing_ok=True)
-    warn_of_cut((ended for texts in done for _, _, ended in texts), translator)
+    warn_of_cut((ended for texts in done.values() for _, _, ended in texts), translator)
 
 
 def warn_of_cut(ended, translator):
@@ -85,23 +80,23 @@ def one_line(text):
 
 
 def _read_part(part, made_from):
-    """The translations that a part holds whole; where it is another's, it is begun anew."""
-    first = json_text({"made_from": made_from, "of_each": ["text", "score", "ended"]})
+    """The translations that a part holds whole, by number; another's is begun anew."""
+    first = json_text({"made_from": made_from, "of_each": ["number", ["text", "score", "ended"]]})
     lines = part.read_text(encoding="utf-8").split("\n") if part.exists() else []
     if lines[:1] != [first]:
         make_folder(part.parent)
         write_text(part, f"{first}\n")
-        return []
+        return {}
     # What stands behind the last line end is of a write that was cut short.
-    rows = [json.loads(line) for line in lines[1:-1]]
+    done = dict(json.loads(line) for line in lines[1:-1])
     write_text(part, "".join(f"{line}\n" for line in lines[:-1]))
-    return rows
+    return done
 
 
-def _append(part, rows):
+def _append(part, row):
     try:
         with open(part, "a", encoding="utf-8") as file:
-            file.writelines(f"{json_text(row)}\n" for row in rows)
+            file.write(f"{json_text(row)}\n")
     except OSError as e:
         raise InputError(
             f"{part} could not be written ({e.strerror or e}); free space, and give the same "

@@ -113,10 +113,9 @@ class Masking:
 
     def _some(self, may, rng):
         """The share of those that may be chosen in each row, all alike: (B, n) bool."""
-        counts = may.sum(1)
-        counts = np.minimum(counts, np.maximum(1, np.round(self.share * counts)).astype(int))
+        counts = np.maximum(1, np.round(self.share * may.sum(1)).astype(int))
         draws = np.where(may, rng.random(may.shape), 2.0)
-        limits = np.sort(draws, 1)[np.arange(len(draws)), np.maximum(counts, 1) - 1]
+        limits = np.sort(draws, 1)[np.arange(len(draws)), counts - 1]
         return may & (draws <= limits[:, None])
 
     def _words(self, token_ids, may):

@@ -4,13 +4,18 @@ import dataclasses
 from typing import ClassVar
 
 import numpy as np
+from absl import logging
 from keras import ops
 
 from tfnlp.errors import InputError
 from tfnlp.losses import correct, log_likelihood, token_cross_entropy
 from tfnlp.tasks.pair_batches import PairBatches
 from tfnlp.text.batches import IGNORED
+from tfnlp.text.encoding import Encodings
 from tfnlp.text.special_tokens import with_target
+
+# What may be done with a text, or a pair, that is too long.
+TOO_LONG = ("error", "cut", "skip")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,12 +25,16 @@ class Translation:
     Args:
         label_smoothing: e of `tfnlp.losses.token_cross_entropy` (Vaswani et al. 2017, section
             5.4); 0 for none.
+        too_long: what is done with a pair that is too long: "error" raises, "skip" leaves it out,
+            and "cut" drops the ends of its texts; a cut source has the end token, which a cut
+            target is not taught to end with. How many are skipped or cut is logged.
 
     Raises:
-        InputError: for a label smoothing out of [0, 1).
+        InputError: for a label smoothing out of [0, 1), and an unknown `too_long`.
     """
 
     label_smoothing: float = 0.1
+    too_long: str = "error"
 
     head: ClassVar[str] = "sequence_to_sequence"
     loss_name: ClassVar[str] = "translation_loss"
@@ -37,6 +46,8 @@ class Translation:
                 f"label_smoothing={self.label_smoothing} must be at least 0, for none, and below "
                 "1, at which labels say nothing."
             )
+        if self.too_long not in TOO_LONG:
+            raise InputError(f"too_long={self.too_long!r} is none of {', '.join(TOO_LONG)}.")
 
     def batches(
         self,
@@ -61,20 +72,45 @@ class Translation:
                 (`MarianTokenizer`), else that of the sources. Two have each its own end token.
 
         Raises:
-            InputError: for a text that is too long, named by its place.
+            InputError: for a pair that is too long, named by its place, where the task's
+                `too_long` is "error"; one of more than `max_tokens` after its texts are cut; and
+                if no pair is left.
         """
-        end, sides = config.end_token_id, {}
+        end = config.end_token_id
         target_tokenizer, source_end = with_target(tokenizer, target_tokenizer, end)
-        for name, known, given, last in (
-            ("source", tokenizer, texts.sources, source_end),
-            ("target", target_tokenizer, texts.targets, end),
-        ):
-            sides[name] = known.encode_closed(given, last)
-            check_each(texts, f"the {name}", sides[name].lengths, max_length=max_length)
-        sums = sides["source"].lengths + sides["target"].lengths
-        check_each(texts, "the pair", sums, max_tokens=max_tokens)
+        sources = tokenizer.encode_closed(texts.sources, source_end)
+        targets = target_tokenizer.encode_closed(texts.targets, end)
+        beyond = np.maximum(sources.lengths, targets.lengths) > max_length
+        if self.too_long == "skip":
+            beyond |= sources.lengths + targets.lengths > max_tokens
+        if self.too_long != "error" and beyond.any():
+            logging.warning(
+                "%d of %d pairs are longer than max_length=%d or max_tokens=%d, %s the first; "
+                "they were %s.",
+                beyond.sum(),
+                len(texts),
+                max_length,
+                max_tokens,
+                texts.place(int(beyond.argmax())),
+                "cut" if self.too_long == "cut" else "skipped",
+            )
+        if self.too_long == "skip":
+            if beyond.all():
+                raise InputError(
+                    f"{texts.place(0)}: this pair and all others are longer than "
+                    f"max_length={max_length} or max_tokens={max_tokens}; give larger ones."
+                )
+            sources, targets = (_rows(each, ~beyond) for each in (sources, targets))
+        elif self.too_long == "cut":
+            sources = _cut(sources, max_length, source_end)
+            targets = _cut(targets, max_length)
+        if self.too_long != "skip":
+            for name, each in (("source", sources), ("target", targets)):
+                check_each(texts, f"the {name}", each.lengths, max_length=max_length)
+            sums = sources.lengths + targets.lengths
+            check_each(texts, "the pair", sums, max_tokens=max_tokens)
         ids = config.pad_token_id, config.start_token_id
-        return PairBatches(sides["source"], sides["target"], max_tokens, *ids, shuffle, seed)
+        return PairBatches(sources, targets, max_tokens, *ids, shuffle, seed)
 
     def losses(self, labels, outputs, sample_weight=None):
         """The mean cross-entropy of the labels (B, T), -100 counting nothing."""
@@ -98,5 +134,28 @@ def check_each(texts, what, sizes, **limit):
     for number in np.flatnonzero(sizes > most)[:1]:
         raise InputError(
             f"{texts.place(number)}: {what} has {sizes[number]} tokens, ends counted, and "
-            f"{name}={most} at most; leave the pair out, split it, or give a larger {name}."
+            f"{name}={most} at most; split the pair, or give a larger {name}, too_long='cut' or "
+            "'skip'."
         )
+
+
+def _rows(encodings, kept):
+    """The rows of `Encodings` that are kept, (rows,) bool."""
+    lengths = encodings.lengths
+    return _parts(encodings, np.repeat(kept, lengths), lengths[kept], encodings.cut[kept])
+
+
+def _cut(encodings, most, end=None):
+    """`Encodings` of at most so many tokens a row, the last of a cut one being `end` if given."""
+    lengths = encodings.lengths
+    places = np.arange(len(encodings.token_ids)) - np.repeat(encodings.starts[:-1], lengths)
+    found = _parts(encodings, places < most, np.minimum(lengths, most), lengths > most)
+    if end is not None:
+        found.token_ids[found.starts[1:][found.cut] - 1] = end
+    return found
+
+
+def _parts(encodings, mask, lengths, cut):
+    """`Encodings` of some of the tokens, in rows of other lengths."""
+    starts = np.append(0, np.cumsum(lengths))
+    return Encodings(encodings.token_ids[mask], encodings.segment_ids[mask], starts, cut)

@@ -37,15 +37,6 @@ def holds_nothing(path):
         return False  # which reading it says
 
 
-def lines_of(text):
-    """The lines of a text, ends removed, as `read_lines` parts a file.
-
-    `str.splitlines` parts at form feeds, U+0085 and U+2028 too, which are within a line.
-    """
-    lines = text.split("\n")
-    return [line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1])]
-
-
 def read_lines(path, on_read=None):
     """Yields (number, text) of each line, the line end removed.
 
@@ -88,6 +79,20 @@ def read_lines(path, on_read=None):
         ) from None
     if number == 0:
         raise InputError(f"{path} is empty; it needs at least one line of data.")
+
+
+def decoded_lines(file, name):
+    """Yields (number, text) of each line of a file that is open for bytes, as `read_lines`.
+
+    Args:
+        file: yields lines of bytes.
+        name: what errors call it.
+
+    Raises:
+        InputError: for a line that is not UTF-8, or has a NUL byte or a CR that does not end it.
+    """
+    for number, line in enumerate(file, start=1):
+        yield number, _decoded(line, f"{name}, line {number}")
 
 
 def _decoded(line, place):

@@ -54,7 +54,8 @@ def train_translator(
         A dict of figures; those of the mean of the weights begin with "averaged_".
 
     Raises:
-        InputError: if a text is too long, the model cannot be saved as a folder, and as `fit`.
+        InputError: if a text is too long and the task does not cut or skip it, the model cannot be
+            saved as a folder, and as `fit`.
     """
     check_vocabulary(tokenizer, model)
     check_saves(model)
@@ -65,7 +66,7 @@ def train_translator(
         check_lengths(each, model)
     logging.info(
         "%d pairs in %d batches of at most %d tokens, %.1f %% of them padding.",
-        len(train),
+        len(batches.sources),
         len(batches),
         max_tokens,
         100 * batches.padding_share(),
@@ -102,7 +103,7 @@ def train_translator(
     epochs = len(run.metrics())
     figures = {
         "parameters": count_parameters(model),
-        "pairs": len(train),
+        "pairs": len(batches.sources),
         "epochs": epochs,
         "steps": epochs * len(batches),
     }

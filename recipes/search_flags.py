@@ -1,0 +1,108 @@
+"""Flags of how texts are searched for, which recipes that write texts share."""
+
+from absl import flags
+
+from recipes.command_line import group, no_effect
+from tfnlp.errors import InputError
+
+FLAGS = flags.FLAGS
+
+
+@group("Search")
+def define_search_flags(search):
+    """Flags of how tokens are chosen, by `search` if not given."""
+    flags.DEFINE_enum(
+        "search",
+        search,
+        ["greedy", "beam", "sample"],
+        "How tokens are chosen: the most probable one, the best of several texts side by side, or "
+        "drawn.",
+    )
+    flags.DEFINE_integer("beams", 4, "Texts side by side, of --search=beam.")
+    flags.DEFINE_float("length_penalty", 1.0, "Exponent of a beam's norm of length; 0 for none.")
+    flags.DEFINE_enum(
+        "normalization", "length", ["length", "gnmt"], "The norm: t, or (5 + t) / 6 of Wu et al."
+    )
+    flags.DEFINE_enum(
+        "early_stopping",
+        "false",
+        ["false", "true", "never"],
+        "When a beam search ends: once the "
+        "best open text could not be kept as it is, once --beams texts have ended, or once no "
+        "open text could be kept at any length.",
+    )
+    flags.DEFINE_float("temperature", 1.0, "By which logits are divided, of --search=sample.")
+    flags.DEFINE_integer("top_k", 0, "Most probable tokens to draw from; 0 for all.")
+    flags.DEFINE_float("top_p", 1.0, "Share of the most probable tokens to draw from.")
+    flags.DEFINE_integer("seed", 0, "Seed of the draws.")
+
+
+@group("Constraints")
+def define_constraint_flags():
+    """Flags of what a text must or may not have."""
+    flags.DEFINE_float("repetition_penalty", 1.0, "By which scores of repeated tokens fall.")
+    flags.DEFINE_integer("no_repeat_ngram_size", 0, "Tokens that may not repeat in a row; 0: any.")
+    flags.DEFINE_multi_string("forbid", [], "A word, or words, that may not be written.")
+    flags.DEFINE_integer("min_new_tokens", 0, "Tokens before a text may end.")
+    flags.DEFINE_string("forced_first", None, "Token that each text begins with.")
+    flags.DEFINE_string("forced_last", None, "Token that stands at --max_new_tokens.")
+
+
+# The searches that flags are for.
+OF_SEARCH = {
+    **dict.fromkeys(("beams", "length_penalty", "normalization", "early_stopping"), ("beam",)),
+    **dict.fromkeys(("temperature", "top_k", "top_p", "seed"), ("sample",)),
+}
+
+
+def search_of_flags(count):
+    """The `Greedy`, `Beam` or `Sample` that the flags ask for.
+
+    Args:
+        count: the name of the flag that says how many texts are written of each.
+
+    Raises:
+        InputError: for flags of another search, and settings out of their range.
+    """
+    from tfnlp.searches import Beam, Greedy, Sample
+
+    for name, searches in {count: ("beam", "sample"), **OF_SEARCH}.items():
+        if FLAGS[name].present and FLAGS.search not in searches:
+            way = f"leave it out, or give search={' or '.join(searches)}"
+            raise no_effect(name, f"with search={FLAGS.search}", way)
+    texts = FLAGS[count].value
+    if FLAGS.search == "greedy":
+        return Greedy()
+    if FLAGS.search == "sample":
+        return Sample(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed, texts)
+    early = {"false": False, "true": True, "never": "never"}[FLAGS.early_stopping]
+    if texts > max(FLAGS.beams, 1):
+        raise InputError(
+            f"{count}={texts} is more than beams={FLAGS.beams}, the texts that there are."
+        )
+    return Beam(FLAGS.beams, FLAGS.length_penalty, FLAGS.normalization, early, texts)
+
+
+def constraints_of_flags(tokenizer, forced_last=None):
+    """The `Constraints` that the flags ask for.
+
+    Args:
+        tokenizer: of what is written.
+        forced_last: the id that stands at the greatest length if the flags name none.
+    """
+    from tfnlp.generation import Constraints, forbidden_ids
+
+    forced = {"forced_first": None, "forced_last": forced_last}
+    for name in forced:
+        token = FLAGS[name].value
+        if token is not None:
+            forced[name] = tokenizer.token_id(token)
+            if forced[name] is None:
+                raise InputError(f"{name}={token!r} is none of the tokenizer's tokens.")
+    return Constraints(
+        FLAGS.repetition_penalty,
+        FLAGS.no_repeat_ngram_size,
+        forbidden_ids(tokenizer, FLAGS.forbid),
+        FLAGS.min_new_tokens,
+        **forced,
+    )
