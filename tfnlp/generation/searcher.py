@@ -66,6 +66,9 @@ class Searcher:
         """For each row of ids a list of (ids, whether it was ended, score); of an empty one none.
 
         Empty rows are counted: what is drawn of a row depends on its number.
+
+        Raises:
+            InputError: for a row for which the constraints leave no text.
         """
         copies = self.search.texts if isinstance(self.search, Sample) else 1
         numbers = [number for number, ids in enumerate(rows) if len(ids)]
@@ -79,6 +82,12 @@ class Searcher:
                 filled = (piece * size)[:size]  # a smaller batch would be compiled anew
                 texts = self._batch([rows[number] for number, _ in filled], filled)
                 for (number, _), of_row in zip(piece, texts, strict=False):
+                    if not of_row:
+                        raise InputError(
+                            f"The constraints leave nothing to write for text {number + 1}: at "
+                            "some place no token is allowed; forbid less, or give a smaller "
+                            "min_new_tokens or a larger no_repeat_ngram_size."
+                        )
                     found[number] += of_row
                 bar.update(len(piece))
         return found
@@ -109,9 +118,15 @@ class Searcher:
             [
                 self._cut(ids[:length].tolist(), float(score))
                 for ids, length, score in zip(*row, strict=True)
+                if self._is_text(float(score), int(length))
             ]
             for row in zip(*arrays, strict=True)
         ]
+
+    def _is_text(self, score, length):
+        if isinstance(self.search, Beam):
+            return self.search.is_text(score, length)
+        return score == 0
 
     def _cut(self, ids, score):
         ends = bool(ids) and ids[-1] == self.end

@@ -1,5 +1,6 @@
 """What callers may give for texts, pairs and sentences, made plain lists for the engines."""
 
+import math
 import operator
 import re
 
@@ -84,6 +85,17 @@ def check_whole(**numbers):
             operator.index(value)
         except TypeError:
             raise InputError(f"{name}={value!r} must be a whole number.") from None
+
+
+def check_finite(**numbers):
+    """Raise an `InputError` for an argument, given by its name, that is no finite number."""
+    for name, value in numbers.items():
+        try:
+            finite = math.isfinite(value)
+        except TypeError:
+            finite = False
+        if not finite:
+            raise InputError(f"{name}={value!r} must be a finite number.")
 
 
 def _well_formed(text):
