@@ -57,12 +57,25 @@ def test_korean_words_count_for_rouge():
     assert "tok:char" in by_characters["bleu_signature"]
 
 
+def test_a_string_is_one_text_and_two_blank_ones_count_nothing():
+    texts = [REFERENCE, "", "a b c d"], [HYPOTHESIS, " ", "a b c e"]
+    expected = text_scores(texts[0][::2], texts[1][::2])
+    assert text_scores(*texts) == expected and expected["rouge1"] > 0.7
+    assert text_scores(REFERENCE, HYPOTHESIS) == text_scores([REFERENCE], [HYPOTHESIS])
+    assert length_ratio_bleu(REFERENCE, HYPOTHESIS) == length_ratio_bleu([REFERENCE], [HYPOTHESIS])
+    assert word_overlap("abc", "abd")["word_f1"] == 0
+
+
 def test_unfit_texts_are_refused():
     with pytest.raises(InputError, match="2 references for 1 hypotheses"):
         text_scores(["a", "b"], ["a"])
     with pytest.raises(InputError, match="no text to score"):
         text_scores([], [])
-    with pytest.raises(InputError, match="Reference 2 is empty"):
+    with pytest.raises(InputError, match="Reference 2 is empty, but its hypothesis is not; give"):
         word_overlap(["a", " "], ["a", "b"])
+    with pytest.raises(InputError, match="no text to score"):
+        text_scores(["", " "], ["", ""])
+    with pytest.raises(InputError, match=r"hypotheses\[1\] is None, not a string"):
+        text_scores(["a", "b"], ["a", None])
     with pytest.raises(InputError, match="tokenize='words'"):
         text_scores(["a"], ["a"], tokenize="words")

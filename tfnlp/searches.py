@@ -3,9 +3,11 @@
 import dataclasses
 
 from tfnlp.errors import InputError
-from tfnlp.text.texts import check_whole
+from tfnlp.text.texts import check_finite, check_whole
 
 NORMALIZATIONS = ("length", "gnmt")
+# The sum of log-probabilities of a text that there is not: worse than any.
+WORST = -1e9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,12 +25,12 @@ class Beam:
 
     Args:
         beams: K, the texts that are written side by side.
-        length_penalty: the exponent; 0 for none.
+        length_penalty: the exponent, from -10 to 10; 0 for none.
         normalization: "length" or "gnmt" (Wu et al.).
         early_stopping: when a prompt's search ends, beside the greatest length: True once K texts
             have ended; False once the best open text, ended now, would not be among the best K;
             "never" once it could not be at any length.
-        best: how many texts a prompt gets, the best first.
+        best: how many texts a prompt gets, the best first; fewer where constraints leave fewer.
 
     Raises:
         InputError: for a number out of its range.
@@ -42,6 +44,9 @@ class Beam:
 
     def __post_init__(self):
         check_whole(beams=self.beams, best=self.best)
+        check_finite(length_penalty=self.length_penalty)
+        if not -10 <= self.length_penalty <= 10:  # beyond, scores are all 0 or infinite
+            raise InputError(f"length_penalty={self.length_penalty} must be from -10 to 10.")
         if self.beams < 1:
             raise InputError(f"beams={self.beams} must be at least 1.")
         if not 1 <= self.best <= self.beams:
@@ -62,6 +67,10 @@ class Beam:
         if self.normalization == "gnmt":
             length = (5 + length) / 6
         return length**self.length_penalty
+
+    def is_text(self, score, length):
+        """Return whether a score is of a text of `length` tokens that may be written."""
+        return length > 0 and score * self.norm(length) > WORST / 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +97,7 @@ class Sample:
 
     def __post_init__(self):
         check_whole(top_k=self.top_k, seed=self.seed, texts=self.texts)
+        check_finite(temperature=self.temperature, top_p=self.top_p)
         if not self.temperature > 0:
             raise InputError(
                 f"temperature={self.temperature} must be above 0; greedy search "
@@ -130,6 +140,7 @@ class Constraints:
     renormalize: bool = False
 
     def __post_init__(self):
+        check_finite(repetition_penalty=self.repetition_penalty)
         if not self.repetition_penalty > 0:
             raise InputError(f"repetition_penalty={self.repetition_penalty} must be above 0.")
         for name in ("no_repeat_ngram_size", "min_new_tokens"):
@@ -137,10 +148,14 @@ class Constraints:
             check_whole(**{name: value})
             if value < 0:
                 raise InputError(f"{name}={value} must be at least 0.")
+        for name in ("forced_first", "forced_last"):
+            if getattr(self, name) is not None:
+                check_whole(**{name: getattr(self, name)})
         rows = tuple(
-            (int(row),) if not isinstance(row, tuple | list) else tuple(map(int, row))
-            for row in self.forbidden
+            tuple(row) if isinstance(row, tuple | list) else (row,) for row in self.forbidden
         )
+        for i in (i for row in rows for i in row):
+            check_whole(forbidden=i)
         if () in rows:
             raise InputError("forbidden holds an empty row of ids; leave it out.")
         object.__setattr__(self, "forbidden", rows)
@@ -154,6 +169,11 @@ class Constraints:
                     f"The constraints name the id {i}, but the vocabulary has ids from 0 to "
                     f"{vocabulary_size - 1}."
                 )
+        if len({row for row in self.forbidden if len(row) == 1}) == vocabulary_size:
+            raise InputError(
+                f"forbidden has all {vocabulary_size} ids of the vocabulary, so that there is "
+                "nothing to write; leave some out."
+            )
         if self.min_new_tokens > max_new_tokens:
             raise InputError(
                 f"min_new_tokens={self.min_new_tokens} is more than "

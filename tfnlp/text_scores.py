@@ -5,6 +5,7 @@ import math
 import re
 
 from tfnlp.errors import InputError
+from tfnlp.text.texts import as_texts
 
 # The orders of n-grams that BLEU counts (Papineni et al. 2002, section 2.3).
 ORDERS = 4
@@ -15,14 +16,14 @@ def word_overlap(references, hypotheses):
     """Precision, recall and F of words, wherever they stand, over all texts together.
 
     Args:
-        references: a list of strings.
-        hypotheses: a list of as many strings.
+        references: a list of strings; one string is one text.
+        hypotheses: as many likewise. Where both texts of a pair are blank, it counts nothing.
 
     Returns:
         A dict of `word_precision`, `word_recall` and `word_f1`, 0 where nothing was written.
     """
     matched = written = due = 0
-    for reference, hypothesis in _pairs(references, hypotheses):
+    for reference, hypothesis in zip(*_pairs(references, hypotheses), strict=True):
         reference, hypothesis = reference.split(), hypothesis.split()
         matched += _matches(reference, hypothesis)
         written, due = written + len(hypothesis), due + len(reference)
@@ -45,7 +46,7 @@ def ngram_precisions(references, hypotheses, orders=ORDERS):
         matched as often as its reference has it.
     """
     counts = [[0, 0] for _ in range(orders)]
-    for reference, hypothesis in _pairs(references, hypotheses):
+    for reference, hypothesis in zip(*_pairs(references, hypotheses), strict=True):
         reference, hypothesis = reference.split(), hypothesis.split()
         for order in range(1, orders + 1):
             ours, theirs = _ngrams(reference, order), _ngrams(hypothesis, order)
@@ -60,6 +61,7 @@ def length_ratio_bleu(references, hypotheses):
     The mean of n-gram precisions up to 4 is geometric, as in Papineni et al. 2002, whose own
     penalty, exp(1 - due / written), is milder; `text_scores` has it.
     """
+    references, hypotheses = _pairs(references, hypotheses)
     counts = ngram_precisions(references, hypotheses)
     if not all(matched for matched, _ in counts):
         return 0.0
@@ -72,8 +74,7 @@ def text_scores(references, hypotheses, tokenize="13a"):
     """BLEU, chrF, ROUGE and the overlap of words.
 
     Args:
-        references: a list of strings, one for each hypothesis.
-        hypotheses: a list of strings.
+        references, hypotheses: as `word_overlap` takes them.
         tokenize: how sacrebleu splits words for BLEU: "13a" as WMT does, "char" by characters,
             "none" at white space, "intl", "zh", "ja-mecab" or "ko-mecab".
 
@@ -84,17 +85,16 @@ def text_scores(references, hypotheses, tokenize="13a"):
         `word_overlap` gives.
 
     Raises:
-        InputError: for unequal numbers of texts, none, a reference without a word, or a
+        InputError: for unequal numbers of texts, none, a hypothesis with a blank reference, or a
             tokenizer that sacrebleu has not.
     """
-    references, hypotheses = [*references], [*hypotheses]
-    pairs = _pairs(references, hypotheses)
+    references, hypotheses = _pairs(references, hypotheses)
     sacrebleu, rouge_scorer = scoring_libraries()
     bleu = make_bleu(tokenize)
     chrf = sacrebleu.CHRF()
     rouge = rouge_scorer.RougeScorer(ROUGE_KINDS, tokenizer=_Words())
     totals = dict.fromkeys(ROUGE_KINDS, 0.0)
-    for reference, hypothesis in pairs:
+    for reference, hypothesis in zip(references, hypotheses, strict=True):
         for kind, score in rouge.score(reference, hypothesis).items():
             totals[kind] += score.fmeasure
     return {
@@ -102,7 +102,7 @@ def text_scores(references, hypotheses, tokenize="13a"):
         "bleu_signature": str(bleu.get_signature()),
         "chrf": chrf.corpus_score(hypotheses, [references]).score,
         "chrf_signature": str(chrf.get_signature()),
-        **{kind: total / len(pairs) for kind, total in totals.items()},
+        **{kind: total / len(references) for kind, total in totals.items()},
         **word_overlap(references, hypotheses),
     }
 
@@ -115,17 +115,26 @@ class _Words:
 
 
 def _pairs(references, hypotheses):
+    """The references and hypotheses to score, two lists: without pairs of two blank texts."""
+    references = as_texts(references, "references")
+    hypotheses = as_texts(hypotheses, "hypotheses")
     if len(references) != len(hypotheses):
         raise InputError(
             f"There are {len(references)} references for {len(hypotheses)} hypotheses; give one "
             "for each."
         )
-    if not references:
+    for number, (reference, hypothesis) in enumerate(
+        zip(references, hypotheses, strict=True), start=1
+    ):
+        if hypothesis.strip() and not reference.strip():
+            raise InputError(
+                f"Reference {number} is empty, but its hypothesis is not; give the text that was "
+                "due."
+            )
+    kept = [i for i, reference in enumerate(references) if reference.strip()]
+    if not kept:
         raise InputError("There is no text to score; give one at least.")
-    for number, reference in enumerate(references, start=1):
-        if not reference.strip():
-            raise InputError(f"Reference {number} is empty; give the text that was due.")
-    return [*zip(references, hypotheses, strict=True)]
+    return [references[i] for i in kept], [hypotheses[i] for i in kept]
 
 
 def _ngrams(words, order):

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-# Of a text that there is not: worse than any.
-WORST = np.float32(-1e9)
+from tfnlp import searches
+
+WORST = np.float32(searches.WORST)
 # By how many `best_places` folds scores.
 ROWS = 32
 
@@ -80,7 +81,8 @@ def beam_search(decoder, logits, how, steps, end, rules=None):
         hopeful = bool(hopeful and best_open > worst)
         if not hopeful or (how.early_stopping is True and full):
             break
-    return [(ids, float(score)) for ids, score in ended[: how.best]]
+    texts = [(ids, float(score)) for ids, score in ended[: how.best]]
+    return [(ids, score) for ids, score in texts if how.is_text(score, len(ids))]
 
 
 def best_places(scores, count):

@@ -80,10 +80,26 @@ def test_ends_and_forced_tokens():
         (lambda: Constraints(repetition_penalty=0), "repetition_penalty=0 must be above 0"),
         (lambda: Constraints(no_repeat_ngram_size=-1), "no_repeat_ngram_size=-1 must be at least"),
         (lambda: Constraints(forbidden=((),)), "empty row"),
+        (lambda: Beam(length_penalty=float("nan")), "length_penalty=nan must be a finite number"),
+        (lambda: Beam(length_penalty=11), "length_penalty=11 must be from -10 to 10"),
+        (lambda: Beam(length_penalty="1"), "length_penalty='1' must be a finite number"),
+        (lambda: Sample(temperature=float("inf")), "temperature=inf must be a finite number"),
+        (lambda: Sample(top_p=float("nan")), "top_p=nan must be a finite number"),
+        (
+            lambda: Constraints(repetition_penalty=float("inf")),
+            "repetition_penalty=inf must be a finite number",
+        ),
+        (lambda: Constraints(forbidden=(2.7,)), "forbidden=2.7 must be a whole number"),
+        (lambda: Constraints(forced_last=0.5), "forced_last=0.5 must be a whole number"),
+        (
+            lambda: Constraints(forbidden=tuple(range(60))).check(60, 5),
+            "forbidden has all 60 ids of the vocabulary, so that there is nothing to write",
+        ),
         (lambda: Constraints(forbidden=(60,)).check(60, 5), "the id 60, but the vocabulary has"),
         (lambda: Constraints(min_new_tokens=6).check(60, 5), "is more than max_new_tokens=5"),
     ],
 )
 def test_settings_out_of_range(make, message):
+    Constraints(forbidden=tuple(range(59))).check(60, 5)
     with pytest.raises(InputError, match=message):
         make()

@@ -89,9 +89,37 @@ def test_beams_and_words_that_may_not_be_written(model, tokenizer):
     assert not {found[0].token_ids[0]} & {*other[0].token_ids}
 
 
+def test_there_are_no_more_texts_than_may_be_written(model, tokenizer):
+    """The first token is forced, and the others of it may not follow: one text, and none."""
+    first, other = tokenizer.encode(["film", "plot"]).token_ids[:2].tolist()
+    ids = tuple(i for i in range(tokenizer.vocabulary_size) if i not in (first, other))
+    one = Constraints(forced_first=first)
+    for steps, rules, texts in (
+        (1, one, {(first,)}),
+        (3, Constraints(forbidden=ids, min_new_tokens=3, no_repeat_ngram_size=2), None),
+    ):
+        (found,) = generate(model, tokenizer, ["a"], Beam(4, best=4), steps, rules)
+        written = {text.token_ids for text in found}
+        assert len(written) == len(found) and all(-100 < text.score <= 0 for text in found)
+        if texts is None:  # of two ids no pair comes twice
+            pairs = [(first, first, other), (first, other, other), (first, other, first)]
+            texts = {*pairs, *(tuple({first: other, other: first}[i] for i in p) for p in pairs)}
+            assert len(found) == 4 and written < texts
+        else:
+            assert written == texts
+    none = Constraints(forbidden=ids, min_new_tokens=6, no_repeat_ngram_size=1)
+    for search in (Greedy(), Sample(), Beam(2)):
+        with pytest.raises(
+            InputError, match="nothing to write for text 1: at some place no token"
+        ):
+            generate(model, tokenizer, ["", "film"], search, 6, none)
+
+
 def test_a_word_is_forbidden_with_a_space_and_without(tokenizer):
     word, spaced = (tuple(tokenizer.encode([x])[0].token_ids) for x in ("film", " film"))
     assert {*forbidden_ids(tokenizer, ["film"])} == {word, spaced} and word != spaced
+    with pytest.raises(InputError, match=r"^words\[1\]='' has no token that could be forbidden;"):
+        forbidden_ids(tokenizer, ["film", ""])
 
 
 def test_what_frames_a_text_is_no_part_of_a_prompt():

@@ -25,7 +25,7 @@ def test_prompts_of_none_one_and_a_few_examples():
         "x\nTL;DR:y\n---\na {label} of {text}\nTL;DR:"
     )
     assert summary.completion("short") == "short"
-    assert Template("{text}{label}").prompt("one ") == "one"
+    assert Template("{text} {label}").prompt("one ") == "one"
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,7 @@ def test_prompts_of_none_one_and_a_few_examples():
         ("Sentiment: {label}", r"lacks the slot \{text\}"),
         ("{text} {text} {label}", r"has 2 times the slot \{text\}"),
         ("{label} {text}", r"has \{label\} before \{text\}"),
+        ("{text}{label}", r"has nothing between \{text\} and \{label\}, which run together"),
     ],
 )
 def test_a_template_without_its_slot_is_refused(pattern, message):
@@ -66,7 +67,11 @@ def test_likelihoods_are_normalized_by_hand():
 
 
 def test_what_is_written_is_cut_where_it_ends():
-    assert cut_at("\n a fine film .\nReview: another", "\n") == "a fine film ."
+    # With a line break before the label; with a space, the answer is empty.
+    assert cut_at("\n a fine film .\nReview: another", "\n", "\n") == "a fine film ."
+    assert cut_at("\n a fine film .\nReview: another", "\n", " ") == ""
+    assert cut_at("\n\nReview: another", "\n", "\n") == ""
+    assert Template("Text: {text}\nIn short:\n{label}").border == "\n"
     assert cut_at(" one, two", "") == "one, two"
     assert cut_at("\n", "\n") == ""
 

@@ -86,6 +86,22 @@ def test_a_beam_finds_what_greedy_search_misses():
     np.testing.assert_allclose(np.exp(scores), [0.4], rtol=1e-4)
 
 
+@pytest.mark.parametrize("early_stopping", [True, False, "never"])
+def test_a_prompt_beside_others_gets_the_texts_that_it_gets_alone(early_stopping):
+    """One search ends before the other, whose loop goes on."""
+    how = Beam(2, 2.0, early_stopping=early_stopping, best=2)
+    prompts = tf.constant([[1], [2], [3], [4]])
+    for seed in range(4):
+        logits = 2 * np.random.default_rng(seed).normal(size=(8, 8)).astype("float32")
+        logits[:, END] += 2
+        rest = tf.ones_like(prompts), tf.zeros((4, 6)), how, Constraints(), 6, END, END
+        together = search(Table(logits), prompts, *rest)
+        for row in range(4):
+            alone = found(logits, how, steps=6, prompt=row + 1)
+            for a, b in zip(alone, together, strict=True):
+                np.testing.assert_allclose(a, b[row], atol=1e-5)
+
+
 def test_draws_go_by_the_summed_shares():
     scores = tf.constant(np.log(np.array([[0.1, 0.2, 0.3, 0.4]] * 5, "float32")))
     uniform = tf.constant([0.0, 0.09, 0.11, 0.59, 0.9999])

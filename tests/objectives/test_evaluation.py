@@ -1,5 +1,6 @@
 """Perplexities against direct computations, and by hand of models that are known."""
 
+import json
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from tfnlp.models import (
 from tfnlp.objectives import evaluation
 from tfnlp.objectives.evaluation import TextStream, sliding_windows
 from tfnlp.text.load import train_tokenizer
+from tfnlp.text.tokenizer import Tokenizer
 
 TEXTS = ["a cat sat on the mat", "the dog", "", "a dog ran to the cat and sat", "on"]
 SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
@@ -60,7 +62,13 @@ def test_a_stream_of_texts(stream, characters):
     assert TextStream.of(TEXTS[:2], wordpiece).token_ids.tolist() == expected
     # "Zz" is unknown: 1 of 9 tokens, 3 of which are ends.
     assert TextStream.of(["a cat sat", "the Zz dog"], wordpiece).unknown_share == 1 / 9
-    assert stream.unknown_share == 0  # a token that is both is an end
+    assert stream.unknown_share == 0
+    # A token that is both is an end.
+    stored = json.loads(characters.to_json())
+    stored["model"]["unk_token"] = "<|endoftext|>"
+    both = Tokenizer.from_json(json.dumps(stored), "<|endoftext|>")
+    assert both.unknown_token_id == 0
+    assert TextStream.of(TEXTS, both).unknown_share == 0
 
 
 @pytest.mark.parametrize(

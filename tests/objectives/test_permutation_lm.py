@@ -111,7 +111,12 @@ def test_lanes_move_on_by_what_is_reused(tokens, bidirectional):
             elsewhere += (rest != here[middle:]).any()
             # B is in the lane, wherever it is from.
             text, part = lane.tobytes(), np.ascontiguousarray(rest).tobytes()
-            assert any(text[i : i + len(part)] == part for i in range(0, len(text), 4))
+            starts = range(0, len(text), 4)
+            starts = np.array([i // 4 for i in starts if text[i : i + len(part)] == part])
+            assert len(starts)
+            if (rest != here[middle:]).any():  # no token of it is in the segment too
+                before, after = starts + len(rest) <= 8 * number, starts >= 8 * number + 18
+                assert (before | after).any()
             place = (row % lanes) * size + 8 * number
             place = 2 * (row % lanes) * size + size - place - 18 if backward else place
             borders = stream.borders(place, place + 18) - place

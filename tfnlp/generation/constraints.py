@@ -107,7 +107,6 @@ def _ends_of_repeated(history, first, length, size, vocabulary):
     windows = history.shape[1] - size + 1
     starts = tf.range(windows)
     same = (starts >= first) & (starts + size <= length)
-    same &= length - (size - 1) >= first
     last = _last_tokens(history, length, size - 1) if size > 1 else None
     for i in range(size - 1):
         same &= history[:, i : i + windows] == last[:, i : i + 1]

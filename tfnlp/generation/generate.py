@@ -129,11 +129,17 @@ def forbidden_ids(tokenizer, words):
     Returns:
         A tuple of tuples of ids: each word as it is read at the beginning of a text, and after a
         space, which may have other tokens.
+
+    Raises:
+        InputError: for a word that is empty, or that has no token.
     """
     words = as_texts(words, "words")
     before, after = Frame.of(tokenizer).single
-    rows = {}
-    for encoding in tokenizer.encode([*words, *(f" {word}" for word in words)]):
-        ids = tuple(encoding.token_ids)
-        rows[ids[len(before) : len(ids) - len(after)]] = None
-    return tuple(row for row in rows if row)
+    texts = [*words, *(f" {word}" for word in words)]
+    rows = [tuple(ids) for ids in unframed_ids(tokenizer, texts, len(before), len(after))]
+    for i, (word, ids) in enumerate(zip(words, rows, strict=False)):
+        if not ids:
+            raise InputError(
+                f"words[{i}]={word!r} has no token that could be forbidden; leave it out."
+            )
+    return tuple(dict.fromkeys(rows))

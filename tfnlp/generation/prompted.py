@@ -96,7 +96,7 @@ class PromptedRun:
             found = generator(prompts)
             path = self.path.with_name(f"written_{number}_{draw}.jsonl")
             write_generated(path, prompts, found)
-            written = [cut_at(texts[0].text, stop) for texts in found]
+            written = [cut_at(texts[0].text, stop, self.template.border) for texts in found]
             by_name = text_scores(self.labels, written)
             same = [a == b for a, b in zip(self.labels, written, strict=True)]
             return {name: by_name[name] for name in WRITING_SCORES} | {

@@ -25,7 +25,8 @@ class Template:
         instruction: what stands before the first, the task in words; nothing where empty.
 
     Raises:
-        InputError: for a slot that is missing, there twice, or in another order.
+        InputError: for a slot that is missing, there twice, or in another order, and for nothing
+            between the two, where text and label would run together.
     """
 
     pattern: str
@@ -47,6 +48,12 @@ class Template:
                 "after its text; turn them round."
             )
 
+        if not self._parts[1]:
+            raise InputError(
+                f"template={self.pattern!r} has nothing between {{text}} and {{label}}, which run "
+                "together; write a space, a line break or a word there."
+            )
+
     @property
     def _parts(self):
         """What stands before the text, between text and label, and after the label."""
@@ -57,6 +64,12 @@ class Template:
     def answer_context(self):
         """What stands before a label whatever the text: Brown et al.'s "Answer:"."""
         return self._parts[1].strip()
+
+    @property
+    def border(self):
+        """The white space before a label."""
+        between = self._parts[1]
+        return between[len(between.rstrip()) :]
 
     def example(self, text, label):
         """An example with its label."""
@@ -80,8 +93,7 @@ class Template:
 
     def completion(self, label):
         """A label as it goes on from a prompt, with the white space before it."""
-        between = self._parts[1]
-        return between[len(between.rstrip()) :] + label
+        return self.border + label
 
 
 def draw_shots(examples, shots, seed, draw):
@@ -128,15 +140,17 @@ def normalized(likelihoods, lengths, priors):
     }
 
 
-def cut_at(text, stop):
+def cut_at(text, stop, border=""):
     """A completion up to where it goes on to something else.
 
     Args:
         text: what was written.
         stop: a string that ends it, such as a line break; nothing where empty.
+        border: the white space that a label begins with (`Template.border`), in which nothing
+            ends. An answer that ends right after it is empty.
 
     Returns:
         The text before it, without white space around.
     """
-    text = text.lstrip()
+    text = text.removeprefix(border)
     return (text.split(stop)[0] if stop else text).strip()

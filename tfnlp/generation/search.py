@@ -10,12 +10,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tfnlp.generation.constraints import Rules
+from tfnlp.generation.constraints import NEVER, Rules
 from tfnlp.generation.sampling import draw, filtered
-from tfnlp.searches import Beam, Constraints, Sample
-
-# Of a text that there is not: worse than any.
-WORST = -1e9
+from tfnlp.searches import WORST, Beam, Constraints, Sample
 
 
 class Found(NamedTuple):
@@ -24,7 +21,8 @@ class Found(NamedTuple):
     Args:
         token_ids: (B, n, steps) int32, after the end token the padding.
         lengths: (B, n) int32, the tokens of each text, its end token counted.
-        scores: (B, n) float32, of beam search; zeros else.
+        scores: (B, n) float32, of beam search, where `Beam.is_text` tells which are of texts; else
+            0, or minus infinity where the rules left no token at some place.
     """
 
     token_ids: tf.Tensor
@@ -68,33 +66,35 @@ def _one_by_one(decoder, logits, state, draws, how, rules, steps, end, pad):
     """One text of each prompt, token by token."""
     batch = logits.shape[0]
 
-    def choose(logits, tokens, ended, number):
+    def choose(logits, tokens, ended, scores, number):
         """Puts token `number` at its place, and says which texts have ended."""
         if rules is not None:
             logits = rules(logits[:, None], tokens[:, None], number)[:, 0]
+            possible = ended | tf.reduce_any(logits > NEVER, axis=-1)
+            scores = tf.where(possible, scores, NEVER)
         if isinstance(how, Sample):
             token = draw(filtered(logits, how), draws[:, number])
         else:
             token = tf.argmax(logits, axis=-1, output_type=tf.int32)
         token = tf.where(ended, pad, token)
         tokens = tf.where(tf.range(steps) == number, token[:, None], tokens)
-        return tokens, token, ended | (token == end)
+        return tokens, token, ended | (token == end), scores
 
-    tokens = tf.fill((batch, steps), pad)
-    tokens, token, ended = choose(logits, tokens, tf.zeros((batch,), tf.bool), 0)
+    tokens, scores = tf.fill((batch, steps), pad), tf.zeros((batch,))
+    chosen = choose(logits, tokens, tf.zeros((batch,), tf.bool), scores, 0)
 
-    def more(number, tokens, token, ended, lengths, state):
+    def more(number, tokens, token, ended, scores, lengths, state):
         return (number < steps) & ~tf.reduce_all(ended)
 
-    def step(number, tokens, token, ended, lengths, state):
+    def step(number, tokens, token, ended, scores, lengths, state):
         lengths += tf.cast(~ended, tf.int32)
         logits, state = decoder.step(token[:, None], None, number - 1, state)
-        tokens, token, ended = choose(logits[:, 0], tokens, ended, number)
-        return number + 1, tokens, token, ended, lengths, state
+        chosen = choose(logits[:, 0], tokens, ended, scores, number)
+        return number + 1, *chosen, lengths, state
 
-    carried = (1, tokens, token, ended, tf.ones((batch,), tf.int32), state)
-    _, tokens, _, _, lengths, _ = tf.while_loop(more, step, carried)
-    return Found(tokens[:, None], lengths[:, None], tf.zeros((batch, 1)))
+    carried = (1, *chosen, tf.ones((batch,), tf.int32), state)
+    _, tokens, _, _, scores, lengths, _ = tf.while_loop(more, step, carried)
+    return Found(tokens[:, None], lengths[:, None], scores[:, None])
 
 
 class _Beams(NamedTuple):

@@ -66,6 +66,9 @@ class Searcher:
         """For each row of ids a list of (ids, whether it was ended, score); of an empty one none.
 
         Empty rows are counted: what is drawn of a row depends on its number.
+
+        Raises:
+            InputError: for a row for which the constraints leave no text.
         """
         found = [[] for _ in rows]
         for number, texts in self._each(rows):
@@ -90,6 +93,13 @@ class Searcher:
                 drawn = [(first + number, copy) for number, copy in filled]
                 texts = self._batch([rows[number] for number, _ in filled], drawn)
                 for (number, copy), of_row in zip(piece, texts, strict=False):
+                    if not of_row:
+                        raise InputError(
+                            f"The constraints leave nothing to write for text "
+                            f"{first + number + 1}: at some place no token is allowed; forbid "
+                            "less, or give a smaller min_new_tokens or a larger "
+                            "no_repeat_ngram_size."
+                        )
                     open_texts[number] += of_row
                     if copy == copies - 1:
                         yield number, open_texts.pop(number)
@@ -121,9 +131,15 @@ class Searcher:
             [
                 self._cut(ids[:length].tolist(), float(score))
                 for ids, length, score in zip(*row, strict=True)
+                if self._is_text(float(score), int(length))
             ]
             for row in zip(*arrays, strict=True)
         ]
+
+    def _is_text(self, score, length):
+        if isinstance(self.search, Beam):
+            return self.search.is_text(score, length)
+        return score == 0
 
     def _cut(self, ids, score):
         ends = bool(ids) and ids[-1] == self.end

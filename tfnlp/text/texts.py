@@ -1,5 +1,6 @@
 """What callers may give for texts, pairs and sentences, made plain lists for the engines."""
 
+import math
 import operator
 import re
 import unicodedata
@@ -102,6 +103,17 @@ def check_whole(**numbers):
 
 def _continues(character):
     return unicodedata.category(character).startswith("M") or _JAMO.match(character)
+
+
+def check_finite(**numbers):
+    """Raise an `InputError` for an argument, given by its name, that is no finite number."""
+    for name, value in numbers.items():
+        try:
+            finite = math.isfinite(value)
+        except TypeError:
+            finite = False
+        if not finite:
+            raise InputError(f"{name}={value!r} must be a finite number.")
 
 
 def _well_formed(text):
