@@ -10,7 +10,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.device.benchmark import agreement, benchmark_file
 from distill.device.metadata import METADATA_NAME
-from distill.device.tflite import export_tflite, mediapipe_differences
+from distill.device.tflite import export_tflite
 from distill.runtime import TextClassifier
 from tfnlp.errors import InputError
 from tfnlp.layers import TextEmbedding
@@ -168,17 +168,6 @@ def test_benchmark_measures_a_file_and_agreement(wide):
         assert agreement(path, model, TEXTS) == 0.0
     finally:
         kernel.assign(-kernel)
-
-
-def test_says_what_mediapipe_does_otherwise():
-    def differences(**settings):
-        vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-        return mediapipe_differences(WordPieceTokenizer(vocabulary, **settings))
-
-    assert differences(strip_accents=False) == []
-    assert "strips accents" in differences()[0]
-    assert "keeps capitals" in differences(lowercase=False)[0]
-    assert "CJK" in differences(strip_accents=False, split_cjk=False)[0]
 
 
 @pytest.mark.parametrize(
