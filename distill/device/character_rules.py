@@ -19,8 +19,8 @@ from tfnlp.text.wordpiece import bert_normalizer
 
 # In planes 4 to 13 no version of Unicode has a character.
 CODE_POINTS = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0x110000)]
-# Neither normalised nor combined with what stands beside it.
-SEPARATOR = "|"
+# A letter (a click) that nothing is normalised to, and that does not combine with its neighbours.
+SEPARATOR = "\u01c3"
 LETTER = "x"
 # Code points in one call: the engine's time grows with the length of a text.
 BLOCK = 4096
@@ -37,20 +37,15 @@ def word_rules(tokenizer):
 @functools.cache
 def _word_rules(*settings):
     normal = normalized(bert_normalizer(*settings))
-    parts = {c for string in normal.values() for c in string}
-    parts |= {*map(chr, CODE_POINTS)} - normal.keys()
-    alone = split_characters(pre_tokenizers.BertPreTokenizer(), sorted(parts))
-    return rules_of(lambda character: normal.get(character, character), alone)
+    parts = {*map(chr, CODE_POINTS), *"".join(normal.values())} - normal.keys()
+    return rules_of(normal, split_characters(pre_tokenizers.BertPreTokenizer(), [*parts]))
 
 
-def rules_of(normalize, alone):
-    """Return the rules of a function of a code point, and the characters that are words alone."""
-    rules = {}
-    for character in map(chr, CODE_POINTS):
-        string = "".join(f" {c} " if c in alone else c for c in normalize(character))
-        if string != character:
-            rules[character] = string
-    return rules
+def rules_of(normal, alone):
+    """Return the rules of what is normalised, {string: string}, and of words of one character."""
+    spaced = str.maketrans({character: f" {character} " for character in alone})
+    rules = {character: f" {character} " for character in alone if character not in normal}
+    return rules | {character: string.translate(spaced) for character, string in normal.items()}
 
 
 def normalized(normalizer, strings=None):

@@ -27,6 +27,10 @@ IDEOGRAPHS = (
     (0x2B820, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
+# White space as Unicode defines it, which is less than `str.isspace`.
+SPACES = [*"\t\n\v\f\r \x85"] + [
+    c for c in map(chr, CODE_POINTS) if unicodedata.category(c)[0] == "Z"
+]
 # Of characters that are read otherwise, by what the tokenizer does to them.
 SENTENCES = {
     "removed": (
@@ -124,12 +128,13 @@ def differing_characters(tokenizer):
     letters = {c for token in tokenizer.vocabulary for c in token}
     own, others = word_rules(tokenizer), mediapipe_rules()
     found = {kind: [] for kind in SENTENCES}
-    for character in sorted(own.keys() | others.keys()):
+    for character in own.keys() | others.keys():
         here, there = own.get(character, character), others.get(character, character)
-        unknown = " " not in here + there and not any(letters >= {*x} for x in (here, there))
-        if here != there and not unknown:
+        if here == there:
+            continue
+        if " " in here + there or letters.issuperset(here) or letters.issuperset(there):
             found[_difference(here, there)].append(character)
-    return {kind: characters for kind, characters in found.items() if characters}
+    return {kind: sorted(characters) for kind, characters in found.items() if characters}
 
 
 def _difference(here, there):
@@ -149,19 +154,21 @@ def mediapipe_rules():
     """
     alone = {c for c in map(chr, CODE_POINTS) if unicodedata.category(c)[0] == "P"}
     alone |= {*string.punctuation}.union(*(map(chr, range(a, b + 1)) for a, b in IDEOGRAPHS))
-    changed = str.maketrans(string.ascii_uppercase + "\t\n\f\r", string.ascii_lowercase + " " * 4)
-    return rules_of(lambda character: character.translate(changed), alone)
+    normal = dict(zip(string.ascii_uppercase, string.ascii_lowercase, strict=True))
+    return rules_of(normal | dict.fromkeys("\t\n\f\r", " "), alone)
 
 
 def sentencepiece_rules(tokenizer):
     """Return a `UnigramTokenizer`'s normalisation as rules for SentencePiece, {string: string}.
 
     They are those of all code points, and of the sequences that are read otherwise than one by
-    one: quotes that ALBERT writes as one, composed characters, and those of the character map.
+    one: quotes that ALBERT writes as one, composed characters, two spaces, and those of the
+    character map.
     """
     normalizer = tokenizer._engine.normalizer
     rules = normalized(normalizer)
     sequences = {unicodedata.normalize("NFD", c) for c in map(chr, CODE_POINTS)} | {"``", "''"}
+    sequences |= {a + b for a in SPACES for b in SPACES}
     if tokenizer.character_map:
         sequences |= set(decompiled(tokenizer.character_map))
     sequences = sorted(s for s in sequences if len(s) > 1 and SEPARATOR not in s)
@@ -169,6 +176,6 @@ def sentencepiece_rules(tokenizer):
         if whole != "".join(rules.get(c, c) for c in sequence):
             rules[sequence] = whole
     if tokenizer.family == "albert":  # its words end at all white space
-        spaces = {c: " " for c in map(chr, CODE_POINTS) if c.isspace()}
+        spaces = dict.fromkeys(SPACES, " ")
         rules = spaces | {c: "".join(spaces.get(x, x) for x in y) for c, y in rules.items()}
     return {key: value for key, value in rules.items() if key != value and "\0" not in key}

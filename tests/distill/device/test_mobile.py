@@ -5,22 +5,38 @@ import json
 import os
 import pathlib
 import re
+import string
 import subprocess
+import unicodedata
 import zipfile
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
+import tokenizers
 from ai_edge_litert.interpreter import Interpreter
 
-from distill.device.associated_files import SENTENCEPIECE_FILE
-from distill.device.mediapipe import mediapipe_differences, sentencepiece_model
-from distill.device.metadata import Credits
+from distill.device.associated_files import SENTENCEPIECE_FILE, add_files
+from distill.device.character_rules import CODE_POINTS
+from distill.device.mediapipe import (
+    differing_characters,
+    mediapipe_differences,
+    mediapipe_rules,
+    sentencepiece_model,
+)
+from distill.device.metadata import (
+    Credits,
+    TensorDescription,
+    add_metadata,
+    tensor_names,
+    text_model_metadata,
+)
 from distill.device.signatures import signatures
 from distill.device.tflite import OUTPUTS, check_labels, export_tflite
 from distill.runtime import TextClassifier, TextEmbedder
 from tfnlp.models import AlbertConfig, build_model
-from tfnlp.text import UnigramTokenizer, train_unigram
+from tfnlp.text import UnigramTokenizer, WordPieceTokenizer, train_unigram
 
 ROOT = pathlib.Path(__file__).parents[3]
 DOCUMENT = (ROOT / "docs" / "mobile.md").read_text()
@@ -194,10 +210,67 @@ def test_the_sentencepiece_model_gives_the_tokenizers_ids(files, tmp_path):
             if tokenizer is theirs or text in TEXTS:
                 assert frame[0] + model.encode(text) + frame[1] == encoding.token_ids
     assert mediapipe_differences(files[2]) == []
-    (said,) = mediapipe_differences(train_unigram(TEXTS[:3], 60, keep_accents=False))
-    assert "strips accents" in said and "keep_accents=True" in said
     (said,) = mediapipe_differences(train_unigram(TEXTS[:3], 60, "deberta-v2", lowercase=False))
     assert "keeps capitals" in said
+
+
+def characters_in_words():
+    """Each assigned character alone, in a word and at its edges; and the characters, by text."""
+    characters = [
+        c for c in map(chr, CODE_POINTS[1:]) if unicodedata.category(c) not in ("Cn", "Co")
+    ]
+    rows = [characters[i : i + 128] for i in range(0, len(characters), 128)]
+    return [" ".join(f"{c} {c}a a{c}a a{c} x" for c in row) for row in rows], rows
+
+
+# SentencePiece's mark of a space; and marks that are two for DeBERTa, one of which combines.
+LEFT_OUT = {"albert": "\u2581", "deberta-v2": "\u2581\u0340\u0341\u0344"}
+
+
+@pytest.mark.parametrize(
+    ("family", "keep"), [("albert", True), ("albert", False), ("deberta-v2", 1)]
+)
+def test_sentencepiece_reads_every_character_as_the_tokenizer(family, keep):
+    """The text is lowercased from A to Z before, as MediaPipe does."""
+    import sentencepiece
+
+    texts, _ = characters_in_words()
+    learned = [*TEXTS, 'Élan é "x" ½ 字 ① ﬁ Ⅳ'] * 3
+    tokenizer = train_unigram(learned, 90, family, lowercase=True, keep_accents=bool(keep))
+    model = sentencepiece.SentencePieceProcessor(model_proto=sentencepiece_model(tokenizer))
+    texts = [text.translate(dict.fromkeys(map(ord, LEFT_OUT[family]))) for text in texts]
+    texts.append("``a'' e\u0301 \u1112\u1161\u11ab")
+    lower = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+    ids = model.encode([text.translate(lower) for text in texts])
+    wrong = [
+        text
+        for text, row, encoding in zip(texts, ids, tokenizer.encode(texts), strict=True)
+        if encoding.token_ids[1:-1] != row
+    ]
+    assert wrong == []
+
+
+def test_what_mediapipe_reads_otherwise_is_found():
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *string.ascii_letters, "é", "##a", "П", "가"]
+    tokenizer = WordPieceTokenizer(tokens, strip_accents=False)
+    characters = differing_characters(tokenizer)
+    assert characters.keys() == {"removed", "split", "joined", "changed"}
+    assert {*"\u200b\ufeff\u00ad\x00\x07\ue000"} <= {*characters["removed"]}
+    assert {*"\u00a0\u3000\u2028"} <= {*characters["split"]}
+    assert characters["changed"] == ["É", "П", "\u212a"]  # the Kelvin sign is a k
+    stripping = differing_characters(WordPieceTokenizer(tokens))
+    assert {*"éÉ\u00c5\u00e7\u212b"} <= {*stripping["changed"]} and "\u0301" in stripping[
+        "removed"
+    ]
+    cased = differing_characters(WordPieceTokenizer(tokens, lowercase=False))
+    assert cased["changed"] == [*string.ascii_uppercase]
+    whole = differing_characters(WordPieceTokenizer(tokens, strip_accents=False, split_cjk=False))
+    assert {*"字一\U00020000"} <= {*whole["joined"]} and "字" not in characters["joined"]
+    said = mediapipe_differences(tokenizer)
+    assert len(said) == 4 and said[3].startswith(
+        "MediaPipe reads 3 characters in another case, or with accents, than the tokenizer "
+        "(U+00C9, U+041F, U+212A): it lowercases A-Z alone"
+    )
 
 
 MEDIAPIPE = """
@@ -240,6 +313,62 @@ def mediapipe():
         return done.stdout
 
     return run
+
+
+ECHO = """
+import json, sys
+from mediapipe.tasks.python import BaseOptions, text
+
+base = BaseOptions(model_asset_path="echo.tflite")
+options = text.TextEmbedderOptions(base_options=base)
+with text.TextEmbedder.create_from_options(options) as embedder:
+    rows = [embedder.embed(one).embeddings[0].embedding for one in json.load(sys.stdin)]
+print(json.dumps([row.astype(int).tolist() for row in rows]))
+"""
+
+
+def test_mediapipes_rules_are_its_own(mediapipe, tmp_path):
+    """By a file whose vector is the ids that MediaPipe reads."""
+    tokens = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        *"axyz!é字",
+        "##a",
+        "##é",
+        "²",
+        "\u200b",
+        "\u00a0",
+    ]
+    length, names = 2048, ("ids", "mask", "segment_ids")
+
+    @tf.function(input_signature=[tf.TensorSpec((1, length), "int32", n) for n in names])
+    def echo(ids, mask, segment_ids):
+        return {"embedding": tf.cast(ids * mask + 0 * segment_ids, "float32")}
+
+    module = tf.Module()
+    function = echo.get_concrete_function()
+    content = tf.lite.TFLiteConverter.from_concrete_functions([function], module).convert()
+    inputs, outputs = tensor_names(content)
+    described = [[TensorDescription(name, name) for name in side] for side in (inputs, outputs)]
+    metadata = text_model_metadata("echo", "ids", *described, ["vocab.txt"], False)
+    content = add_files(add_metadata(content, metadata), {}, {"vocab.txt": "\n".join(tokens)})
+    (tmp_path / "echo.tflite").write_bytes(content)
+    texts, rows = characters_in_words()
+    texts.append("a\x00a")
+    found = json.loads(mediapipe(ECHO, tmp_path, json.dumps(texts)).splitlines()[-1])
+    ids = {token: i for i, token in enumerate(tokens)}
+    engine = tokenizers.Tokenizer(tokenizers.models.WordPiece(ids, unk_token="[UNK]"))
+    engine.pre_tokenizer = tokenizers.pre_tokenizers.Split(" ", "removed")
+    rules = str.maketrans(mediapipe_rules())
+    assert found.pop()[:4] == [2, 4, 3, 0]  # up to the first zero
+    wrong = []
+    for text, row, read in zip(texts, rows, found, strict=False):
+        expected = [2, *engine.encode(text.translate(rules)).ids, 3]
+        if read[: len(expected) + 1] != [*expected, 0]:
+            wrong += row
+    assert wrong == []
 
 
 def test_mediapipe_gives_what_the_runtime_gives(files, mediapipe):
