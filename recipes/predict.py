@@ -30,8 +30,10 @@ flags.DEFINE_multi_string("ending", [], "An ending of --text, for a chooser.")
 flags.DEFINE_string("input", None, "File of inputs: as for training, or texts alone.")
 flags.DEFINE_string("text_column", None, "Column of the text, if not as for training.")
 flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
-flags.DEFINE_string("question_column", "question", "Column of the question; not in SQuAD's JSON.")
-flags.DEFINE_string("prompt_column", "prompt", "Column of a chooser's beginning.")
+flags.DEFINE_string("question_column", None, "Column of the question; `question` if not given.")
+flags.DEFINE_string(
+    "prompt_column", None, "Column of a chooser's beginning; `prompt` if not given."
+)
 flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
 flags.DEFINE_string(
     "label_column", None, "Column of what is right; `label` (or `score`) if there; empty for none."
@@ -86,8 +88,8 @@ def main():
             FLAGS.text_column,
             FLAGS.pair_column,
             FLAGS.label_column,
-            FLAGS.question_column,
-            FLAGS.prompt_column,
+            FLAGS.question_column or "question",
+            FLAGS.prompt_column or "prompt",
             FLAGS.choice_columns,
             FLAGS.tagged,
         )

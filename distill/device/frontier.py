@@ -5,6 +5,7 @@ import hashlib
 import pathlib
 import re
 
+import numpy as np
 from absl import logging
 
 from distill.device.benchmark import benchmark_file
@@ -27,7 +28,8 @@ class Candidate:
         name: what it is called.
         paths: of its files; the first is timed, all are scored.
         score: `Estimate` over the files.
-        agreement: likewise, the share of texts answered as the reference does; or None.
+        agreement: likewise, the share of texts answered as the reference does, or of numbers
+            their correlation (Pearson) with the reference's; or None.
         figures: of `benchmark_file`.
         operators: of `profile_operators`; None where there is no profile.
     """
@@ -98,7 +100,8 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50):
         The name of the score: the first that the task reports.
 
     Raises:
-        InputError: if a file cannot be run, or nothing says what is right.
+        InputError: if a file cannot be run, nothing says what is right, or the reference does
+            another task.
     """
     memory, said, metric = _Memory(cache), None, None
     for number, candidate in enumerate(candidates, 1):
@@ -113,6 +116,11 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50):
                 raise InputError(
                     f"{path} has no score, as the input does not say what is right; name its "
                     "label_column."
+                )
+            if reference is not None and reference.kind != runner.kind:
+                raise InputError(
+                    f"The `teacher` is of the kind {reference.kind}, but {path} of the kind "
+                    f"{runner.kind}; give a teacher of that task."
                 )
             if reference is not None and said is None:
                 said = [_answer(found) for found in predict_inputs(reference, inputs)]
@@ -173,20 +181,27 @@ def _profile(path):
 
 
 def _score(path, inputs, said):
-    """The first of a file's scores, and the share of texts answered as is `said`."""
+    """The first of a file's scores, and its agreement with the answers `said`."""
     runner = load_runner(path, num_threads=2)
     predictions = predict_inputs(runner, inputs)
     metric, value = next(iter(score(runner, inputs, predictions).items()))
-    agreement = None
-    if said is not None and None not in said:
-        same = [_answer(p) == s for p, s in zip(predictions, said, strict=True)]
-        agreement = sum(same) / len(same)
+    answers = [_answer(prediction) for prediction in predictions]
+    agreement = None if said is None else _agreement(answers, said)
     return {"metric": metric, "score": value, "agreement": agreement}
 
 
+def _agreement(answers, others):
+    """Return the share of equal answers; of numbers their correlation, 0 of a constant."""
+    if isinstance(answers[0], float):
+        varied = np.ptp(answers) and np.ptp(others)
+        return float(np.corrcoef(answers, others)[0, 1]) if varied else 0.0
+    same = [answer == other for answer, other in zip(answers, others, strict=True)]
+    return sum(same) / len(same)
+
+
 def _answer(prediction):
-    """What two predictions have in common where they agree; None where they are numbers."""
+    """Return what two predictions have in common where they agree, or the number."""
     for name in ("label", "place", "tags", "text"):
         if hasattr(prediction, name):
             return getattr(prediction, name)
-    return None
+    return float(prediction)

@@ -122,7 +122,7 @@ def test_read_tagged_characters(tmp_path):
     assert found.tags == [["B-PS", "I-PS", "O", "O", "O"], ["B-TI", "I-TI", "I-TI"]]
     with pytest.raises(InputError, match=r"line 1: a file of KLUE-NER has .* unit='character'"):
         read_tagged(path)
-    with pytest.raises(InputError, match="unit='letter' is unknown; use one of word, character"):
+    with pytest.raises(InputError, match="unit=letter is unknown; use one of word, character"):
         read_tagged(path, unit="letter")
     path = write(path, KLUE_NER.replace("##", "%%"))
     with pytest.raises(InputError, match=r"line 1: '%% 토큰.* is not one character, a tab"):
@@ -352,7 +352,9 @@ def test_classification_scores():
         Classification(["no", "yes"], "f1")
     with pytest.raises(InputError, match=r"positive_label=1 is not one of the labels \(no, yes\)"):
         Classification(["no", "yes"], positive_label="1")
-    with pytest.raises(InputError, match="monitor='F1' is no score; use one of accuracy, mat"):
+    with pytest.raises(
+        InputError, match=r"monitor=F1 is unknown .did you mean f1.*; use one of accuracy, mat"
+    ):
         Classification(["no", "yes"], "F1")
 
 

@@ -64,6 +64,11 @@ def test_a_finished_run_goes_on_with_more_epochs(copy, tmp_path, caplog):
     again, run = train(broken, 4)
     np.testing.assert_array_equal(again.get_weights()[0], weights[1])
     assert run.flags["earlier_epochs"] == [2]
+    labels = RunFolder(tmp_path / "labels", {"labels": ["a", "b"]})
+    with labels.alone():
+        labels.start()
+    with pytest.raises(InputError, match="there `labels` is 'a,b', here 'b,a'; give another"):
+        RunFolder(tmp_path / "labels", {"labels": ["b", "a"]})
     with pytest.raises(InputError, match="there `epochs` is 4, here 3"):
         RunFolder(copy, {"epochs": 3, "seed": 0})
     with pytest.raises(InputError, match="there `epochs` is 4, here 9"):  # which is not finished

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn import metrics
 
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 from tfnlp.losses import cross_entropy
 from tfnlp.text.readers import check_label_names
 
@@ -31,7 +31,7 @@ class Classification:
     def __init__(self, label_names, monitor="accuracy", positive_label=None):
         check_label_names(label_names, least=2)
         if monitor not in SCORES:
-            raise InputError(f"monitor={monitor!r} is no score; use one of {', '.join(SCORES)}.")
+            raise unknown_name("monitor", monitor, SCORES)
         if monitor == "f1" and positive_label is None:
             raise InputError(
                 "monitor='f1' is of one class; name it as `positive_label`, or take "

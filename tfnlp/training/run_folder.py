@@ -145,10 +145,10 @@ class RunFolder:
             key = differing[0]
             alone = any((one in stored) != (one in here) for one in differing)
             other = "a run of another recipe, or of an older one" if alone else "another run"
+            there, now = (_flag_text(flags.get(key)) for flags in (stored, here))
             raise InputError(
-                f"{self.path} holds {other}: there `{key}` is {stored.get(key)!r}, here "
-                f"{here.get(key)!r}; give another folder, the same settings to resume it, or "
-                "`overwrite` to delete it."
+                f"{self.path} holds {other}: there `{key}` is {there}, here {now}; give another "
+                "folder, the same settings to resume it, or `overwrite` to delete it."
             )
         for key in sorted(moved):
             logging.warning(
@@ -398,6 +398,11 @@ def _moved(stored, here):
         return False
     there = pathlib.Path(stored)
     return there.is_absolute() and not there.exists() and pathlib.Path(here).exists()
+
+
+def _flag_text(value):
+    """Return a flag's value as errors quote it, a list as the flag takes it."""
+    return repr(",".join(map(str, value)) if isinstance(value, list) else value)
 
 
 def _described(tensor):

@@ -6,6 +6,7 @@ import math
 import shutil
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
 
 from distill.device import benchmark, frontier, frontier_page
@@ -75,6 +76,44 @@ def test_scores_that_are_no_numbers_are_told(tmp_path, monkeypatch):
     assert (measured("a"), measured("a", "b")) == ("0.5000", "0.5000 of 1")
     with pytest.raises(InputError, match="b has no pearson: it is not a number there; leave the"):
         measured("b")
+
+
+class Numbers:
+    """A runner of a scorer that says the numbers it is given."""
+
+    kind, labels, settings = "scorer", None, {}
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def score(self, texts, seconds=None):
+        return self.numbers
+
+
+def test_a_scorer_agrees_with_its_teacher_by_their_correlation(tmp_path, monkeypatch):
+    path = tmp_path / "a.tflite"
+    path.touch()
+    numbers, others = [0.5, 2.0, 1.5, 4.0], [1.0, 2.0, 3.0, 3.5]
+    monkeypatch.setattr(frontier, "load_runner", lambda path, num_threads: Numbers(numbers))
+    for name in ("benchmark_file", "_profile"):
+        monkeypatch.setattr(frontier, name, lambda path, **_: {})
+    inputs = Inputs(["a", "b", "c", "d"], None, [1.0, 2.0, 3.0, 4.0])
+
+    def agreement(reference):
+        candidate = Candidate("a", [path])
+        cache = tmp_path / "measured.json"
+        frontier.measure_candidates([candidate], lambda _: inputs, cache, reference)
+        return candidate.agreement.mean
+
+    expected = np.corrcoef(numbers, others)[0, 1]
+    assert expected == pytest.approx(0.8170, abs=1e-4)
+    assert agreement(Numbers(others)) == pytest.approx(expected)
+    assert agreement(Numbers([1.0] * 4)) == 0
+    tagger = Numbers(others)
+    tagger.kind = "tagger"
+    message = f"The `teacher` is of the kind tagger, but {path} of the kind scorer; give a"
+    with pytest.raises(InputError, match=message):
+        agreement(tagger)
 
 
 def test_what_no_other_beats_is_on_the_frontier():
