@@ -33,6 +33,7 @@ flags.DEFINE_string(
     "A .tflite file, or a model's folder, to count equal answers with; of numbers Pearson's "
     "correlation with its own is given.",
 )
+flags.DEFINE_string("positive_label", None, "Label of classifiers whose F1 is the score.")
 flags.DEFINE_integer("repeats", 50, "Timed runs for each figure.", 1)
 flags.DEFINE_string("output_dir", None, "Folder to write frontier.html and frontier.tsv into.")
 flags.mark_flags_as_required(["input", "output_dir"])
@@ -75,7 +76,12 @@ def main():
         return read_inputs(runner.kind, FLAGS.input, runner.labels, columns, runner.settings)
 
     metric = frontier.measure_candidates(
-        candidates, read, folder / "measured.json", teacher_runner(), FLAGS.repeats
+        candidates,
+        read,
+        folder / "measured.json",
+        teacher_runner(),
+        FLAGS.repeats,
+        FLAGS.positive_label,
     )
     rows = frontier_page.table_rows(candidates, metric)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -11,7 +11,8 @@
 What the model does is read from it: classes and numbers of texts or pairs, entities (or tags),
 answers, choices. --input is a file as the task's training has it, or of texts alone (a .txt
 has one on each line, or a tagger's columns); where it says what is right the scores are printed
-too. Predictions are printed, or written to OUTPUT_DIR/predictions.tsv; entities and answers, with
+too, beside those of the commonest label (or the mean), and what is said of which label.
+Predictions are printed, or written to OUTPUT_DIR/predictions.tsv; entities and answers, with
 their places in the text, to predictions.jsonl.
 """
 
@@ -44,6 +45,7 @@ flags.DEFINE_bool(
     "Whether each line of a tagger's --input has a word and its tag, and not a text; found out if "
     "not given.",
 )
+flags.DEFINE_string("positive_label", None, "Label of a classifier whose F1 is a score too.")
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch, of a folder's model.", 1)
 flags.DEFINE_integer("num_threads", 1, "Threads of LiteRT, for a .tflite file.", 1)
@@ -69,6 +71,7 @@ def model_of_flags():
 def main():
     from distill.device.predictions import (
         Columns,
+        check_positive_label,
         given_inputs,
         predict_inputs,
         print_predictions,
@@ -96,12 +99,14 @@ def main():
         inputs = read_inputs(kind, FLAGS.input, labels, columns, settings)
     else:
         inputs = given_inputs(kind, FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
+    if FLAGS.positive_label is not None:
+        check_positive_label(kind, labels, FLAGS.positive_label)
     runner = load()  # only now: bad input is told at once
     predictions = predict_inputs(runner, inputs)
     if FLAGS.output_dir:
-        write_predictions(FLAGS.output_dir, runner, inputs, predictions)
+        write_predictions(FLAGS.output_dir, runner, inputs, predictions, FLAGS.positive_label)
     else:
-        print_predictions(runner, inputs, predictions)
+        print_predictions(runner, inputs, predictions, FLAGS.positive_label)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from absl import logging
 
 from distill.device.benchmark import benchmark_file
 from distill.device.operators import profile_operators
-from distill.device.predictions import predict_inputs, score
+from distill.device.predictions import check_positive_label, predict_inputs, score
 from distill.runtime import load_runner
 from tfnlp.errors import InputError
 from tfnlp.files import json_text, read_json, write_json
@@ -32,6 +32,8 @@ class Candidate:
             their correlation (Pearson) with the reference's; or None.
         figures: of `benchmark_file`.
         operators: of `profile_operators`; None where there is no profile.
+        baseline: the score of the commonest label, or of the mean, of the inputs; or None.
+        counts: the `confusion` and `only_answer` of the first file, as `score` gives them.
     """
 
     name: str
@@ -40,6 +42,8 @@ class Candidate:
     agreement: Estimate | None = None
     figures: dict = dataclasses.field(default_factory=dict)
     operators: dict | None = None
+    baseline: float | None = None
+    counts: dict = dataclasses.field(default_factory=dict)
 
     @property
     def size_mb(self):
@@ -85,7 +89,7 @@ def name_candidates(paths):
     return [Candidate(n, [pathlib.Path(p)]) for n, p in zip(names, paths, strict=True)]
 
 
-def measure_candidates(candidates, read, cache, reference=None, repeats=50):
+def measure_candidates(candidates, read, cache, reference=None, repeats=50, positive_label=None):
     """Scores and times files, and fills in their figures.
 
     Args:
@@ -95,9 +99,10 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50):
             of the same content is not measured again.
         reference: a runner whose answers are compared, or None.
         repeats: timed runs for each figure.
+        positive_label: of classifiers, the class whose F1 is the score; None for none.
 
     Returns:
-        The name of the score: the first that the task reports.
+        The name of the score: the first that the task reports, or "f1".
 
     Raises:
         InputError: if a file cannot be run, nothing says what is right, or the reference does
@@ -124,8 +129,12 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50):
                 )
             if reference is not None and said is None:
                 said = [_answer(found) for found in predict_inputs(reference, inputs)]
-            scores.append(memory(_score, path, inputs=inputs, said=said))
+            if positive_label is not None:
+                check_positive_label(runner.kind, runner.labels, positive_label)
+            label = {"positive_label": positive_label}
+            scores.append(memory(_score, path, inputs=inputs, said=said, **label))
         metric = scores[0]["metric"]
+        candidate.baseline, candidate.counts = scores[0]["baseline"], scores[0]["counts"]
         candidate.score = Estimate.of(found["score"] for found in scores)
         if candidate.score is None:
             raise InputError(
@@ -180,14 +189,21 @@ def _profile(path):
         return None
 
 
-def _score(path, inputs, said):
+def _score(path, inputs, said, positive_label):
     """The first of a file's scores, and its agreement with the answers `said`."""
     runner = load_runner(path, num_threads=2)
     predictions = predict_inputs(runner, inputs)
-    metric, value = next(iter(score(runner, inputs, predictions).items()))
+    scores = score(runner, inputs, predictions, positive_label)
+    metric = next(iter(scores)) if positive_label is None else "f1"
     answers = [_answer(prediction) for prediction in predictions]
     agreement = None if said is None else _agreement(answers, said)
-    return {"metric": metric, "score": value, "agreement": agreement}
+    return {
+        "metric": metric,
+        "score": scores[metric],
+        "agreement": agreement,
+        "baseline": scores.get(f"baseline_{metric}"),
+        "counts": {k: scores[k] for k in ("confusion", "only_answer") if k in scores},
+    }
 
 
 def _agreement(answers, others):

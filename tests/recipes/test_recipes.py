@@ -124,7 +124,7 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     done = run(
         "frontier", f"--models={tmp_path / 'model.tflite'}", *flags, f"--output_dir={tmp_path}/f"
     )
-    header, row = ((line.split("\t")) for line in (tmp_path / "f/frontier.tsv").open())
+    header, row, _ = ((line.split("\t")) for line in (tmp_path / "f/frontier.tsv").open())
     found = dict(zip(header, row, strict=True))
     assert float(found["accuracy"]) == pytest.approx(summary["accuracy"], abs=1e-4)
     assert 0.3 < float(found["agreement"]) <= 1 and found["frontier\n"] == "size latency\n"

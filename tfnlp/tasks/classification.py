@@ -57,9 +57,19 @@ class Classification:
     def loss(self, labels, outputs, sample_weight=None):
         return cross_entropy(labels, outputs["logits"], sample_weight)
 
+    def answers(self, examples, encodings, outputs):
+        found = np.stack(outputs["logits"]).argmax(1)  # (examples,)
+        return tuple([self.label_names[i] for i in ids] for ids in (examples.labels, found))
+
+    def baseline(self, train, examples):
+        majority = np.bincount(train.labels).argmax()
+        return self._scores(examples.labels, np.full(len(examples.labels), majority))
+
     def score(self, examples, encodings, outputs):
-        logits = np.stack(outputs["logits"])  # (examples, C)
-        found, labels = logits.argmax(1), np.asarray(examples.labels)
+        return self._scores(examples.labels, np.stack(outputs["logits"]).argmax(1))
+
+    def _scores(self, labels, found):
+        labels = np.asarray(labels)
         scores = {
             "accuracy": float(np.mean(found == labels)),
             "matthews": float(metrics.matthews_corrcoef(labels, found)),

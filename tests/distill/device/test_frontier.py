@@ -57,8 +57,9 @@ def test_scores_that_are_no_numbers_are_told(tmp_path, monkeypatch):
     for name in scores:
         (tmp_path / name).write_text(name)
 
-    def scored(path, inputs, said):
-        return {"metric": "pearson", "score": scores[path.name], "agreement": None}
+    def scored(path, inputs, said, positive_label):
+        nothing = {"agreement": None, "baseline": None, "counts": {}}
+        return {"metric": "pearson", "score": scores[path.name], **nothing}
 
     def nothing(path, repeats=None, num_threads=None):
         return {}
@@ -156,7 +157,7 @@ def test_files_are_scored_timed_and_remembered(file, tmp_path, monkeypatch):
 
     monkeypatch.setattr(frontier, "benchmark_file", timing)
 
-    def measured():
+    def measured(label=None):
         candidates = [Candidate("both", [file, copy])]
         metric = frontier.measure_candidates(
             candidates,
@@ -164,11 +165,17 @@ def test_files_are_scored_timed_and_remembered(file, tmp_path, monkeypatch):
             tmp_path / "measured.json",
             reference=runner,
             repeats=2,
+            positive_label=label,
         )
-        assert metric == "accuracy"
+        assert metric == ("accuracy" if label is None else "f1")
         return candidates[0]
 
     found = measured()
+    assert found.baseline == max(map(right.count, ("bad", "good"))) / 4
+    assert np.sum(found.counts["confusion"]["counts"]) == 4
+    rate = 2 * sum(s == r == "good" for s, r in zip(said, right, strict=True))
+    f1 = rate / (said.count("good") + right.count("good"))
+    assert measured("good").score == Estimate(pytest.approx(f1), 0.0, 2)
     assert timed == [file]
     assert found.score == Estimate(0.75, 0.0, 2) and found.agreement == Estimate(1.0, 0.0, 2)
     assert found.size_mb == pytest.approx(file.stat().st_size / 1e6)
@@ -221,6 +228,14 @@ def test_the_page_is_whole_and_marks_the_frontier(capsys):
         "worse": "latency",
         "beaten": "",
     }
+    candidates[1].baseline = 0.5
+    candidates[1].counts = {
+        "confusion": {"labels": ["<a>", "b"], "counts": [[3, 4], [0, 5]]},
+        "only_answer": "b",
+    }
+    *others, baseline = frontier_page.table_rows(candidates, "accuracy")[1:]
+    assert others == rows and len(baseline) == len(header)
+    assert baseline[:3] == ["(baseline)", "0.5000", "-"] and baseline[-1] == ""
     small = dict(zip(header, rows[0], strict=True))
     assert (small["model"], small["MB"], small["ms at 32"]) == ("small", "2.00", "1.00")
     assert (small["mixed / equal"], small["peak MB"]) == ("1.25", "70")
@@ -228,6 +243,8 @@ def test_the_page_is_whole_and_marks_the_frontier(capsys):
     assert "<title>dev &lt;b&gt;</title>" in page and "Fully &lt;Connected&gt;" in page
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page and "<script" not in page
+    assert "<td>&lt;a&gt;</td><td>3</td><td>4</td>" in page
+    assert "<p>small says b of all texts, which differ.</p>" in page
     html.parser.HTMLParser().feed(page)
     plots = page.split("<svg")[1:]
     assert len(plots) == 2
