@@ -93,19 +93,59 @@ def predictor(model, outputs=("logits",)):
 
     @tf.function(input_signature=[input_signature(model)])
     def forward(inputs):
-        found = model(inputs, training=False)
-        return {key: tf.cast(found[key], "float32") for key in outputs}
+        return _outputs(model, inputs, outputs)
 
     def run(batches):
         check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in outputs}
         for indices in batches.order():
-            inputs = batches.batch(indices)[0]
-            for key, value in forward(inputs).items():
-                value = np.asarray(value)
-                tokens = key in TOKEN_OUTPUTS or value.ndim == 3
-                for row, i in enumerate(indices):
-                    results[key][i] = value[row, : batches.lengths[i]] if tokens else value[row]
+            _keep_rows(results, forward(batches.batch(indices)[0]), indices, batches.lengths)
         return results
 
     return run
+
+
+def evaluator(model, task, batches):
+    """A function that runs a model over labelled batches; its graph is traced but once.
+
+    Args:
+        model: gives a dict.
+        task: see `tfnlp.tasks`.
+        batches: `LengthBatches`.
+
+    Returns:
+        A function without arguments, which gives the outputs as that of `predictor` does, and
+        the task's loss, a float: the mean over batches by their examples, as Keras has it.
+    """
+    signature = [input_signature(model), batches.signature()[1]]
+
+    @tf.function(input_signature=signature)
+    def forward(inputs, labels):
+        outputs = _outputs(model, inputs, task.outputs)
+        return outputs, task.loss(labels, outputs)
+
+    def run():
+        check_lengths(batches, model)
+        results = {key: [None] * len(batches.encodings) for key in task.outputs}
+        total = 0.0
+        for indices in batches.order():
+            outputs, loss = forward(*batches.batch(indices))
+            _keep_rows(results, outputs, indices, batches.lengths)
+            total += float(loss) * len(indices)
+        return results, total / len(batches.encodings)
+
+    return run
+
+
+def _outputs(model, inputs, names):
+    found = model(inputs, training=False)
+    return {key: tf.cast(found[key], "float32") for key in names}
+
+
+def _keep_rows(results, outputs, indices, lengths):
+    """Write the rows of a batch's outputs into {name: list}, those of tokens without padding."""
+    for key, value in outputs.items():
+        value = np.asarray(value)
+        tokens = key in TOKEN_OUTPUTS or value.ndim == 3
+        for row, i in enumerate(indices):
+            results[key][i] = value[row, : lengths[i]] if tokens else value[row]
