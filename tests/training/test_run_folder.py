@@ -65,6 +65,8 @@ def test_a_finished_run_goes_on_with_more_epochs(copy, tmp_path, caplog):
     assert json.loads((copy / "flags.json").read_text()) == run.flags
     with pytest.raises(KeyboardInterrupt):
         train(broken, 4, stop_after=1)
+    # What a compressor counts by are the steps of the first training.
+    assert RunFolder(copy, {"epochs": 6, "seed": 0}).first_epochs(6) == 2
     again, run = train(broken, 4)
     np.testing.assert_array_equal(again.get_weights()[0], weights[1])
     assert run.flags["earlier_epochs"] == [2]

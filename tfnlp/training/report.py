@@ -51,6 +51,9 @@ def write_report(run, figures, labels=None, metric="accuracy", epoch="best", exa
     run.write_model_card(*cards)
     for key, value in figures.items():
         logging.info("%s: %s", key, _shown(value))
+        if key.endswith("_only_answer"):
+            split = key.removesuffix("_only_answer").replace("_", " ")
+            logging.warning("All of %s is answered alike, though it differs: %s.", split, value)
     where = run.best, run.path
     logging.info(
         "The %s epoch's weights are in %s, the model card is %s/README.md.", epoch, *where

@@ -91,7 +91,9 @@ def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tm
     assert figures["dev_f1"] == max(m["val_f1"] for m in folder.metrics())
     assert figures["test_f1"] == figures["dev_f1"]
     words = {key for key in figures if "word_accuracy" in key}
-    assert words == {f"{a}{b}_word_accuracy" for a in ("", "teacher_") for b in ("dev", "test")}
+    scored = [f"{a}{b}" for a in ("", "teacher_") for b in ("dev", "test")]
+    scored += ["dev_baseline", "test_baseline"]
+    assert words == {f"{name}_word_accuracy" for name in scored}
     kept = figures["dev_f1"] / figures["teacher_dev_f1"] if figures["teacher_dev_f1"] else None
     assert figures.get("kept") == kept
 
@@ -112,7 +114,8 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
         student = make_student(teacher, 1, hidden_dim=4, num_heads=2)
         terms = METHODS["tinybert"](teacher, student, TASK)
         folder = RunFolder(folder, {}, overwrite)
-        data = (tokenizer, TRAIN, DEV, CONFIG, folder)
+        # The first phase has no score that a patience could wait for.
+        data = (tokenizer, TRAIN, DEV, dataclasses.replace(CONFIG, patience=2), folder)
         with killed_after(stop_after):
             what = Distillation(terms, intermediate_epochs=1)
             distill(TASK, teacher, student, *data, 16, distillation=what)
