@@ -124,7 +124,7 @@ def contents(folder):
     }
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     metrics = [json.loads(line) for line in lines]
-    return found, [{k: v for k, v in m.items() if k != "time"} for m in metrics]
+    return found, [{k: v for k, v in m.items() if k not in ("time", "seconds")} for m in metrics]
 
 
 def differences(one, other):

@@ -48,7 +48,9 @@ def define_label_flags():
         "A copy's label: that of its text, the teacher's, or its text's where the teacher agrees "
         "(else it is left out). A teacher's labels without names are the column's, sorted.",
     )
-    flags.DEFINE_string("label_column", "label", "Column of the label, for teacher and agree.")
+    flags.DEFINE_string(
+        "label_column", None, "Column of the label, for teacher and agree; `label` if not given."
+    )
     flags.DEFINE_string("teacher_dir", None, "Folder of the fine-tuned teacher, a classifier.")
 
 
@@ -96,7 +98,7 @@ def make_judge():
         )
     teacher = load_runner(FLAGS.teacher_dir, FLAGS.batch_size)
     teacher.labels = labels_in_file(
-        teacher.labels, FLAGS.input, FLAGS.text_column, FLAGS.label_column
+        teacher.labels, FLAGS.input, FLAGS.text_column, FLAGS.label_column or "label"
     )
     return lambda texts, pairs: [found.label for found in teacher.classify(texts, pairs)]
 
@@ -154,7 +156,7 @@ def main():
         FLAGS.output_dir,
         FLAGS.text_column,
         FLAGS.pair_column,
-        FLAGS.label_column if judge else None,
+        (FLAGS.label_column or "label") if judge else None,
         judge,
         FLAGS.label == "agree",
         FLAGS.originals,

@@ -80,7 +80,12 @@ def fail(message):
 
 def no_effect(flag, where, way="leave it out"):
     """The error of a flag that is given in vain."""
-    return InputError(f"{flag}={FLAGS[flag].value} has no effect {where}; {way}.")
+    return InputError(f"{flag}={flag_text(FLAGS[flag].value)} has no effect {where}; {way}.")
+
+
+def flag_text(value):
+    """Return a flag's value as a command line has it, the entries of a list with commas."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def refuse_beside(names, beside):

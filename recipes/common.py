@@ -15,9 +15,9 @@ import sys
 from absl import app, flags, logging
 
 from recipes import compression, models
-from recipes.command_line import fail, group, parse, recipe_flags, refuse_beside
+from recipes.command_line import fail, flag_text, group, parse, recipe_flags, refuse_beside
 from recipes.memory import keep_freed_memory
-from tfnlp.errors import InputError
+from tfnlp.errors import ColumnError, InputError
 
 FLAGS = flags.FLAGS
 
@@ -40,12 +40,13 @@ def run(main, tensorflow=True, check=None):
             check_strategy()
             if check is not None:
                 check()
+            check_columns()
             if tensorflow:
                 keep_freed_memory()
                 import_tensorflow_quietly()
             main()
         except InputError as e:
-            fail(with_flags(str(e), FLAGS))
+            fail(with_flags(with_column_flag(e), FLAGS))
         except KeyboardInterrupt:
             print(f"Stopped; to go on from what is saved: {resuming_command()}", file=sys.stderr)
             sys.exit(130)
@@ -72,6 +73,51 @@ def check_files():
         for path in [given] if isinstance(given, str) else given:
             if not os.path.exists(path) and not glob.has_magic(path):
                 raise InputError(f"{path} does not exist; check the path.")
+
+
+def check_columns():
+    """Raise an InputError for a table without a column that a flag names.
+
+    Tables are .tsv, .csv, .json and .jsonl files: their header, or first object, is read.
+    """
+    from tfnlp.text.readers import TABLES, read_columns
+
+    for path, columns in _columns_of_files().items():
+        table = path.lower().removesuffix(".gz").endswith(TABLES)
+        if table and os.path.isfile(path):
+            next(read_columns(path, columns))
+
+
+def _columns_of_files():
+    """Return {path: columns} of the files and columns that the recipe's flags name."""
+    columns = {}
+    for flag, names in _named_columns().items():
+        for file in _FILES_OF_COLUMN.get(flag, _EXAMPLES):
+            paths = _listed(FLAGS[file].value) if file in FLAGS else []
+            if len(paths) == 1 or flag not in _OF_ONE_TABLE:
+                for path in paths:
+                    columns.setdefault(path, []).extend(names)
+    return columns
+
+
+def _named_columns():
+    """Return {flag: columns} of the recipe's flags that name columns."""
+    names = [name for name in recipe_flags() if name.endswith(("_column", "_columns"))]
+    return {name: _listed(FLAGS[name].value) for name in names if FLAGS[name].value}
+
+
+def _listed(value):
+    """Return a flag's value as a list; an empty one where it is not given."""
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def with_column_flag(error):
+    """Return an error's message, after the flag that names the column that a file lacks."""
+    if isinstance(error, ColumnError):
+        for flag, columns in _named_columns().items():
+            if error.column in columns:
+                return f"{flag}={error.column}: {error}"
+    return str(error)
 
 
 def check_strategy():
@@ -341,17 +387,19 @@ def define_memory_flags():
 
 # Flags that change where or how often a run is saved, but not what it ends with.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan"}
-# Flags of files, beside those of folders, whose names end in _dir.
-_FILES = {
-    "train",
-    "dev",
-    "test",
-    "input",
-    "texts",
-    "corpus",
-    "vocabulary_text",
-    "calibration_text",
+# Flags of files of examples, and of all files; those of folders end in _dir.
+_EXAMPLES = ("train", "dev", "test", "input", "texts", "corpus")
+_FILES = {*_EXAMPLES, "vocabulary_text", "calibration_text"}
+# The files of columns that are not those of examples; the last is of what is written.
+_FILES_OF_COLUMN = {
+    "calibration_column": ("calibration_text",),
+    "calibration_pair_column": ("calibration_text",),
+    "reference_column": ("references",),
+    "hypothesis_column": ("hypotheses",),
+    "translation_column": (),
 }
+# Columns that two files, line by line, stand in place of.
+_OF_ONE_TABLE = ("source_column", "target_column")
 
 
 def decisive_flags():
@@ -400,7 +448,7 @@ def read_splits(label_names=None):
         label_names = _names_of_unnamed(label_names)
     if None not in (label_names, FLAGS.labels) and label_names != FLAGS.labels:
         raise InputError(
-            f"--labels={','.join(FLAGS.labels)} are not the model's ({','.join(label_names)}); "
+            f"--labels={flag_text(FLAGS.labels)} are not the model's ({','.join(label_names)}); "
             "leave them out."
         )
     columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
@@ -656,6 +704,7 @@ def student_arguments():
 def check_distillation():
     """Raises an InputError for flags of a task's distillation that do not go together."""
     compression.check_training_flags()
+    models.check_family()
     if FLAGS.keep_tokens is not None and FLAGS.tokenizer_dir:
         raise InputError(
             f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "

@@ -12,7 +12,7 @@ starts.
 
 from absl import flags, logging
 
-from recipes import common
+from recipes import common, models
 from recipes.command_line import group
 
 FLAGS = flags.FLAGS
@@ -122,4 +122,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, check=models.check_family)

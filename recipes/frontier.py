@@ -16,6 +16,7 @@ import pathlib
 from absl import flags, logging
 
 from recipes import common
+from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("sweep_dir", None, "Folder of a sweep, instead of --models.")
@@ -27,8 +28,12 @@ flags.DEFINE_string(
     "label_column", None, "Column of what is right; `label` (or `score`) if not given."
 )
 flags.DEFINE_string(
-    "teacher", None, "A .tflite file, or a model's folder, to count equal answers with."
+    "teacher",
+    None,
+    "A .tflite file, or a model's folder, to count equal answers with; of numbers Pearson's "
+    "correlation with its own is given.",
 )
+flags.DEFINE_string("positive_label", None, "Label of classifiers whose F1 is the score.")
 flags.DEFINE_integer("repeats", 50, "Timed runs for each figure.", 1)
 flags.DEFINE_string("output_dir", None, "Folder to write frontier.html and frontier.tsv into.")
 flags.mark_flags_as_required(["input", "output_dir"])
@@ -47,14 +52,17 @@ def teacher_runner():
     return load_runner(FLAGS.teacher)
 
 
+def check_flags():
+    """Raise an InputError unless one flag says which files."""
+    if bool(FLAGS.sweep_dir) == bool(FLAGS.models):
+        raise InputError("Give either --sweep_dir or --models.")
+
+
 def main():
     from distill.device import frontier, frontier_page
     from distill.device.predictions import Columns, read_inputs
-    from tfnlp.errors import InputError
     from tfnlp.files import check_writable, write_text
 
-    if bool(FLAGS.sweep_dir) == bool(FLAGS.models):
-        raise InputError("Give either --sweep_dir or --models.")
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "frontier.html")
     columns = Columns(FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
@@ -68,7 +76,12 @@ def main():
         return read_inputs(runner.kind, FLAGS.input, runner.labels, columns, runner.settings)
 
     metric = frontier.measure_candidates(
-        candidates, read, folder / "measured.json", teacher_runner(), FLAGS.repeats
+        candidates,
+        read,
+        folder / "measured.json",
+        teacher_runner(),
+        FLAGS.repeats,
+        FLAGS.positive_label,
     )
     rows = frontier_page.table_rows(candidates, metric)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -81,4 +94,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, check=check_flags)

@@ -6,7 +6,7 @@ from absl import flags, logging
 
 from recipes import compression
 from recipes.command_line import group, refuse_beside
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 
 FLAGS = flags.FLAGS
 # What the model and the tokenizer of a folder have of their own.
@@ -28,6 +28,8 @@ FAMILIES_OF = {
     "permutation_lm": ("xlnet",),
     "causal_lm": ("gpt", "gpt2", "transformer_xl", *RECURRENT),
 }
+# All of them, likewise.
+FAMILIES = tuple(dict.fromkeys(family for fit in FAMILIES_OF.values() for family in fit))
 WITH_MEMORY = ("transformer_xl", "xlnet")
 
 
@@ -89,6 +91,12 @@ def define_scratch_flags():
     flags.DEFINE_string("vocabulary_text", None, "File of further texts to learn tokens from.")
 
 
+def check_family(families=FAMILIES):
+    """Raise an InputError for a --family that there is not."""
+    if FLAGS.family and FLAGS.family.replace("-", "_") not in families:
+        raise unknown_name("family", FLAGS.family, families)
+
+
 def check_flags():
     """Raises an InputError for flags of a fine-tuning that do not go together."""
     compression.check_training_flags()
@@ -97,6 +105,7 @@ def check_flags():
 
 def check_start_flags():
     """Raises an InputError for flags of the model to start from that do not go together."""
+    check_family()
     if FLAGS.model_dir:
         refuse_beside(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
     elif FLAGS.tokenizer_dir:

@@ -11,7 +11,8 @@
 What the model does is read from it: classes and numbers of texts or pairs, entities (or tags),
 answers, choices. --input is a file as the task's training has it, or of texts alone (a .txt
 has one on each line, or a tagger's columns); where it says what is right the scores are printed
-too. Predictions are printed, or written to OUTPUT_DIR/predictions.tsv; entities and answers, with
+too, beside those of the commonest label (or the mean), and what is said of which label.
+Predictions are printed, or written to OUTPUT_DIR/predictions.tsv; entities and answers, with
 their places in the text, to predictions.jsonl.
 """
 
@@ -30,8 +31,10 @@ flags.DEFINE_multi_string("ending", [], "An ending of --text, for a chooser.")
 flags.DEFINE_string("input", None, "File of inputs: as for training, or texts alone.")
 flags.DEFINE_string("text_column", None, "Column of the text, if not as for training.")
 flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
-flags.DEFINE_string("question_column", "question", "Column of the question; not in SQuAD's JSON.")
-flags.DEFINE_string("prompt_column", "prompt", "Column of a chooser's beginning.")
+flags.DEFINE_string("question_column", None, "Column of the question; `question` if not given.")
+flags.DEFINE_string(
+    "prompt_column", None, "Column of a chooser's beginning; `prompt` if not given."
+)
 flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
 flags.DEFINE_string(
     "label_column", None, "Column of what is right; `label` (or `score`) if there; empty for none."
@@ -42,6 +45,7 @@ flags.DEFINE_bool(
     "Whether each line of a tagger's --input has a word and its tag, and not a text; found out if "
     "not given.",
 )
+flags.DEFINE_string("positive_label", None, "Label of a classifier whose F1 is a score too.")
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch, of a folder's model.", 1)
 flags.DEFINE_integer("num_threads", 1, "Threads of LiteRT, for a .tflite file.", 1)
@@ -67,6 +71,7 @@ def model_of_flags():
 def main():
     from distill.device.predictions import (
         Columns,
+        check_positive_label,
         given_inputs,
         predict_inputs,
         print_predictions,
@@ -86,20 +91,22 @@ def main():
             FLAGS.text_column,
             FLAGS.pair_column,
             FLAGS.label_column,
-            FLAGS.question_column,
-            FLAGS.prompt_column,
+            FLAGS.question_column or "question",
+            FLAGS.prompt_column or "prompt",
             FLAGS.choice_columns,
             FLAGS.tagged,
         )
         inputs = read_inputs(kind, FLAGS.input, labels, columns, settings)
     else:
         inputs = given_inputs(kind, FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
+    if FLAGS.positive_label is not None:
+        check_positive_label(kind, labels, FLAGS.positive_label)
     runner = load()  # only now: bad input is told at once
     predictions = predict_inputs(runner, inputs)
     if FLAGS.output_dir:
-        write_predictions(FLAGS.output_dir, runner, inputs, predictions)
+        write_predictions(FLAGS.output_dir, runner, inputs, predictions, FLAGS.positive_label)
     else:
-        print_predictions(runner, inputs, predictions)
+        print_predictions(runner, inputs, predictions, FLAGS.positive_label)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The one error type for bad input: a file, a line, an argument or a tensor of no use."""
 
+import difflib
+
 
 class InputError(ValueError):
     """Input that the user can mend.
@@ -8,3 +10,21 @@ class InputError(ValueError):
     what was expected, and what to do. Recipes print it without a traceback, arguments as the flags
     that they are there, and exit with status 2.
     """
+
+
+class ColumnError(InputError):
+    """A file lacks a column, `column`, or the field of that name."""
+
+    def __init__(self, message, column):
+        super().__init__(message)
+        self.column = column
+
+
+def unknown_name(what, name, names):
+    """Return the InputError of an argument `what` whose value `name` is none of `names`.
+
+    It says those that are spelt alike first, then all.
+    """
+    alike = difflib.get_close_matches(str(name).lower(), names)
+    hint = f" (did you mean {' or '.join(alike)}?)" if alike else ""
+    return InputError(f"{what}={name} is unknown{hint}; use one of {', '.join(names)}.")

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 from tfnlp.layers.core.fake_quantization import (
     fake_quantize,
     get_ranges,
@@ -60,9 +60,7 @@ def check_quantization(name):
     """
     name = ALIASES.get(name, name)
     if name not in QUANTIZATIONS:
-        raise InputError(
-            f"quantization={name!r} is unknown; use one of {', '.join(QUANTIZATIONS)}."
-        )
+        raise unknown_name("quantization", name, list(QUANTIZATIONS))
     if QUANTIZATIONS[name].weight_bits < 8:
         try:
             import ai_edge_quantizer  # noqa: F401

@@ -5,11 +5,12 @@ import hashlib
 import pathlib
 import re
 
+import numpy as np
 from absl import logging
 
 from distill.device.benchmark import benchmark_file
 from distill.device.operators import profile_operators
-from distill.device.predictions import predict_inputs, score
+from distill.device.predictions import check_positive_label, predict_inputs, score
 from distill.runtime import load_runner
 from tfnlp.errors import InputError
 from tfnlp.files import json_text, read_json, write_json
@@ -27,9 +28,12 @@ class Candidate:
         name: what it is called.
         paths: of its files; the first is timed, all are scored.
         score: `Estimate` over the files.
-        agreement: likewise, the share of texts answered as the reference does; or None.
+        agreement: likewise, the share of texts answered as the reference does, or of numbers
+            their correlation (Pearson) with the reference's; or None.
         figures: of `benchmark_file`.
         operators: of `profile_operators`; None where there is no profile.
+        baseline: the score of the commonest label, or of the mean, of the inputs; or None.
+        counts: the `confusion` and `only_answer` of the first file, as `score` gives them.
     """
 
     name: str
@@ -38,6 +42,8 @@ class Candidate:
     agreement: Estimate | None = None
     figures: dict = dataclasses.field(default_factory=dict)
     operators: dict | None = None
+    baseline: float | None = None
+    counts: dict = dataclasses.field(default_factory=dict)
 
     @property
     def size_mb(self):
@@ -83,7 +89,7 @@ def name_candidates(paths):
     return [Candidate(n, [pathlib.Path(p)]) for n, p in zip(names, paths, strict=True)]
 
 
-def measure_candidates(candidates, read, cache, reference=None, repeats=50):
+def measure_candidates(candidates, read, cache, reference=None, repeats=50, positive_label=None):
     """Scores and times files, and fills in their figures.
 
     Args:
@@ -93,12 +99,14 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50):
             of the same content is not measured again.
         reference: a runner whose answers are compared, or None.
         repeats: timed runs for each figure.
+        positive_label: of classifiers, the class whose F1 is the score; None for none.
 
     Returns:
-        The name of the score: the first that the task reports.
+        The name of the score: the first that the task reports, or "f1".
 
     Raises:
-        InputError: if a file cannot be run, or nothing says what is right.
+        InputError: if a file cannot be run, nothing says what is right, or the reference does
+            another task.
     """
     memory, said, metric = _Memory(cache), None, None
     for number, candidate in enumerate(candidates, 1):
@@ -114,10 +122,19 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50):
                     f"{path} has no score, as the input does not say what is right; name its "
                     "label_column."
                 )
+            if reference is not None and reference.kind != runner.kind:
+                raise InputError(
+                    f"The `teacher` is of the kind {reference.kind}, but {path} of the kind "
+                    f"{runner.kind}; give a teacher of that task."
+                )
             if reference is not None and said is None:
                 said = [_answer(found) for found in predict_inputs(reference, inputs)]
-            scores.append(memory(_score, path, inputs=inputs, said=said))
+            if positive_label is not None:
+                check_positive_label(runner.kind, runner.labels, positive_label)
+            label = {"positive_label": positive_label}
+            scores.append(memory(_score, path, inputs=inputs, said=said, **label))
         metric = scores[0]["metric"]
+        candidate.baseline, candidate.counts = scores[0]["baseline"], scores[0]["counts"]
         candidate.score = Estimate.of(found["score"] for found in scores)
         if candidate.score is None:
             raise InputError(
@@ -172,21 +189,35 @@ def _profile(path):
         return None
 
 
-def _score(path, inputs, said):
-    """The first of a file's scores, and the share of texts answered as is `said`."""
+def _score(path, inputs, said, positive_label):
+    """The first of a file's scores, and its agreement with the answers `said`."""
     runner = load_runner(path, num_threads=2)
     predictions = predict_inputs(runner, inputs)
-    metric, value = next(iter(score(runner, inputs, predictions).items()))
-    agreement = None
-    if said is not None and None not in said:
-        same = [_answer(p) == s for p, s in zip(predictions, said, strict=True)]
-        agreement = sum(same) / len(same)
-    return {"metric": metric, "score": value, "agreement": agreement}
+    scores = score(runner, inputs, predictions, positive_label)
+    metric = next(iter(scores)) if positive_label is None else "f1"
+    answers = [_answer(prediction) for prediction in predictions]
+    agreement = None if said is None else _agreement(answers, said)
+    return {
+        "metric": metric,
+        "score": scores[metric],
+        "agreement": agreement,
+        "baseline": scores.get(f"baseline_{metric}"),
+        "counts": {k: scores[k] for k in ("confusion", "only_answer") if k in scores},
+    }
+
+
+def _agreement(answers, others):
+    """Return the share of equal answers; of numbers their correlation, 0 of a constant."""
+    if isinstance(answers[0], float):
+        varied = np.ptp(answers) and np.ptp(others)
+        return float(np.corrcoef(answers, others)[0, 1]) if varied else 0.0
+    same = [answer == other for answer, other in zip(answers, others, strict=True)]
+    return sum(same) / len(same)
 
 
 def _answer(prediction):
-    """What two predictions have in common where they agree; None where they are numbers."""
+    """Return what two predictions have in common where they agree, or the number."""
     for name in ("label", "place", "tags", "text"):
         if hasattr(prediction, name):
             return getattr(prediction, name)
-    return None
+    return float(prediction)

@@ -5,12 +5,15 @@ import math
 
 from distill.device.frontier import LENGTH, pareto
 from distill.device.operators import xnnpack_share
+from tfnlp.confusion import matrix_rows
 
 # Title, and what of a candidate: what is on the horizontal axes.
 COSTS = {
     "size": ("size (MB)", lambda c: c.size_mb),
     "latency": (f"one thread, {LENGTH} tokens (ms)", lambda c: c.latency_ms),
 }
+# The row of what the commonest label, or the mean, scores.
+BASELINE = "(baseline)"
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 1100px; margin: 2em auto }
 table { border-collapse: collapse; margin: 1em 0 }
@@ -39,6 +42,9 @@ def table_rows(candidates, metric):
         row += [f"{c.figures['mixed_ms'] / c.figures['equal_ms']:.2f}"]
         row += [f"{c.figures['peak_memory_mb']:.0f}"]
         rows.append([*row, " ".join(name for name in COSTS if c.name in best[name])])
+    if shown[0].baseline is not None:
+        score = f"{shown[0].baseline:.4f}"
+        rows.append([BASELINE, score, *["-"] * (len(rows[0]) - 3), ""])
     return rows
 
 
@@ -51,6 +57,8 @@ def page(candidates, metric, title):
         points = [(cost(c), c.score.mean, c.score.error, c.name) for c in shown]
         plots += [f"{scatter(points, label, metric)}\n"] if points else []
     profiles = "\n".join(_profile(c) for c in candidates if c.operators)
+    counts = "\n".join(_counts(c) for c in candidates if c.counts)
+    answers = f"<h2>Answers</h2>\n{counts}\n" if counts else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>{html.escape(title)}</title><style>{_STYLE}</style></head>
@@ -61,7 +69,7 @@ seeds. Latency is of warm calls on one thread; peak memory is that of a Python p
 Mixed / equal lengths: the time of a text where the length changes with each call, over that of
 texts of one length.</p>
 {"".join(plots)}{_table(rows, marks=True)}
-<h2>Operators</h2>
+{answers}<h2>Operators</h2>
 <p>Time of each kind of operator at {LENGTH} tokens, or as many as the file takes, measured with
 LiteRT's profiler on.</p>
 {profiles}
@@ -152,6 +160,19 @@ def _profile(candidate):
         rows.append([*texts, f"{share:.1%}" if share >= 0.0005 else ""])
     said = f"{candidate.name}: {found['ms']:.2f} ms, {xnnpack_share(found)}"
     return f"<details><summary>{html.escape(said)}</summary>\n{_table(rows)}\n</details>"
+
+
+def _counts(candidate):
+    """The HTML of how often a candidate gives each answer to each right label."""
+    matrix, answer = (candidate.counts.get(key) for key in ("confusion", "only_answer"))
+    lines = []
+    if matrix is not None:
+        name, table = html.escape(candidate.name), _table(matrix_rows(matrix))
+        lines.append(f"<details><summary>{name}</summary>\n{table}\n</details>")
+    if answer is not None:
+        said = html.escape(f"{candidate.name} says {answer} of all texts, which differ.")
+        lines.append(f"<p>{said}</p>")
+    return "\n".join(lines)
 
 
 def _frontier(candidates, cost):

@@ -11,6 +11,7 @@ import sys
 
 from absl import logging
 
+from tfnlp.confusion import confusion_matrix, confusion_table, only_answer
 from tfnlp.errors import InputError
 from tfnlp.files import json_text, write_json, write_text
 from tfnlp.text.readers import FORMATS, Examples, read_examples, read_header
@@ -260,9 +261,17 @@ def predict_inputs(runner, inputs):
     return getattr(runner, methods[runner.kind])(inputs.texts, inputs.seconds)
 
 
-def summarise(runner, inputs, predictions):
-    """A dict of `texts`, `cut` (those longer than is read) and, where it is known what is right,
-    the task's scores.
+def summarise(runner, inputs, predictions, positive_label=None):
+    """What can be said of predictions as a whole.
+
+    Args:
+        runner, inputs: as `predict_inputs` takes them.
+        predictions: what it gives.
+        positive_label: of a classifier, the class whose F1 is a score too; None for none.
+
+    Returns:
+        A dict of `texts` and `cut` (those longer than is read), and what `score` gives where it
+        is known what is right.
     """
     if runner.kind == "scorer":
         encodings = runner.tokenizer.encode(inputs.texts, inputs.seconds, runner.max_length)
@@ -270,44 +279,105 @@ def summarise(runner, inputs, predictions):
     else:  # taggers read long texts in windows
         cut = sum(getattr(found, "cut", False) for found in predictions)
     summary = {"texts": len(predictions), "cut": cut}
-    return summary | (score(runner, inputs, predictions) if inputs.right else {})
+    return summary | (score(runner, inputs, predictions, positive_label) if inputs.right else {})
 
 
-def score(runner, inputs, predictions):
-    """The scores that the task's recipe reports, a dict."""
+def _task_and_examples(runner, inputs, positive_label=None):
+    """Return the task of a runner, and the inputs as its labelled examples."""
     from tfnlp.tasks import Answering, Choosing, Classification, Regression, Tagging
     from tfnlp.tasks.answering import Questions
     from tfnlp.tasks.tagging import TaggedSentences
 
-    right = inputs.right
+    texts, right = inputs.texts, inputs.right
     if runner.kind == "tagger":
-        task = Tagging(runner.labels, unit="character" if runner.by_character else "word")
-        examples = TaggedSentences(inputs.texts, right)
+        unit = "character" if runner.by_character else "word"
+        return Tagging(runner.labels, unit=unit), TaggedSentences(texts, right)
+    if runner.kind == "answerer":
+        return Answering(), Questions(inputs.ids, texts, inputs.seconds, right)
+    task = Choosing() if runner.kind == "chooser" else Regression()
+    if runner.kind == "classifier":
+        task = Classification(runner.labels, positive_label=positive_label)
+        right = [runner.labels.index(label) for label in right]
+    return task, Examples(texts, None, right)
+
+
+def score(runner, inputs, predictions, positive_label=None):
+    """How good predictions are.
+
+    Args:
+        runner, inputs, predictions, positive_label: as `summarise` takes them.
+
+    Returns:
+        A dict of the scores that the task's recipe reports, each again with `baseline_` before it
+        as the commonest right label, or the mean of the right numbers, would have it; of a
+        classifier or tagger the `confusion` (`tfnlp.confusion.confusion_matrix`); and the
+        `only_answer`, where there is but one.
+
+    Raises:
+        InputError: for a `positive_label` that is none of the model's.
+    """
+    task, examples = _task_and_examples(runner, inputs, positive_label)
+    scores = _scores(runner, task, examples, predictions)
+    if hasattr(task, "baseline"):
+        baseline = task.baseline(examples, examples)
+        scores |= {f"baseline_{name}": value for name, value in baseline.items()}
+    return scores | _answer_counts(runner, inputs, predictions)
+
+
+def _scores(runner, task, examples, predictions):
+    if runner.kind == "tagger":
         return task.score_tags(examples, [found.tags for found in predictions])
     if runner.kind == "answerer":
-        examples = Questions(inputs.ids, inputs.texts, inputs.seconds, right)
-        return Answering().score_answers(examples, [found.text for found in predictions])
-    if runner.kind == "classifier":
-        task, right = Classification(runner.labels), [runner.labels.index(x) for x in right]
-        rows = [list(found.probabilities.values()) for found in predictions]
-    elif runner.kind == "chooser":
-        task, rows = Choosing(), [found.probabilities for found in predictions]
-    else:
-        task, rows = Regression(), [[number] for number in predictions]
-    return task.score(Examples(inputs.texts, None, right), None, {"logits": rows})
+        return task.score_answers(examples, [found.text for found in predictions])
+    rows = {
+        "classifier": lambda found: list(found.probabilities.values()),
+        "chooser": lambda found: found.probabilities,
+        "scorer": lambda number: [number],
+    }[runner.kind]
+    return task.score(examples, None, {"logits": [rows(found) for found in predictions]})
 
 
-def print_predictions(runner, inputs, predictions):
+def check_positive_label(kind, labels, positive_label):
+    """Raise an InputError unless it is a label of a classifier."""
+    if kind != "classifier":
+        raise InputError(
+            f"positive_label={positive_label} is of a classifier, but the model is of the kind "
+            f"{kind}; leave it out."
+        )
+    from tfnlp.tasks import Classification
+
+    Classification(labels, positive_label=positive_label)
+
+
+def _answer_counts(runner, inputs, predictions):
+    """Return the `confusion` and the `only_answer`, as `score` does; {} of an answerer."""
+    right, answers = inputs.right, predictions
+    if runner.kind == "answerer":
+        return {}
+    if runner.kind == "tagger":
+        right = [tag for tags in right for tag in tags]
+        answers = [tag for found in predictions for tag in found.tags]
+    elif runner.kind != "scorer":
+        name = "label" if runner.kind == "classifier" else "place"
+        answers = [getattr(found, name) for found in predictions]
+    counts = {}
+    if runner.kind in ("classifier", "tagger"):
+        counts["confusion"] = confusion_matrix(right, answers, runner.labels)
+    answer = only_answer(right, answers)
+    return counts if answer is None else counts | {"only_answer": answer}
+
+
+def print_predictions(runner, inputs, predictions, positive_label=None):
     """Prints a line for each prediction, then the summary."""
     for row in _rows(runner, inputs, predictions):
         print("\t".join(row))
-    _print_summary(runner, summarise(runner, inputs, predictions))
+    _print_summary(runner, summarise(runner, inputs, predictions, positive_label))
 
 
-def write_predictions(folder, runner, inputs, predictions):
+def write_predictions(folder, runner, inputs, predictions, positive_label=None):
     """Writes predictions.tsv, or .jsonl of a tagger or answerer, and summary.json.
 
-    The summary is printed too.
+    What is right stands beside what is said, where it is known. The summary is printed too.
     """
     folder = pathlib.Path(folder)
     if runner.kind in STRUCTURED:
@@ -316,17 +386,19 @@ def write_predictions(folder, runner, inputs, predictions):
     else:
         path = folder / "predictions.tsv"
         second = "ending" if runner.kind == "chooser" else "pair"
-        header = [*HEADERS[runner.kind], *([] if inputs.seconds is None else [second])]
+        said, *others = HEADERS[runner.kind]
+        gold = ["gold"] if inputs.right else []
+        header = [said, *gold, *others, *([] if inputs.seconds is None else [second])]
         rows = [header, *_rows(runner, inputs, predictions)]
         lines = ["\t".join(row) for row in rows]
     write_text(path, "".join(f"{line}\n" for line in lines))
-    summary = summarise(runner, inputs, predictions)
+    summary = summarise(runner, inputs, predictions, positive_label)
     write_json(folder / "summary.json", summary)
     print(f"Wrote {path}.", file=sys.stderr)
     _print_summary(runner, summary)
 
 
-# The columns of predictions.tsv; the second text follows.
+# The columns of predictions.tsv, without that of what is right; the second text follows.
 HEADERS = {
     "classifier": ("label", "probability", "sentence"),
     "scorer": ("score", "sentence"),
@@ -352,24 +424,37 @@ def _rows(runner, inputs, predictions):
         else:
             tagged = zip(found.words, found.tags, strict=True)
             row = [" ".join(f"{word}/{tag}" for word, tag in tagged)]
+        if inputs.right and runner.kind in HEADERS:
+            row.insert(1, str(inputs.right[i]))
         yield [" ".join(column.split()) for column in row]
 
 
 def _tagged_values(inputs, predictions):
-    for found in predictions:
-        words = zip(found.words, found.spans, found.tags, found.scores, strict=True)
-        names = ("word", "span", "tag", "score")
+    for i, found in enumerate(predictions):
+        parts = {
+            "word": found.words,
+            "span": found.spans,
+            "tag": found.tags,
+            "score": found.scores,
+        }
+        if inputs.right:
+            parts["gold"] = inputs.right[i]
         yield {
             "text": found.text,
-            "words": [dict(zip(names, word, strict=True)) for word in words],
+            "words": [
+                dict(zip(parts, word, strict=True)) for word in zip(*parts.values(), strict=True)
+            ],
             "entities": [dataclasses.asdict(entity) for entity in found.entities],
         }
 
 
 def _answer_values(inputs, predictions):
     ids = inputs.ids or range(len(predictions))
-    for i, question, found in zip(ids, inputs.texts, predictions, strict=True):
-        yield {"id": i, "question": question} | dataclasses.asdict(found)
+    for number, (i, found) in enumerate(zip(ids, predictions, strict=True)):
+        value = {"id": i, "question": inputs.texts[number]} | dataclasses.asdict(found)
+        if inputs.right:
+            value["gold"] = [text for _, text in inputs.right[number]]
+        yield value
 
 
 # What is written as JSON Lines: an object for each input.
@@ -382,6 +467,14 @@ def _print_summary(runner, summary):
     if summary["cut"]:
         cut = f"{summary['cut']} of {texts} texts were longer than the {runner.max_length} tokens"
         print(f"{cut} that are read of each.", file=sys.stderr)
+    other = ("texts", "cut", "confusion", "only_answer")
     for name, value in summary.items():
-        if name not in ("texts", "cut"):
-            print(f"{name} {value:.4f} on {texts} texts", file=sys.stderr)
+        if name not in other and not name.startswith("baseline_"):
+            baseline = summary.get(f"baseline_{name}")
+            beside = "" if baseline is None else f" (baseline {baseline:.4f})"
+            print(f"{name} {value:.4f} on {texts} texts{beside}", file=sys.stderr)
+    if "only_answer" in summary:
+        answer = summary["only_answer"]
+        print(f"The model says {answer} of all of them, which differ.", file=sys.stderr)
+    for line in confusion_table(summary["confusion"]) if "confusion" in summary else ():
+        print(line, file=sys.stderr)

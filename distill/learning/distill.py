@@ -21,13 +21,16 @@ from tfnlp.models import check_lengths, check_vocabulary, token_axes
 from tfnlp.plots import plot_curves
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.training.finetune import (
+    baseline_scores,
     check_compresses,
     check_varied,
     compressed_steps,
     compression_figures,
+    count_examples,
     encode_splits,
     fit_best,
     score_splits,
+    start_head,
 )
 from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 from tfnlp.training.fit import fit
@@ -129,6 +132,7 @@ def distill(
     if what.hard_label_weight:
         check_varied(task, train)
     check_saves(student)
+    start_head(task, student, train)
     live = teacher if cache_dir is None and teacher_tokenizer is None else None
     before = [term for term in terms if term.teacher[0] not in task.outputs]
     if intermediate_epochs:
@@ -178,10 +182,11 @@ def distill(
         run,
         max_length,
         made_from,
-        dev_loss=True,
+        dev_loss="hard_label_loss",
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = score_splits(best, task, splits, batches)
+    figures |= baseline_scores(task, splits)
     figures |= compression_figures(distiller, best, run)
     answers = _score_teachers(teachers, task, splits, read, shares)
     if unpruned is not None:
@@ -193,7 +198,8 @@ def distill(
     score = f"dev_{task.monitor}"
     if answers[score] > 0:
         figures["share_of_teacher"] = figures[score] / answers[score]
-    write_report(run, figures, task.label_names, task.monitor)
+    counts = count_examples(splits)
+    write_report(run, figures, task.label_names, task.monitor, examples=counts)
     return figures
 
 

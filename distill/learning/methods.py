@@ -23,7 +23,7 @@ from distill.learning.errors import (
 )
 from distill.learning.layer_map import resolve_layer_map
 from distill.learning.losses import Term, read_tensor, times
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 
 
 def logits(
@@ -224,7 +224,7 @@ def make_terms(method, teacher, student, task=None, layer_map="uniform", **argum
             no term, and as it does.
     """
     if method not in METHODS:
-        raise InputError(f"method={method} is unknown; use one of {', '.join(METHODS)}.")
+        raise unknown_name("method", method, list(METHODS))
     function = METHODS[method]
     given = {name: value for name, value in arguments.items() if value is not None}
     taken = list(inspect.signature(function).parameters)

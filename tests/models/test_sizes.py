@@ -69,7 +69,10 @@ def test_what_is_given_replaces_what_the_size_has():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"family": "bart"}, "family=bart is unknown; use one of bert, roberta, .*, gpt2, "),
+        (
+            {"family": "bart"},
+            "family=bart is unknown .did you mean bert or .*; use one of bert, .*, gpt2, ",
+        ),
         ({"size": "huge"}, "size=huge is unknown; use one of bert_base, .*, gpt2_xl"),
         ({"family": "bert", "size": "xlnet_base"}, "size=xlnet_base is of another family than"),
         ({"hidden_dim": 30}, "num_heads=4 does not divide hidden_dim=30"),

@@ -40,9 +40,11 @@ def _check(recipe):
     command_line.parse(sys.argv)
     try:
         common.check_files()
-        next(getattr(recipe, name) for name in ("check", "check_flags") if hasattr(recipe, name))()
+        for name in ("check", "check_flags"):
+            getattr(recipe, name, lambda: None)()
+        common.check_columns()
     except InputError as e:
-        command_line.fail(common.with_flags(str(e), common.FLAGS))
+        command_line.fail(common.with_flags(common.with_column_flag(e), common.FLAGS))
 
 
 def _serve(name, given):

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from recipes import common
+from tests.recipes.refusals import refusals
 
 ROOT = pathlib.Path(__file__).parents[2]
 RECIPES = sorted(p.stem for p in (ROOT / "recipes").glob("*.py") if "common.run(" in p.read_text())
@@ -142,6 +143,11 @@ def test_flags_that_do_not_fit_are_told_before_tensorflow_is_imported(
 ):
     there = tmp_path / "there.tsv"
     there.touch()
+    assert error_without_tensorflow(recipe, given.format(there)).startswith(f"Error: {said}")
+
+
+def error_without_tensorflow(recipe, given):
+    """Return the line with which a recipe refuses flags before any slow import."""
     code = (
         "import runpy, sys\n"
         "try:\n"
@@ -149,11 +155,86 @@ def test_flags_that_do_not_fit_are_told_before_tensorflow_is_imported(
         "finally:\n"
         "    print([name for name in ('tensorflow', 'keras', 'torch') if name in sys.modules])\n"
     )
-    command = [sys.executable, "-c", code, *given.format(there).split()]
+    command = [sys.executable, "-c", code, *given.split()]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stdout) == (2, "[]\n")
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"Error: {said}")
+    return line
+
+
+HAS = "has no column {!r}; its header (line 1) has sentence1, label."
+
+
+@pytest.mark.parametrize(
+    ("recipe", "given", "said"),
+    [
+        ("finetune_classifier", TUNE, "--text_column=sentence: {0} " + HAS.format("sentence")),
+        (
+            "distill_regression",
+            DISTIL + "--pair_column=",
+            "--score_column=score: {0} " + HAS.format("score"),
+        ),
+        (
+            "finetune_chooser",
+            TUNE + "--prompt_column=sentence1 --choice_columns=a,label",
+            "--choice_columns=a: {0} " + HAS.format("a"),
+        ),
+        (
+            "predict",
+            "--model=m --input={0} --pair_column=b",
+            "--pair_column=b: {0} " + HAS.format("b"),
+        ),
+        (
+            "train_translator",
+            TUNE + "--source_column=label",
+            "--target_column=target: {0} " + HAS.format("target"),
+        ),
+        (
+            "translate",
+            "--model_dir=m --input={1}",
+            "--text_column=source: {1}, line 1: no field 'source'; it has sentence1, label.",
+        ),
+        (
+            "export_tflite",
+            "--model_dir=m --output_dir=o --quantization=static_int8 --calibration_text={0} "
+            "--calibration_column=x",
+            "--calibration_column=x: {0} " + HAS.format("x"),
+        ),
+        (
+            "finetune_tagger",
+            TUNE + "--family=distilbret",
+            "--family=distilbret is unknown (did you mean distilbert?); use one of bert, roberta,",
+        ),
+        (
+            "distill_general",
+            "--teacher_dir=t --texts={0} --output_dir=o --family=DeBERTa_v4",
+            "--family=DeBERTa_v4 is unknown (did you mean deberta_v3 or deberta_v2 or deberta?);",
+        ),
+        ("frontier", "--input={0} --output_dir=o", "Give either --sweep_dir or --models."),
+    ],
+)
+def test_columns_and_names_that_are_not_there_are_told_before_tensorflow_is_imported(
+    recipe, given, said, tmp_path
+):
+    table, lines = tmp_path / "there.tsv", tmp_path / "there.jsonl"
+    table.write_text("sentence1\tlabel\na fine film\tgood\n")
+    lines.write_text('{"sentence1": "a fine film", "label": "good"}\n')
+    line = error_without_tensorflow(recipe, given.format(table, lines))
+    assert line.startswith(f"Error: {said.format(table, lines)}")
+
+
+def test_columns_of_lines_of_text_and_of_labels_that_are_not_read_are_not_asked_for(tmp_path):
+    table = tmp_path / "there.tsv"
+    table.write_text("sentence\na fine film\n")
+    (tmp_path / "there.de").write_text("ein guter Film\n")
+    out = ["--model_dir=m", f"--output_dir={tmp_path}"]
+    assert refusals("augment", [[f"--input={table}", *out]]) == [""]
+    sides = f"{table},{tmp_path / 'there.de'}"
+    given = [*(f"--{name}={sides}" for name in ("train", "dev")), *out]
+    one = given[:1] + [f"--dev={table}"] + out
+    passed, refused = refusals("train_translator", [given, one])
+    assert passed == ""
+    assert refused.startswith(f"Error: --source_column=source: {table} has no column 'source'")
 
 
 @pytest.mark.parametrize(

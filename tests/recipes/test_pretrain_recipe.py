@@ -210,6 +210,7 @@ def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
         "permutation_lm": PermutationLM(),
         "causal_lm": CausalLM(),
     }
+    assert sorted(models.FAMILIES) == sorted(FAMILIES)
     assert objectives.keys() == models.FAMILIES_OF.keys() == OBJECTIVES.keys()
     for name, objective in objectives.items():
         fit = []

@@ -124,7 +124,7 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     done = run(
         "frontier", f"--models={tmp_path / 'model.tflite'}", *flags, f"--output_dir={tmp_path}/f"
     )
-    header, row = ((line.split("\t")) for line in (tmp_path / "f/frontier.tsv").open())
+    header, row, _ = ((line.split("\t")) for line in (tmp_path / "f/frontier.tsv").open())
     found = dict(zip(header, row, strict=True))
     assert float(found["accuracy"]) == pytest.approx(summary["accuracy"], abs=1e-4)
     assert 0.3 < float(found["agreement"]) <= 1 and found["frontier\n"] == "size latency\n"
@@ -232,7 +232,10 @@ def test_bad_input_is_one_sentence(teacher, corpus, run, tmp_path):
         ([f"--model_dir={tmp_path}", out], "neither vocab.txt nor"),
         ([f"--model_dir={tmp_path}", "--num_layers=2", out], "--num_layers=2 has no effect"),
         ([f"--tokenizer_dir={folder / 'best'}", "--vocabulary_size=9999", out], "has its own"),
-        (["--family=bart", out], "--family=bart is unknown; use one of bert, roberta, "),
+        (
+            ["--family=bart", out],
+            "--family=bart is unknown (did you mean bert or albert?); use one of bert, ",
+        ),
         (["--size=huge", out], "--size=huge is unknown; use one of bert_base, bert_large, "),
         (["--block_size=0", out], "--block_size=0 must be a whole number, 1 or more"),
     ]

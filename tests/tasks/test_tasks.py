@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.checkpoints import read_task_settings
+from tfnlp.checkpoints import load_model, read_task_settings
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
+from tfnlp.models.sizes import config_by_name
 from tfnlp.tasks import (
     Answering,
     Choosing,
@@ -122,7 +123,7 @@ def test_read_tagged_characters(tmp_path):
     assert found.tags == [["B-PS", "I-PS", "O", "O", "O"], ["B-TI", "I-TI", "I-TI"]]
     with pytest.raises(InputError, match=r"line 1: a file of KLUE-NER has .* unit='character'"):
         read_tagged(path)
-    with pytest.raises(InputError, match="unit='letter' is unknown; use one of word, character"):
+    with pytest.raises(InputError, match="unit=letter is unknown; use one of word, character"):
         read_tagged(path, unit="letter")
     path = write(path, KLUE_NER.replace("##", "%%"))
     with pytest.raises(InputError, match=r"line 1: '%% 토큰.* is not one character, a tab"):
@@ -352,7 +353,9 @@ def test_classification_scores():
         Classification(["no", "yes"], "f1")
     with pytest.raises(InputError, match=r"positive_label=1 is not one of the labels \(no, yes\)"):
         Classification(["no", "yes"], positive_label="1")
-    with pytest.raises(InputError, match="monitor='F1' is no score; use one of accuracy, mat"):
+    with pytest.raises(
+        InputError, match=r"monitor=F1 is unknown .did you mean f1.*; use one of accuracy, mat"
+    ):
         Classification(["no", "yes"], "F1")
 
 
@@ -638,9 +641,69 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
         task, model, tokenizer, train, dev, config, run, 32, regularizer=regularizer
     )
     assert figures[f"dev_{task.monitor}"] > 0.95
+    assert "dev_only_answer" not in figures
+    check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures)
     assert (run.path / "curves.png").exists() and (run.best / "config.json").exists()
     unit = {"tagger": "word", "characters": "character"}.get(name)
     assert read_task_settings(run.best).get("unit") == unit
+
+
+def check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures):
+    """The logged loss on dev is that of Keras' `evaluate`; the figures have the baseline's."""
+    best = load_model(run.best, task.head, task.num_classes)
+    trained = FineTuner(best, task)
+    trained.compile()
+    batches = encode_batches(task, tokenizer, dev, 32, 8)
+    loss = trained.evaluate(batches.dataset(), verbose=0)
+    score = f"val_{task.monitor}"
+    kept = max(run.metrics(), key=lambda epoch: epoch[score])
+    assert kept["val_loss"] == pytest.approx(loss, rel=1e-3, abs=1e-6)
+    assert run.metrics()[-1]["val_loss"] < run.metrics()[0]["val_loss"]
+    baselines = {k: v for k, v in figures.items() if "_baseline_" in k}
+    if isinstance(task, Answering):
+        assert not baselines
+        return
+    expected = task.baseline(train, dev)
+    assert baselines == {f"dev_baseline_{name}": value for name, value in expected.items()}
+    assert expected.keys() == {
+        key.removeprefix("val_") for key in kept if f"dev_{key[4:]}" in figures
+    }
+
+
+def test_baselines_say_the_commonest_training_label_or_the_mean():
+    labels = ["a", "b", "c"]
+    train = Examples(["x"] * 5, None, [2, 0, 2, 1, 2])
+    dev = Examples(["x"] * 4, None, [0, 2, 2, 1])
+    scores = Classification(labels, positive_label="c").baseline(train, dev)
+    assert scores == pytest.approx(
+        {"accuracy": 0.5, "matthews": 0.0, "macro_f1": 2 / 9, "f1": 2 / 3}
+    )
+    train, dev = (ScoredExamples(["x"] * 2, None, x) for x in ([1.0, 4.0], [2.0, 4.0]))
+    scores = Regression().baseline(train, dev)
+    assert scores == {"pearson": 0.0, "spearman": 0.0, "mean_squared_error": 1.25}
+    train = TaggedSentences([["x"] * 3, ["x"]], [["B-x", "O", "B-x"], ["B-x"]])
+    dev = TaggedSentences([["x"] * 4], [["O", "B-x", "O", "B-x"]])
+    scores = Tagging(["O", "B-x"]).baseline(train, dev)
+    # 4 entities are said, of which 2 are right, and 2 are due.
+    assert scores == pytest.approx(
+        {"f1": 2 / 3, "precision": 0.5, "recall": 1.0, "word_accuracy": 0.5}
+    )
+    endings = [["x", "y"]] * 3
+    train, dev = (Choices(["a"] * 3, endings, x) for x in ([1, 1, 0], [1, 0, 0]))
+    assert Choosing().baseline(train, dev) == pytest.approx({"accuracy": 1 / 3})
+
+
+def test_a_fresh_regression_begins_at_the_training_mean(tiny_config):
+    examples = ScoredExamples(["x"] * 3, None, [4.0, 5.0, 3.0])
+    model = build_model(tiny_config, "classifier", 1)
+    bias = model.get_layer("classifier").bias
+    Regression().start(model, examples)
+    np.testing.assert_array_equal(bias, [4.0])
+    # A head that has learned stays as it is.
+    Regression().start(model, ScoredExamples(["x"], None, [9.0]))
+    np.testing.assert_array_equal(bias, [4.0])
+    gpt = config_by_name("gpt", num_layers=1, hidden_dim=8, num_heads=2, vocabulary_size=20)
+    Regression().start(build_model(gpt, "classifier", 1), examples)  # has no bias
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name != "answerer"])

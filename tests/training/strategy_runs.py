@@ -38,6 +38,7 @@ from tfnlp.training import (
     make_strategy,
 )
 from tfnlp.training.adversarial import AdversarialRegularizer
+from tfnlp.training.run_folder import TIMES
 
 V, L = 20, 7
 KEYS = ("token_ids", "segment_ids", "padding_mask")
@@ -205,7 +206,7 @@ def resume(strategy):
             trained = compile_classifier(model, config.optimizer(model, len(data)))
         folder = RunFolder(folder, {})
         fit(trained, data, config, folder, lambda: None, evaluate=evaluate)
-        logs = [{k: v for k, v in m.items() if k != "time"} for m in folder.metrics()]
+        logs = [{k: v for k, v in m.items() if k not in TIMES} for m in folder.metrics()]
         return [w.numpy() for w in model.weights], logs
 
     epochs = []

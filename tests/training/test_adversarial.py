@@ -62,6 +62,21 @@ def test_texts_to_choose_from_move_each_as_far_as_a_text_alone(random_inputs):
     np.testing.assert_allclose(2 * whole, np.concatenate(each), atol=1e-3 * np.abs(whole).max())
 
 
+def test_starts_are_cut_at_two_deviations_and_two_outputs_count_as_their_mean():
+    model = build_model(CONFIG, "answerer")
+    names = ["start_logits", "end_logits"]
+    regularizer = adversarial.AdversarialRegularizer(model, names, 1.0, start=0.5)
+    starts = np.abs(regularizer._start((4, 64, 64)))
+    assert starts.max() == 1.0
+    # 4.55 % of normal draws are further than two deviations from 0.
+    assert np.mean(starts == 1.0) == pytest.approx(0.0455, abs=0.01)
+    rng = np.random.default_rng(0)
+    a, b = ({name: rng.normal(size=(2, 5)) for name in names} for _ in range(2))
+    parts = [regularizer._divergence({n: a[n]}, {n: b[n]}, {}) for n in names]
+    assert abs(parts[0] - parts[1]) > 0.01
+    assert regularizer._divergence(a, b, {}) == pytest.approx(np.mean(parts), rel=1e-5)
+
+
 def test_a_model_is_saved_after_it(tmp_path, random_inputs):
     model = build_model(CONFIG, "classifier", 2)
     adversarial.AdversarialRegularizer(model, ["logits"], 1.0)

@@ -3,6 +3,7 @@
 import json
 import math
 import signal
+import types
 
 import keras
 import numpy as np
@@ -118,6 +119,16 @@ def test_epochs_without_a_gain_use_up_the_patience(script, epochs, tmp_path):
         evaluate=lambda: {"val_x": script.pop(0)},
     )
     assert len(run.metrics()) == epochs
+
+
+def test_patience_begins_once_a_compression_is_complete(tmp_path):
+    """Of 7 steps an epoch, 21 until it is: the third epoch is the first to count."""
+    config = TrainingConfig(epochs=9, batch_size=4, patience=2)
+    run, model = RunFolder(tmp_path / "run", {}), tiny_model(config)
+    model.compressor = types.SimpleNamespace(complete=lambda step: int(step) >= 21)
+    batches, save = make_batches(25), lambda: None
+    fit(model, batches, config, run, save, monitor="val_x", evaluate=lambda: {"val_x": 0.5})
+    assert len(run.metrics()) == 5
 
 
 def test_figures_that_are_no_numbers_are_null(tmp_path):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from distill.learning import distill, make_student
 from tfnlp.checkpoints import load_model
 from tfnlp.errors import InputError
 from tfnlp.models import build_model
@@ -101,6 +102,31 @@ def test_a_rate_that_breaks_the_weights_ends_in_one_sentence(one_layer, tokenize
     with pytest.raises(InputError, match="lower learning_rate"):
         finetune(task, model, tokenizer, TRAIN, DEV, config, run, 16)
     assert not run.best.exists() and run.metrics() == []
+
+
+@pytest.mark.parametrize("distilled", [False, True])
+def test_numbers_begin_at_the_training_mean(distilled, one_layer, tokenizer, tmp_path, caplog):
+    """At a learning rate of 0, of a model and of a student narrower than its teacher."""
+    texts = ["a fine film", "the plot is dull", "x", "fine"]
+    train = ScoredExamples(texts, None, [40.0, 50.0, 48.0, 42.0])
+    dev = ScoredExamples(texts, None, [0.0, 100.0, 50.0, 50.0])
+    task, model = Regression(), build_model(one_layer, "classifier", 1)
+    still = TrainingConfig(epochs=1, batch_size=4, learning_rate=0.0)
+    run = RunFolder(tmp_path / "run", {})
+    data = (tokenizer, train, dev, still, run, 16)
+    if distilled:
+        figures = distill(task, model, make_student(model, hidden_dim=16), *data)
+    else:
+        figures = finetune(task, model, *data)
+    best = load_model(run.best, "classifier")
+    np.testing.assert_array_equal(best.get_layer("classifier").bias, [45.0])
+    assert figures["dev_only_answer"] == pytest.approx(45, abs=1)
+    answer = figures["dev_only_answer"]
+    assert f"All of dev is answered alike, though it differs: {answer}." in caplog.text
+    assert figures["dev_baseline_mean_squared_error"] == 1275
+    assert figures["dev_mean_squared_error"] == pytest.approx(1275, rel=0.05)
+    name = "val_hard_label_loss" if distilled else "val_loss"
+    assert run.metrics()[0][name] == pytest.approx(figures["dev_mean_squared_error"], rel=1e-4)
 
 
 def test_examples_of_one_label_alone_are_refused():

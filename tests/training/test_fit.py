@@ -17,6 +17,7 @@ from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit
+from tfnlp.training.run_folder import TIMES
 
 CONFIG = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-3, checkpoint_steps=2)
 
@@ -45,7 +46,7 @@ def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
 
 
 def metrics_of(run):
-    return [{k: v for k, v in m.items() if k != "time"} for m in run.metrics()]
+    return [{k: v for k, v in m.items() if k not in TIMES} for m in run.metrics()]
 
 
 def assert_same_weights(a, b):

@@ -413,8 +413,8 @@ def test_lower_layers_learn_and_decay_more_slowly():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"schedule": "step"}, "schedule='step' is unknown; use one of linear, cosine"),
-        ({"optimizer_name": "sgd"}, "optimizer_name='sgd' is unknown; use one of adamw, lamb"),
+        ({"schedule": "step"}, "schedule=step is unknown; use one of linear, cosine"),
+        ({"optimizer_name": "sgd"}, "optimizer_name=sgd is unknown; use one of adamw, lamb"),
         ({"ema_decay": 1.0}, "ema_decay=1.0 must be at least 0"),
         ({"layer_decay": 0.0}, "layer_decay=0.0 must be above 0"),
         ({"accumulation_steps": 5}, "accumulation_steps=5 must divide batch_size=32"),

@@ -3,11 +3,15 @@
 import json
 import os
 import shutil
+import sys
 
+import keras
 import numpy as np
 import pytest
 import safetensors.numpy
+import tensorflow as tf
 
+import tfnlp
 from tests.training.test_best_epoch import tiny_model
 from tests.training.test_fit import make_batches
 from tfnlp.errors import InputError
@@ -61,9 +65,16 @@ def test_a_finished_run_goes_on_with_more_epochs(copy, tmp_path, caplog):
     assert json.loads((copy / "flags.json").read_text()) == run.flags
     with pytest.raises(KeyboardInterrupt):
         train(broken, 4, stop_after=1)
+    # What a compressor counts by are the steps of the first training.
+    assert RunFolder(copy, {"epochs": 6, "seed": 0}).first_epochs(6) == 2
     again, run = train(broken, 4)
     np.testing.assert_array_equal(again.get_weights()[0], weights[1])
     assert run.flags["earlier_epochs"] == [2]
+    labels = RunFolder(tmp_path / "labels", {"labels": ["a", "b"]})
+    with labels.alone():
+        labels.start()
+    with pytest.raises(InputError, match="there `labels` is 'a,b', here 'b,a'; give another"):
+        RunFolder(tmp_path / "labels", {"labels": ["b", "a"]})
     with pytest.raises(InputError, match="there `epochs` is 4, here 3"):
         RunFolder(copy, {"epochs": 3, "seed": 0})
     with pytest.raises(InputError, match="there `epochs` is 4, here 9"):  # which is not finished
@@ -167,9 +178,31 @@ def test_the_card_tells_the_model_that_was_trained(tmp_path):
     sizes = {"hidden_size": 8, "num_hidden_layers": 6, "num_attention_heads": 2}
     write_json(run.best / "config.json", {"model_type": "bert", **sizes})
     run.log({"epoch": 1, "loss": 0.5, "val_accuracy": 0.5})
-    write_report(run, {"parameters": 1234})
+    run.log({"epoch": 2, "loss": 0.5, "val_accuracy": 0.5})
+    records = [m | {"time": 0.0, "seconds": 1000.4} for m in run.metrics()]
+    run._write_metrics(records)
+    scores = {"parameters": 1234, "dev_accuracy": 0.75, "dev_only_answer": "O"}
+    figures = scores | {"dev_baseline_accuracy": 0.5}
+    write_report(run, figures, examples={"train": 12345, "dev": 6})
     card = (run.path / "README.md").read_text()
     model, made_with = card.split("## Model")[1].split("## Made with")
+    model, trained = model.split("## Trained")
+    for line in (
+        "train examples | 12,345",
+        "dev examples | 6",
+        "seconds of training | 2,001",
+        "end of training | 1970-01-01 00:00 UTC",
+        f"tfnlp | {tfnlp.__version__}",
+        f"keras | {keras.__version__}",
+        f"tensorflow | {tf.__version__}",
+        f"python | {sys.version.split()[0]}",
+    ):
+        assert f"\n| {line} |\n" in trained
+    assert "\n| dev accuracy | 0.7500 | 0.5000 |\n" in card
+    assert "\n| dev only answer | O |  |\n" in card and "baseline accuracy" not in card
+    plot = "\n![Loss and score by epoch](curves.png)\n"
+    assert (run.best / "README.md").read_text() == card.replace(f"{plot}\n", "\n", 1)
+    assert plot in card
     for line in ("family | bert", "num_layers | 6", "hidden_dim | 8", "max_length | 512"):
         assert f"\n| {line} |\n" in model
     assert "| parameters | 1,234 |" in card

@@ -26,6 +26,7 @@ from tfnlp.errors import InputError
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
+from tfnlp.training.run_folder import TIMES
 
 ROOT = pathlib.Path(__file__).parents[2]
 V = 20
@@ -73,7 +74,7 @@ def train(strategy, folder, writes, config=CONFIG, kill_at=None, number=signal.S
         kill_at_step(trained, kill_at, number)
     run = RunFolder(folder, {}, writes=writes)
     fit(trained, data, config, run, lambda: run.best.mkdir(exist_ok=True), dev=dev)
-    logs = [{k: v for k, v in m.items() if k != "time"} for m in run.metrics()]
+    logs = [{k: v for k, v in m.items() if k not in TIMES} for m in run.metrics()]
     return [w.numpy() for w in model.weights], logs
 
 

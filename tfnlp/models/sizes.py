@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 from tfnlp.models.albert import AlbertConfig
 from tfnlp.models.bert import BertConfig, RobertaConfig
 from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
@@ -167,5 +167,5 @@ def _known(what, name, names):
     # As config.json spells families, too.
     known = name.replace("-", "_")
     if known not in names:
-        raise InputError(f"{what}={name} is unknown; use one of {', '.join(names)}.")
+        raise unknown_name(what, name, list(names))
     return known

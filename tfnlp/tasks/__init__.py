@@ -10,6 +10,12 @@ A task has
 - `loss(labels, outputs, sample_weight=None)`: of one batch, a mean as in `tfnlp.losses`;
 - `score(examples, encodings, outputs)`: a dict of metrics, from each encoding's outputs.
 
+and may have
+
+- `start(model, examples)`: sets what a fresh model begins with, from the training examples;
+- `answers(examples, encodings, outputs)`: what is right, and what the model says, two lists;
+- `baseline(train, examples)`: the metrics of the one answer that fits the training examples best.
+
 `Translation` is trained by `tfnlp.training.train_translator`, and has `batches` of its own in
 place of `encode`, and `losses` and `scores` of a batch as an objective of `tfnlp.objectives` has.
 """

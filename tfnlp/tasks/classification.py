@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn import metrics
 
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 from tfnlp.losses import cross_entropy
 from tfnlp.text.readers import check_label_names
 
@@ -31,7 +31,7 @@ class Classification:
     def __init__(self, label_names, monitor="accuracy", positive_label=None):
         check_label_names(label_names, least=2)
         if monitor not in SCORES:
-            raise InputError(f"monitor={monitor!r} is no score; use one of {', '.join(SCORES)}.")
+            raise unknown_name("monitor", monitor, SCORES)
         if monitor == "f1" and positive_label is None:
             raise InputError(
                 "monitor='f1' is of one class; name it as `positive_label`, or take "
@@ -57,9 +57,19 @@ class Classification:
     def loss(self, labels, outputs, sample_weight=None):
         return cross_entropy(labels, outputs["logits"], sample_weight)
 
+    def answers(self, examples, encodings, outputs):
+        found = np.stack(outputs["logits"]).argmax(1)  # (examples,)
+        return tuple([self.label_names[i] for i in ids] for ids in (examples.labels, found))
+
+    def baseline(self, train, examples):
+        majority = np.bincount(train.labels).argmax()
+        return self._scores(examples.labels, np.full(len(examples.labels), majority))
+
     def score(self, examples, encodings, outputs):
-        logits = np.stack(outputs["logits"])  # (examples, C)
-        found, labels = logits.argmax(1), np.asarray(examples.labels)
+        return self._scores(examples.labels, np.stack(outputs["logits"]).argmax(1))
+
+    def _scores(self, labels, found):
+        labels = np.asarray(labels)
         scores = {
             "accuracy": float(np.mean(found == labels)),
             "matthews": float(metrics.matthews_corrcoef(labels, found)),

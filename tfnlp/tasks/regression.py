@@ -42,6 +42,8 @@ def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", co
 class Regression:
     """A number for each text or pair, by mean squared error (Devlin et al. 2019, STS-B).
 
+    A fresh model begins at the mean of the training numbers.
+
     Args:
         monitor: "pearson" or "spearman", the correlations that STS-B is scored by.
     """
@@ -55,6 +57,20 @@ class Regression:
     def __init__(self, monitor="pearson"):
         self.monitor = monitor
 
+    def start(self, model, examples):
+        """Set the output bias of a fresh head to the mean of the labels.
+
+        Else a short training is spent on the way there from 0. A bias that is exactly 0 is a
+        fresh one; heads without a bias (GPT's) stay as they are.
+
+        Args:
+            model: a `TextModel` with the head.
+            examples: to train on.
+        """
+        bias = model.get_layer("classifier").bias
+        if bias is not None and not np.asarray(bias).any():
+            bias.assign([np.mean(examples.labels)])
+
     def encode(self, tokenizer, examples, max_length):
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
         return encodings, examples.labels
@@ -63,6 +79,13 @@ class Regression:
         found = ops.cast(outputs["logits"][:, 0], "float32")  # (B,)
         labels = ops.reshape(labels, ops.shape(found))  # (B, 1) is what Keras allows too
         return weighted_mean(ops.square(found - labels), sample_weight)
+
+    def answers(self, examples, encodings, outputs):
+        return list(examples.labels), [float(row[0]) for row in outputs["logits"]]
+
+    def baseline(self, train, examples):
+        mean = np.full((len(examples.labels), 1), np.mean(train.labels))
+        return self.score(examples, None, {"logits": mean})
 
     def score(self, examples, encodings, outputs):
         found = np.stack(outputs["logits"])[:, 0]  # (examples,)

@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 import re
 
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 from tfnlp.text.readers import read_lines
 
 # What has a tag each.
@@ -120,7 +120,7 @@ def holds_tags(path, tag_names):
 def check_unit(unit):
     """Raises an InputError unless this is one of `UNITS`."""
     if unit not in UNITS:
-        raise InputError(f"unit={unit!r} is unknown; use one of {', '.join(UNITS)}.")
+        raise unknown_name("unit", unit, list(UNITS))
 
 
 def tag_names(examples):

@@ -1,5 +1,6 @@
 """Tags of words, or of characters, such as named entities."""
 
+import collections
 import itertools
 import re
 
@@ -117,6 +118,15 @@ class Tagging:
         """The tag of each word, or character: a list of lists of names."""
         best = best_character_tags if self.unit == "character" else best_tags
         return best(sentences, encodings, outputs["logits"], self.label_names)
+
+    def answers(self, examples, encodings, outputs):
+        found = self.predict(examples.sentences, encodings, outputs)
+        return tuple(list(itertools.chain(*tags)) for tags in (examples.tags, found))
+
+    def baseline(self, train, examples):
+        counts = collections.Counter(itertools.chain(*train.tags))
+        (majority, _), *_ = counts.most_common()
+        return self.score_tags(examples, [[majority] * len(tags) for tags in examples.tags])
 
     def score(self, examples, encodings, outputs):
         found = self.predict(examples.sentences, encodings, outputs)

@@ -3,7 +3,7 @@
 import csv
 import pathlib
 
-from tfnlp.errors import InputError
+from tfnlp.errors import ColumnError, InputError
 from tfnlp.text.json_data import field_text, read_objects
 from tfnlp.text.lines import check_file, read_lines
 
@@ -129,8 +129,9 @@ def _csv_records(path, lines):
 
 def _place(path, header, column):
     if column not in header:
-        raise InputError(
-            f"{path} has no column {column!r}; its header (line 1) has {', '.join(header)}."
+        raise ColumnError(
+            f"{path} has no column {column!r}; its header (line 1) has {', '.join(header)}.",
+            column,
         )
     if header.count(column) > 1:
         raise InputError(f"{path} has two columns {column!r}; give them names of their own.")

@@ -4,7 +4,7 @@ import json
 import math
 import re
 
-from tfnlp.errors import InputError
+from tfnlp.errors import ColumnError, InputError
 from tfnlp.text.lines import read_lines
 
 # Halves of a pair of UTF-16, which JSON can name alone ("\ud800") and UTF-8 cannot.
@@ -72,7 +72,7 @@ def field_text(path, place, value, column):
         if not isinstance(field, dict) or name not in field:
             owner = ".".join(names[:depth]) or "it"
             has = ", ".join(field) if field and isinstance(field, dict) else "no fields"
-            raise InputError(f"{path}, {place}: no field {column!r}; {owner} has {has}.")
+            raise ColumnError(f"{path}, {place}: no field {column!r}; {owner} has {has}.", column)
         field = field[name]
     infinite = isinstance(field, float) and not math.isfinite(field)
     if infinite or not isinstance(field, (str, int, float)):

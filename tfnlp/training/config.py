@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 from tfnlp.layers.core.recompute import recompute_blocks
 from tfnlp.training.optimizer import OPTIMIZERS, make_optimizer
 from tfnlp.training.schedules import SCHEDULES
@@ -63,9 +63,7 @@ class TrainingConfig:
     def __post_init__(self):
         for name, known in (("schedule", SCHEDULES), ("optimizer_name", OPTIMIZERS)):
             if getattr(self, name) not in known:
-                raise InputError(
-                    f"{name}={getattr(self, name)!r} is unknown; use one of {', '.join(known)}."
-                )
+                raise unknown_name(name, getattr(self, name), list(known))
         if not 0 <= self.ema_decay < 1:
             raise InputError(
                 f"ema_decay={self.ema_decay} must be at least 0, for no average, and below 1, at "

@@ -7,6 +7,7 @@ from absl import logging
 
 from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.checkpoints.tensors import WEIGHTS
+from tfnlp.confusion import only_answer
 from tfnlp.counted import counted
 from tfnlp.errors import InputError
 from tfnlp.layers.core.fake_quantization import count_parameters
@@ -14,7 +15,7 @@ from tfnlp.models import check_lengths
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
-from tfnlp.training.predict import predictor
+from tfnlp.training.predict import evaluator, predictor
 from tfnlp.training.report import write_report
 from tfnlp.training.strategy import CompressedSteps, UnequalShares
 
@@ -109,6 +110,12 @@ def check_varied(task, train):
         )
 
 
+def start_head(task, model, train):
+    """Set what a fresh model of a task begins with, where the task says it."""
+    if hasattr(task, "start"):
+        task.start(model, train)
+
+
 def encode_splits(task, tokenizer, splits, config, max_length):
     """Batches of the splits of a task's data.
 
@@ -149,7 +156,7 @@ def fit_best(
     run,
     max_length,
     made_from,
-    dev_loss=False,
+    dev_loss="loss",
 ):
     """Fits a model to a task and saves it at its best epoch.
 
@@ -164,9 +171,9 @@ def fit_best(
         run: the `RunFolder` to write to.
         max_length: the longest input in tokens, to be saved beside the task's settings.
         made_from: as `fit` takes it, of what is not in `splits`.
-        dev_loss: whether what `trained.evaluate` gives on dev is logged too.
+        dev_loss: what the log calls the task's loss in training; on dev with "val_" before it.
     """
-    predict = predictor(model, task.outputs)
+    evaluate_dev = evaluator(model, task, batches["dev"])
     compressor = getattr(trained, "compressor", None)
     if compressor is not None:
         made_from = made_from | {"the compression": content_fingerprint(compressor.config)}
@@ -176,8 +183,9 @@ def fit_best(
         save_model(model, run.best, task.label_names, tokenizer, settings)
 
     def evaluate():
-        found = task.score(splits["dev"], batches["dev"].encodings, predict(batches["dev"]))
-        return {f"val_{key}": value for key, value in found.items()}
+        outputs, loss = evaluate_dev()
+        found = task.score(splits["dev"], batches["dev"].encodings, outputs)
+        return {f"val_{key}": value for key, value in {dev_loss: loss, **found}.items()}
 
     fit(
         trained,
@@ -185,7 +193,6 @@ def fit_best(
         config,
         run,
         save_best,
-        dev=batches["dev"] if dev_loss else None,
         monitor=f"val_{task.monitor}",
         evaluate=evaluate,
         made_from={
@@ -197,14 +204,40 @@ def fit_best(
 
 
 def score_splits(model, task, splits, batches):
-    """A model's size and its scores on all splits but "train": a dict of figures."""
+    """A model's size and its scores on all splits but "train": a dict of figures.
+
+    One answer to all examples of a split, which have several, is a figure too.
+    """
     figures = {"parameters": count_parameters(model)}
     predict = predictor(model, task.outputs)
     for name, split in batches.items():
-        if name != "train":
-            found = task.score(splits[name], split.encodings, predict(split))
-            figures |= {f"{name}_{key}": value for key, value in found.items()}
+        if name == "train":
+            continue
+        outputs = predict(split)
+        found = task.score(splits[name], split.encodings, outputs)
+        figures |= {f"{name}_{key}": value for key, value in found.items()}
+        if hasattr(task, "answers"):
+            answer = only_answer(*task.answers(splits[name], split.encodings, outputs))
+            if answer is not None:
+                figures[f"{name}_only_answer"] = answer
     return figures
+
+
+def baseline_scores(task, splits):
+    """Return the scores of the majority, or the mean, of "train" on the other splits: figures."""
+    if not hasattr(task, "baseline"):
+        return {}
+    return {
+        f"{name}_baseline_{key}": value
+        for name, examples in splits.items()
+        if name != "train" and examples is not None
+        for key, value in task.baseline(splits["train"], examples).items()
+    }
+
+
+def count_examples(splits):
+    """Return {name: number of examples} of the splits that there are."""
+    return {name: len(examples) for name, examples in splits.items() if examples is not None}
 
 
 def check_compresses(config):
@@ -274,6 +307,7 @@ def finetune(
     splits = {"train": train, "dev": dev, "test": test}
     batches = encode_splits(task, tokenizer, splits, config, max_length)
     check_lengths(batches["train"], model)
+    start_head(task, model, train)
     trained = FineTuner(model, task, regularizer)
     if compress is not None:
         check_compresses(config)
@@ -283,6 +317,8 @@ def finetune(
     fit_best(trained, model, task, tokenizer, splits, batches, config, run, max_length, made_from)
     best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)
     figures = score_splits(best, task, splits, batches)
+    figures |= baseline_scores(task, splits)
     figures |= compression_figures(trained, best, run)
-    write_report(run, figures, task.label_names, task.monitor)
+    counts = count_examples(splits)
+    write_report(run, figures, task.label_names, task.monitor, examples=counts)
     return figures

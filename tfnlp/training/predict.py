@@ -94,42 +94,85 @@ def predictor(model, outputs=("logits",)):
         logits are (choices, ...), cut to the longest of an encoding's texts.
     """
 
-    of_choices = getattr(model, "head", None) == "chooser"
-
     @tf.function(input_signature=[input_signature(model)])
     def forward(inputs):
-        found = model(inputs, training=False)
-        return tf.nest.map_structure(
-            lambda x: tf.cast(x, "float32"), {key: found[key] for key in outputs}
-        )
-
-    def rows_of(output, tensor, value, lengths):
-        """The rows of a batch's texts, each without padding."""
-        value, axes = value.numpy(), token_axes(model, output, tensor)
-        if of_choices and output != "logits":
-            value = value.reshape(len(lengths), -1, *value.shape[1:])
-            axes = [axis + 1 for axis in axes]
-        places = [slice(None)] * (value.ndim - 1)
-        for row, length in zip(value, lengths, strict=True):
-            for axis in axes:
-                places[axis - 1] = slice(length)
-            yield row[tuple(places)]
+        return _outputs(model, inputs, outputs)
 
     def run(batches):
         check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in outputs}
         for indices in batches.order():
-            lengths = batches.lengths[indices]
-            for key, value in forward(batches.batch(indices)[0]).items():
-                tensor = model.output[key]
-                if isinstance(value, list | tuple):
-                    layers = zip(tensor, value, strict=True)
-                    rows = zip(*(rows_of(key, *layer, lengths) for layer in layers), strict=True)
-                    rows = map(list, rows)
-                else:
-                    rows = rows_of(key, tensor, value, lengths)
-                for i, row in zip(indices, rows, strict=True):
-                    results[key][i] = row
+            _keep_rows(
+                model, results, forward(batches.batch(indices)[0]), indices, batches.lengths
+            )
         return results
 
     return run
+
+
+def evaluator(model, task, batches):
+    """A function that runs a model over labelled batches; its graph is traced but once.
+
+    Args:
+        model: gives a dict.
+        task: see `tfnlp.tasks`.
+        batches: `LengthBatches`.
+
+    Returns:
+        A function without arguments, which gives the outputs as that of `predictor` does, and
+        the task's loss, a float: the mean over batches by their examples, as Keras has it.
+    """
+    signature = [input_signature(model), batches.signature()[1]]
+
+    @tf.function(input_signature=signature)
+    def forward(inputs, labels):
+        outputs = _outputs(model, inputs, task.outputs)
+        return outputs, task.loss(labels, outputs)
+
+    def run():
+        check_lengths(batches, model)
+        results = {key: [None] * len(batches.encodings) for key in task.outputs}
+        total = 0.0
+        for indices in batches.order():
+            outputs, loss = forward(*batches.batch(indices))
+            _keep_rows(model, results, outputs, indices, batches.lengths)
+            total += float(loss) * len(indices)
+        return results, total / len(batches.encodings)
+
+    return run
+
+
+def _outputs(model, inputs, names):
+    """Return outputs of a model by name, at inference, in float32."""
+    outputs = model(inputs, training=False)
+    return tf.nest.map_structure(
+        lambda x: tf.cast(x, "float32"), {name: outputs[name] for name in names}
+    )
+
+
+def _keep_rows(model, results, outputs, indices, lengths):
+    """Write the rows of a batch into {name: list}; outputs by layer give a list for each."""
+    lengths = lengths[indices]
+    for name, value in outputs.items():
+        tensor = model.output[name]
+        if isinstance(value, list | tuple):
+            layers = zip(tensor, value, strict=True)
+            rows = zip(*(_rows(model, name, *layer, lengths) for layer in layers), strict=True)
+            rows = map(list, rows)
+        else:
+            rows = _rows(model, name, tensor, value, lengths)
+        for i, row in zip(indices, rows, strict=True):
+            results[name][i] = row
+
+
+def _rows(model, name, tensor, value, lengths):
+    """Yield the rows of a batch's texts, each without padding."""
+    value, axes = value.numpy(), token_axes(model, name, tensor)
+    if getattr(model, "head", None) == "chooser" and name != "logits":
+        value = value.reshape(len(lengths), -1, *value.shape[1:])
+        axes = [axis + 1 for axis in axes]
+    places = [slice(None)] * (value.ndim - 1)
+    for row, length in zip(value, lengths, strict=True):
+        for axis in axes:
+            places[axis - 1] = slice(length)
+        yield row[tuple(places)]

@@ -17,6 +17,7 @@ from tfnlp.training.fingerprint import content_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.report import write_report
 from tfnlp.training.rounds import Rounds
+from tfnlp.training.run_folder import TIMES
 from tfnlp.training.strategy import UnequalShares
 
 
@@ -270,5 +271,5 @@ def _figures(models, batches, run):
         **{f"{name}_parameters": count_parameters(model) for name, model in further},
         "texts": len(batches.lengths),
         "tokens": int(batches.lengths.sum()),
-        **{k: v for k, v in last.items() if k not in ("epoch", "time", "learning_rate")},
+        **{k: v for k, v in last.items() if k not in ("epoch", *TIMES, "learning_rate")},
     }

@@ -1,16 +1,23 @@
 """What a finished run says of itself: scores, curves and a model card."""
 
 import dataclasses
+import datetime
 import math
+import platform
 
+import keras
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
+import tfnlp
 from tfnlp.checkpoints import read_config
 from tfnlp.checkpoints.folder import family_of
 from tfnlp.files import write_json
 from tfnlp.plots import plot_curves
 from tfnlp.training.predict import predict_batches
+
+BASELINE = "The baseline says the commonest training label of all examples, or the mean number."
 
 
 def predict_logits(model, batches):
@@ -23,23 +30,30 @@ def accuracy(model, batches):
     return float(np.mean(predict_logits(model, batches).argmax(1) == batches.labels))
 
 
-def write_report(run, figures, labels=None, metric="accuracy", epoch="best"):
+def write_report(run, figures, labels=None, metric="accuracy", epoch="best", examples=None):
     """Writes a run's figures, its plot and its model card.
 
     Args:
         run: the `RunFolder`.
-        figures: a dict of numbers.
+        figures: a dict of numbers; `dev_baseline_accuracy` stands beside `dev_accuracy`.
         labels: the class names, or None.
         metric: what is plotted beside the loss.
         epoch: "best", or "last" of a training that has no score to choose by.
+        examples: {"train": how many there are, ...}; None where they are figures.
     """
     if not run.writes:
         return
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
-    run.write_model_card(_model_card(run, labels, figures, plot, epoch))
+    facts = _training_facts(run, examples or {})
+    # The plot is not in `best/`, which may be given away alone.
+    cards = [_model_card(run, labels, figures, facts, epoch, shown) for shown in (plot, False)]
+    run.write_model_card(*cards)
     for key, value in figures.items():
         logging.info("%s: %s", key, _shown(value))
+        if key.endswith("_only_answer"):
+            split = key.removesuffix("_only_answer").replace("_", " ")
+            logging.warning("All of %s is answered alike, though it differs: %s.", split, value)
     where = run.best, run.path
     logging.info(
         "The %s epoch's weights are in %s, the model card is %s/README.md.", epoch, *where
@@ -62,23 +76,54 @@ def _facts(run):
     return {"family": family_of(config).model_type} | dataclasses.asdict(config)
 
 
+def _training_facts(run, examples):
+    """Return how many examples there were, how long they took, when, and by which versions."""
+    epochs = run.metrics()
+    facts = {f"{name} examples": f"{count:,}" for name, count in examples.items()}
+    if epochs:
+        facts["seconds of training"] = f"{sum(m.get('seconds', 0) for m in epochs):,.0f}"
+        ended = datetime.datetime.fromtimestamp(epochs[-1]["time"], datetime.UTC)
+        facts["end of training"] = f"{ended:%Y-%m-%d %H:%M} UTC"
+    versions = {
+        "tfnlp": tfnlp.__version__,
+        "keras": keras.__version__,
+        "tensorflow": tf.__version__,
+        "python": platform.python_version(),
+    }
+    return facts | versions
+
+
+def _measured(figures):
+    """Return the lines of the table of figures, a baseline beside each score that has one."""
+    shown = {key: _shown(value) for key, value in figures.items() if value is not None}
+    if not any("_baseline_" in key for key in figures):
+        return _table("figure", {key.replace("_", " "): value for key, value in shown.items()})
+    lines = ["| figure | value | baseline |", "| --- | --- | --- |"]
+    for key, value in shown.items():
+        split, _, score = key.partition("_")
+        if not score.startswith("baseline_"):
+            baseline = shown.get(f"{split}_baseline_{score}", "")
+            lines.append(f"| {key.replace('_', ' ')} | {value} | {baseline} |")
+    return [*lines, "", BASELINE]
+
+
 def _table(name, values):
     """The lines of a table of the values that are there."""
     rows = [f"| {key} | {value} |" for key, value in values.items() if value is not None]
     return [f"| {name} | value |", "| --- | --- |", *rows]
 
 
-def _model_card(run, labels, figures, plot, epoch):
+def _model_card(run, labels, figures, facts, epoch, plot):
     lines = [f"# {run.path.name}", ""]
     if labels:
         lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
-    shown = {key.replace("_", " "): _shown(value) for key, value in figures.items()}
-    lines += ["## Measured", "", *_table("figure", shown)]
+    lines += ["## Measured", "", *_measured(figures)]
     if plot:
         lines += ["", "![Loss and score by epoch](curves.png)"]
     # Of the weights themselves: a model of a folder is not of the sizes that flags could give.
-    facts = _facts(run)
-    lines += ["", "## Model", "", *_table("field", facts)] if facts else []
+    config = _facts(run)
+    lines += ["", "## Model", "", *_table("field", config)] if config else []
+    lines += ["", "## Trained", "", *_table("fact", facts)]
     lines += ["", "## Made with", "", *_table("flag", run.flags)]
     folder = f"`best/` is a Hugging Face folder of the {epoch} epoch"
     lines += ["", f"{folder}; `metrics.jsonl` has every epoch.", ""]

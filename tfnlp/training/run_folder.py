@@ -36,7 +36,7 @@ MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
 WRITTEN = {
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
     + ("curves*.png", "n_best.json", "*translations.tsv", LOCK, BAD_BATCH),
-    "best": MODEL,
+    "best": (*MODEL, "README.md"),
     TOKENIZER: MODEL,
     "generator": MODEL,
     "averaged": MODEL,
@@ -45,6 +45,8 @@ WRITTEN = {
 }
 
 
+# Figures of when an epoch ended, and how long it took, which no two runs have in common.
+TIMES = ("time", "seconds")
 # The folder within a run's that the first of two phases has, with the files of a run.
 INTERMEDIATE = "intermediate"
 
@@ -59,7 +61,7 @@ class RunFolder:
     | `events/` | the same for TensorBoard |
     | `best/` | the Hugging Face folder of the best epoch; of a pretraining, of the last |
     | `state.safetensors` | the last state of the training, to resume from |
-    | `README.md` | the model card |
+    | `README.md` | the model card; `best/` has a copy |
     | `intermediate/` | the same of the first of two phases |
     | `generator/` | beside `best/`, another model that was trained with it |
     | `averaged/` | beside `best/`, the mean of the weights after the last epochs |
@@ -95,6 +97,7 @@ class RunFolder:
         self.tokenizer = None  # that the run learned, and must find again to go on
         self._lock = None  # a file descriptor, while it is held
         self._writing = False
+        self._since = time.time()  # of the start, or of the last metrics
         with self.alone():
             pass  # before long work
         stored_path = self.path / "flags.json"
@@ -145,10 +148,10 @@ class RunFolder:
             key = differing[0]
             alone = any((one in stored) != (one in here) for one in differing)
             other = "a run of another recipe, or of an older one" if alone else "another run"
+            there, now = (_flag_text(flags.get(key)) for flags in (stored, here))
             raise InputError(
-                f"{self.path} holds {other}: there `{key}` is {stored.get(key)!r}, here "
-                f"{here.get(key)!r}; give another folder, the same settings to resume it, or "
-                "`overwrite` to delete it."
+                f"{self.path} holds {other}: there `{key}` is {there}, here {now}; give another "
+                "folder, the same settings to resume it, or `overwrite` to delete it."
             )
         for key in sorted(moved):
             logging.warning(
@@ -190,6 +193,7 @@ class RunFolder:
         Raises:
             InputError: if another process writes to the folder, or the disk is full.
         """
+        self._since = time.time()
         if not self.writes:
             self.overwritten = []
             return
@@ -245,8 +249,11 @@ class RunFolder:
         return lock
 
     def log(self, metrics):
-        """Appends one line of metrics."""
-        self._write_metrics([*self.metrics(), {"time": round(time.time(), 1), **metrics}])
+        """Appends a line of metrics, with the time and the seconds since the last, or `start`."""
+        now = time.time()
+        times = {"time": round(now, 1), "seconds": round(now - self._since, 1)}
+        self._since = now
+        self._write_metrics([*self.metrics(), {**times, **metrics}])
 
     def truncate_metrics(self, epochs):
         """Drops what was logged after the state that the run resumes from."""
@@ -363,11 +370,18 @@ class RunFolder:
                     f"and {here} here; start anew in another folder or by `overwrite`."
                 )
 
-    def write_model_card(self, text):
-        """Writes the model card, README.md."""
+    def write_model_card(self, text, best_text):
+        """Writes the model card, README.md, and a copy for `best/`, which may be given away alone.
+
+        Args:
+            text: of the card.
+            best_text: of the copy.
+        """
         if not self.writes:
             return
         write_text(self.path / "README.md", text)
+        if self.best.exists():
+            write_text(self.best / "README.md", best_text)
 
 
 def _written_by_runs(path):
@@ -398,6 +412,11 @@ def _moved(stored, here):
         return False
     there = pathlib.Path(stored)
     return there.is_absolute() and not there.exists() and pathlib.Path(here).exists()
+
+
+def _flag_text(value):
+    """Return a flag's value as errors quote it, a list as the flag takes it."""
+    return repr(",".join(map(str, value)) if isinstance(value, list) else value)
 
 
 def _described(tensor):

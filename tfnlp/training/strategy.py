@@ -7,7 +7,7 @@ import tensorflow as tf
 from absl import logging
 
 from tfnlp.cluster import read_cluster
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 from tfnlp.losses import reads_parts
 from tfnlp.training.accumulation import step_in_parts
 from tfnlp.training.workers import several_workers
@@ -31,7 +31,7 @@ def make_strategy(name="auto"):
             processes to find each other.
     """
     if name not in STRATEGIES:
-        raise InputError(f"strategy={name!r} is unknown; use one of {', '.join(STRATEGIES)}.")
+        raise unknown_name("strategy", name, list(STRATEGIES))
     if name == "multi_worker":
         # A single worker has nobody to wait for.
         cluster = read_cluster()

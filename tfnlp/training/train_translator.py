@@ -119,7 +119,8 @@ def train_translator(
         if score is not None:
             of_it |= score(scored, prefix)
         figures |= {f"{prefix}{name}": value for name, value in of_it.items()}
-    write_report(run, figures, metric="perplexity")
+    counts = {"train": len(train), "dev": len(dev)}
+    write_report(run, figures, metric="perplexity", examples=counts)
     return figures
 
 

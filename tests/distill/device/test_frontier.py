@@ -6,6 +6,7 @@ import math
 import shutil
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
 
 from distill.device import benchmark, frontier, frontier_page
@@ -56,8 +57,9 @@ def test_scores_that_are_no_numbers_are_told(tmp_path, monkeypatch):
     for name in scores:
         (tmp_path / name).write_text(name)
 
-    def scored(path, inputs, said):
-        return {"metric": "pearson", "score": scores[path.name], "agreement": None}
+    def scored(path, inputs, said, positive_label):
+        nothing = {"agreement": None, "baseline": None, "counts": {}}
+        return {"metric": "pearson", "score": scores[path.name], **nothing}
 
     def nothing(path, repeats=None, num_threads=None):
         return {}
@@ -75,6 +77,44 @@ def test_scores_that_are_no_numbers_are_told(tmp_path, monkeypatch):
     assert (measured("a"), measured("a", "b")) == ("0.5000", "0.5000 of 1")
     with pytest.raises(InputError, match="b has no pearson: it is not a number there; leave the"):
         measured("b")
+
+
+class Numbers:
+    """A runner of a scorer that says the numbers it is given."""
+
+    kind, labels, settings = "scorer", None, {}
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def score(self, texts, seconds=None):
+        return self.numbers
+
+
+def test_a_scorer_agrees_with_its_teacher_by_their_correlation(tmp_path, monkeypatch):
+    path = tmp_path / "a.tflite"
+    path.touch()
+    numbers, others = [0.5, 2.0, 1.5, 4.0], [1.0, 2.0, 3.0, 3.5]
+    monkeypatch.setattr(frontier, "load_runner", lambda path, num_threads: Numbers(numbers))
+    for name in ("benchmark_file", "_profile"):
+        monkeypatch.setattr(frontier, name, lambda path, **_: {})
+    inputs = Inputs(["a", "b", "c", "d"], None, [1.0, 2.0, 3.0, 4.0])
+
+    def agreement(reference):
+        candidate = Candidate("a", [path])
+        cache = tmp_path / "measured.json"
+        frontier.measure_candidates([candidate], lambda _: inputs, cache, reference)
+        return candidate.agreement.mean
+
+    expected = np.corrcoef(numbers, others)[0, 1]
+    assert expected == pytest.approx(0.8170, abs=1e-4)
+    assert agreement(Numbers(others)) == pytest.approx(expected)
+    assert agreement(Numbers([1.0] * 4)) == 0
+    tagger = Numbers(others)
+    tagger.kind = "tagger"
+    message = f"The `teacher` is of the kind tagger, but {path} of the kind scorer; give a"
+    with pytest.raises(InputError, match=message):
+        agreement(tagger)
 
 
 def test_what_no_other_beats_is_on_the_frontier():
@@ -117,7 +157,7 @@ def test_files_are_scored_timed_and_remembered(file, tmp_path, monkeypatch):
 
     monkeypatch.setattr(frontier, "benchmark_file", timing)
 
-    def measured():
+    def measured(label=None):
         candidates = [Candidate("both", [file, copy])]
         metric = frontier.measure_candidates(
             candidates,
@@ -125,11 +165,17 @@ def test_files_are_scored_timed_and_remembered(file, tmp_path, monkeypatch):
             tmp_path / "measured.json",
             reference=runner,
             repeats=2,
+            positive_label=label,
         )
-        assert metric == "accuracy"
+        assert metric == ("accuracy" if label is None else "f1")
         return candidates[0]
 
     found = measured()
+    assert found.baseline == max(map(right.count, ("bad", "good"))) / 4
+    assert np.sum(found.counts["confusion"]["counts"]) == 4
+    rate = 2 * sum(s == r == "good" for s, r in zip(said, right, strict=True))
+    f1 = rate / (said.count("good") + right.count("good"))
+    assert measured("good").score == Estimate(pytest.approx(f1), 0.0, 2)
     assert timed == [file]
     assert found.score == Estimate(0.75, 0.0, 2) and found.agreement == Estimate(1.0, 0.0, 2)
     assert found.size_mb == pytest.approx(file.stat().st_size / 1e6)
@@ -182,6 +228,14 @@ def test_the_page_is_whole_and_marks_the_frontier(capsys):
         "worse": "latency",
         "beaten": "",
     }
+    candidates[1].baseline = 0.5
+    candidates[1].counts = {
+        "confusion": {"labels": ["<a>", "b"], "counts": [[3, 4], [0, 5]]},
+        "only_answer": "b",
+    }
+    *others, baseline = frontier_page.table_rows(candidates, "accuracy")[1:]
+    assert others == rows and len(baseline) == len(header)
+    assert baseline[:3] == ["(baseline)", "0.5000", "-"] and baseline[-1] == ""
     small = dict(zip(header, rows[0], strict=True))
     assert (small["model"], small["MB"], small["ms at 32"]) == ("small", "2.00", "1.00")
     assert (small["ms, mixed / equal lengths"], small["peak MB"]) == ("1.25", "70")
@@ -189,6 +243,8 @@ def test_the_page_is_whole_and_marks_the_frontier(capsys):
     assert "<title>dev &lt;b&gt;</title>" in page and "Fully &lt;Connected&gt;" in page
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page and "<script" not in page
+    assert "<td>&lt;a&gt;</td><td>3</td><td>4</td>" in page
+    assert "<p>small says b of all texts, which differ.</p>" in page
     html.parser.HTMLParser().feed(page)
     plots = page.split("<svg")[1:]
     assert len(plots) == 2

@@ -11,6 +11,7 @@ import pytest
 from distill.device.predictions import (
     Columns,
     Inputs,
+    check_positive_label,
     given_inputs,
     predict_inputs,
     print_predictions,
@@ -19,8 +20,10 @@ from distill.device.predictions import (
     write_predictions,
 )
 from distill.runtime import load_runner as load_file
+from tfnlp.confusion import confusion_table, only_answer
 from tfnlp.errors import InputError
 from tfnlp.tasks.answering import f1
+from tfnlp.text.runners import Classification
 from tfnlp.training import load_runner
 
 README = pathlib.Path(__file__).parents[3] / "README.md"
@@ -93,6 +96,7 @@ def test_a_folder_says_what_its_file_says(kind, folders, files, tmp_path, capsys
     printed = capsys.readouterr()
     assert len(printed.out.splitlines()) == len(inputs.texts)
     assert all(f"{key} {value:.4f} on" in printed.err for key, value in right.items())
+    check_baseline_and_counts(kind, summary, printed.err)
     write_predictions(tmp_path, runners[0], inputs, found[0])
     assert json.loads((tmp_path / "summary.json").read_text()) == summary
     check_written(kind, tmp_path, inputs, found[0])
@@ -113,6 +117,72 @@ def scores_by_hand(kind, inputs, found):
     return {"accuracy": np.mean([c.place == i for c, i in zip(found, [0, 1], strict=True)])}
 
 
+def check_baseline_and_counts(kind, summary, printed):
+    """The right labels are good, bad, bad; 1, 2, 4; O, B-x, I-x, O, B-x, O; 0, 1."""
+    baselines = {key: value for key, value in summary.items() if key.startswith("baseline_")}
+    expected = {
+        "classifier": {"accuracy": 2 / 3, "matthews": 0.0, "macro_f1": 0.4},
+        "scorer": {"pearson": 0.0, "spearman": 0.0, "mean_squared_error": 14 / 9},
+        "tagger": {"f1": 0.0, "precision": 0.0, "recall": 0.0, "word_accuracy": 0.5},
+        "answerer": {},
+        "chooser": {"accuracy": 0.5},
+    }[kind]
+    assert baselines == pytest.approx({f"baseline_{k}": v for k, v in expected.items()})
+    assert printed.count("(baseline ") == len(expected)
+    assert ("confusion" in summary) == (kind in ("classifier", "tagger"))
+    if "confusion" in summary:
+        matrix = summary["confusion"]
+        right = {"good": 1, "bad": 2} if kind == "classifier" else {"O": 3, "B-x": 2, "I-x": 1}
+        sums = [sum(row) for row in matrix["counts"]]
+        assert dict(zip(matrix["labels"], sums, strict=True)) == right
+        assert f"\n{confusion_table(matrix)[-1]}\n" in printed
+
+
+def test_the_f1_of_one_class_and_one_label_for_all_are_told(capsys):
+    class Always:
+        kind, labels = "classifier", ["bad", "good"]
+
+    inputs = Inputs(["a", "b", "c"], None, ["bad", "good", "good"])
+    found = [Classification("good", {"bad": 0.1, "good": 0.9}, False)] * 3
+    summary = summarise(Always, inputs, found, "good")
+    assert (summary["f1"], summary["baseline_f1"]) == pytest.approx((0.8, 0.8))
+    assert summarise(Always, inputs, found, "bad")["f1"] == 0
+    assert "f1" not in summarise(Always, inputs, found)
+    assert summary["only_answer"] == "good"
+    assert summary["confusion"] == {"labels": ["bad", "good"], "counts": [[0, 1], [0, 2]]}
+    print_predictions(Always, inputs, found, "good")
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0] == "good\tbad\t0.9000\ta"
+    assert printed.err.splitlines()[-5:] == [
+        "f1 0.8000 on 3 texts (baseline 0.8000)",
+        "The model says good of all of them, which differ.",
+        "right \\ said  bad  good",
+        "         bad    0     1",
+        "        good    0     2",
+    ]
+    alike = Inputs(["a", "b"], None, ["good", "good"])
+    assert "only_answer" not in summarise(Always, alike, found[:2])
+    with pytest.raises(InputError, match=r"positive_label=fine is not one of the labels \(bad, g"):
+        check_positive_label("classifier", Always.labels, "fine")
+    with pytest.raises(InputError, match="positive_label=O is of a classifier, but the model is"):
+        check_positive_label("tagger", TAGS, "O")
+
+
+@pytest.mark.parametrize(
+    ("right", "answers", "expected"),
+    [
+        ([1.0, 3.0], [2.0, 2.01], 2.005),
+        ([1.0, 3.0], [2.0, 2.03], None),
+        ([1.0, 1.0], [2.0, 2.0], None),
+        ([0, 1], [1, 1], 1),
+        ([0, 1], [0, 1], None),
+        ([], [], None),
+    ],
+)
+def test_one_answer_to_all(right, answers, expected):
+    assert only_answer(right, answers) == pytest.approx(expected)
+
+
 def check_written(kind, folder, inputs, found):
     if kind in ("tagger", "answerer"):
         lines = (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
@@ -122,9 +192,12 @@ def check_written(kind, folder, inputs, found):
                 assert [word["tag"] for word in value["words"]] == one.tags
                 for part in value["words"]:
                     assert value["text"][slice(*part["span"])] == part["word"]
+                right = [["O", "B-x", "I-x", "O"], ["B-x", "O"]][values.index(value)]
+                assert [word["gold"] for word in value["words"]] == right
                 assert value["entities"] == [dataclasses.asdict(e) for e in one.entities]
         else:
             assert [value["id"] for value in values] == ["q1", "q2"]
+            assert [value["gold"] for value in values] == [["a fine plot"], []]
             for value, one in zip(values, found, strict=True):
                 place = slice(value["start"], value["end"])
                 assert value["text"] == one.text == inputs.seconds[0][place]
@@ -134,14 +207,15 @@ def check_written(kind, folder, inputs, found):
     header, *rows = [line.split("\t") for line in lines]
     assert all(len(row) == len(header) for row in rows)
     if kind == "classifier":
-        assert header == ["label", "probability", "sentence"]
+        assert header == ["label", "gold", "probability", "sentence"]
         assert [row[0] for row in rows] == [one.label for one in found]
+        assert [row[1] for row in rows] == ["good", "bad", "bad"]
     elif kind == "scorer":
-        assert header == ["score", "sentence", "pair"]
+        assert header == ["score", "gold", "sentence", "pair"]
         np.testing.assert_allclose([float(row[0]) for row in rows], found, atol=1e-4)
     else:
-        assert header == ["choice", "probability", "prompt", "ending"]
-        assert [row[3] for row in rows] == [one.ending for one in found]
+        assert header == ["choice", "gold", "probability", "prompt", "ending"]
+        assert [row[4] for row in rows] == [one.ending for one in found]
 
 
 def test_texts_given_one_by_one():

@@ -176,7 +176,7 @@ def test_benchmark_measures_a_file_and_agreement(wide):
     [
         (
             {"quantization": "int3"},
-            "^quantization='int3' is unknown; use one of float32, float16, int8, ",
+            "^quantization=int3 is unknown .did you mean int8 .*; use one of float32, float16, ",
         ),
         ({"max_length": 49}, "^max_length=49 must lie between 3 and the model's 48"),
         ({"max_length": 0}, "^max_length=0 must lie between 3 and the model's 48"),

@@ -26,6 +26,7 @@ from tfnlp.tasks import Answering, Classification, Regression, Tagging
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer
 from tfnlp.training import RunFolder, TrainingConfig, predict
+from tfnlp.training.run_folder import TIMES
 
 README = pathlib.Path(__file__).parents[3] / "README.md"
 TASK = Tagging(["O", "B-x", "I-x"])
@@ -74,7 +75,7 @@ def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tm
 
     for a, b in zip(folder.metrics(), broken.metrics(), strict=True):
         assert a.keys() == b.keys()
-        for key in a.keys() - {"time"}:
+        for key in a.keys() - {*TIMES}:
             assert b[key] == pytest.approx(a[key], abs=1e-6)
     *_, last = folder.metrics()
     assert {key for key in last if key.endswith("loss")} == {
@@ -90,7 +91,9 @@ def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tm
     assert figures["dev_f1"] == max(m["val_f1"] for m in folder.metrics())
     assert figures["test_f1"] == figures["dev_f1"]
     words = {key for key in figures if "word_accuracy" in key}
-    assert words == {f"{a}{b}_word_accuracy" for a in ("", "teacher_") for b in ("dev", "test")}
+    scored = [f"{a}{b}" for a in ("", "teacher_") for b in ("dev", "test")]
+    scored += ["dev_baseline", "test_baseline"]
+    assert words == {f"{name}_word_accuracy" for name in scored}
     kept = figures["dev_f1"] / figures["teacher_dev_f1"] if figures["teacher_dev_f1"] else None
     assert figures.get("share_of_teacher") == kept
 
@@ -111,7 +114,8 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
         student = make_student(teacher, 1, hidden_dim=4, num_heads=2)
         terms = METHODS["tinybert"](teacher, student, TASK)
         folder = RunFolder(folder, {}, overwrite)
-        data = (tokenizer, TRAIN, DEV, CONFIG, folder)
+        # The first phase has no score that a patience could wait for.
+        data = (tokenizer, TRAIN, DEV, dataclasses.replace(CONFIG, patience=2), folder)
         with killed_after(stop_after):
             what = Distillation(terms, intermediate_epochs=1)
             distill(TASK, teacher, student, *data, 16, distillation=what)
