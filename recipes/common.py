@@ -345,6 +345,8 @@ _FILES = {
     "corpus",
     "vocabulary_text",
     "calibration_text",
+    "check_text",
+    "golden",
 }
 
 

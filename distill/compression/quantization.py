@@ -13,6 +13,7 @@ from tfnlp.layers.core.fake_quantization import (
     fake_quantize,
     get_ranges,
     has_products,
+    leave_outliers_in_float,
     observing,
     weights_without_ranges,
 )
@@ -147,6 +148,14 @@ def calibrated(model, encodings, pad_token_id=0, batch_size=16):
                 inputs = {name: x[:, None] for name, x in inputs.items()}
             copy(inputs)
     logging.info("Calibrated %d ranges on %d texts.", len(get_ranges(copy)), len(encodings))
+    wide = leave_outliers_in_float(copy)
+    if wide:
+        logging.info(
+            "%d layers have outliers among what they take or give, and quantise it as it comes, "
+            "as int8 does: %s.",
+            len(wide),
+            ", ".join(wide),
+        )
     return copy
 
 

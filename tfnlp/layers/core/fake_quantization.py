@@ -17,6 +17,9 @@ from keras.src.backend import AutocastScope  # not public, and there is no other
 SMALL = 1024
 # An attention weight of exactly 1 has no step, so that 0 has one and all are 1 / 256 apart.
 WEIGHT_RANGE = (0.0, 255 / 256)
+# A range so many times wider than the mean size of its numbers has outliers. Of a normal
+# distribution, out to 5 deviations, it is 12.5 times.
+OUTLIER = 64
 # What TFLite gives every tanh of integers.
 TANH_RANGE = (-1.0, 127 / 128)
 
@@ -45,6 +48,7 @@ class FakeQuantizer(keras.layers.Layer):
         self.limits = limits
         self.momentum = momentum
         self.observes = False  # whether to follow inputs, and leave them as they are
+        self.sizes = []  # the mean size of what each call observed
 
     def build(self, input_shape):
         if self.limits is None:
@@ -72,6 +76,7 @@ class FakeQuantizer(keras.layers.Layer):
             self.low.assign(-self._widened(-self.low, ops.max(-x)))
             self.high.assign(self._widened(self.high, ops.max(x)))
         if self.observes:
+            self.sizes.append(float(ops.mean(ops.abs(inputs))))
             return inputs
         low, high = self.limits or (self.low, self.high)
         return keras.quantizers.fake_quant_with_min_max_vars(inputs, low, high)
@@ -319,7 +324,10 @@ def converting(model):
 
 @contextlib.contextmanager
 def observing(model):
-    """Where it is active, ranges of a fake-quantised model follow its calls, and round nothing."""
+    """Where it is active, ranges of a fake-quantised model follow its calls, and round nothing.
+
+    The calls are eager, as what is observed is kept as numbers; see `leave_outliers_in_float`.
+    """
     quantizers = _quantizers(model).values()
     with _compiled_anew(model):
         for quantizer in quantizers:
@@ -329,6 +337,30 @@ def observing(model):
         finally:
             for quantizer in quantizers:
                 quantizer.observes = False
+
+
+def leave_outliers_in_float(model):
+    """Stop rounding the layers whose ranges a few numbers set, so that the others would vanish.
+
+    In some encoders one unit of a few tokens is hundreds of times larger than all others (Kovaleva
+    et al. 2021, 'BERT busters'): 256 steps of its range leave a few steps for the rest.
+
+    Args:
+        model: that was called within `observing`.
+
+    Returns:
+        The paths of the layers that compute in float from now on, sorted.
+    """
+    paths = []
+    for path, layer in _layers(model).items():
+        for quantizer in layer.fake_quantizers.values():
+            if quantizer.limits is None and quantizer.sizes:
+                width = float(quantizer.high) - float(quantizer.low)
+                if width > OUTLIER * np.mean(quantizer.sizes):
+                    paths.append(path)
+    for path in set(paths):
+        _layers(model)[path].is_fake_quantized = False
+    return sorted(set(paths))
 
 
 @contextlib.contextmanager
