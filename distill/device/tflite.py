@@ -418,7 +418,7 @@ def to_tflite(model, endpoints, quantization, custom_operators=False):
         converter.allow_custom_ops = custom_operators
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         set_up(converter, quantization)
-        return quantize_file(converter.convert(), quantization)
+        return quantize_file(converter.convert(), quantization, model)
 
 
 def _graph(model, names):

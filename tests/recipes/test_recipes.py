@@ -97,7 +97,12 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     flags = [f"--model_dir={student / 'best'}", f"--output_dir={tmp_path}"]
     done = run("export_tflite", *flags, "--beams=2", status=2)
     assert "--beams is not for a model with the head 'classifier'" in done.stderr
-    assert "Wrote" in run("export_tflite", *flags).stderr
+    (tmp_path / "golden.txt").write_text("the film is superb .\ndull\n")
+    done = run("export_tflite", *flags, f"--golden={tmp_path / 'golden.txt'}")
+    (sentence,) = re.findall(r"On 64 texts, compared with float32 Keras: .*", done.stderr)
+    assert f"\n{sentence}\n" in (tmp_path / "model_card.md").read_text()
+    golden = json.loads((tmp_path / "golden.json").read_text())
+    assert [given["text"] for given in golden["inputs"]] == ["the film is superb .", "dull"]
     model = f"--model={tmp_path / 'model.tflite'}"
 
     long = run("classify", model, f"--text={'film ' * 200}", "--text=film")
@@ -115,7 +120,7 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
 
     flags = [f"--model_dir={student / 'best'}", f"--input={test}", "--repeats=3"]
     done = run("benchmark_tflite", model, *flags, f"--output_dir={tmp_path / 'benchmark'}")
-    assert "agreement" in done.stdout
+    assert "On 64 texts, compared with float32 Keras: the same label in " in done.stdout
     figures = json.loads((tmp_path / "benchmark" / "benchmark.json").read_text())
     assert set(figures["latency_ms"]) == {"1", "2"}
     assert set(figures["latency_ms"]["1"]) == {"16", "32", "64", "128"}
