@@ -228,7 +228,7 @@ def test_a_unit_far_above_all_others_does_not_round_them_away(
     model = build_model(dataclasses.replace(tiny_config, **sizes))
     weights = {v.path: v for v in model.weights}
     bias, gamma = np.zeros(128, "float32"), np.full(128, 20.0, "float32")
-    bias[0], gamma[0] = 400.0, 0.0
+    bias[:2], gamma[:2] = (400.0, -400.0), 0.0
     weights["encoder_0/feed_forward/output/bias"].assign(bias)
     weights["encoder_0/feed_forward_norm/gamma"].assign(gamma)
     # What the network gives, some 0.1, and not what goes past it, is what counts.
