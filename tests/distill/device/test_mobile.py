@@ -12,6 +12,8 @@ import keras
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
+from flatbuffers.number_types import Float32Flags
+from flatbuffers.table import Table
 
 from distill.device.associated_files import SENTENCEPIECE_FILE
 from distill.device.mediapipe import mediapipe_differences, sentencepiece_model
@@ -129,6 +131,18 @@ def test_metadata_names_author_version_and_licence(files):
     content = (files[0] / "model.tflite").read_bytes()
     for field in ("1.0", "Me", "Apache-2.0"):
         assert b"\0" + field.encode() + b"\0" in content
+    # By the slots of MediaPipe's schema.
+    root = Table(bytearray(content), content.index(b"M001") - 4)
+    root = Table(root.Bytes, root.Indirect(root.Pos))
+    said = [root.String(root.Offset(4 + 2 * slot) + root.Pos).decode() for slot in (2, 4, 5)]
+    assert said == ["1.0", "Me", "Apache-2.0"]
+    options = root
+    for slot in (3, 3, 4):  # the graph, its output, what is done with that
+        first = options.Vector(options.Offset(4 + 2 * slot))
+        options = Table(options.Bytes, options.Indirect(first))
+    options = Table(options.Bytes, options.Indirect(options.Offset(6) + options.Pos))
+    threshold = options.Get(Float32Flags, options.Offset(4) + options.Pos)
+    assert threshold == pytest.approx(0.4)
     other = (files[0] / "fixed.tflite").read_bytes()
     assert b"\0Apache-2.0\0" not in other
 
