@@ -193,9 +193,16 @@ def export_tflite(
     labels = [str(label) for label in labels or []] if kind in LABELLED else []
     if kind in LABELLED:
         check_labels(labels, model.output["logits"].shape[-1])
+    task_settings = _task_settings(kind, task_settings)
+    pairs = task_settings.get("pairs", False)
     tokenize = None
     if tokenizer_in_graph:
         check_text_input(kind, tokenizer, fixed_lengths)
+        if pairs:
+            raise InputError(
+                "tokenizer_in_graph=True takes one string, and the model was trained on pairs of "
+                "texts; leave it out."
+            )
         tokenize = text_input(tokenizer, max_length)
     source = model
     if calibration_text is not None:
@@ -214,10 +221,8 @@ def export_tflite(
             files[SENTENCEPIECE_FILE] = sentencepiece_model(tokenizer)
     inputs, outputs = tensor_names(content)
     settings = tokenizer.settings() | {"model_max_length": max_length, "kind": kind}
-    task_settings = {"pairs": True} | (task_settings or {}) if kind in OF_PAIRS else task_settings
     if task_settings:
         settings["task"] = task_settings
-    pairs = bool(task_settings) and task_settings.get("pairs", False)
     if tokenizer_in_graph:
         settings["kind"] = KIND
 
@@ -285,7 +290,8 @@ def kind_of(model, pooling=None):
         raise InputError(
             f"A model with the head {model.head!r} has no export; give `pooling`, such as "
             f"pooling={POOLINGS[0]!r}, for a file that gives texts as vectors, or a model with "
-            f"one of the heads {', '.join(HEADS)}."
+            f"one of the heads {', '.join(HEADS)}; what writes is exported by "
+            "distill.device.export_generation."
         )
     surplus = set(model.input) - {"token_ids", "segment_ids", "padding_mask"}
     if surplus:
@@ -329,6 +335,16 @@ def _check_threshold(score_threshold, kind):
         )
     if not 0 <= score_threshold <= 1:
         raise InputError(f"score_threshold={score_threshold} must lie between 0 and 1.")
+
+
+def _task_settings(kind, settings):
+    """What a file says of the training, a dict; `pairs` where the file is for pairs of texts."""
+    settings = dict(settings or {})
+    if kind in OF_PAIRS:
+        settings["pairs"] = True
+    elif kind == "embedder":  # gives vectors of texts, whatever the head was trained on
+        settings.pop("pairs", None)
+    return settings
 
 
 def _description(kind, labels, pairs):

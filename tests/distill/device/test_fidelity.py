@@ -216,3 +216,13 @@ def test_a_file_of_pairs_says_so_and_refuses_single_texts(kind, folders, tokeniz
 )
 def test_what_always_reads_pairs_says_so(kind, pairs, files):
     assert load_runner(files[kind]).settings.get("pairs") == pairs
+
+
+def test_pairs_are_of_the_head_and_not_of_one_string(folders, tokenizer, tmp_path):
+    model, path = load_model(folders["classifier"], "classifier"), tmp_path / "model.tflite"
+    how = {"labels": ["bad", "good"], "task_settings": {"pairs": True}}
+    with pytest.raises(InputError, match=r"^tokenizer_in_graph=True takes one string, and the "):
+        export_tflite(model, path, tokenizer, **how, tokenizer_in_graph=True)
+    assert not path.exists()
+    said = export_tflite(model, path, tokenizer, **how, pooling="mean")
+    assert ONE_TEXT not in said and load_runner(path).settings == {}

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
+from distill.device import benchmark
 from distill.device.benchmark import benchmark_file
 from distill.device.metadata import METADATA_NAME
 from distill.device.tflite import export_tflite, mediapipe_differences
@@ -161,6 +162,20 @@ def test_benchmark_measures_a_file(wide):
     assert set(figures["latency_ms"]["1"]) == {"4", "16"}
     assert min(figures["latency_ms"]["1"].values()) > 0
     assert figures["peak_memory_mb"] > figures["memory_before_mb"] > 0
+
+
+def test_mixed_and_equal_lengths_take_turns(wide, monkeypatch):
+    lengths = []
+
+    def timed(runner, encoding):
+        lengths.append(len(encoding.token_ids))
+        return 1.0 if lengths[-2:-1] == lengths[-1:] else 3.0
+
+    monkeypatch.setattr(benchmark, "_timed", timed)
+    mixed, equal = benchmark.mixed_latencies(TextClassifier(wide[1]["float32"]), (4, 8), 12)
+    assert lengths[:20] == [4, 8] * 10 and lengths[20:40] == [4] * 10 + [8] * 10
+    assert lengths[40:] == [4, 8] * 2 + [4] * 2 + [8] * 2
+    assert (mixed, equal) == (3.0, 1.0)
 
 
 def test_says_what_mediapipe_does_otherwise():
