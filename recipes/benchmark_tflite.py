@@ -6,9 +6,10 @@
 Latency is the median of --repeats runs at 16, 32, 64 and 128 tokens, of these as many as the file
 does not cut, with 1 and 2 threads, and of texts whose lengths change from call to call; the time
 to open the file and the first call, which prepares the graph, are measured too. Peak memory is
-that of a process that only runs the file. Agreement is the share of the texts of --input to which
-the file and the Keras model of --model_dir give the same label. --operators says which operators
-take the time, --onnx what ONNX Runtime takes with int8 of the same weights (needs
+that of a process that only runs the file. --input has what the file and the Keras model of
+--model_dir are compared on, as the task's recipe reads it, pairs by --pair_column: the share of
+equal labels, tags, answers or choices, or the correlation of numbers. --operators says which
+operators take the time, --onnx what ONNX Runtime takes with int8 of the same weights (needs
 tfnlp[benchmarks]).
 """
 
@@ -19,8 +20,9 @@ from recipes import common
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "The .tflite file.")
 flags.DEFINE_string("model_dir", None, "Folder of the Keras model it was exported from.")
-flags.DEFINE_string("input", None, "File of texts to compare labels on.")
-flags.DEFINE_string("text_column", "sentence", "Column of the text.")
+flags.DEFINE_string("input", None, "File of texts to compare answers on.")
+flags.DEFINE_string("text_column", None, "Column of the text, if not as for training.")
+flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
 flags.DEFINE_integer("repeats", 50, "Timed runs for each figure.", 1)
 flags.DEFINE_bool("operators", False, "Also profile the file's operators, at 32 tokens.")
 flags.DEFINE_bool("onnx", False, "Also time the classifier of --model_dir in ONNX Runtime.")
@@ -29,13 +31,14 @@ flags.mark_flags_as_required(["model", "output_dir"])
 
 
 def main():
-    from distill.device.benchmark import agreement, benchmark_file, print_benchmark
+    from distill.device.benchmark import benchmark_file, print_benchmark
+    from distill.device.fidelity import compare, describe
     from distill.device.onnx import benchmark_onnx
     from distill.device.operators import print_operators, profile_operators
-    from tfnlp.checkpoints import load_model
+    from distill.runtime import load_runner
     from tfnlp.errors import InputError
     from tfnlp.files import check_writable, write_json
-    from tfnlp.text import read_examples
+    from tfnlp.training import runners
 
     if FLAGS.input and not FLAGS.model_dir:
         raise InputError("Agreement needs both --model_dir and --input.")
@@ -46,14 +49,19 @@ def main():
     output = f"{FLAGS.output_dir}/benchmark.json"
     check_writable(output)
     if FLAGS.input:
-        examples = read_examples(FLAGS.input, FLAGS.text_column, label_column=None)
-        model = load_model(FLAGS.model_dir, "classifier")
+        columns = FLAGS.text_column, FLAGS.pair_column
+        inputs = common.read_inputs(FLAGS.input, FLAGS.model_dir, *columns)
+        model = runners.load_runner(FLAGS.model_dir)
     figures = benchmark_file(FLAGS.model, repeats=FLAGS.repeats)
+    said = None
     if FLAGS.input:
-        figures["agreement"] = agreement(FLAGS.model, model, examples.texts)
+        runner = load_runner(FLAGS.model, num_threads=2)
+        model.max_length = runner.max_length
+        figures["check"] = compare(runner, model, inputs)
+        said = describe(model.kind, figures["check"])
     if FLAGS.onnx:
         figures["onnx"] = benchmark_onnx(FLAGS.model_dir, repeats=FLAGS.repeats)
-    print_benchmark(figures)
+    print_benchmark(figures, said)
     if FLAGS.operators:
         figures["operators"] = profile_operators(FLAGS.model)
         print_operators(figures["operators"])

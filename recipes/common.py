@@ -389,7 +389,7 @@ def define_memory_flags():
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan"}
 # Flags of files of examples, and of all files; those of folders end in _dir.
 _EXAMPLES = ("train", "dev", "test", "input", "texts", "corpus")
-_FILES = {*_EXAMPLES, "vocabulary_text", "calibration_text"}
+_FILES = {*_EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
 # The files of columns that are not those of examples; the last is of what is written.
 _FILES_OF_COLUMN = {
     "calibration_column": ("calibration_text",),

@@ -25,6 +25,7 @@ from absl import flags, logging
 from recipes import common
 from recipes.command_line import group
 from tfnlp.errors import InputError
+from tfnlp.files import read_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
@@ -78,6 +79,31 @@ flags.DEFINE_bool(
 )
 
 
+@group("Check")
+def define_check_flags():
+    flags.DEFINE_string(
+        "check_text",
+        None,
+        "File of texts on which the file is compared with the model in float32, as the task's "
+        "recipe reads or a .txt: equal labels, tags, answers or choices, the correlation of "
+        "numbers, or the cosine of vectors; the --dev of the run of --model_dir if not given, and "
+        "empty for none. The figures are in the log, in OUTPUT_DIR/model_card.md and in the "
+        "file. Agreement below 98 %, or a mean cosine or a correlation below 0.99, is warned of: "
+        "2 texts of 100 then get another answer than from the model that was evaluated.",
+    )
+    flags.DEFINE_string(
+        "check_column", None, "Its column of texts; what the task's recipe expects if not given."
+    )
+    flags.DEFINE_string("check_pair_column", None, "Its column of second texts, for pairs.")
+    flags.DEFINE_integer("check_count", 200, "The most of these texts to compare, drawn.", 1)
+    flags.DEFINE_string(
+        "golden",
+        None,
+        "File of texts, read as --check_text: OUTPUT_DIR/golden.json gets their ids, what LiteRT "
+        "gives for them and the answer, for the tests of an app.",
+    )
+
+
 @group("Models that write")
 def define_writing_flags():
     flags.DEFINE_integer("beams", 4, "Beams of a search; 1 for greedy search alone.", 1)
@@ -101,6 +127,7 @@ def define_metadata_flags():
     )
 
 
+define_check_flags()
 define_writing_flags()
 define_metadata_flags()
 flags.mark_flags_as_required(["model_dir", "output_dir"])
@@ -109,6 +136,7 @@ flags.mark_flags_as_required(["model_dir", "output_dir"])
 WROTE = "Wrote %s, %.2f MB."
 # Flags of other models than those that write.
 NOT_OF_WRITERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
+NOT_OF_WRITERS += ("check_text", "golden")
 NOT_OF_TRANSLATORS = ("max_length", "end_token")
 # Those of models that write alone.
 OF_WRITERS = ("beams", "max_new_tokens", "end_token")
@@ -128,13 +156,20 @@ def check_flags():
             "`calibration_text` is for quantization='static_int8', not "
             f"{FLAGS.quantization!r}; leave it out."
         )
+    if FLAGS.golden and FLAGS.tokenizer_in_graph:
+        raise InputError(
+            "--golden writes ids, and a file of --tokenizer_in_graph takes none; leave one out."
+        )
 
 
 def main():
+    from distill.device.fidelity import file_card
+    from distill.device.golden import write_golden
     from distill.device.metadata import Credits
     from distill.device.tflite import export_tflite
+    from distill.runtime import load_runner
     from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
-    from tfnlp.files import check_writable
+    from tfnlp.files import check_writable, write_text
     from tfnlp.text import load_tokenizer
 
     calibration = calibration_texts() if FLAGS.calibration_text else None
@@ -147,7 +182,10 @@ def main():
         export_writer(model, path, tokenizer)
         return
     refuse(OF_WRITERS, model)
-    export_tflite(
+    golden = FLAGS.golden and read_as_the_task(
+        FLAGS.golden, FLAGS.check_column, FLAGS.check_pair_column
+    )
+    differences = export_tflite(
         model,
         path,
         tokenizer,
@@ -163,8 +201,44 @@ def main():
         score_threshold=FLAGS.score_threshold,
         tokenizer_in_graph=FLAGS.tokenizer_in_graph,
         calibration_text=calibration,
+        check_inputs=check_inputs(),
     )
     logging.info(WROTE, path, path.stat().st_size / 1e6)
+    write_text(path.with_name("model_card.md"), file_card(path, card_facts(), differences))
+    if golden:
+        write_golden(path.with_name("golden.json"), load_runner(path), golden)
+        logging.info("Wrote %s.", path.with_name("golden.json"))
+
+
+def card_facts():
+    """What the flags say of the model, for its card."""
+    names = ("name", "model_dir", "quantization", "pooling", "model_version", "author", "license")
+    return {name.replace("_", " "): FLAGS[name].value for name in names}
+
+
+def read_as_the_task(path, *columns):
+    """The `Inputs` of a file as the model of --model_dir reads them."""
+    return common.read_inputs(path, None if FLAGS.pooling else FLAGS.model_dir, *columns)
+
+
+def check_inputs():
+    """The `Inputs` to compare the file on: of --check_text, or the run's dev set; or None."""
+    if FLAGS.check_text == "":
+        return None
+    if FLAGS.check_text:
+        inputs = read_as_the_task(FLAGS.check_text, FLAGS.check_column, FLAGS.check_pair_column)
+        return inputs.draw(FLAGS.check_count)
+    flags_path = pathlib.Path(FLAGS.model_dir).parent / "flags.json"
+    run = read_json(flags_path) if flags_path.is_file() else {}
+    if not run.get("dev") or not pathlib.Path(run["dev"]).is_file():
+        logging.info("No dev set of a run is there to compare the file on; give --check_text.")
+        return None
+    columns = run.get("prompt_column") or run.get("text_column"), run.get("pair_column")
+    try:
+        return read_as_the_task(run["dev"], *columns).draw(FLAGS.check_count)
+    except InputError as e:
+        logging.warning("The file is not compared with the model: %s", e)
+        return None
 
 
 def refuse(names, model):
@@ -209,8 +283,7 @@ def export_writer(model, path, tokenizer):
 def calibration_texts():
     """Some of what the model of --model_dir would read of --calibration_text."""
     columns = FLAGS.calibration_column, FLAGS.calibration_pair_column
-    folder = None if FLAGS.pooling else FLAGS.model_dir
-    texts = common.read_inputs(FLAGS.calibration_text, folder, *columns).read_together()
+    texts = read_as_the_task(FLAGS.calibration_text, *columns).read_together()
     # Drawn, as files are sorted by label or by length.
     return random.Random(0).sample(texts, min(FLAGS.calibration_count, len(texts)))
 

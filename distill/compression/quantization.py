@@ -13,6 +13,8 @@ from tfnlp.layers.core.fake_quantization import (
     fake_quantize,
     get_ranges,
     has_products,
+    kernels_in_float,
+    leave_outliers_in_float,
     observing,
     weights_without_ranges,
 )
@@ -138,13 +140,22 @@ def calibrated(model, encodings, pad_token_id=0, batch_size=16):
     for weight, value in both:
         weight.assign(value)
     batches = LengthBatches(encodings, batch_size, pad_token_id=pad_token_id)
-    with observing(copy):
+    sizes = {}
+    with observing(copy, sizes):
         for indices in batches.order():
             inputs = batches.batch(indices)[0]
             if model.head == "chooser":  # a choice of one
                 inputs = {name: x[:, None] for name, x in inputs.items()}
             copy(inputs)
     logging.info("Calibrated %d ranges on %d texts.", len(get_ranges(copy)), len(encodings))
+    wide = leave_outliers_in_float(copy, sizes)
+    if wide:
+        logging.info(
+            "%d layers have outliers among what they take or give, and quantise it as it comes, "
+            "as int8 does: %s.",
+            len(wide),
+            ", ".join(wide),
+        )
     return copy
 
 
@@ -157,12 +168,13 @@ def set_up(converter, name):
         converter.target_spec.supported_types = [tf.float16]
 
 
-def quantize_file(content, name):
+def quantize_file(content, name, model):
     """A converted file whose weights are quantised further, where the converter cannot.
 
     Args:
         content: the bytes of a .tflite, its weights still in float32 then.
         name: of the quantization.
+        model: that was converted.
 
     Returns:
         The bytes of the new file.
@@ -170,7 +182,8 @@ def quantize_file(content, name):
     quantization = QUANTIZATIONS[name]
     bits = quantization.weight_bits
     if bits >= 8:
-        return content
+        kernels = kernels_in_float(model) if quantization.static else []
+        return round_kernels(content, kernels) if kernels else content
     from ai_edge_quantizer import algorithm_manager, qtyping, quantizer
 
     granularity = qtyping.QuantGranularity.CHANNELWISE
@@ -186,6 +199,51 @@ def quantize_file(content, name):
         maker.add_dynamic_config(".*", operation, bits, granularity, algorithm)
     quiet = {"enable_progress_report": False, "enable_progress_bar": False}
     return _with_buffers_inside(bytes(maker.quantize(**quiet).quantized_model))
+
+
+def round_kernels(content, kernels):
+    """A .tflite in which some dense layers have 8-bit weights and quantise inputs as they come.
+
+    The converter does that to all dense layers of a file or, where one has fixed ranges, to none.
+
+    Args:
+        content: the bytes of a .tflite.
+        kernels: arrays (D, units), the weights of these layers.
+
+    Returns:
+        The bytes of the new file.
+    """
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
+    codes = {code.builtinCode: i for i, code in enumerate(tree.operatorCodes)}
+    dense = codes.get(schema.BuiltinOperator.FULLY_CONNECTED)
+    wanted = {kernel.T.astype("float32").tobytes() for kernel in kernels}
+    rounded = set()  # signatures share buffers
+    for graph in tree.subgraphs:
+        for operator in graph.operators:
+            tensor = graph.tensors[operator.inputs[1]] if operator.opcodeIndex == dense else None
+            if tensor is None or tensor.type != schema.TensorType.FLOAT32:
+                continue
+            buffer = tree.buffers[tensor.buffer]
+            if tensor.buffer not in rounded:
+                if buffer.data is None or bytes(buffer.data) not in wanted:
+                    continue
+                rows = np.frombuffer(bytes(buffer.data), "float32").reshape(tensor.shape)
+                rounded.add(tensor.buffer)
+                buffer.scales = np.maximum(np.abs(rows).max(1), 1e-12) / 127
+                whole = np.round(rows / buffer.scales[:, None]).astype("int8")
+                buffer.data = whole.view("uint8").ravel()
+            tensor.type = schema.TensorType.INT8
+            tensor.quantization = schema.QuantizationParametersT()
+            tensor.quantization.scale = buffer.scales
+            tensor.quantization.zeroPoint = np.zeros(len(buffer.scales), "int64")
+            tensor.quantization.quantizedDimension = 0
+            operator.builtinOptions.asymmetricQuantizeInputs = True
+            tree.operatorCodes[dense].version = max(tree.operatorCodes[dense].version, 12)
+    b = flatbuffers.Builder(len(content) + 1024)
+    b.Finish(tree.Pack(b), file_identifier=b"TFL3")
+    return bytes(b.Output())
 
 
 def _with_buffers_inside(content):

@@ -1,4 +1,4 @@
-"""Size, latency, peak memory and agreement of an exported file."""
+"""Size, latency and peak memory of an exported file."""
 
 import json
 import os
@@ -9,9 +9,8 @@ import time
 
 import numpy as np
 
-from distill.runtime import TextClassifier, load_runner
+from distill.runtime import load_runner
 from tfnlp.errors import InputError
-from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 
 LENGTHS = (16, 32, 64, 128)
@@ -99,24 +98,13 @@ def _timed(runner, encoding):
     return (time.perf_counter() - start) * 1e3
 
 
-def agreement(path, model, texts):
-    """The share of texts to which the file and a Keras classifier give the same label."""
-    from tfnlp.training.report import predict_logits
-
-    classifier = TextClassifier(path, num_threads=2)
-    encodings = classifier.tokenizer.encode(texts, max_length=classifier.max_length)
-    expected = predict_logits(model, LengthBatches(encodings, 32)).argmax(1)
-    found = [int(np.argmax(classifier.run(encoding))) for encoding in encodings]
-    return float(np.mean(expected == found))
-
-
-def print_benchmark(figures):
-    """Prints the figures as a table."""
+def print_benchmark(figures, check=None):
+    """Print the figures as a table; `check` is a sentence on how close the file is to Keras."""
     print(f"size          {figures['size_mb']:8.2f} MB")
     before = figures["memory_before_mb"]
     print(f"peak memory   {figures['peak_memory_mb']:8.1f} MB ({before:.1f} before loading)")
-    if "agreement" in figures:
-        print(f"agreement     {figures['agreement']:8.2%}")
+    if check:
+        print(check)
     print(f"to create     {figures['create_ms']:8.2f} ms")
     first = figures["first_call_tokens"]
     print(f"first call    {figures['first_call_ms']:8.2f} ms at {first} tokens")

@@ -7,6 +7,7 @@ folder; both have the same methods.
 import dataclasses
 import itertools
 import pathlib
+import random
 import sys
 
 from absl import logging
@@ -49,6 +50,19 @@ class Inputs:
             for text, given in groups
             for second in ([given] if isinstance(given, str) else given)
         ]
+
+    def take(self, places):
+        """The inputs at some places, in their order."""
+        columns = {
+            name: None if column is None else [column[place] for place in places]
+            for name, column in vars(self).items()
+        }
+        return Inputs(**columns)
+
+    def draw(self, count):
+        """At most so many of the inputs, drawn, as files are sorted by label or by length."""
+        total = len(self.texts)
+        return self.take(sorted(random.Random(0).sample(range(total), min(count, total))))
 
     def each_text(self):
         """All texts by themselves, in a list; a second text that comes again but once."""
@@ -246,19 +260,29 @@ def _suffix(path):
     return pathlib.Path(path.name.lower().removesuffix(".gz")).suffix
 
 
+# What is called of a runner, by its kind.
+METHODS = {
+    "classifier": "classify",
+    "string classifier": "classify",
+    "scorer": "score",
+    "chooser": "choose_all",
+    "embedder": "embed",
+}
+
+
 def predict_inputs(runner, inputs):
     """What a runner says of each of the inputs, a list.
 
     Returns:
         Of a classifier `Classification`s, of a scorer floats, of a tagger `TaggedText`s, of an
-        answerer the best `Answer`s, of a chooser `Choice`s.
+        answerer the best `Answer`s, of a chooser `Choice`s, of an embedder vectors (D,).
     """
     if runner.kind == "tagger":
         return runner.read(inputs.texts)
     if runner.kind == "answerer":
         return [found[0] for found in runner.answer_all(inputs.texts, inputs.seconds)]
-    methods = {"classifier": "classify", "scorer": "score", "chooser": "choose_all"}
-    return getattr(runner, methods[runner.kind])(inputs.texts, inputs.seconds)
+    given = [inputs.texts] if inputs.seconds is None else [inputs.texts, inputs.seconds]
+    return getattr(runner, METHODS[runner.kind])(*given)
 
 
 def summarise(runner, inputs, predictions, positive_label=None):

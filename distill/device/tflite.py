@@ -25,6 +25,7 @@ from distill.device.associated_files import (
     VOCABULARY_FILE,
     add_files,
 )
+from distill.device.fidelity import compare, describe, keras_runner, warn
 from distill.device.mediapipe import (
     ONE_SIGNATURE,
     frames_as_mediapipe,
@@ -37,10 +38,11 @@ from distill.device.metadata import (
     tensor_names,
     text_model_metadata,
 )
-from distill.device.runtime import STRING_CLASSIFIER
+from distill.device.runtime import CLASSES, STRING_CLASSIFIER
 from distill.device.signatures import DEFAULT, check_lengths, cut, signatures
 from distill.device.text_in_graph import (
     TEXT_INPUT,
+    StringClassifier,
     check_text_input,
     text_input,
 )
@@ -76,6 +78,12 @@ HEADS = ("classifier", "tagger", "answerer", "chooser")
 LABELLED = ("classifier", "tagger")
 # The kinds that MediaPipe has a task for.
 IN_MEDIAPIPE = ("classifier", "embedder")
+# The kinds that always read pairs of texts.
+OF_PAIRS = ("answerer", "chooser")
+ONE_TEXT = (
+    "The model was trained on pairs of texts, and MediaPipe takes single texts, so it cannot run "
+    "the file; use distill.runtime, or ids (docs/mobile.md)."
+)
 # How an embedder makes one vector of the tokens'.
 POOLINGS = ("mean", "first")
 
@@ -97,6 +105,7 @@ def export_tflite(
     score_threshold=None,
     tokenizer_in_graph=False,
     calibration_text=None,
+    check_inputs=None,
 ):
     """Writes a model as a .tflite file.
 
@@ -145,6 +154,9 @@ def export_tflite(
         calibration_text: strings, or (text, second text) pairs, such as a question and where to
             look, from which "static_int8" learns the ranges of activations; those of a
             quantisation-aware training where None.
+        check_inputs: `distill.device.predictions.Inputs` on which the file is compared with the
+            model in float32, see `distill.device.fidelity.compare`; what it says is logged, and
+            stands in the metadata and, as `check`, in the settings. None for no comparison.
 
     Returns:
         Sentences on what MediaPipe's tokenizer reads otherwise than this one, see
@@ -179,9 +191,16 @@ def export_tflite(
     labels = [str(label) for label in labels or []] if kind in LABELLED else []
     if kind in LABELLED:
         check_labels(labels, model.output["logits"].shape[-1])
+    task_settings = _task_settings(kind, task_settings)
+    pairs = task_settings.get("pairs", False)
     tokenize = None
     if tokenizer_in_graph:
         check_text_input(kind, tokenizer, fixed_lengths)
+        if pairs:
+            raise InputError(
+                "tokenizer_in_graph=True takes one string, and the model was trained on pairs of "
+                "texts; leave it out."
+            )
         tokenize = text_input(tokenizer, max_length)
     source = model
     if calibration_text is not None:
@@ -199,28 +218,45 @@ def export_tflite(
         if kind in IN_MEDIAPIPE and frames_as_mediapipe(tokenizer):
             files[SENTENCEPIECE_FILE] = sentencepiece_model(tokenizer)
     inputs, outputs = tensor_names(content)
-    metadata = text_model_metadata(
-        name,
-        _description(kind, labels),
-        [TensorDescription(i, (INPUTS | TEXT_INPUT)[i]) for i in inputs],
-        [TensorDescription(i, OUTPUTS[kind][i]) for i in outputs],
-        [SETTINGS_FILE, *files],
-        bool(labels),
-        credits,
-        score_threshold,
-    )
     settings = tokenizer.settings() | {"model_max_length": max_length, "kind": kind}
     if task_settings:
         settings["task"] = task_settings
     if tokenizer_in_graph:
         settings["kind"] = STRING_CLASSIFIER
-    content = add_files(add_metadata(content, metadata), settings, files)
+
+    def whole(check=None):
+        """The bytes of the file with all that goes with the model."""
+        sentences = [_description(kind, labels, pairs)] + [check and describe(kind, check)]
+        metadata = text_model_metadata(
+            name,
+            " ".join(filter(None, sentences)),
+            [TensorDescription(i, (INPUTS | TEXT_INPUT)[i]) for i in inputs],
+            [TensorDescription(i, OUTPUTS[kind][i]) for i in outputs],
+            [SETTINGS_FILE, *files],
+            bool(labels),
+            credits,
+            score_threshold,
+        )
+        checked = {"check": check} if check else {}
+        return add_files(add_metadata(content, metadata), settings | checked, files)
+
     with replaced_when_whole(path) as temporary:
-        pathlib.Path(temporary).write_bytes(content)
+        file = pathlib.Path(temporary)
+        file.write_bytes(whole())
+        if check_inputs is not None and check_inputs.texts:
+            runs = StringClassifier if tokenizer_in_graph else CLASSES[kind]
+            how = {"labels": labels or None, "settings": task_settings, "max_length": max_length}
+            with keras_runner(model, kind, tokenizer, pooling=pooling, **how) as reference:
+                check = compare(runs(file, num_threads=2), reference, check_inputs)
+            logging.info("%s", describe(kind, check))
+            warn(kind, check, quantization)
+            file.write_bytes(whole(check))
     in_mediapipe = kind in IN_MEDIAPIPE and not tokenizer_in_graph
     differences = mediapipe_differences(tokenizer) if in_mediapipe else []
     if in_mediapipe and len(lengths) > 1:
         differences = [ONE_SIGNATURE, *differences]
+    if kind in IN_MEDIAPIPE and pairs:
+        differences = [ONE_TEXT, *differences]
     for sentence in differences:
         logging.warning("%s", sentence)
     return differences
@@ -249,8 +285,10 @@ def kind_of(model, pooling=None):
             )
     elif model.head not in HEADS:
         raise InputError(
-            f"A model with the head {model.head!r} has no export; use one with one of the heads "
-            f"{', '.join(HEADS)}, or, of what writes, distill.device.export_generation."
+            f"A model with the head {model.head!r} has no export; give `pooling`, such as "
+            f"pooling={POOLINGS[0]!r}, for a file that gives texts as vectors, or a model with "
+            f"one of the heads {', '.join(HEADS)}; what writes is exported by "
+            "distill.device.export_generation."
         )
     surplus = set(model.input) - {"token_ids", "segment_ids", "padding_mask"}
     if surplus:
@@ -296,10 +334,21 @@ def _check_threshold(score_threshold, kind):
         raise InputError(f"score_threshold={score_threshold} must lie between 0 and 1.")
 
 
-def _description(kind, labels):
+def _task_settings(kind, settings):
+    """What a file says of the training, a dict; `pairs` where the file is for pairs of texts."""
+    settings = dict(settings or {})
+    if kind in OF_PAIRS:
+        settings["pairs"] = True
+    elif kind == "embedder":  # gives vectors of texts, whatever the head was trained on
+        settings.pop("pairs", None)
+    return settings
+
+
+def _description(kind, labels, pairs):
+    text = "a pair of texts" if pairs else "a text"
     what = {
-        "classifier": f"Classifies a text as one of: {', '.join(labels)}.",
-        "scorer": "Gives a text, or a pair, a number.",
+        "classifier": f"Classifies {text} as one of: {', '.join(labels)}.",
+        "scorer": f"Gives {text} a number.",
         "chooser": "Gives an ending of a text a number, the best the highest.",
         "tagger": f"Tags words as one of: {', '.join(labels)}.",
         "answerer": "Finds the answer to a question in a text.",
@@ -382,7 +431,7 @@ def to_tflite(model, endpoints, quantization, custom_operators=False):
         converter.allow_custom_ops = custom_operators
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         set_up(converter, quantization)
-        return quantize_file(converter.convert(), quantization)
+        return quantize_file(converter.convert(), quantization, model)
 
 
 def _graph(model, names):

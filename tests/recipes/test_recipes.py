@@ -1,5 +1,6 @@
 """The recipes as a user runs them: from the shell, in another folder."""
 
+import dataclasses
 import json
 import pathlib
 import re
@@ -97,7 +98,12 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     flags = [f"--model_dir={student / 'best'}", f"--output_dir={tmp_path}"]
     done = run("export_tflite", *flags, "--beams=2", status=2)
     assert "--beams is not for a model with the head 'classifier'" in done.stderr
-    assert "Wrote" in run("export_tflite", *flags).stderr
+    (tmp_path / "golden.txt").write_text("the film is superb .\ndull\n")
+    done = run("export_tflite", *flags, f"--golden={tmp_path / 'golden.txt'}")
+    (sentence,) = re.findall(r"On 64 texts, compared with float32 Keras: .*", done.stderr)
+    assert f"\n{sentence}\n" in (tmp_path / "model_card.md").read_text()
+    golden = json.loads((tmp_path / "golden.json").read_text())
+    assert [given["text"] for given in golden["inputs"]] == ["the film is superb .", "dull"]
     model = f"--model={tmp_path / 'model.tflite'}"
 
     long = run("classify", model, f"--text={'film ' * 200}", "--text=film")
@@ -115,7 +121,7 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
 
     flags = [f"--model_dir={student / 'best'}", f"--input={test}", "--repeats=3"]
     done = run("benchmark_tflite", model, *flags, f"--output_dir={tmp_path / 'benchmark'}")
-    assert "agreement" in done.stdout
+    assert "On 64 texts, compared with float32 Keras: the same label in " in done.stdout
     figures = json.loads((tmp_path / "benchmark" / "benchmark.json").read_text())
     assert set(figures["latency_ms"]) == {"1", "2"}
     assert set(figures["latency_ms"]["1"]) == {"16", "32", "64", "128"}
@@ -129,6 +135,32 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     assert float(found["accuracy"]) == pytest.approx(summary["accuracy"], abs=1e-4)
     assert 0.3 < float(found["agreement"]) <= 1 and found["frontier\n"] == "size latency\n"
     assert "<svg" in (tmp_path / "f" / "frontier.html").read_text()
+
+
+def test_a_file_of_pairs_is_exported_and_measured(run, tiny_config, tokenizer, tmp_path):
+    config = dataclasses.replace(tiny_config, num_layers=1)
+    settings = {"pairs": True, "max_length": 16}
+    pairs = build_model(config, "classifier", 2)
+    save_model(pairs, tmp_path / "pairs", ["no", "yes"], tokenizer, settings)
+    save_model(build_model(config), tmp_path / "encoder", None, tokenizer)
+    data = tmp_path / "pairs.tsv"
+    data.write_text("sentence\tother\na fine film\tdull\nfilm\tnot dull\nthe plot\tfilm\n")
+    out, files = f"--output_dir={tmp_path}", f"--model_dir={tmp_path / 'pairs'}"
+    done = run("export_tflite", f"--model_dir={tmp_path / 'encoder'}", out, status=2)
+    assert "has no export; give --pooling, such as --pooling='mean', for a file" in done.stderr
+    check = [f"--check_text={data}", "--check_pair_column=other", "--check_count=2"]
+    done = run("export_tflite", files, out, "--quantization=float32", *check)
+    assert "On 2 texts, compared with float32 Keras: the same label in 100.00%." in done.stderr
+    assert "The model was trained on pairs of texts, and MediaPipe takes single" in done.stderr
+    measure = [f"--model={tmp_path / 'model.tflite'}", files, f"--input={data}", "--repeats=1"]
+    done = run("benchmark_tflite", *measure, "--pair_column=other", out)
+    assert "On 3 texts, compared with float32 Keras: the same label in 100.00%." in done.stdout
+    figures = json.loads((tmp_path / "benchmark.json").read_text())
+    assert figures["check"] == {"texts": 3, "agreement": 1.0}
+    done = run("benchmark_tflite", *measure, out, status=2)
+    assert "trained on pairs of texts, and single texts are given" in done.stderr
+    done = run("export_tflite", files, out, f"--check_text={tmp_path}/none.tsv", status=2)
+    assert "none.tsv does not exist; check the path." in done.stderr
 
 
 def test_a_student_learns_from_texts_and_then_a_task(corpus, teacher, run, tmp_path):

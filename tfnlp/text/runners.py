@@ -74,6 +74,14 @@ class Runner:
             "another model."
         )
 
+    def _check_pairs(self, pairs):
+        """Raises an InputError for single texts where `settings` say that pairs were learned."""
+        if pairs is None and self.settings.get("pairs"):
+            raise InputError(
+                "The model was trained on pairs of texts, and single texts are given; give each "
+                "its second text, by `pairs`, or by `pair` or `pair_column` of a recipe."
+            )
+
 
 class Classifier(Runner):
     """Classes of texts: outputs `probability`, (C,)."""
@@ -89,7 +97,11 @@ class Classifier(Runner):
 
         Returns:
             A list of `Classification`, one for each text.
+
+        Raises:
+            InputError: for single texts, where the model was trained on pairs.
         """
+        self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
         return [
             self.classification(outputs["probability"], bool(cut))
@@ -290,7 +302,11 @@ class Scorer(Runner):
 
         Returns:
             A list of floats, one for each text.
+
+        Raises:
+            InputError: for single texts, where the model was trained on pairs.
         """
+        self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
         return [float(outputs["score"][0]) for outputs in self.outputs_of(encodings)]
 

@@ -180,6 +180,8 @@ def fit_best(
 
     def save_best():
         settings = {"max_length": max_length} | (task.settings or {})
+        if getattr(splits["train"], "pairs", None):
+            settings["pairs"] = True
         save_model(model, run.best, task.label_names, tokenizer, settings)
 
     def evaluate():

@@ -5,17 +5,20 @@
 
 import dataclasses
 
+import numpy as np
 from scipy.special import softmax
 
 from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
 from tfnlp.errors import InputError
 from tfnlp.models import check_vocabulary
 from tfnlp.text import Encodings, LengthBatches, load_tokenizer
-from tfnlp.text.runners import Answerer, Chooser, Classifier, Scorer, Tagger
+from tfnlp.text.runners import Answerer, Chooser, Classifier, Embedder, Scorer, Tagger
 from tfnlp.training.predict import predictor
 
 # Longer inputs are read in windows, or cut, where the folder says no length.
 LONGEST = 512
+# The outputs of the model that a kind reads, where they are not logits.
+OUTPUTS = {"answerer": ("start_logits", "end_logits"), "embedder": ("sequence_output",)}
 
 
 class ModelRunner:
@@ -44,8 +47,7 @@ class ModelRunner:
         positions = model.text_config.max_length or LONGEST
         self.max_length = max_length or self.settings.get("max_length", min(positions, LONGEST))
         self.batch_size = batch_size
-        spans = ("start_logits", "end_logits")
-        self._predict = predictor(model, spans if self.kind == "answerer" else ("logits",))
+        self._predict = predictor(model, OUTPUTS.get(self.kind, ("logits",)))
 
     def outputs_of(self, encodings):
         """The outputs for each encoding, {name: array}, as those of an exported file."""
@@ -58,7 +60,7 @@ class ModelRunner:
         found = self._predict(LengthBatches(rows, self.batch_size, pad_token_id=pad))
         if self.kind in ("classifier", "tagger"):
             found = {"probability": [softmax(logits, -1) for logits in found["logits"]]}
-        elif self.kind != "answerer":
+        elif self.kind not in OUTPUTS:
             found = {"score": found["logits"]}
         return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
@@ -81,6 +83,28 @@ class ModelScorer(Scorer, ModelRunner):
 
 class ModelChooser(Chooser, ModelRunner):
     """The best of several endings; arguments as `ModelRunner` takes them."""
+
+
+class ModelEmbedder(Embedder, ModelRunner):
+    """Texts as vectors of length 1; further arguments as `ModelRunner` takes them.
+
+    Args:
+        model: gives `sequence_output`.
+        tokenizer: the model's.
+        pooling: "mean" of the tokens' states, or the "first" one.
+    """
+
+    def __init__(self, model, tokenizer, pooling="mean", **kwargs):
+        super().__init__(model, tokenizer, **kwargs)
+        self.pooling = pooling
+
+    def outputs_of(self, encodings):
+        rows = []
+        for outputs in super().outputs_of(encodings):
+            states = outputs["sequence_output"]  # (L, D)
+            vector = states[0] if self.pooling == "first" else states.mean(0)
+            rows.append({"embedding": vector / np.linalg.norm(vector)})
+        return rows
 
 
 CLASSES = {

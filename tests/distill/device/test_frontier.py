@@ -120,6 +120,9 @@ def test_a_scorer_agrees_with_its_teacher_by_their_correlation(tmp_path, monkeyp
 def test_what_no_other_beats_is_on_the_frontier():
     points = [(1, 0.5), (2, 0.7), (3, 0.7), (2.5, 0.9), (4, 0.95), (4, 0.9), (1, 0.5)]
     assert pareto(points) == [True, True, False, True, True, False, True]
+    # Equal scores, the dearer of them; and equal costs.
+    assert pareto([(2, 0.7), (2.2, 0.7)]) == [True, False]
+    assert pareto([(2, 0.7), (2, 0.6)]) == [True, False]
     assert pareto([]) == []
 
 

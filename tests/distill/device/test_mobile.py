@@ -16,6 +16,8 @@ import pytest
 import tensorflow as tf
 import tokenizers
 from ai_edge_litert.interpreter import Interpreter
+from flatbuffers.number_types import Float32Flags
+from flatbuffers.table import Table
 
 from distill.device.associated_files import SENTENCEPIECE_FILE, add_files
 from distill.device.character_rules import CODE_POINTS
@@ -122,26 +124,15 @@ def test_the_document_names_what_is_in_a_file(files):
     assert SENTENCEPIECE_FILE in archive.namelist()
 
 
-def test_the_document_tokenizes_frames_and_tags_by_the_names_in_a_file(files, tokenizer):
+def test_the_document_reads_and_tags_by_the_names_in_a_file(files):
     folder, _, _ = files
     section = DOCUMENT[DOCUMENT.index("## Text into ids") : DOCUMENT.index("## A string in")]
-    read, frame, tag = re.findall(r"```kotlin\n(.*?)```", section, re.S)
+    read, tag = re.findall(r"```kotlin\n(.*?)```", section, re.S)
     with zipfile.ZipFile(folder / "model.tflite") as archive:
         assert {name for name in re.findall(r'lines\("(.*?)"\)', read)} <= {*archive.namelist()}
-        vocabulary = archive.read("vocab.txt").decode().split("\n")
         settings = json.loads(archive.read("tokenizer_config.json"))
-    assert set(re.findall(r'"(\[\w+\])"', read + frame)) <= {*vocabulary}
     for name in ("do_lower_case", "strip_accents", "tokenize_chinese_chars"):
         assert name in settings and f"`{name}`" in section
-    # Framed as the code does, a pair has the tokenizer's ids and segments.
-    first, second = ([vocabulary.index(word) for word in text.split()] for text in ("a film", "x"))
-    cls, sep = vocabulary.index("[CLS]"), vocabulary.index("[SEP]")
-    assert "intArrayOf(cls, *first, sep, *second, sep)" in frame
-    assert "if (it < first.size + 2) 0 else 1" in frame
-    ids = [cls, *first, sep, *second, sep]
-    (encoding,) = tokenizer.encode(["a film"], ["x"])
-    assert encoding.token_ids == ids
-    assert encoding.segment_ids == [int(i >= len(first) + 2) for i in range(len(ids))]
     assert quoted(tag) == {"probability", "run_32"} and set(OUTPUTS["tagger"]) == {"probability"}
 
 
@@ -156,6 +147,18 @@ def test_metadata_names_author_version_and_licence(files):
     content = (files[0] / "model.tflite").read_bytes()
     for field in ("1.0", "Me", "Apache-2.0"):
         assert b"\0" + field.encode() + b"\0" in content
+    # By the slots of MediaPipe's schema.
+    root = Table(bytearray(content), content.index(b"M001") - 4)
+    root = Table(root.Bytes, root.Indirect(root.Pos))
+    said = [root.String(root.Offset(4 + 2 * slot) + root.Pos).decode() for slot in (2, 4, 5)]
+    assert said == ["1.0", "Me", "Apache-2.0"]
+    options = root
+    for slot in (3, 3, 4):  # the graph, its output, what is done with that
+        first = options.Vector(options.Offset(4 + 2 * slot))
+        options = Table(options.Bytes, options.Indirect(first))
+    options = Table(options.Bytes, options.Indirect(options.Offset(6) + options.Pos))
+    threshold = options.Get(Float32Flags, options.Offset(4) + options.Pos)
+    assert threshold == pytest.approx(0.4)
     other = (files[0] / "fixed.tflite").read_bytes()
     assert b"\0Apache-2.0\0" not in other
 

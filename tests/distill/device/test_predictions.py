@@ -323,3 +323,11 @@ def test_an_embedder_gives_no_answers(tmp_path):
     ):
         with pytest.raises(InputError, match=r"^An embedder gives vectors.* use .*TextEmbedder"):
             read()
+
+
+def test_an_empty_column_of_what_is_right_is_none(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("sentence1\tsentence2\tscore\na film\tdull\t1.5\n")
+    assert read_inputs("scorer", path).right == [1.5]
+    inputs = read_inputs("scorer", path, columns=Columns(label=""))
+    assert inputs == Inputs(["a film"], ["dull"])

@@ -17,6 +17,9 @@ from keras.src.backend import AutocastScope  # not public, and there is no other
 SMALL = 1024
 # An attention weight of exactly 1 has no step, so that 0 has one and all are 1 / 256 apart.
 WEIGHT_RANGE = (0.0, 255 / 256)
+# A range so many times wider than the mean size of its numbers has outliers. Of a normal
+# distribution, out to 5 deviations, it is 12.5 times.
+OUTLIER = 64
 # What TFLite gives every tanh of integers.
 TANH_RANGE = (-1.0, 127 / 128)
 
@@ -45,6 +48,7 @@ class FakeQuantizer(keras.layers.Layer):
         self.limits = limits
         self.momentum = momentum
         self.observes = False  # whether to follow inputs, and leave them as they are
+        self.observer = None  # what is called with the mean size of what is observed, if anything
 
     def build(self, input_shape):
         if self.limits is None:
@@ -72,6 +76,8 @@ class FakeQuantizer(keras.layers.Layer):
             self.low.assign(-self._widened(-self.low, ops.max(-x)))
             self.high.assign(self._widened(self.high, ops.max(x)))
         if self.observes:
+            if self.observer is not None:
+                self.observer(ops.mean(ops.abs(inputs)))
             return inputs
         low, high = self.limits or (self.low, self.high)
         return keras.quantizers.fake_quant_with_min_max_vars(inputs, low, high)
@@ -318,17 +324,56 @@ def converting(model):
 
 
 @contextlib.contextmanager
-def observing(model):
-    """Where it is active, ranges of a fake-quantised model follow its calls, and round nothing."""
-    quantizers = _quantizers(model).values()
+def observing(model, sizes=None):
+    """Where it is active, ranges of a fake-quantised model follow its calls, and round nothing.
+
+    Args:
+        model: the model.
+        sizes: a dict that gets {name as of `get_ranges`: the mean size in each call}; or None.
+    """
+    quantizers = _quantizers(model)
     with _compiled_anew(model):
-        for quantizer in quantizers:
+        for name, quantizer in quantizers.items():
             quantizer.observes = True
+            if sizes is not None:
+                quantizer.observer = sizes.setdefault(name, []).append
         try:
             yield
         finally:
-            for quantizer in quantizers:
-                quantizer.observes = False
+            for quantizer in quantizers.values():
+                quantizer.observes, quantizer.observer = False, None
+
+
+def leave_outliers_in_float(model, sizes):
+    """Stop rounding the layers whose ranges a few numbers set, so that the others would vanish.
+
+    In some encoders one unit of a few tokens is hundreds of times larger than all others (Kovaleva
+    et al. 2021, 'BERT busters'): 256 steps of its range leave a few steps for the rest.
+
+    Args:
+        model: a fake-quantised model.
+        sizes: what `observing` gave of it.
+
+    Returns:
+        The paths of the layers that compute in float from now on, sorted.
+    """
+    paths = set()
+    for name, (low, high) in get_ranges(model).items():
+        if high - low > OUTLIER * np.mean([float(size) for size in sizes[name]]):
+            paths.add(name.rpartition("/")[0])
+    layers = _layers(model)
+    for path in paths:
+        layers[path].is_fake_quantized = False
+    return sorted(paths)
+
+
+def kernels_in_float(model):
+    """The kernels (D, units) of the dense layers that `leave_outliers_in_float` left."""
+    return [
+        np.asarray(layer.kernel)
+        for layer in _layers(model).values()
+        if layer.fake_quantizers and not layer.is_fake_quantized and hasattr(layer, "kernel")
+    ]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,147 @@
+"""How close an exported file is to the Keras model that it is made of, on real texts."""
+
+import contextlib
+import pathlib
+
+import numpy as np
+from absl import logging
+
+from distill.device.associated_files import read_files
+from distill.device.predictions import predict_inputs
+from tfnlp.layers.core.fake_quantization import in_float
+from tfnlp.training.runners import CLASSES, ModelEmbedder
+
+# Below these means the file is another model than the one that was evaluated.
+LEAST_AGREEMENT = 0.98
+LEAST_COSINE = 0.99
+LEAST_CORRELATION = 0.99
+# What agrees, by the kind of model.
+ANSWERS = {
+    "classifier": ("label", "label"),
+    "tagger": ("tags", "tag"),
+    "answerer": ("text", "answer"),
+    "chooser": ("place", "choice"),
+    "string classifier": ("label", "label"),
+}
+
+
+@contextlib.contextmanager
+def keras_runner(model, kind, tokenizer, **options):
+    """Yields the runner of a Keras model in float32, which a file is compared with.
+
+    Args:
+        model: from `tfnlp.models`.
+        kind: of the file, one of `distill.device.tflite.OUTPUTS`.
+        tokenizer: the model's.
+        options: `labels`, `settings` and `max_length` as `ModelRunner` takes them, and `pooling`.
+    """
+    pooling = options.pop("pooling", None)
+    with in_float(model):
+        if kind == "embedder":
+            options.pop("labels", None)
+            yield ModelEmbedder(model, tokenizer, pooling, **options)
+        else:
+            yield CLASSES[kind](model, tokenizer, **options)
+
+
+def compare(runner, reference, inputs):
+    """Compare what two runners of one kind say of the same inputs.
+
+    Args:
+        runner: of the file, from `distill.runtime`.
+        reference: that of the Keras model.
+        inputs: `distill.device.predictions.Inputs`.
+
+    Returns:
+        A dict of `texts`, how many there are, and
+
+        - of a classifier, tagger, answerer or chooser `agreement`, the share of equal labels (of
+          words, tags; of questions, answers);
+        - of a scorer `correlation` (Pearson), None where a side says one number for all, and
+          `largest_difference`;
+        - of an embedder `cosine`, the mean, and `least_cosine`, that of the worst text.
+    """
+    given, expected = (predict_inputs(side, inputs) for side in (runner, reference))
+    return {"texts": len(inputs.texts)} | compare_answers(reference.kind, given, expected)
+
+
+def compare_answers(kind, given, expected):
+    """The figures of `compare`, but for `texts`, from two lists of answers."""
+    if kind == "embedder":
+        cosines = np.sum(np.array(given) * np.array(expected), axis=1)
+        return {"cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
+    if kind == "scorer":
+        given, expected = np.array(given), np.array(expected)
+        constant = min(np.ptp(given), np.ptp(expected)) == 0
+        return {
+            "correlation": None if constant else float(np.corrcoef(given, expected)[0, 1]),
+            "largest_difference": float(np.abs(given - expected).max()),
+        }
+    name, _ = ANSWERS[kind]
+    sides = [[getattr(answer, name) for answer in side] for side in (given, expected)]
+    if kind == "tagger":
+        sides = [[tag for tags in side for tag in tags] for side in sides]
+    return {"agreement": float(np.mean([a == b for a, b in zip(*sides, strict=True)] or [1.0]))}
+
+
+def describe(kind, figures):
+    """The sentence that a card, the metadata and the log say of figures of `compare`."""
+    texts = f"On {figures['texts']} texts, compared with float32 Keras:"
+    if kind == "embedder":
+        return (
+            f"{texts} cosine {figures['cosine']:.4f} in the mean, {figures['least_cosine']:.4f} "
+            "at worst."
+        )
+    if kind == "scorer":
+        correlation = figures["correlation"]
+        said = "no correlation, as one number is given for all texts"
+        if correlation is not None:
+            said = f"correlation {correlation:.4f}"
+        return f"{texts} {said}; the largest difference is {figures['largest_difference']:.4g}."
+    return f"{texts} the same {ANSWERS[kind][1]} in {figures['agreement']:.2%}."
+
+
+def warn(kind, figures, quantization):
+    """Logs a warning where a file loses much, with the figures and what loses less."""
+    least = {"embedder": ("cosine", LEAST_COSINE), "scorer": ("correlation", LEAST_CORRELATION)}
+    name, bound = least.get(kind, ("agreement", LEAST_AGREEMENT))
+    if figures[name] is None or figures[name] < bound:
+        remedy = "; int8 or float16 lose less"
+        if quantization in ("float32", "float16", "int8"):
+            remedy = ""
+        logging.warning(
+            "The file of quantization=%r loses much: %s A mean %s below %.2f is warned of%s.",
+            quantization,
+            describe(kind, figures),
+            name,
+            bound,
+            remedy,
+        )
+
+
+def file_card(path, facts, differences=()):
+    """The model card of a file, as Markdown.
+
+    Args:
+        path: of the .tflite file.
+        facts: {name: value} of what the file itself does not say; None is left out.
+        differences: sentences on what other runtimes do otherwise.
+    """
+    path, (settings, _) = pathlib.Path(path), read_files(path)
+    task = settings.get("task", {})
+    facts = facts | {
+        "kind": settings["kind"],
+        "reads": "pairs of texts" if task.get("pairs") else "single texts",
+        "most tokens": settings["model_max_length"],
+        "size": f"{path.stat().st_size / 1e6:.2f} MB",
+    }
+    rows = [f"| {name} | {value} |" for name, value in facts.items() if value is not None]
+    check = settings.get("check")
+    measured = "Not compared with the Keras model: no texts were given."
+    if check:
+        measured = describe(settings["kind"], check)
+    lines = [f"# {path.name}", "", "| field | value |", "| --- | --- |", *rows, ""]
+    lines += ["## Compared with the model", "", measured, ""]
+    if differences:
+        lines += ["## In other runtimes", "", *(f"- {sentence}" for sentence in differences), ""]
+    return "\n".join(lines)
