@@ -112,6 +112,16 @@ def test_the_last_state_is_that_of_the_last_real_token():
     np.testing.assert_array_equal(last(x.numpy()), np.asarray(x)[:, -1])
 
 
+def test_keys_are_seen_where_key_and_value_are_real():
+    layer = layers.MultiHeadAttention(2, 4)
+    x, key, value = np.random.default_rng(0).normal(size=(3, 1, 4, 8)).astype("float32")
+    of_key, of_value = np.array([[1, 1, 0, 1]], bool), np.array([[1, 0, 1, 1]], bool)
+    found = layer(x, value, key, value_mask=of_value, key_mask=of_key)
+    expected = layer(x, value, key, attention_mask=(of_key & of_value)[:, None])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert np.abs(found - layer(x, value, key, key_mask=of_key)).max() > 1e-3
+
+
 def test_the_last_state_wherever_padding_stands():
     x = np.random.default_rng(0).normal(size=(5, 5, 3)).astype("float32")
     mask = [[0, 0, 1, 1, 1], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 0, 0, 0], [0] * 5]

@@ -75,12 +75,22 @@ def test_takes_over_the_weights_of_keras_multi_head_attention(options):
     assert [w.shape for w in again.weights] == [w.shape for w in ours.weights]
 
 
-def test_equals_keras_multi_head_attention_that_is_causal():
-    x = np.random.default_rng(1).normal(size=(2, 9, 16)).astype("float32")
+def test_equals_keras_multi_head_attention_that_is_causal_and_its_gradients():
+    x = tf.constant(np.random.default_rng(1).normal(size=(2, 9, 16)).astype("float32"))
     theirs = keras.layers.MultiHeadAttention(4, 8)
-    expected = theirs(x, x, use_causal_mask=True)
-    ours = MultiHeadAttention.from_keras(theirs)
-    np.testing.assert_allclose(ours(x, use_causal_mask=True), expected, atol=2e-6)
+    theirs(x, x)
+    results = []
+    for layer in (MultiHeadAttention.from_keras(theirs), theirs):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x, x, use_causal_mask=True)
+            loss = tf.reduce_sum(y**2)
+        end = "_dense" if layer is theirs else ""
+        parts = [getattr(layer, name + end) for name in ("query", "key", "value")]
+        results.append([y, *tape.gradient(loss, [x, *(part.kernel.value for part in parts)])])
+    for found, expected in zip(*results, strict=True):
+        expected = np.reshape(expected, found.shape)
+        np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize(
