@@ -16,9 +16,15 @@ import pytest
 from tests.parity.compare import near
 from tests.parity.test_dropout import RATES
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.checkpoints.family import COMMON_HARMLESS, read_fields
+from tfnlp.checkpoints.family import (
+    ACTIVATION_NAMES,
+    ACTIVATIONS,
+    COMMON_HARMLESS,
+    read_fields,
+)
 from tfnlp.checkpoints.folder import FAMILIES
 from tfnlp.errors import InputError
+from tfnlp.layers.core.activations import get_activation
 from tfnlp.models import HEADS
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
@@ -454,6 +460,16 @@ def test_fields_by_other_names_and_missing_fields(kind):
     # A config.json without a field means their default.
     whole, _ = read_fields(family, make().to_dict(), "config.json")
     assert read_fields(family, {"model_type": kind}, "config.json")[0] == whole
+
+
+def test_activations_are_those_of_their_names():
+    x = np.linspace(-6, 6, 121, dtype="float32")
+    for name, ours in ACTIVATIONS.items():
+        expected = transformers.activations.ACT2FN[name](torch.tensor(x)).numpy()
+        # The exact GELU and that of the tanh are up to 5e-4 apart.
+        near(get_activation(ours)(x), expected, 3e-6)
+    for ours, name in ACTIVATION_NAMES.items():
+        assert ACTIVATIONS[name] == ours
 
 
 def test_harmless_fields_have_a_reason_and_no_use():
