@@ -331,6 +331,16 @@ def test_odd_texts_give_an_answer(files):
     assert answer.text and answer.text in "a fine film , " * 30
 
 
+def test_padding_is_left_out_of_what_is_given_by_token(files):
+    answerer = QuestionAnswerer(files["answerer"])
+    (encoding,) = answerer.tokenizer.encode(["a fine film"])
+    expected = answerer.outputs(encoding)
+    answerer._runners = {24: answerer._runners[None]}  # as of a file of one fixed length
+    for name, logits in answerer.outputs(encoding).items():
+        assert logits.shape == (len(encoding.token_ids),)
+        np.testing.assert_allclose(logits, expected[name], atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("kind", "call", "message"),
     [
