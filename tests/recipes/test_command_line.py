@@ -277,6 +277,7 @@ def test_a_reader_that_stops_ends_a_recipe_quietly():
 
 @pytest.mark.parametrize("room, name", [("recipes", "pretrain"), ("benchmarks", "kills")])
 def test_the_command_that_resumes_is_the_one_that_was_stopped(monkeypatch, room, name):
-    words = [str(ROOT / room / f"{name}.py"), "--overwrite", "--output_dir=a b"]
+    given = ["--overwrite", "-overwrite", "--overwrite=true", "--output_dir=a b"]
+    words = [str(ROOT / room / f"{name}.py"), *given]
     monkeypatch.setattr(sys, "argv", words)
     assert common.resuming_command() == f"python -m {room}.{name} '--output_dir=a b'"
