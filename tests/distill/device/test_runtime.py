@@ -153,7 +153,8 @@ def test_a_file_says_what_runs_it(files):
     chances = np.exp(scores) / np.sum(np.exp(scores))
     np.testing.assert_allclose(choice.probabilities, chances, rtol=1e-5)
     assert EndingChooser(files["scorer"]).choose(prompt, ["dull"]).probabilities == [1.0]
-    assert runners["chooser"].choose("the film " * 20, endings).cut and not choice.cut
+    prompts = ["the film " * 20, prompt]
+    assert [c.cut for c in runners["chooser"].choose_all(prompts, [endings] * 2)] == [True, False]
 
 
 def test_words_and_their_entities_have_places_in_the_text(files):
