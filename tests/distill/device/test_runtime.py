@@ -389,7 +389,7 @@ def test_four_threads_give_what_one_gives(files):
     assert run(FOUR_THREADS, files["classifier"], json.dumps(TEXTS)) == [True, 1000]
 
 
-WITHOUT_TRAINING = """
+WITHOUT_TENSORFLOW = """
 import json, sys
 allowed, files = map(json.loads, sys.argv[1:])
 
@@ -411,7 +411,7 @@ print(json.dumps(sys.modules["distill.runtime"].__file__))
 """
 
 
-def test_the_distribution_runs_files_without_its_extras(files, tmp_path):
+def test_the_distribution_runs_files_with_the_requirements_of_the_runtime(files, tmp_path):
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
     modules = [p.relative_to(ROOT) for top in OURS for p in (ROOT / top).rglob("*.py")]
@@ -422,9 +422,12 @@ def test_the_distribution_runs_files_without_its_extras(files, tmp_path):
     command = "-m pip install --quiet --no-index --no-deps --no-build-isolation --target"
     subprocess.run([sys.executable, *command.split(), installed, tmp_path], check=True)
     assert {p.relative_to(installed) for p in installed.rglob("*.py")} == {*modules}
-    # What pip installs with it, by the names that are imported.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    names, wanted = set(), [name_of(line) for line in project["dependencies"]]
+    lines = (ROOT / "runtime" / "requirements.txt").read_text().splitlines()
+    requirements = [line for line in lines if not line.startswith("#")]
+    assert {*requirements} < {*project["dependencies"]}
+    # The packages that pip installs, by the names that are imported.
+    names, wanted = set(), [name_of(line) for line in requirements]
     while wanted:
         if (name := wanted.pop()) not in names:
             names.add(name)
@@ -438,7 +441,7 @@ def test_the_distribution_runs_files_without_its_extras(files, tmp_path):
     assert not {"tensorflow", "keras", "scipy", "sklearn", "sentencepiece"} & {*allowed}
     arguments = [*allowed, *sys.stdlib_module_names, *OURS], files
     arguments = (json.dumps(argument, default=str) for argument in arguments)
-    runtime = run(WITHOUT_TRAINING, *arguments, folder=installed)
+    runtime = run(WITHOUT_TENSORFLOW, *arguments, folder=installed)
     assert runtime == str(installed / "distill" / "runtime.py")
 
 
