@@ -158,10 +158,13 @@ def times(weight, factor):
 
 def _error_weights(errors, padding_mask, sample_weight):
     """What errors count: those of padding nothing, others as much as their example."""
-    if padding_mask is None or (len(errors.shape) == 1 and sample_weight is None):
+    by_text = len(errors.shape) == 1
+    if padding_mask is None or (
+        by_text and (sample_weight is None or len(padding_mask.shape) < 3)
+    ):
         return (sample_weight,)
-    if len(errors.shape) == 1:  # of examples, or of their texts to choose from
-        texts_each = ops.shape(errors)[0] // ops.shape(sample_weight)[0]
+    if by_text:  # of examples, or of their texts to choose from; a replica may have none
+        texts_each = ops.shape(errors)[0] // ops.maximum(ops.shape(sample_weight)[0], 1)
         weight = ops.cast(sample_weight, "float32")[:, None] * ops.ones((1, texts_each))
         return (ops.reshape(weight, (-1,)),)
     length = ops.shape(padding_mask)[-1]
