@@ -32,7 +32,7 @@ RATES = {
     "embd_pdrop": 0.2,
 }
 HEADS = ("classifier", "tagger", "answerer", "chooser")
-LENGTH, ROWS, PASSES = 7, 160, 30  # the dropout of positions is one for all rows of a pass
+LENGTH, ROWS, PASSES = 7, 80, 60  # the dropout of positions is one for all rows of a pass
 
 
 def variances(name, monkeypatch, folder, head=None, suffix="Model"):
