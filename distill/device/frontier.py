@@ -10,7 +10,7 @@ from absl import logging
 
 from distill.device.benchmark import benchmark_file
 from distill.device.operators import profile_operators
-from distill.device.predictions import check_positive_label, predict_inputs, score
+from distill.device.predictions import answers_of, check_positive_label, predict_inputs, score
 from distill.runtime import load_runner
 from tfnlp.errors import InputError
 from tfnlp.files import json_text, read_json, write_json
@@ -128,7 +128,7 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50, posi
                     f"{runner.kind}; give a teacher of that task."
                 )
             if reference is not None and said is None:
-                said = [_answer(found) for found in predict_inputs(reference, inputs)]
+                said = answers_of(reference.kind, predict_inputs(reference, inputs))
             if positive_label is not None:
                 check_positive_label(runner.kind, runner.labels, positive_label)
             label = {"positive_label": positive_label}
@@ -195,7 +195,7 @@ def _score(path, inputs, said, positive_label):
     predictions = predict_inputs(runner, inputs)
     scores = score(runner, inputs, predictions, positive_label)
     metric = next(iter(scores)) if positive_label is None else "f1"
-    answers = [_answer(prediction) for prediction in predictions]
+    answers = answers_of(runner.kind, predictions)
     agreement = None if said is None else _agreement(answers, said)
     return {
         "metric": metric,
@@ -213,11 +213,3 @@ def _agreement(answers, others):
         return float(np.corrcoef(answers, others)[0, 1]) if varied else 0.0
     same = [answer == other for answer, other in zip(answers, others, strict=True)]
     return sum(same) / len(same)
-
-
-def _answer(prediction):
-    """Return what two predictions have in common where they agree, or the number."""
-    for name in ("label", "place", "tags", "text"):
-        if hasattr(prediction, name):
-            return getattr(prediction, name)
-    return float(prediction)

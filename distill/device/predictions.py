@@ -285,6 +285,23 @@ def predict_inputs(runner, inputs):
     return getattr(runner, METHODS[runner.kind])(*given)
 
 
+# What of a prediction is its answer, by the kind of model; others are numbers or vectors.
+ANSWERS = {
+    "classifier": "label",
+    "string classifier": "label",
+    "tagger": "tags",
+    "answerer": "text",
+    "chooser": "place",
+}
+
+
+def answers_of(kind, predictions):
+    """Return the label, tags, text, place, number or vector of each prediction, a list."""
+    if kind not in ANSWERS:
+        return list(predictions)
+    return [getattr(prediction, ANSWERS[kind]) for prediction in predictions]
+
+
 def summarise(runner, inputs, predictions, positive_label=None):
     """What can be said of predictions as a whole.
 
@@ -350,9 +367,9 @@ def score(runner, inputs, predictions, positive_label=None):
 
 def _scores(runner, task, examples, predictions):
     if runner.kind == "tagger":
-        return task.score_tags(examples, [found.tags for found in predictions])
+        return task.score_tags(examples, answers_of(runner.kind, predictions))
     if runner.kind == "answerer":
-        return task.score_answers(examples, [found.text for found in predictions])
+        return task.score_answers(examples, answers_of(runner.kind, predictions))
     rows = {
         "classifier": lambda found: list(found.probabilities.values()),
         "chooser": lambda found: found.probabilities,
@@ -375,15 +392,11 @@ def check_positive_label(kind, labels, positive_label):
 
 def _answer_counts(runner, inputs, predictions):
     """Return the `confusion` and the `only_answer`, as `score` does; {} of an answerer."""
-    right, answers = inputs.right, predictions
     if runner.kind == "answerer":
         return {}
+    right, answers = inputs.right, answers_of(runner.kind, predictions)
     if runner.kind == "tagger":
-        right = [tag for tags in right for tag in tags]
-        answers = [tag for found in predictions for tag in found.tags]
-    elif runner.kind != "scorer":
-        name = "label" if runner.kind == "classifier" else "place"
-        answers = [getattr(found, name) for found in predictions]
+        right, answers = ([*itertools.chain(*tags)] for tags in (right, answers))
     counts = {}
     if runner.kind in ("classifier", "tagger"):
         counts["confusion"] = confusion_matrix(right, answers, runner.labels)

@@ -61,8 +61,8 @@ class StringClassifier(Classifier, TextRunner):
         return self._run(None, {"text": np.array([text.encode()], object)})
 
 
-def check_text_input(kind, tokenizer, fixed_lengths):
-    """Raises an InputError where a file cannot take strings."""
+def check_text_input(kind, tokenizer, fixed_lengths, pairs=False):
+    """Raise an InputError where a file cannot take strings."""
     if kind != "classifier":
         raise InputError(
             f"tokenizer_in_graph=True is of classifiers, and the file is a {kind}'s; leave it out."
@@ -75,6 +75,11 @@ def check_text_input(kind, tokenizer, fixed_lengths):
     if fixed_lengths:
         raise InputError(
             "tokenizer_in_graph=True has no fixed lengths; leave `fixed_lengths` out."
+        )
+    if pairs:
+        raise InputError(
+            "tokenizer_in_graph=True takes one string, and the model was trained on pairs of "
+            "texts; leave it out."
         )
 
 
