@@ -62,7 +62,7 @@ def check_quantization(name):
     """
     name = ALIASES.get(name, name)
     if name not in QUANTIZATIONS:
-        raise unknown_name("quantization", name, list(QUANTIZATIONS))
+        raise unknown_name("quantization", name, QUANTIZATIONS)
     if QUANTIZATIONS[name].weight_bits < 8:
         try:
             import ai_edge_quantizer  # noqa: F401

@@ -84,8 +84,8 @@ class Columns:
     text: str | None = None
     pair: str | None = None
     label: str | None = None
-    question: str = "question"
-    prompt: str = "prompt"
+    question: str | None = None
+    prompt: str | None = None
     choices: list | None = None
     tagged: bool | None = None
 
@@ -214,7 +214,8 @@ def _read_asked(path, labels, columns):
 
         found = read_questions(path)
         return Inputs(found.questions, found.contexts, found.answers, found.ids)
-    found = read_examples(path, columns.question, columns.text or "context", None)
+    question, context = columns.question or "question", columns.text or "context"
+    found = read_examples(path, question, context, None)
     return Inputs(found.texts, found.pairs)
 
 
@@ -222,7 +223,7 @@ def _read_choices(path, labels, columns):
     from tfnlp.tasks import read_choices
 
     def read(label_column):
-        found = read_choices(path, columns.prompt, columns.choices, label_column)
+        found = read_choices(path, columns.prompt or "prompt", columns.choices, label_column)
         return Inputs(found.prompts, found.endings, found.labels)
 
     return _with_what_is_right(read, path, columns.label, "label")

@@ -182,7 +182,6 @@ def distill(
         run,
         max_length,
         made_from,
-        dev_loss="hard_label_loss",
     )
     best = load_model(run.best, task.head, task.num_classes)
     figures = score_splits(best, task, splits, batches)

@@ -104,11 +104,10 @@ class Translation:
         elif self.too_long == "cut":
             sources = _cut(sources, max_length, source_end)
             targets = _cut(targets, max_length)
-        if self.too_long != "skip":
-            for name, each in (("source", sources), ("target", targets)):
-                check_each(texts, f"the {name}", each.lengths, max_length=max_length)
-            sums = sources.lengths + targets.lengths
-            check_each(texts, "the pair", sums, max_tokens=max_tokens)
+        for name, each in (("source", sources), ("target", targets)):
+            check_each(texts, f"the {name}", each.lengths, max_length=max_length)
+        sums = sources.lengths + targets.lengths
+        check_each(texts, "the pair", sums, max_tokens=max_tokens)
         ids = config.pad_token_id, config.start_token_id
         return PairBatches(sources, targets, max_tokens, *ids, shuffle, seed)
 

@@ -30,6 +30,8 @@ class FineTuner(CompressedSteps, UnequalShares, keras.Model):
             none.
     """
 
+    task_loss = "loss"
+
     def __init__(self, model, task, regularizer=None, **kwargs):
         super().__init__(**kwargs)
         self.model = model
@@ -156,12 +158,12 @@ def fit_best(
     run,
     max_length,
     made_from,
-    dev_loss="loss",
 ):
     """Fits a model to a task and saves it at its best epoch.
 
     Args:
-        trained: the compiled `keras.Model` to fit, in which `model` is.
+        trained: the compiled `keras.Model` to fit, in which `model` is; `task_loss` is the name
+            of the task's loss in its log, on dev with "val_" before it.
         model: the model to save, with the task's head.
         task: see `tfnlp.tasks`; the best epoch is the one with the most of `task.monitor` on dev.
         tokenizer: the model's.
@@ -171,7 +173,6 @@ def fit_best(
         run: the `RunFolder` to write to.
         max_length: the longest input in tokens, to be saved beside the task's settings.
         made_from: as `fit` takes it, of what is not in `splits`.
-        dev_loss: what the log calls the task's loss in training; on dev with "val_" before it.
     """
     evaluate_dev = evaluator(model, task, batches["dev"])
     compressor = getattr(trained, "compressor", None)
@@ -187,7 +188,7 @@ def fit_best(
     def evaluate():
         outputs, loss = evaluate_dev()
         found = task.score(splits["dev"], batches["dev"].encodings, outputs)
-        return {f"val_{key}": value for key, value in {dev_loss: loss, **found}.items()}
+        return {f"val_{key}": value for key, value in {trained.task_loss: loss, **found}.items()}
 
     fit(
         trained,
