@@ -1,4 +1,4 @@
-"""How close an exported file is to the Keras model that it is made of, on real texts."""
+"""Comparison of an exported file with its Keras model on real texts."""
 
 import contextlib
 import itertools
@@ -86,10 +86,11 @@ def describe(kind, figures):
         )
     if kind == "scorer":
         correlation = figures["correlation"]
-        said = "no correlation, as one number is given for all texts"
+        sentence = "no correlation, as one number is given for all texts"
         if correlation is not None:
-            said = f"correlation {correlation:.4f}"
-        return f"{texts} {said}; the largest difference is {figures['largest_difference']:.4g}."
+            sentence = f"correlation {correlation:.4f}"
+        difference = figures["largest_difference"]
+        return f"{texts} {sentence}; the largest difference is {difference:.4g}."
     return f"{texts} the same {NAMES[kind]} in {figures['agreement']:.2%}."
 
 

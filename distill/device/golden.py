@@ -1,4 +1,4 @@
-"""What a file gives for some texts, as JSON that an app's own code is tested against."""
+"""Golden answers of a file as JSON, for the tests of an app's code."""
 
 import contextlib
 import dataclasses

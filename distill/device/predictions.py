@@ -52,7 +52,7 @@ class Inputs:
         ]
 
     def take(self, places):
-        """The inputs at some places, in their order."""
+        """Return the inputs at some places, in their order."""
         columns = {
             name: None if column is None else [column[place] for place in places]
             for name, column in vars(self).items()
@@ -60,7 +60,7 @@ class Inputs:
         return Inputs(**columns)
 
     def draw(self, count):
-        """At most so many of the inputs, drawn, as files are sorted by label or by length."""
+        """Draw at most so many of the inputs, as files are sorted by label or by length."""
         total = len(self.texts)
         return self.take(sorted(random.Random(0).sample(range(total), min(count, total))))
 
@@ -272,7 +272,7 @@ METHODS = {
 
 
 def predict_inputs(runner, inputs):
-    """What a runner says of each of the inputs, a list.
+    """Return what a runner says of each of the inputs, a list.
 
     Returns:
         Of a classifier `Classification`s, of a scorer floats, of a tagger `TaggedText`s, of an
@@ -304,7 +304,7 @@ def answers_of(kind, predictions):
 
 
 def summarise(runner, inputs, predictions, positive_label=None):
-    """What can be said of predictions as a whole.
+    """Summarise predictions as a whole.
 
     Args:
         runner, inputs: as `predict_inputs` takes them.
@@ -344,7 +344,7 @@ def _task_and_examples(runner, inputs, positive_label=None):
 
 
 def score(runner, inputs, predictions, positive_label=None):
-    """How good predictions are.
+    """Score predictions.
 
     Args:
         runner, inputs, predictions, positive_label: as `summarise` takes them.

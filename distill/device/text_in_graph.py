@@ -57,7 +57,7 @@ class StringClassifier(Classifier, TextRunner):
         ]
 
     def outputs(self, text):
-        """The file's outputs for one string, {name: array without batch}."""
+        """Return the file's outputs for one string, {name: array without batch}."""
         return self._run(None, {"text": np.array([text.encode()], object)})
 
 
@@ -84,7 +84,7 @@ def check_text_input(kind, tokenizer, fixed_lengths, pairs=False):
 
 
 def text_input(tokenizer, max_length):
-    """A function of strings (1,) that gives ids, mask and segment ids (1, L), framed and cut.
+    """Return a function of strings (1,) to ids, mask and segment ids (1, L), framed and cut.
 
     The normaliser maps code points by the tokenizer's own rules, spaces between words among them.
     So the graph reads all texts as the tokenizer, but for two: a word above 100 characters is

@@ -175,9 +175,9 @@ def fit_best(
         made_from: as `fit` takes it, of what is not in `splits`.
     """
     evaluate_dev = evaluator(model, task, batches["dev"])
-    compressor = getattr(trained, "compressor", None)
-    if compressor is not None:
-        made_from = made_from | {"the compression": content_fingerprint(compressor.config)}
+    if trained.compressor is not None:
+        compression = content_fingerprint(trained.compressor.config)
+        made_from = made_from | {"the compression": compression}
 
     def save_best():
         settings = {"max_length": max_length} | (task.settings or {})
@@ -226,7 +226,22 @@ def score_splits(model, task, splits, batches):
     return figures
 
 
-def baseline_scores(task, splits):
+def best_figures(trained, best, task, splits, batches, run):
+    """Return the figures of a finished training: scores, baselines and those of a compressor.
+
+    Args:
+        trained: the model that was fitted, with or without a `compressor`.
+        best: its best epoch, read from `run.best`.
+        task, splits, batches, run: as `fit_best` takes them.
+    """
+    figures = score_splits(best, task, splits, batches) | _baseline_scores(task, splits)
+    if trained.compressor is not None:
+        figures |= trained.compressor.figures(best)
+        figures["compressed_bytes"] = len(gzip.compress((run.best / WEIGHTS).read_bytes()))
+    return figures
+
+
+def _baseline_scores(task, splits):
     """Return the scores of the majority, or the mean, of "train" on the other splits: figures."""
     if not hasattr(task, "baseline"):
         return {}
@@ -258,14 +273,6 @@ def compressed_steps(config, run, batches):
     More epochs for a finished run do not undo what it did: its zeros would grow back.
     """
     return run.first_epochs(config.epochs) * len(batches)
-
-
-def compression_figures(trained, best, run):
-    """What the compressor of a trained model says of the saved one; {} where there is none."""
-    if trained.compressor is None:
-        return {}
-    saved = (run.best / WEIGHTS).read_bytes()
-    return trained.compressor.figures(best) | {"compressed_bytes": len(gzip.compress(saved))}
 
 
 def finetune(
@@ -319,9 +326,7 @@ def finetune(
     made_from = {"model": content_fingerprint(model.text_config)}
     fit_best(trained, model, task, tokenizer, splits, batches, config, run, max_length, made_from)
     best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)
-    figures = score_splits(best, task, splits, batches)
-    figures |= baseline_scores(task, splits)
-    figures |= compression_figures(trained, best, run)
+    figures = best_figures(trained, best, task, splits, batches, run)
     counts = count_examples(splits)
     write_report(run, figures, task.label_names, task.monitor, examples=counts)
     return figures
