@@ -53,15 +53,15 @@ def main():
         inputs = common.read_inputs(FLAGS.input, FLAGS.model_dir, *columns)
         model = runners.load_runner(FLAGS.model_dir)
     figures = benchmark_file(FLAGS.model, repeats=FLAGS.repeats)
-    said = None
+    sentence = None
     if FLAGS.input:
         runner = load_runner(FLAGS.model, num_threads=2)
         model.max_length = runner.max_length
         figures["check"] = compare(runner, model, inputs)
-        said = describe(model.kind, figures["check"])
+        sentence = describe(model.kind, figures["check"])
     if FLAGS.onnx:
         figures["onnx"] = benchmark_onnx(FLAGS.model_dir, repeats=FLAGS.repeats)
-    print_benchmark(figures, said)
+    print_benchmark(figures, sentence)
     if FLAGS.operators:
         figures["operators"] = profile_operators(FLAGS.model)
         print_operators(figures["operators"])

@@ -883,7 +883,7 @@ def read_inputs(path, folder, text_column=None, pair_column=None):
         found = read_examples(path, text_column or "sentence", pair_column, None)
         return Inputs(found.texts, found.pairs)
     # An empty column of labels is none.
-    columns = Columns(text_column, pair_column, "", prompt=text_column or "prompt")
+    columns = Columns(text_column, pair_column, "", prompt=text_column)
     known = read_labels(folder), columns, read_task_settings(folder)
     return read_inputs(read_kind(folder), path, *known)
 

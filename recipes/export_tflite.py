@@ -18,7 +18,6 @@ token by token, for TextGenerator or Translator of distill.runtime.
 """
 
 import pathlib
-import random
 
 from absl import flags, logging
 
@@ -211,18 +210,18 @@ def main():
 
 
 def card_facts():
-    """What the flags say of the model, for its card."""
+    """Return the flags that describe the model, for its card."""
     names = ("name", "model_dir", "quantization", "pooling", "model_version", "author", "license")
     return {name.replace("_", " "): FLAGS[name].value for name in names}
 
 
 def read_as_the_task(path, *columns):
-    """The `Inputs` of a file as the model of --model_dir reads them."""
+    """Return the `Inputs` of a file as the model of --model_dir reads them."""
     return common.read_inputs(path, None if FLAGS.pooling else FLAGS.model_dir, *columns)
 
 
 def check_inputs():
-    """The `Inputs` to compare the file on: of --check_text, or the run's dev set; or None."""
+    """Return the `Inputs` to compare the file on: --check_text, or the run's dev set; or None."""
     if FLAGS.check_text == "":
         return None
     if FLAGS.check_text:
@@ -281,11 +280,10 @@ def export_writer(model, path, tokenizer):
 
 
 def calibration_texts():
-    """Some of what the model of --model_dir would read of --calibration_text."""
+    """Return some of what the model of --model_dir would read of --calibration_text."""
     columns = FLAGS.calibration_column, FLAGS.calibration_pair_column
-    texts = read_as_the_task(FLAGS.calibration_text, *columns).read_together()
-    # Drawn, as files are sorted by label or by length.
-    return random.Random(0).sample(texts, min(FLAGS.calibration_count, len(texts)))
+    inputs = read_as_the_task(FLAGS.calibration_text, *columns)
+    return inputs.draw(FLAGS.calibration_count).read_together()
 
 
 if __name__ == "__main__":

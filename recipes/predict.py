@@ -91,8 +91,8 @@ def main():
             FLAGS.text_column,
             FLAGS.pair_column,
             FLAGS.label_column,
-            FLAGS.question_column or "question",
-            FLAGS.prompt_column or "prompt",
+            FLAGS.question_column,
+            FLAGS.prompt_column,
             FLAGS.choice_columns,
             FLAGS.tagged,
         )

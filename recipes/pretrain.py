@@ -288,14 +288,14 @@ def read_texts():
 
 
 def read_corpus(paths, tokenizer):
-    """The corpus of --corpus or --dev."""
+    """Open the corpus of --corpus or --dev."""
     from tfnlp.objectives import open_corpus
 
     return open_corpus(paths, tokenizer, FLAGS.documents, FLAGS.sentences, FLAGS.text_column)
 
 
 def make_batches(objective, corpus, tokenizer, shuffle):
-    """The objective's batches of a corpus."""
+    """Return the objective's batches of a corpus."""
     sizes = (FLAGS.batch_size, FLAGS.max_length)
     batches = objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
     if FLAGS.fixed_length and shuffle:  # those that read streams have one length anyway

@@ -1,4 +1,4 @@
-"""Flags of how texts are searched for, which recipes that write texts share."""
+"""Flags of the search for texts, which recipes that write texts share."""
 
 from absl import flags
 
@@ -10,7 +10,7 @@ FLAGS = flags.FLAGS
 
 @group("Search")
 def define_search_flags(search):
-    """Flags of how tokens are chosen, by `search` if not given."""
+    """Define the flags of a search, which is `search` if not given."""
     flags.DEFINE_enum(
         "search",
         search,
@@ -39,7 +39,7 @@ def define_search_flags(search):
 
 @group("Constraints")
 def define_constraint_flags():
-    """Flags of what a text must or may not have."""
+    """Define the flags of tokens that a text must or may not have."""
     flags.DEFINE_float("repetition_penalty", 1.0, "By which scores of repeated tokens fall.")
     flags.DEFINE_integer("no_repeat_ngram_size", 0, "Tokens that may not repeat in a row; 0: any.")
     flags.DEFINE_multi_string("forbid", [], "A word, or words, that may not be written.")
@@ -56,7 +56,7 @@ OF_SEARCH = {
 
 
 def search_of_flags(count):
-    """The `Greedy`, `Beam` or `Sample` that the flags ask for.
+    """Return the `Greedy`, `Beam` or `Sample` that the flags ask for.
 
     Args:
         count: the name of the flag that says how many texts are written of each.
@@ -84,7 +84,7 @@ def search_of_flags(count):
 
 
 def constraints_of_flags(tokenizer, forced_last=None):
-    """The `Constraints` that the flags ask for.
+    """Return the `Constraints` that the flags ask for.
 
     Args:
         tokenizer: of what is written.

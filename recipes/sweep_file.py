@@ -1,7 +1,6 @@
 """A sweep's file: variants of recipes, read and checked before anything runs."""
 
 import dataclasses
-import difflib
 import json
 import pathlib
 import re
@@ -10,7 +9,7 @@ import sys
 
 import yaml
 
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, spelt_alike
 from tfnlp.hub import is_hub_name
 from tfnlp.text.lines import check_file
 
@@ -263,7 +262,7 @@ def _steps(place, given):
         recipe, flags = step["recipe"], step.get("flags") or {}
         if recipe not in known:
             raise InputError(
-                f"{here}: there is no recipe {recipe!r}{_meant(recipe, known)}; known are "
+                f"{here}: there is no recipe {recipe!r}{spelt_alike(recipe, known)}; known are "
                 f"{', '.join(known)}."
             )
         if not isinstance(flags, dict):
@@ -306,13 +305,9 @@ def _check_keys(place, content, keys):
     for key in content:
         if key not in keys:
             raise InputError(
-                f"{place}: there is no `{key}`{_meant(key, keys)}; known are {', '.join(keys)}."
+                f"{place}: there is no `{key}`{spelt_alike(key, keys)}; known are "
+                f"{', '.join(keys)}."
             )
-
-
-def _meant(given, known):
-    alike = difflib.get_close_matches(given, known, 1)
-    return f" (did you mean {alike[0]}?)" if alike else ""
 
 
 def _check_place(place, flag, value):

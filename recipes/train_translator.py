@@ -185,7 +185,7 @@ def make_translator(model, tokenizer):
 
 
 def too_long_to_score():
-    """What is done with a source that is too long to be translated and scored."""
+    """Return `too_long` of sources that are translated and scored."""
     return "error" if FLAGS.too_long == "error" else "cut"
 
 

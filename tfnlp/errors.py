@@ -20,11 +20,16 @@ class ColumnError(InputError):
         self.column = column
 
 
-def unknown_name(what, name, names):
-    """Return the InputError of an argument `what` whose value `name` is none of `names`.
+def unknown_name(argument, name, names):
+    """Return the InputError of an argument whose value `name` is none of `names`.
 
     It says those that are spelt alike first, then all.
     """
-    alike = difflib.get_close_matches(str(name).lower(), names)
-    hint = f" (did you mean {' or '.join(alike)}?)" if alike else ""
-    return InputError(f"{what}={name} is unknown{hint}; use one of {', '.join(names)}.")
+    hint = spelt_alike(str(name).lower(), names)
+    return InputError(f"{argument}={name} is unknown{hint}; use one of {', '.join(names)}.")
+
+
+def spelt_alike(name, names):
+    """Return the part of an error that says which `names` are spelt like `name`; "" for none."""
+    alike = difflib.get_close_matches(name, names)
+    return f" (did you mean {' or '.join(alike)}?)" if alike else ""

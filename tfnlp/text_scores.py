@@ -115,7 +115,7 @@ class _Words:
 
 
 def _pairs(references, hypotheses):
-    """The references and hypotheses to score, two lists: without pairs of two blank texts."""
+    """Return the references and hypotheses to score, without pairs of two blank texts."""
     references = as_texts(references, "references")
     hypotheses = as_texts(hypotheses, "hypotheses")
     if len(references) != len(hypotheses):

@@ -62,7 +62,7 @@ def check_quantization(name):
     """
     name = ALIASES.get(name, name)
     if name not in QUANTIZATIONS:
-        raise unknown_name("quantization", name, list(QUANTIZATIONS))
+        raise unknown_name("quantization", name, QUANTIZATIONS)
     if QUANTIZATIONS[name].weight_bits < 8:
         try:
             import ai_edge_quantizer  # noqa: F401
@@ -202,7 +202,7 @@ def quantize_file(content, name, model):
 
 
 def round_kernels(content, kernels):
-    """A .tflite in which some dense layers have 8-bit weights and quantise inputs as they come.
+    """Round some dense layers of a .tflite to 8-bit weights that quantise inputs as they come.
 
     The converter does that to all dense layers of a file or, where one has fixed ranges, to none.
 

@@ -1,13 +1,14 @@
-"""How close an exported file is to the Keras model that it is made of, on real texts."""
+"""Comparison of an exported file with its Keras model on real texts."""
 
 import contextlib
+import itertools
 import pathlib
 
 import numpy as np
 from absl import logging
 
 from distill.device.associated_files import read_files
-from distill.device.predictions import predict_inputs
+from distill.device.predictions import answers_of, predict_inputs
 from tfnlp.layers.core.fake_quantization import in_float
 from tfnlp.training.runners import CLASSES, ModelEmbedder
 
@@ -15,19 +16,13 @@ from tfnlp.training.runners import CLASSES, ModelEmbedder
 LEAST_AGREEMENT = 0.98
 LEAST_COSINE = 0.99
 LEAST_CORRELATION = 0.99
-# What agrees, by the kind of model.
-ANSWERS = {
-    "classifier": ("label", "label"),
-    "tagger": ("tags", "tag"),
-    "answerer": ("text", "answer"),
-    "chooser": ("place", "choice"),
-    "string classifier": ("label", "label"),
-}
+# Names of the answers that agree, by the kind of model.
+NAMES = {"classifier": "label", "tagger": "tag", "answerer": "answer", "chooser": "choice"}
 
 
 @contextlib.contextmanager
 def keras_runner(model, kind, tokenizer, **options):
-    """Yields the runner of a Keras model in float32, which a file is compared with.
+    """Yield the runner of a Keras model in float32, which a file is compared with.
 
     Args:
         model: from `tfnlp.models`.
@@ -38,7 +33,6 @@ def keras_runner(model, kind, tokenizer, **options):
     pooling = options.pop("pooling", None)
     with in_float(model):
         if kind == "embedder":
-            options.pop("labels", None)
             yield ModelEmbedder(model, tokenizer, pooling, **options)
         else:
             yield CLASSES[kind](model, tokenizer, **options)
@@ -61,31 +55,29 @@ def compare(runner, reference, inputs):
           `largest_difference`;
         - of an embedder `cosine`, the mean, and `least_cosine`, that of the worst text.
     """
-    given, expected = (predict_inputs(side, inputs) for side in (runner, reference))
-    return {"texts": len(inputs.texts)} | compare_answers(reference.kind, given, expected)
+    predictions, expected = (predict_inputs(side, inputs) for side in (runner, reference))
+    return {"texts": len(inputs.texts)} | compare_answers(reference.kind, predictions, expected)
 
 
-def compare_answers(kind, given, expected):
-    """The figures of `compare`, but for `texts`, from two lists of answers."""
+def compare_answers(kind, predictions, expected):
+    """Return the figures of `compare`, but for `texts`, from two lists of predictions."""
+    sides = [answers_of(kind, side) for side in (predictions, expected)]
     if kind == "embedder":
-        cosines = np.sum(np.array(given) * np.array(expected), axis=1)
+        cosines = np.prod(sides, axis=0).sum(1)
         return {"cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
     if kind == "scorer":
-        given, expected = np.array(given), np.array(expected)
-        constant = min(np.ptp(given), np.ptp(expected)) == 0
+        constant = min(np.ptp(sides, axis=1)) == 0
         return {
-            "correlation": None if constant else float(np.corrcoef(given, expected)[0, 1]),
-            "largest_difference": float(np.abs(given - expected).max()),
+            "correlation": None if constant else float(np.corrcoef(*sides)[0, 1]),
+            "largest_difference": float(np.abs(np.subtract(*sides)).max()),
         }
-    name, _ = ANSWERS[kind]
-    sides = [[getattr(answer, name) for answer in side] for side in (given, expected)]
     if kind == "tagger":
-        sides = [[tag for tags in side for tag in tags] for side in sides]
+        sides = [itertools.chain(*side) for side in sides]
     return {"agreement": float(np.mean([a == b for a, b in zip(*sides, strict=True)] or [1.0]))}
 
 
 def describe(kind, figures):
-    """The sentence that a card, the metadata and the log say of figures of `compare`."""
+    """Return a sentence on figures of `compare`, for a card, the metadata and the log."""
     texts = f"On {figures['texts']} texts, compared with float32 Keras:"
     if kind == "embedder":
         return (
@@ -94,21 +86,21 @@ def describe(kind, figures):
         )
     if kind == "scorer":
         correlation = figures["correlation"]
-        said = "no correlation, as one number is given for all texts"
+        sentence = "no correlation, as one number is given for all texts"
         if correlation is not None:
-            said = f"correlation {correlation:.4f}"
-        return f"{texts} {said}; the largest difference is {figures['largest_difference']:.4g}."
-    return f"{texts} the same {ANSWERS[kind][1]} in {figures['agreement']:.2%}."
+            sentence = f"correlation {correlation:.4f}"
+        difference = figures["largest_difference"]
+        return f"{texts} {sentence}; the largest difference is {difference:.4g}."
+    return f"{texts} the same {NAMES[kind]} in {figures['agreement']:.2%}."
 
 
 def warn(kind, figures, quantization):
-    """Logs a warning where a file loses much, with the figures and what loses less."""
+    """Log a warning where a file loses much, with the figures and what loses less."""
     least = {"embedder": ("cosine", LEAST_COSINE), "scorer": ("correlation", LEAST_CORRELATION)}
     name, bound = least.get(kind, ("agreement", LEAST_AGREEMENT))
     if figures[name] is None or figures[name] < bound:
-        remedy = "; int8 or float16 lose less"
-        if quantization in ("float32", "float16", "int8"):
-            remedy = ""
+        smaller = quantization not in ("float32", "float16", "int8")
+        remedy = "; int8 or float16 lose less" if smaller else ""
         logging.warning(
             "The file of quantization=%r loses much: %s A mean %s below %.2f is warned of%s.",
             quantization,
@@ -120,7 +112,7 @@ def warn(kind, figures, quantization):
 
 
 def file_card(path, facts, differences=()):
-    """The model card of a file, as Markdown.
+    """Return the model card of a file, as Markdown.
 
     Args:
         path: of the .tflite file.

@@ -10,7 +10,7 @@ from absl import logging
 
 from distill.device.benchmark import benchmark_file
 from distill.device.operators import profile_operators
-from distill.device.predictions import check_positive_label, predict_inputs, score
+from distill.device.predictions import answers_of, check_positive_label, predict_inputs, score
 from distill.runtime import load_runner
 from tfnlp.errors import InputError
 from tfnlp.files import json_text, read_json, write_json
@@ -108,7 +108,7 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50, posi
         InputError: if a file cannot be run, nothing says what is right, or the reference does
             another task.
     """
-    memory, said, metric = _Memory(cache), None, None
+    memory, expected, metric = _Memory(cache), None, None
     for number, candidate in enumerate(candidates, 1):
         logging.info("[%d/%d] %s", number, len(candidates), candidate.name)
         first, scores = candidate.paths[0], []
@@ -127,12 +127,12 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50, posi
                     f"The `teacher` is of the kind {reference.kind}, but {path} of the kind "
                     f"{runner.kind}; give a teacher of that task."
                 )
-            if reference is not None and said is None:
-                said = [_answer(found) for found in predict_inputs(reference, inputs)]
+            if reference is not None and expected is None:
+                expected = answers_of(reference.kind, predict_inputs(reference, inputs))
             if positive_label is not None:
                 check_positive_label(runner.kind, runner.labels, positive_label)
             label = {"positive_label": positive_label}
-            scores.append(memory(_score, path, inputs=inputs, said=said, **label))
+            scores.append(memory(_score, path, inputs=inputs, expected=expected, **label))
         metric = scores[0]["metric"]
         candidate.baseline, candidate.counts = scores[0]["baseline"], scores[0]["counts"]
         candidate.score = Estimate.of(found["score"] for found in scores)
@@ -189,14 +189,14 @@ def _profile(path):
         return None
 
 
-def _score(path, inputs, said, positive_label):
-    """The first of a file's scores, and its agreement with the answers `said`."""
+def _score(path, inputs, expected, positive_label):
+    """Return the first of a file's scores, and its agreement with the reference's answers."""
     runner = load_runner(path, num_threads=2)
     predictions = predict_inputs(runner, inputs)
     scores = score(runner, inputs, predictions, positive_label)
     metric = next(iter(scores)) if positive_label is None else "f1"
-    answers = [_answer(prediction) for prediction in predictions]
-    agreement = None if said is None else _agreement(answers, said)
+    answers = answers_of(runner.kind, predictions)
+    agreement = None if expected is None else _agreement(answers, expected)
     return {
         "metric": metric,
         "score": scores[metric],
@@ -213,11 +213,3 @@ def _agreement(answers, others):
         return float(np.corrcoef(answers, others)[0, 1]) if varied else 0.0
     same = [answer == other for answer, other in zip(answers, others, strict=True)]
     return sum(same) / len(same)
-
-
-def _answer(prediction):
-    """Return what two predictions have in common where they agree, or the number."""
-    for name in ("label", "place", "tags", "text"):
-        if hasattr(prediction, name):
-            return getattr(prediction, name)
-    return float(prediction)

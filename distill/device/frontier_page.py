@@ -163,7 +163,7 @@ def _profile(candidate):
 
 
 def _counts(candidate):
-    """The HTML of how often a candidate gives each answer to each right label."""
+    """Return HTML that counts a candidate's answers to each right label."""
     matrix, answer = (candidate.counts.get(key) for key in ("confusion", "only_answer"))
     lines = []
     if matrix is not None:

@@ -1,4 +1,4 @@
-"""What a file gives for some texts, as JSON that an app's own code is tested against."""
+"""Golden answers of a file as JSON, for the tests of an app's code."""
 
 import contextlib
 import dataclasses
@@ -11,7 +11,7 @@ from tfnlp.files import write_json
 
 
 def write_golden(path, runner, inputs):
-    """Writes what LiteRT gives for each input, as JSON.
+    """Write what LiteRT gives for each input, as JSON.
 
     The file holds `kind`, `max_length`, `labels`, `settings` (of the task) and `inputs`, a list
     with for each of them
@@ -50,7 +50,7 @@ def write_golden(path, runner, inputs):
 
 @contextlib.contextmanager
 def _recorded(runner, rows):
-    """Where it is active, each run of the file is appended to `rows`."""
+    """Append each run of the file to `rows` while the context lasts."""
     outputs_of = runner.outputs_of
 
     def record(encodings):
@@ -70,7 +70,7 @@ def _recorded(runner, rows):
 
 
 def _plain(answer):
-    """An answer of a runner as JSON has it."""
+    """Return a prediction of a runner as JSON has it."""
     if dataclasses.is_dataclass(answer):
         return dataclasses.asdict(answer)
     return np.asarray(answer).tolist()

@@ -59,7 +59,7 @@ ONE_SIGNATURE = (
 
 
 def frames_as_mediapipe(tokenizer):
-    """Whether a tokenizer is SentencePiece that frames a text as MediaPipe: `[CLS] text [SEP]`."""
+    """Return whether a tokenizer is SentencePiece that frames a text as `[CLS] text [SEP]`."""
     if not isinstance(tokenizer, UnigramTokenizer):
         return False
     tokens = tokenizer.special_tokens.tokens
@@ -67,7 +67,7 @@ def frames_as_mediapipe(tokenizer):
 
 
 def sentencepiece_model(tokenizer):
-    """A `UnigramTokenizer` as a SentencePiece model, bytes.
+    """Return a `UnigramTokenizer` as a SentencePiece model, bytes.
 
     It has the pieces under their ids, and the tokenizer's normalisation as a compiled table.
     """
@@ -126,15 +126,15 @@ def differing_characters(tokenizer):
         {a key of `SENTENCES`: list of characters}, without empty lists.
     """
     letters = {c for token in tokenizer.vocabulary for c in token}
-    own, others = word_rules(tokenizer), mediapipe_rules()
-    found = {kind: [] for kind in SENTENCES}
-    for character in own.keys() | others.keys():
-        here, there = own.get(character, character), others.get(character, character)
+    rules, mediapipe = word_rules(tokenizer), mediapipe_rules()
+    differing = {kind: [] for kind in SENTENCES}
+    for character in rules.keys() | mediapipe.keys():
+        here, there = (table.get(character, character) for table in (rules, mediapipe))
         if here == there:
             continue
         if " " in here + there or letters.issuperset(here) or letters.issuperset(there):
-            found[_difference(here, there)].append(character)
-    return {kind: sorted(characters) for kind, characters in found.items() if characters}
+            differing[_difference(here, there)].append(character)
+    return {kind: sorted(characters) for kind, characters in differing.items() if characters}
 
 
 def _difference(here, there):

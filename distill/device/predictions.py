@@ -52,7 +52,7 @@ class Inputs:
         ]
 
     def take(self, places):
-        """The inputs at some places, in their order."""
+        """Return the inputs at some places, in their order."""
         columns = {
             name: None if column is None else [column[place] for place in places]
             for name, column in vars(self).items()
@@ -60,7 +60,7 @@ class Inputs:
         return Inputs(**columns)
 
     def draw(self, count):
-        """At most so many of the inputs, drawn, as files are sorted by label or by length."""
+        """Draw at most so many of the inputs, as files are sorted by label or by length."""
         total = len(self.texts)
         return self.take(sorted(random.Random(0).sample(range(total), min(count, total))))
 
@@ -84,8 +84,8 @@ class Columns:
     text: str | None = None
     pair: str | None = None
     label: str | None = None
-    question: str = "question"
-    prompt: str = "prompt"
+    question: str | None = None
+    prompt: str | None = None
     choices: list | None = None
     tagged: bool | None = None
 
@@ -214,7 +214,8 @@ def _read_asked(path, labels, columns):
 
         found = read_questions(path)
         return Inputs(found.questions, found.contexts, found.answers, found.ids)
-    found = read_examples(path, columns.question, columns.text or "context", None)
+    question, context = columns.question or "question", columns.text or "context"
+    found = read_examples(path, question, context, None)
     return Inputs(found.texts, found.pairs)
 
 
@@ -222,7 +223,7 @@ def _read_choices(path, labels, columns):
     from tfnlp.tasks import read_choices
 
     def read(label_column):
-        found = read_choices(path, columns.prompt, columns.choices, label_column)
+        found = read_choices(path, columns.prompt or "prompt", columns.choices, label_column)
         return Inputs(found.prompts, found.endings, found.labels)
 
     return _with_what_is_right(read, path, columns.label, "label")
@@ -271,7 +272,7 @@ METHODS = {
 
 
 def predict_inputs(runner, inputs):
-    """What a runner says of each of the inputs, a list.
+    """Return what a runner says of each of the inputs, a list.
 
     Returns:
         Of a classifier `Classification`s, of a scorer floats, of a tagger `TaggedText`s, of an
@@ -285,8 +286,25 @@ def predict_inputs(runner, inputs):
     return getattr(runner, METHODS[runner.kind])(*given)
 
 
+# What of a prediction is its answer, by the kind of model; others are numbers or vectors.
+ANSWERS = {
+    "classifier": "label",
+    "string classifier": "label",
+    "tagger": "tags",
+    "answerer": "text",
+    "chooser": "place",
+}
+
+
+def answers_of(kind, predictions):
+    """Return the label, tags, text, place, number or vector of each prediction, a list."""
+    if kind not in ANSWERS:
+        return list(predictions)
+    return [getattr(prediction, ANSWERS[kind]) for prediction in predictions]
+
+
 def summarise(runner, inputs, predictions, positive_label=None):
-    """What can be said of predictions as a whole.
+    """Summarise predictions as a whole.
 
     Args:
         runner, inputs: as `predict_inputs` takes them.
@@ -326,7 +344,7 @@ def _task_and_examples(runner, inputs, positive_label=None):
 
 
 def score(runner, inputs, predictions, positive_label=None):
-    """How good predictions are.
+    """Score predictions.
 
     Args:
         runner, inputs, predictions, positive_label: as `summarise` takes them.
@@ -350,9 +368,9 @@ def score(runner, inputs, predictions, positive_label=None):
 
 def _scores(runner, task, examples, predictions):
     if runner.kind == "tagger":
-        return task.score_tags(examples, [found.tags for found in predictions])
+        return task.score_tags(examples, answers_of(runner.kind, predictions))
     if runner.kind == "answerer":
-        return task.score_answers(examples, [found.text for found in predictions])
+        return task.score_answers(examples, answers_of(runner.kind, predictions))
     rows = {
         "classifier": lambda found: list(found.probabilities.values()),
         "chooser": lambda found: found.probabilities,
@@ -375,15 +393,11 @@ def check_positive_label(kind, labels, positive_label):
 
 def _answer_counts(runner, inputs, predictions):
     """Return the `confusion` and the `only_answer`, as `score` does; {} of an answerer."""
-    right, answers = inputs.right, predictions
     if runner.kind == "answerer":
         return {}
+    right, answers = inputs.right, answers_of(runner.kind, predictions)
     if runner.kind == "tagger":
-        right = [tag for tags in right for tag in tags]
-        answers = [tag for found in predictions for tag in found.tags]
-    elif runner.kind != "scorer":
-        name = "label" if runner.kind == "classifier" else "place"
-        answers = [getattr(found, name) for found in predictions]
+        right, answers = ([*itertools.chain(*tags)] for tags in (right, answers))
     counts = {}
     if runner.kind in ("classifier", "tagger"):
         counts["confusion"] = confusion_matrix(right, answers, runner.labels)

@@ -82,7 +82,7 @@ class TextRunner:
                 self._check_labels(tried["probability"].shape[-1])
 
     def _open(self, num_threads):
-        """LiteRT's interpreter of the file."""
+        """Return LiteRT's interpreter of the file."""
         return Interpreter(str(self.path), num_threads=num_threads)
 
     def outputs_of(self, encodings):
@@ -111,7 +111,7 @@ class TextRunner:
         return {name: value[:end] for name, value in self._run(length, inputs).items()}
 
     def _run(self, length, inputs):
-        """The outputs, without batch, of the signature of a length."""
+        """Return the outputs, without batch, of the signature of a length."""
         quiet = contextlib.nullcontext() if _ran.is_set() else without_notices()
         try:
             with self._lock, quiet:

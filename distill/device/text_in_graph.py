@@ -57,12 +57,12 @@ class StringClassifier(Classifier, TextRunner):
         ]
 
     def outputs(self, text):
-        """The file's outputs for one string, {name: array without batch}."""
+        """Return the file's outputs for one string, {name: array without batch}."""
         return self._run(None, {"text": np.array([text.encode()], object)})
 
 
-def check_text_input(kind, tokenizer, fixed_lengths):
-    """Raises an InputError where a file cannot take strings."""
+def check_text_input(kind, tokenizer, fixed_lengths, pairs=False):
+    """Raise an InputError where a file cannot take strings."""
     if kind != "classifier":
         raise InputError(
             f"tokenizer_in_graph=True is of classifiers, and the file is a {kind}'s; leave it out."
@@ -76,10 +76,15 @@ def check_text_input(kind, tokenizer, fixed_lengths):
         raise InputError(
             "tokenizer_in_graph=True has no fixed lengths; leave `fixed_lengths` out."
         )
+    if pairs:
+        raise InputError(
+            "tokenizer_in_graph=True takes one string, and the model was trained on pairs of "
+            "texts; leave it out."
+        )
 
 
 def text_input(tokenizer, max_length):
-    """A function of strings (1,) that gives ids, mask and segment ids (1, L), framed and cut.
+    """Return a function of strings (1,) to ids, mask and segment ids (1, L), framed and cut.
 
     The normaliser maps code points by the tokenizer's own rules, spaces between words among them.
     So the graph reads all texts as the tokenizer, but for two: a word above 100 characters is

@@ -195,12 +195,7 @@ def export_tflite(
     pairs = task_settings.get("pairs", False)
     tokenize = None
     if tokenizer_in_graph:
-        check_text_input(kind, tokenizer, fixed_lengths)
-        if pairs:
-            raise InputError(
-                "tokenizer_in_graph=True takes one string, and the model was trained on pairs of "
-                "texts; leave it out."
-            )
+        check_text_input(kind, tokenizer, fixed_lengths, pairs)
         tokenize = text_input(tokenizer, max_length)
     source = model
     if calibration_text is not None:
@@ -208,25 +203,16 @@ def export_tflite(
         source = calibrated(model, encodings, tokenizer.pad_token_id)
     with converting(source) if quantization == "static_int8" else in_float(model):
         content = _convert(source, kind, quantization, max_length, lengths, pooling, tokenize)
-    files = {}
-    if labels:
-        files[LABELS_FILE] = "\n".join(labels)
-    if isinstance(tokenizer, WordPieceTokenizer):
-        files[VOCABULARY_FILE] = "\n".join(tokenizer.vocabulary)
-    else:
-        files[TOKENIZER_FILE] = tokenizer.to_json()
-        if kind in IN_MEDIAPIPE and frames_as_mediapipe(tokenizer):
-            files[SENTENCEPIECE_FILE] = sentencepiece_model(tokenizer)
+    files = _associated_files(kind, tokenizer, labels)
     inputs, outputs = tensor_names(content)
-    settings = tokenizer.settings() | {"model_max_length": max_length, "kind": kind}
+    file_kind = STRING_CLASSIFIER if tokenizer_in_graph else kind
+    settings = tokenizer.settings() | {"model_max_length": max_length, "kind": file_kind}
     if task_settings:
         settings["task"] = task_settings
-    if tokenizer_in_graph:
-        settings["kind"] = STRING_CLASSIFIER
 
-    def whole(check=None):
-        """The bytes of the file with all that goes with the model."""
-        sentences = [_description(kind, labels, pairs)] + [check and describe(kind, check)]
+    def with_metadata(check=None):
+        """Return the bytes of the file with all that goes with the model."""
+        sentences = [_description(kind, labels, pairs), check and describe(kind, check)]
         metadata = text_model_metadata(
             name,
             " ".join(filter(None, sentences)),
@@ -242,24 +228,41 @@ def export_tflite(
 
     with replaced_when_whole(path) as temporary:
         file = pathlib.Path(temporary)
-        file.write_bytes(whole())
+        file.write_bytes(with_metadata())
         if check_inputs is not None and check_inputs.texts:
             runs = StringClassifier if tokenizer_in_graph else CLASSES[kind]
-            how = {"labels": labels or None, "settings": task_settings, "max_length": max_length}
-            with keras_runner(model, kind, tokenizer, pooling=pooling, **how) as reference:
+            with keras_runner(
+                model,
+                kind,
+                tokenizer,
+                labels=labels or None,
+                settings=task_settings,
+                max_length=max_length,
+                pooling=pooling,
+            ) as reference:
                 check = compare(runs(file, num_threads=2), reference, check_inputs)
             logging.info("%s", describe(kind, check))
             warn(kind, check, quantization)
-            file.write_bytes(whole(check))
-    in_mediapipe = kind in IN_MEDIAPIPE and not tokenizer_in_graph
-    differences = mediapipe_differences(tokenizer) if in_mediapipe else []
-    if in_mediapipe and len(lengths) > 1:
-        differences = [ONE_SIGNATURE, *differences]
-    if kind in IN_MEDIAPIPE and pairs:
-        differences = [ONE_TEXT, *differences]
+            file.write_bytes(with_metadata(check))
+    if kind not in IN_MEDIAPIPE or tokenizer_in_graph:
+        return []
+    differences = [ONE_TEXT] if pairs else []
+    differences += [ONE_SIGNATURE] if len(lengths) > 1 else []
+    differences += mediapipe_differences(tokenizer)
     for sentence in differences:
         logging.warning("%s", sentence)
     return differences
+
+
+def _associated_files(kind, tokenizer, labels):
+    """Return {name: content} of the labels and the tokenizer, to be put into a file."""
+    files = {LABELS_FILE: "\n".join(labels)} if labels else {}
+    if isinstance(tokenizer, WordPieceTokenizer):
+        return files | {VOCABULARY_FILE: "\n".join(tokenizer.vocabulary)}
+    files[TOKENIZER_FILE] = tokenizer.to_json()
+    if kind in IN_MEDIAPIPE and frames_as_mediapipe(tokenizer):
+        files[SENTENCEPIECE_FILE] = sentencepiece_model(tokenizer)
+    return files
 
 
 def kind_of(model, pooling=None):
@@ -335,7 +338,7 @@ def _check_threshold(score_threshold, kind):
 
 
 def _task_settings(kind, settings):
-    """What a file says of the training, a dict; `pairs` where the file is for pairs of texts."""
+    """Return a file's settings of the training, with `pairs` where it is for pairs of texts."""
     settings = dict(settings or {})
     if kind in OF_PAIRS:
         settings["pairs"] = True

@@ -21,11 +21,10 @@ from tfnlp.models import check_lengths, check_vocabulary, token_axes
 from tfnlp.plots import plot_curves
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.training.finetune import (
-    baseline_scores,
+    best_figures,
     check_compresses,
     check_varied,
     compressed_steps,
-    compression_figures,
     count_examples,
     encode_splits,
     fit_best,
@@ -182,12 +181,9 @@ def distill(
         run,
         max_length,
         made_from,
-        dev_loss="hard_label_loss",
     )
     best = load_model(run.best, task.head, task.num_classes)
-    figures = score_splits(best, task, splits, batches)
-    figures |= baseline_scores(task, splits)
-    figures |= compression_figures(distiller, best, run)
+    figures = best_figures(distiller, best, task, splits, batches, run)
     answers = _score_teachers(teachers, task, splits, read, shares)
     if unpruned is not None:
         figures |= {f"pruned_teacher_{key}": value for key, value in answers.items()}

@@ -37,6 +37,8 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
         ValueError: at the first batch, for a model without the task's outputs.
     """
 
+    task_loss = "hard_label_loss"
+
     def __init__(self, student, task, terms, teacher=None, hard_label_weight=0.5, **kwargs):
         super().__init__(**kwargs)
         if not terms and not hard_label_weight:

@@ -224,7 +224,7 @@ def make_terms(method, teacher, student, task=None, layer_map="uniform", **argum
             no term, and as it does.
     """
     if method not in METHODS:
-        raise unknown_name("method", method, list(METHODS))
+        raise unknown_name("method", method, METHODS)
     function = METHODS[method]
     given = {name: value for name, value in arguments.items() if value is not None}
     taken = list(inspect.signature(function).parameters)

@@ -95,11 +95,11 @@ class TeacherOutputs:
         return batch
 
     def texts(self, examples):
-        """The numbers of the texts of some examples."""
+        """Return the numbers of the texts of some examples."""
         return (examples[:, None] * self.texts_each + np.arange(self.texts_each)).ravel()
 
     def place(self, key, i, shard):
-        """The slice of text `i` in a flat array of its shard."""
+        """Return the slice of text `i` in a flat array of its shard."""
         starts, size = self.starts[len(self.axes[key])], math.prod(self.widths[key])
         first = starts[self.firsts[shard] * self.texts_each]
         return slice(int(starts[i] - first) * size, int(starts[i + 1] - first) * size)
@@ -113,7 +113,7 @@ class TeacherOutputs:
 
 
 def _shape(axes, length, width):
-    """The shape of a text's output: `length` at the axes of tokens, `width` at the others."""
+    """Return a text's shape: `length` at the axes of tokens, `width` at the others."""
     shape = list(width)
     for axis in axes:
         shape.insert(axis, length)
@@ -121,7 +121,7 @@ def _shape(axes, length, width):
 
 
 def _real(axes, length):
-    """Where the real tokens stand in a text's padded output, a tuple of slices."""
+    """Return the slices of the real tokens in a text's padded output, a tuple."""
     last = max(axes, default=-1)
     return tuple(slice(length) if axis in axes else slice(None) for axis in range(last + 1))
 
@@ -218,7 +218,7 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
 
 
 def _stored_index(folder, made_from, keys):
-    """The index of a folder's cache; None where it has none."""
+    """Return the index of a folder's cache; None where it has none."""
     if not (folder / INDEX).exists():
         return None
     index = read_json(folder / INDEX)
@@ -254,7 +254,7 @@ def _mapped(path, index):
 
 
 def _axes(teacher, output, index):
-    """The axes of tokens in the output of one text."""
+    """Return the axes of tokens in the output of one text."""
     axes = token_axes(teacher, output, pick_output(teacher.output, output, index))
     return tuple(axis - 1 for axis in axes)
 
@@ -268,18 +268,18 @@ def _forward(teacher, reads):
 
     @tf.function(input_signature=[input_signature(teacher)])
     def forward(inputs):
-        found = teacher(inputs, training=False)
-        found = {output_key(*read): pick_output(found, *read) for read in reads}
-        if getattr(teacher, "head", None) == "chooser" and "logits" in found:
+        outputs = teacher(inputs, training=False)
+        outputs = {output_key(*read): pick_output(outputs, *read) for read in reads}
+        if getattr(teacher, "head", None) == "chooser" and "logits" in outputs:
             # One of each text, as all else of a chooser.
-            found["logits"] = tf.reshape(found["logits"], (-1,))
-        return {key: tf.cast(x, "float32") for key, x in found.items()}
+            outputs["logits"] = tf.reshape(outputs["logits"], (-1,))
+        return {key: tf.cast(x, "float32") for key, x in outputs.items()}
 
     return forward
 
 
 def _widths(forward, batches, axes):
-    """The sizes of the axes that are not of tokens, by running the teacher on one example."""
+    """Return the sizes of axes that are not of tokens, by running the teacher on an example."""
     found = forward(batches.batch(np.array([0]))[0])
     return {
         key: tuple(size for axis, size in enumerate(found[key].shape[1:]) if axis not in axes[key])

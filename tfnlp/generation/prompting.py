@@ -67,7 +67,7 @@ class Template:
 
     @property
     def border(self):
-        """The white space before a label."""
+        """Return the white space before a label."""
         between = self._parts[1]
         return between[len(between.rstrip()) :]
 

@@ -80,7 +80,7 @@ def one_line(text):
 
 
 def _read_part(part, made_from):
-    """The translations that a part holds whole, by number; another's is begun anew."""
+    """Return the translations that a part holds whole, by number; another's is begun anew."""
     first = json_text({"made_from": made_from, "of_each": ["number", ["text", "score", "ended"]]})
     lines = part.read_text(encoding="utf-8").split("\n") if part.exists() else []
     if lines[:1] != [first]:

@@ -167,5 +167,5 @@ def _known(what, name, names):
     # As config.json spells families, too.
     known = name.replace("-", "_")
     if known not in names:
-        raise unknown_name(what, name, list(names))
+        raise unknown_name(what, name, names)
     return known

@@ -28,11 +28,11 @@ class TextModel(keras.Model):
         return next((part.block_size for part in parts if hasattr(part, "block_size")), None)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """As Keras has it, of the outputs that labels by name are given for."""
+        """Compute the loss as Keras does, of the outputs that labels by name are given for."""
         return super().compute_loss(x, y, _with_labels(y, y_pred), sample_weight, training)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """As `compute_loss`, the metrics: Keras takes those by name where all have labels."""
+        """Compute the metrics likewise: Keras takes those by name where all have labels."""
         return super().compute_metrics(x, y, _with_labels(y, y_pred), sample_weight)
 
     def _run_through_graph(self, *args, **kwargs):
@@ -60,7 +60,7 @@ class TextModel(keras.Model):
 
 
 def _with_labels(labels, outputs):
-    """The outputs by the names of the labels; all outputs where labels have no such names."""
+    """Return the outputs that labels name; all outputs where labels have no such names."""
     if not isinstance(labels, dict) or not labels.keys() <= outputs.keys():
         return outputs
     return {name: outputs[name] for name in labels}
@@ -95,7 +95,7 @@ def config_of(model):
 
 
 def token_axes(model, output, tensor):
-    """The axes of a model's output that run over tokens: those of no fixed size.
+    """Return the axes of a model's output that run over tokens: those of no fixed size.
 
     Args:
         model: gives a dict.

@@ -120,7 +120,7 @@ def holds_tags(path, tag_names):
 def check_unit(unit):
     """Raises an InputError unless this is one of `UNITS`."""
     if unit not in UNITS:
-        raise unknown_name("unit", unit, list(UNITS))
+        raise unknown_name("unit", unit, UNITS)
 
 
 def tag_names(examples):

@@ -104,11 +104,10 @@ class Translation:
         elif self.too_long == "cut":
             sources = _cut(sources, max_length, source_end)
             targets = _cut(targets, max_length)
-        if self.too_long != "skip":
-            for name, each in (("source", sources), ("target", targets)):
-                check_each(texts, f"the {name}", each.lengths, max_length=max_length)
-            sums = sources.lengths + targets.lengths
-            check_each(texts, "the pair", sums, max_tokens=max_tokens)
+        for name, each in (("source", sources), ("target", targets)):
+            check_each(texts, f"the {name}", each.lengths, max_length=max_length)
+        sums = sources.lengths + targets.lengths
+        check_each(texts, "the pair", sums, max_tokens=max_tokens)
         ids = config.pad_token_id, config.start_token_id
         return PairBatches(sources, targets, max_tokens, *ids, shuffle, seed)
 
@@ -140,22 +139,22 @@ def check_each(texts, what, sizes, **limit):
 
 
 def _rows(encodings, kept):
-    """The rows of `Encodings` that are kept, (rows,) bool."""
+    """Return the rows of `Encodings` that are kept, (rows,) bool."""
     lengths = encodings.lengths
     return _parts(encodings, np.repeat(kept, lengths), lengths[kept], encodings.cut[kept])
 
 
 def _cut(encodings, most, end=None):
-    """`Encodings` of at most so many tokens a row, the last of a cut one being `end` if given."""
+    """Cut rows of `Encodings` to so many tokens, the last of a cut one being `end` if given."""
     lengths = encodings.lengths
     places = np.arange(len(encodings.token_ids)) - np.repeat(encodings.starts[:-1], lengths)
-    found = _parts(encodings, places < most, np.minimum(lengths, most), lengths > most)
+    kept = _parts(encodings, places < most, np.minimum(lengths, most), lengths > most)
     if end is not None:
-        found.token_ids[found.starts[1:][found.cut] - 1] = end
-    return found
+        kept.token_ids[kept.starts[1:][kept.cut] - 1] = end
+    return kept
 
 
 def _parts(encodings, mask, lengths, cut):
-    """`Encodings` of some of the tokens, in rows of other lengths."""
+    """Return `Encodings` of some of the tokens, in rows of other lengths."""
     starts = np.append(0, np.cumsum(lengths))
     return Encodings(encodings.token_ids[mask], encodings.segment_ids[mask], starts, cut)

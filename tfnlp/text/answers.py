@@ -122,7 +122,7 @@ def without_spaces(text, start, end):
 
 
 def answer_places(windows, answers):
-    """The first and last token of a question's first answer in each window over its text.
+    """Return the first and last token of a question's first answer in each window of its text.
 
     These are the tokens that share a character with the answer. What a normaliser drops at its
     edges, such as an accent or U+200E, is of no token.

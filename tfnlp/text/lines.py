@@ -96,7 +96,7 @@ def decoded_lines(file, name):
 
 
 def _decoded(line, place):
-    """The text of a line's bytes, without its end.
+    """Decode a line's bytes, without its end.
 
     A byte order mark at its beginning is left out: files that are put together have more than
     one. Before a tab it is a character that has a tag.

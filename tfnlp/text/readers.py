@@ -138,7 +138,7 @@ def check_label_names(names, least=1):
 
 
 def as_number(text):
-    """The number that a text is.
+    """Return the number that a text is.
 
     Raises:
         ValueError: if it is none; `float` alone takes "1_0" for 10.

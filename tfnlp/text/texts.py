@@ -82,7 +82,7 @@ def as_sentences(sentences, name="sentences"):
 
 
 def character_end(text, end):
-    """The end of a span, moved behind the marks that belong to its last character.
+    """Return the end of a span, moved behind the marks that belong to its last character.
 
     Normalisers drop an accent (U+0301), or compose it, and the letters of a syllable of Hangul,
     with the character before: tokens then end before them.

@@ -34,7 +34,7 @@ class WordStarts:
         self.ends = np.cumsum([len(token) for token in tokens])
 
     def __call__(self, ids):
-        """Whether each token begins a word, where white space is before it.
+        """Return whether each token begins a word, where white space is before it.
 
         Args:
             ids: (B, L) integers.
@@ -63,5 +63,5 @@ def _white(text):
 
 
 def bytes_of_name(name):
-    """The bytes of a token of byte-level BPE, which writes a letter for each."""
+    """Return the bytes of a token of byte-level BPE, which writes a letter for each."""
     return bytes(_BYTES[letter] for letter in name)

@@ -63,7 +63,7 @@ class TrainingConfig:
     def __post_init__(self):
         for name, known in (("schedule", SCHEDULES), ("optimizer_name", OPTIMIZERS)):
             if getattr(self, name) not in known:
-                raise unknown_name(name, getattr(self, name), list(known))
+                raise unknown_name(name, getattr(self, name), known)
         if not 0 <= self.ema_decay < 1:
             raise InputError(
                 f"ema_decay={self.ema_decay} must be at least 0, for no average, and below 1, at "

@@ -30,6 +30,8 @@ class FineTuner(CompressedSteps, UnequalShares, keras.Model):
             none.
     """
 
+    task_loss = "loss"
+
     def __init__(self, model, task, regularizer=None, **kwargs):
         super().__init__(**kwargs)
         self.model = model
@@ -156,12 +158,12 @@ def fit_best(
     run,
     max_length,
     made_from,
-    dev_loss="loss",
 ):
     """Fits a model to a task and saves it at its best epoch.
 
     Args:
-        trained: the compiled `keras.Model` to fit, in which `model` is.
+        trained: the compiled `keras.Model` to fit, in which `model` is; `task_loss` is the name
+            of the task's loss in its log, on dev with "val_" before it.
         model: the model to save, with the task's head.
         task: see `tfnlp.tasks`; the best epoch is the one with the most of `task.monitor` on dev.
         tokenizer: the model's.
@@ -171,12 +173,11 @@ def fit_best(
         run: the `RunFolder` to write to.
         max_length: the longest input in tokens, to be saved beside the task's settings.
         made_from: as `fit` takes it, of what is not in `splits`.
-        dev_loss: what the log calls the task's loss in training; on dev with "val_" before it.
     """
     evaluate_dev = evaluator(model, task, batches["dev"])
-    compressor = getattr(trained, "compressor", None)
-    if compressor is not None:
-        made_from = made_from | {"the compression": content_fingerprint(compressor.config)}
+    if trained.compressor is not None:
+        compression = content_fingerprint(trained.compressor.config)
+        made_from = made_from | {"the compression": compression}
 
     def save_best():
         settings = {"max_length": max_length} | (task.settings or {})
@@ -187,7 +188,7 @@ def fit_best(
     def evaluate():
         outputs, loss = evaluate_dev()
         found = task.score(splits["dev"], batches["dev"].encodings, outputs)
-        return {f"val_{key}": value for key, value in {dev_loss: loss, **found}.items()}
+        return {f"val_{key}": value for key, value in {trained.task_loss: loss, **found}.items()}
 
     fit(
         trained,
@@ -225,7 +226,22 @@ def score_splits(model, task, splits, batches):
     return figures
 
 
-def baseline_scores(task, splits):
+def best_figures(trained, best, task, splits, batches, run):
+    """Return the figures of a finished training: scores, baselines and those of a compressor.
+
+    Args:
+        trained: the model that was fitted, with or without a `compressor`.
+        best: its best epoch, read from `run.best`.
+        task, splits, batches, run: as `fit_best` takes them.
+    """
+    figures = score_splits(best, task, splits, batches) | _baseline_scores(task, splits)
+    if trained.compressor is not None:
+        figures |= trained.compressor.figures(best)
+        figures["compressed_bytes"] = len(gzip.compress((run.best / WEIGHTS).read_bytes()))
+    return figures
+
+
+def _baseline_scores(task, splits):
     """Return the scores of the majority, or the mean, of "train" on the other splits: figures."""
     if not hasattr(task, "baseline"):
         return {}
@@ -257,14 +273,6 @@ def compressed_steps(config, run, batches):
     More epochs for a finished run do not undo what it did: its zeros would grow back.
     """
     return run.first_epochs(config.epochs) * len(batches)
-
-
-def compression_figures(trained, best, run):
-    """What the compressor of a trained model says of the saved one; {} where there is none."""
-    if trained.compressor is None:
-        return {}
-    saved = (run.best / WEIGHTS).read_bytes()
-    return trained.compressor.figures(best) | {"compressed_bytes": len(gzip.compress(saved))}
 
 
 def finetune(
@@ -318,9 +326,7 @@ def finetune(
     made_from = {"model": content_fingerprint(model.text_config)}
     fit_best(trained, model, task, tokenizer, splits, batches, config, run, max_length, made_from)
     best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)
-    figures = score_splits(best, task, splits, batches)
-    figures |= baseline_scores(task, splits)
-    figures |= compression_figures(trained, best, run)
+    figures = best_figures(trained, best, task, splits, batches, run)
     counts = count_examples(splits)
     write_report(run, figures, task.label_names, task.monitor, examples=counts)
     return figures

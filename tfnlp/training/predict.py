@@ -62,7 +62,7 @@ def _by_token_or_layer(model, output):
 
 
 def _stacked(rows, shape):
-    """An array (texts, ...) of the rows of all texts, be there none."""
+    """Stack the rows of all texts, (texts, ...), be there none."""
     sizes = [size or 0 for size in shape[1:]]
     return np.stack(rows) if rows else np.zeros((0, *sizes), "float32")
 
@@ -111,7 +111,7 @@ def predictor(model, outputs=("logits",)):
 
 
 def evaluator(model, task, batches):
-    """A function that runs a model over labelled batches; its graph is traced but once.
+    """Return a function that runs a model over labelled batches, traced but once.
 
     Args:
         model: gives a dict.

@@ -31,7 +31,7 @@ def make_strategy(name="auto"):
             processes to find each other.
     """
     if name not in STRATEGIES:
-        raise unknown_name("strategy", name, list(STRATEGIES))
+        raise unknown_name("strategy", name, STRATEGIES)
     if name == "multi_worker":
         # A single worker has nobody to wait for.
         cluster = read_cluster()

@@ -57,7 +57,7 @@ def test_scores_that_are_no_numbers_are_told(tmp_path, monkeypatch):
     for name in scores:
         (tmp_path / name).write_text(name)
 
-    def scored(path, inputs, said, positive_label):
+    def scored(path, inputs, expected, positive_label):
         nothing = {"agreement": None, "baseline": None, "counts": {}}
         return {"metric": "pearson", "score": scores[path.name], **nothing}
 

@@ -59,7 +59,7 @@ class MultiHeadAttention(BaseAttention):
 
     @classmethod
     def from_keras(cls, attention):
-        """The layer that equals a built `keras.layers.MultiHeadAttention`, with its weights.
+        """Return the layer that equals a built `keras.layers.MultiHeadAttention`, weights too.
 
         Args:
             attention: of inputs (B, L, D), without gate and sliding window.

@@ -325,7 +325,7 @@ def converting(model):
 
 @contextlib.contextmanager
 def observing(model, sizes=None):
-    """Where it is active, ranges of a fake-quantised model follow its calls, and round nothing.
+    """Have the ranges of a fake-quantised model follow its calls, and round nothing.
 
     Args:
         model: the model.
@@ -368,7 +368,7 @@ def leave_outliers_in_float(model, sizes):
 
 
 def kernels_in_float(model):
-    """The kernels (D, units) of the dense layers that `leave_outliers_in_float` left."""
+    """Return the kernels (D, units) of the dense layers that `leave_outliers_in_float` left."""
     return [
         np.asarray(layer.kernel)
         for layer in _layers(model).values()

@@ -105,7 +105,7 @@ def distance_rows(max_distance, num_buckets=None):
 
 
 def _farthest_distance(max_distance, num_buckets):
-    """A distance from which on all share a row.
+    """Return a distance from which on all share a row.
 
     An odd number of buckets 2 m + 1 has a row more than `max_distance` reaches on the negative
     side: that of distances beyond m ((max_distance - 1) / m)^(m / (m - 1)).

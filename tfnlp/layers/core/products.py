@@ -8,7 +8,7 @@ from tfnlp.layers.core.shapes import reshape
 
 
 def times_table(x, table):
-    """`x . table`, one table for the whole batch, or one for each head.
+    """Compute `x . table`, one table for the whole batch, or one for each head.
 
     A single matrix multiplies all rows at once: oneDNN, as TensorFlow 2.21 has it, writes out of
     bounds where it is broadcast instead (docs/onednn_matmul.md), and the gradient by the table
