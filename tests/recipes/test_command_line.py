@@ -211,6 +211,11 @@ HAS = "has no column {!r}; its header (line 1) has sentence1, label."
             "--family=DeBERTa_v4 is unknown (did you mean deberta_v3 or deberta_v2 or deberta?);",
         ),
         ("frontier", "--input={0} --output_dir=o", "Give either --sweep_dir or --models."),
+        (
+            "benchmark_tflite",
+            "--model={0} --input={0} --output_dir=o",
+            "Agreement needs both --model_dir and --input.",
+        ),
     ],
 )
 def test_columns_and_names_that_are_not_there_are_told_before_tensorflow_is_imported(
