@@ -16,6 +16,7 @@ tfnlp[benchmarks]).
 from absl import flags
 
 from recipes import common
+from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "The .tflite file.")
@@ -30,22 +31,25 @@ flags.DEFINE_string("output_dir", None, "Folder to write benchmark.json into.")
 flags.mark_flags_as_required(["model", "output_dir"])
 
 
-def main():
-    from distill.device.benchmark import benchmark_file, print_benchmark
-    from distill.device.fidelity import compare, describe
-    from distill.device.onnx import benchmark_onnx
-    from distill.device.operators import print_operators, profile_operators
-    from distill.runtime import load_runner
-    from tfnlp.errors import InputError
-    from tfnlp.files import check_writable, write_json
-    from tfnlp.training import runners
-
+def check_flags():
+    """Raise an InputError for flags that do not go together."""
     if FLAGS.input and not FLAGS.model_dir:
         raise InputError("Agreement needs both --model_dir and --input.")
     if FLAGS.model_dir and not (FLAGS.input or FLAGS.onnx):
         raise InputError("Agreement needs both --model_dir and --input, and --onnx a --model_dir.")
     if FLAGS.onnx and not FLAGS.model_dir:
         raise InputError("--onnx needs the --model_dir whose weights it is to run.")
+
+
+def main():
+    from distill.device.benchmark import benchmark_file, print_benchmark
+    from distill.device.fidelity import compare, describe
+    from distill.device.onnx import benchmark_onnx
+    from distill.device.operators import print_operators, profile_operators
+    from distill.runtime import load_runner
+    from tfnlp.files import check_writable, write_json
+    from tfnlp.training import runners
+
     output = f"{FLAGS.output_dir}/benchmark.json"
     check_writable(output)
     if FLAGS.input:
@@ -69,4 +73,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    common.run(main, check=check_flags)

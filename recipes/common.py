@@ -41,6 +41,7 @@ def run(main, tensorflow=True, check=None):
             if check is not None:
                 check()
             check_columns()
+            check_labels()
             if tensorflow:
                 keep_freed_memory()
                 import_tensorflow_quietly()
@@ -86,6 +87,27 @@ def check_columns():
         table = path.lower().removesuffix(".gz").endswith(TABLES)
         if table and os.path.isfile(path):
             next(read_columns(path, columns))
+
+
+def check_labels():
+    """Raise an InputError for labels of classes that the flags and --train do not share.
+
+    --train is read where a flag names a label; a teacher's labels are its own.
+    """
+    from tfnlp.text.readers import check_label_names, check_positive_label, read_examples
+
+    if not {"monitor", "positive_label"} <= recipe_flags().keys():
+        return
+    if FLAGS.labels:
+        try:
+            check_label_names(FLAGS.labels, least=2)
+        except InputError as e:
+            raise InputError(f"labels={flag_text(FLAGS.labels)}: {e}") from e
+    label_names = None
+    if "teacher_dir" not in FLAGS and (FLAGS.labels or FLAGS.positive_label):
+        columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
+        label_names = read_examples(FLAGS.train, *columns, FLAGS.labels).label_names
+    check_positive_label(label_names, FLAGS.monitor, FLAGS.positive_label)
 
 
 def _columns_of_files():

@@ -84,7 +84,8 @@ def name_of_source(number):
     """What errors call the source of a number from 0."""
     if FLAGS.text:
         return f"--text number {number + 1}"
-    return f"{FLAGS.input}, text {number + 1}" if FLAGS.input else f"Line {number + 1}"
+    place = f"{FLAGS.input}, text" if FLAGS.input else "standard input, line"
+    return f"{place} {number + 1}"
 
 
 def write_file(translator, made_from):

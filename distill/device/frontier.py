@@ -119,8 +119,8 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50, posi
             inputs = read(runner)
             if not inputs.right:
                 raise InputError(
-                    f"{path} has no score, as the input does not say what is right; name its "
-                    "label_column."
+                    f"{path} has no score, as the input does not say what is right of a "
+                    f"{runner.kind}; name that column as `label_column`."
                 )
             if reference is not None and reference.kind != runner.kind:
                 raise InputError(

@@ -513,6 +513,6 @@ def _print_summary(runner, summary):
             print(f"{name} {value:.4f} on {texts} texts{beside}", file=sys.stderr)
     if "only_answer" in summary:
         answer = summary["only_answer"]
-        print(f"The model says {answer} of all of them, which differ.", file=sys.stderr)
+        print(f"All get one answer, {answer}, though the right ones differ.", file=sys.stderr)
     for line in confusion_table(summary["confusion"]) if "confusion" in summary else ():
         print(line, file=sys.stderr)

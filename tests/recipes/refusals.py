@@ -43,6 +43,7 @@ def _check(recipe):
         for name in ("check", "check_flags"):
             getattr(recipe, name, lambda: None)()
         common.check_columns()
+        common.check_labels()
     except InputError as e:
         command_line.fail(common.with_flags(common.with_column_flag(e), common.FLAGS))
 

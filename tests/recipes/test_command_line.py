@@ -211,6 +211,11 @@ HAS = "has no column {!r}; its header (line 1) has sentence1, label."
             "--family=DeBERTa_v4 is unknown (did you mean deberta_v3 or deberta_v2 or deberta?);",
         ),
         ("frontier", "--input={0} --output_dir=o", "Give either --sweep_dir or --models."),
+        (
+            "benchmark_tflite",
+            "--model={0} --input={0} --output_dir=o",
+            "Agreement needs both --model_dir and --input.",
+        ),
     ],
 )
 def test_columns_and_names_that_are_not_there_are_told_before_tensorflow_is_imported(
@@ -221,6 +226,36 @@ def test_columns_and_names_that_are_not_there_are_told_before_tensorflow_is_impo
     lines.write_text('{"sentence1": "a fine film", "label": "good"}\n')
     line = error_without_tensorflow(recipe, given.format(table, lines))
     assert line.startswith(f"Error: {said.format(table, lines)}")
+
+
+def test_labels_that_do_not_fit_are_told_before_tensorflow_is_imported(tmp_path):
+    table = tmp_path / "there.tsv"
+    table.write_text("sentence\tlabel\na fine film\tgood\na poor film\tbad\n")
+    tune = [f"--train={table}", f"--dev={table}", f"--output_dir={tmp_path / 'run'}"]
+    known = "which are those of the model or of --labels, or without them of the training file."
+    one_class = (
+        "Error: --monitor=f1 is of one class; name it as --positive_label, or take "
+        "--monitor=macro_f1, the mean over classes.\n"
+    )
+    said = {
+        "--labels=good,poor": f"Error: {table}, line 3: label 'bad' is not one of the labels "
+        f"(good, poor), {known}\n",
+        "--labels=good,good,bad": "Error: --labels=good,good,bad: The label 'good' is given "
+        "twice; give each label once.\n",
+        "--labels=good": "Error: --labels=good: There must be at least 2 labels to tell apart; "
+        "given: good.\n",
+        "--positive_label=fine": "Error: --positive_label=fine is not one of the labels "
+        "(bad, good).\n",
+        "--monitor=f1": one_class,
+        "--labels=good,bad": "",
+        "--positive_label=good": "",
+    }
+    given = [[*tune, flag] for flag in said]
+    assert refusals("finetune_classifier", given) == list(said.values())
+    taught = ["--teacher_dir=t", *tune]
+    assert refusals("distill_classifier", [[*taught, "--monitor=f1"]]) == [one_class]
+    # Which labels there are, the teacher's folder says.
+    assert refusals("distill_classifier", [[*taught, "--positive_label=fine"]]) == [""]
 
 
 def test_columns_of_lines_of_text_and_of_labels_that_are_not_read_are_not_asked_for(tmp_path):

@@ -67,7 +67,7 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
         size = path.stat().st_size
         told = on_read and _after(before, on_read)
         if holds_nothing(path):
-            logging.warning("%s is empty; the other files are read.", path)
+            logging.warning("%s is empty.", path)
             texts = iter([""])
         elif has_columns(path):
             texts = (row[text_column] for _, row in read_columns(path, [text_column], told))

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn import metrics
 
-from tfnlp.errors import InputError, unknown_name
+from tfnlp.errors import unknown_name
 from tfnlp.losses import cross_entropy
-from tfnlp.text.readers import check_label_names
+from tfnlp.text.readers import check_label_names, check_positive_label
 
 SCORES = ("accuracy", "matthews", "macro_f1", "f1")
 
@@ -32,20 +32,9 @@ class Classification:
         check_label_names(label_names, least=2)
         if monitor not in SCORES:
             raise unknown_name("monitor", monitor, SCORES)
-        if monitor == "f1" and positive_label is None:
-            raise InputError(
-                "monitor='f1' is of one class; name it as `positive_label`, or take "
-                "monitor='macro_f1', the mean over classes."
-            )
-        self.positive_id = None
-        if positive_label is not None:
-            names = [str(name).strip() for name in label_names]
-            if str(positive_label) not in names:
-                raise InputError(
-                    f"positive_label={positive_label} is not one of the labels "
-                    f"({', '.join(names)})."
-                )
-            self.positive_id = names.index(str(positive_label))
+        check_positive_label(label_names, monitor, positive_label)
+        names = [str(name).strip() for name in label_names]
+        self.positive_id = None if positive_label is None else names.index(str(positive_label))
         self.label_names = label_names
         self.num_classes = len(label_names)
         self.monitor = monitor

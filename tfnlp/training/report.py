@@ -53,7 +53,11 @@ def write_report(run, figures, labels=None, metric="accuracy", epoch="best", exa
         logging.info("%s: %s", key, _shown(value))
         if key.endswith("_only_answer"):
             split = key.removesuffix("_only_answer").replace("_", " ")
-            logging.warning("All of %s is answered alike, though it differs: %s.", split, value)
+            logging.warning(
+                "All of %s gets one answer, %s, though the right ones differ.",
+                split,
+                _shown(value),
+            )
     where = run.best, run.path
     logging.info(
         "The %s epoch's weights are in %s, the model card is %s/README.md.", epoch, *where
@@ -115,7 +119,7 @@ def _table(name, values):
 
 def _model_card(run, labels, figures, facts, epoch, plot):
     lines = [f"# {run.path.name}", ""]
-    if labels:
+    if labels and len(labels) > 1:  # not the number of a regression
         lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
     lines += ["## Measured", "", *_measured(figures)]
     if plot:

@@ -155,7 +155,7 @@ def test_the_f1_of_one_class_and_one_label_for_all_are_told(capsys):
     assert printed.out.splitlines()[0] == "good\tbad\t0.9000\ta"
     assert printed.err.splitlines()[-5:] == [
         "f1 0.8000 on 3 texts (baseline 0.8000)",
-        "The model says good of all of them, which differ.",
+        "All get one answer, good, though the right ones differ.",
         "right \\ said  bad  good",
         "         bad    0     1",
         "        good    0     2",
