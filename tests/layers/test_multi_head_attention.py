@@ -75,6 +75,13 @@ def test_takes_over_the_weights_of_keras_multi_head_attention(options):
     assert [w.shape for w in again.weights] == [w.shape for w in ours.weights]
 
 
+def test_takes_over_the_precision_of_keras_multi_head_attention():
+    theirs = keras.layers.MultiHeadAttention(2, 4, dtype="mixed_bfloat16")
+    x = np.zeros((1, 3, 5), "float32")
+    theirs(x, x)
+    assert MultiHeadAttention.from_keras(theirs).dtype_policy == theirs.dtype_policy
+
+
 def test_equals_keras_multi_head_attention_that_is_causal_and_its_gradients():
     x = tf.constant(np.random.default_rng(1).normal(size=(2, 9, 16)).astype("float32"))
     theirs = keras.layers.MultiHeadAttention(4, 8)

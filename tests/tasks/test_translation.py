@@ -96,6 +96,8 @@ def test_pairs_that_are_too_long_are_skipped_or_cut(tokenizer, caplog):
     assert [e.token_ids for e in batches.targets] == [[7, 3], [5, 3], [5, 6, 7], [8, 3]]
     assert f"{said}they were cut." in caplog.text
     assert len(Translation(too_long="skip").batches(texts, tokenizer, CONFIG, 5, 4).sources) == 2
+    # The longest pairs have six tokens, the most that are allowed.
+    assert len(Translation(too_long="skip").batches(texts, tokenizer, CONFIG, 6, 4).sources) == 4
     with pytest.raises(
         InputError, match=r"line 2: this pair and all others are longer than max_l"
     ):

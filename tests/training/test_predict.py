@@ -10,10 +10,11 @@ import pytest
 
 from tfnlp.checkpoints import save_model
 from tfnlp.errors import InputError
-from tfnlp.models import build_model
-from tfnlp.text import Encodings, LengthBatches
+from tfnlp.models import GptConfig, build_model
+from tfnlp.text import Encodings, LengthBatches, train_byte_level_bpe
 from tfnlp.training import predict
 from tfnlp.training.predict import predictor
+from tfnlp.training.runners import ModelEmbedder
 
 README = pathlib.Path(__file__).parents[2] / "README.md"
 TEXTS = ["a fine film", "정말 지루하다 !", "the plot is not dull , a fine film ."]
@@ -120,6 +121,30 @@ def test_outputs_of_the_texts_to_choose_from(tiny_config, tokenizer):
             np.testing.assert_allclose(found[output][i], alone[output], atol=1e-5)
         for a, b in zip(found["hidden_states"][i], alone["hidden_states"], strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_a_chooser_scores_each_pair_by_itself(tiny_config, tokenizer):
+    model = build_model(dataclasses.replace(tiny_config, num_layers=1), "chooser")
+    endings = ["fine", "a dull film", "film"]
+    outputs = ("logits", "sequence_output")
+    found = predict(model, tokenizer, TEXTS, endings, outputs=outputs)
+    assert found["logits"].shape == (3, 1)
+    for i, pair in enumerate(zip(TEXTS, endings, strict=True)):
+        inputs = tokenizer([pair[0]], [pair[1]])
+        alone = model({key: x[:, None] for key, x in inputs.items()})
+        np.testing.assert_allclose(found["logits"][i], alone["logits"][0], atol=1e-5)
+        np.testing.assert_allclose(
+            found["sequence_output"][i], alone["sequence_output"], atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_a_text_without_a_token_has_the_vector_0(pooling):
+    tokenizer = train_byte_level_bpe(["a fine film"] * 5, 270, family="gpt2")
+    sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 8, "intermediate_dim": 12}
+    config = GptConfig(vocabulary_size=tokenizer.vocabulary_size, max_length=16, **sizes)
+    rows = ModelEmbedder(build_model(config), tokenizer, pooling).embed(["", "a film"])
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [0, 1], atol=1e-6)
 
 
 def test_a_model_is_traced_once_for_all_shapes(tiny_config, tokenizer):

@@ -24,8 +24,10 @@ from tfnlp.objectives import CausalLM, Corpus, Frame, MaskedLM, Segments, open_c
 from tfnlp.objectives.origin import batch_origin, read_documents
 from tfnlp.text import LengthBatches
 from tfnlp.training import RunFolder, TrainingConfig
+from tfnlp.training.bad_steps import EXPLODES, LeavesOutBadSteps
 from tfnlp.training.pretrain import Evaluator, pretrain
 from tfnlp.training.rounds import Rounds
+from tfnlp.training.run_folder import TIMES
 
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
 # What a batch's padding mask is multiplied with, and the loss then.
@@ -155,6 +157,20 @@ def test_a_bad_batch_stops_the_run_before_it_harms(kind, tmp_path, tokenizer, wh
     assert last["val_accuracy"] > 0.5
 
 
+class Watched(LeavesOutBadSteps, keras.Model):
+    """A model whose losses are given."""
+
+
+def test_a_loss_below_the_limit_of_1_does_not_explode():
+    """Near 0 a loss may grow by any factor."""
+    model = Watched()
+    model.compile(keras.optimizers.SGD())
+    limit = float(EXPLODES)
+    losses = [1e-4, 0.9 * limit, 1.1 * limit]
+    watched = [float(model.watched(tf.constant(loss))) for loss in losses]
+    np.testing.assert_allclose(watched, [1e-4, 0.9 * limit, np.nan], rtol=1e-6)
+
+
 def test_too_many_bad_batches_in_a_row_are_no_matter_of_the_data(tmp_path, tokenizer):
     bad = {(e, n): NAN for e in range(3) for n in range(7)}
     config = dataclasses.replace(CONFIG, epochs=3)
@@ -172,7 +188,8 @@ def test_an_error_on_dev_loses_no_step(tmp_path, tokenizer, whole, monkeypatch):
     resumed, run = train(tmp_path / "run", tokenizer)
     assert_same_weights(resumed, whole[0])
     for found, expected in zip(run.metrics(), whole[1].metrics(), strict=True):
-        assert found | {"time": 0} == expected | {"time": 0}
+        times = dict.fromkeys(TIMES, 0)
+        assert found | times == expected | times
 
 
 def test_dev_without_a_token_to_score_is_refused_before_the_first_step(tokenizer, tmp_path):

@@ -1,5 +1,7 @@
 """A model's outputs for texts, in their own order."""
 
+import dataclasses
+
 import numpy as np
 import tensorflow as tf
 from absl import logging
@@ -28,7 +30,8 @@ def predict(
         {name: array (texts, ...)}, in the texts' order; of outputs for each token a list of
         arrays (L, ...), one for each text; of outputs for each layer, such as `hidden_states`
         and `attention_scores`, a list for each text with an array for each layer, (L, D) and
-        (N, L, L). Padding is cut off.
+        (N, L, L). Padding is cut off. A chooser scores each pair by itself: its logits are
+        (texts, 1), and its other outputs have an axis of 1 before their own.
 
     Raises:
         InputError: if a text is not a string, or the model has no such output.
@@ -48,6 +51,8 @@ def predict(
             len(encodings),
             max_length,
         )
+    if getattr(model, "head", None) == "chooser":  # each ending by itself
+        encodings = dataclasses.replace(encodings, choices=1)
     batches = LengthBatches(encodings, batch_size, pad_token_id=tokenizer.pad_token_id)
     found = predict_batches(model, batches, outputs)
     return {

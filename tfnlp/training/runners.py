@@ -102,8 +102,9 @@ class ModelEmbedder(Embedder, ModelRunner):
         rows = []
         for outputs in super().outputs_of(encodings):
             states = outputs["sequence_output"]  # (L, D)
-            vector = states[0] if self.pooling == "first" else states.mean(0)
-            rows.append({"embedding": vector / np.linalg.norm(vector)})
+            # As an exported file: zeros of a text without a token, which some tokenizers allow.
+            vector = (states[:1] if self.pooling == "first" else states).sum(0)
+            rows.append({"embedding": vector / max(np.linalg.norm(vector), 1e-12)})
         return rows
 
 
