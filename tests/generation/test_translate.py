@@ -145,6 +145,8 @@ def test_sources_that_are_too_long_are_cut_or_skipped(model, tokenizer, caplog):
         )
     skipped, short = (translator(texts, too_long="skip") for texts in (["two", long], ["two"]))
     assert skipped == [*short, [Generated("", (), True, None)]]
+    with pytest.raises(InputError, match=r"too_long=drop is unknown; use one of error, cut"):
+        translator(["two"], too_long="drop")
 
 
 def test_draws_of_a_source_depend_on_its_number_alone(model, tokenizer):

@@ -104,7 +104,7 @@ def test_pairs_that_are_too_long_are_skipped_or_cut(tokenizer, caplog):
         Translation(too_long="skip").batches(texts, tokenizer, CONFIG, 14, 1)
     with pytest.raises(InputError, match=r"line 3: the pair has 5 tokens, .*max_tokens=4 at"):
         Translation(too_long="cut").batches(texts, tokenizer, CONFIG, 4, 3)
-    with pytest.raises(InputError, match="too_long='drop' is none of error, cut, skip"):
+    with pytest.raises(InputError, match="too_long=drop is unknown; use one of error, cut, skip"):
         Translation(too_long="drop")
 
 

@@ -12,7 +12,7 @@ from tfnlp.objectives.frame import Frame
 from tfnlp.searches import Beam, Constraints
 from tfnlp.text.continuations import Generated, blank_texts, unframed_ids
 from tfnlp.text.special_tokens import with_target
-from tfnlp.text.texts import as_texts
+from tfnlp.text.texts import as_texts, check_too_long
 
 
 class Translator(Searcher):
@@ -133,6 +133,7 @@ class Translator(Searcher):
         Raises:
             InputError: as calling the translator does.
         """
+        check_too_long(too_long)
         before, after = Frame.of(self.tokenizer).single
         texts = as_texts(sources, "sources")
         rows = unframed_ids(self.tokenizer, texts, len(before), len(after))

@@ -13,9 +13,9 @@ from tfnlp.tasks.pair_batches import PairBatches
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.encoding import Encodings
 from tfnlp.text.special_tokens import with_target
+from tfnlp.text.texts import check_too_long
 
 # What may be done with a text, or a pair, that is too long.
-TOO_LONG = ("error", "cut", "skip")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +46,7 @@ class Translation:
                 f"label_smoothing={self.label_smoothing} must be at least 0, for none, and below "
                 "1, at which labels say nothing."
             )
-        if self.too_long not in TOO_LONG:
-            raise InputError(f"too_long={self.too_long!r} is none of {', '.join(TOO_LONG)}.")
+        check_too_long(self.too_long)
 
     def batches(
         self,

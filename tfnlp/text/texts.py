@@ -5,8 +5,10 @@ import operator
 import re
 import unicodedata
 
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 
+# Ways to treat a text that is too long: refuse it, drop its end, or leave it out.
+TOO_LONG = ("error", "cut", "skip")
 # Half of a character of UTF-16: no text, but JSON and broken file names bring them in.
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Vowels and last letters of syllables of Hangul (NFD), which are no marks to Unicode.
@@ -103,6 +105,12 @@ def check_whole(**numbers):
 
 def _continues(character):
     return unicodedata.category(character).startswith("M") or _JAMO.match(character)
+
+
+def check_too_long(too_long):
+    """Raise an `InputError` for a name that is none of `TOO_LONG`."""
+    if too_long not in TOO_LONG:
+        raise unknown_name("too_long", too_long, TOO_LONG)
 
 
 def check_finite(**numbers):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import softmax
 
 from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
-from tfnlp.errors import InputError
+from tfnlp.errors import InputError, unknown_name
 from tfnlp.models import check_vocabulary
 from tfnlp.text import Encodings, LengthBatches, load_tokenizer
 from tfnlp.text.runners import Answerer, Chooser, Classifier, Embedder, Scorer, Tagger
@@ -95,6 +95,8 @@ class ModelEmbedder(Embedder, ModelRunner):
     """
 
     def __init__(self, model, tokenizer, pooling="mean", **kwargs):
+        if pooling not in ("mean", "first"):
+            raise unknown_name("pooling", pooling, ("mean", "first"))
         super().__init__(model, tokenizer, **kwargs)
         self.pooling = pooling
 

@@ -71,6 +71,22 @@ def model(run):
     return load_model(run.best, "classifier")
 
 
+def dynamic_products(path):
+    """Whether each dense layer of 8-bit weights and float inputs takes these asymmetrically."""
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    dense = [c.builtinCode for c in tree.operatorCodes].index(
+        schema.BuiltinOperator.FULLY_CONNECTED
+    )
+    return [
+        operator.builtinOptions.asymmetricQuantizeInputs
+        for graph in tree.subgraphs
+        for operator in graph.operators
+        if operator.opcodeIndex == dense
+        and [graph.tensors[i].type for i in operator.inputs[:2]]
+        == [schema.TensorType.FLOAT32, schema.TensorType.INT8]
+    ]
+
+
 def probabilities(model, tokenizer):
     batches = LengthBatches(tokenizer.encode(TEXTS, max_length=LENGTH), len(TEXTS))
     logits = model(batches.batch(np.arange(len(TEXTS)))[0])["logits"]
@@ -249,6 +265,8 @@ def test_a_unit_far_above_all_others_does_not_round_them_away(
     assert "loses much" not in caplog.text
     kernels = [tensor for tensor in weights_of(path) if sorted(tensor.shape) == [128, 512]]
     assert {tensor.type for tensor in kernels} == {schema.TensorType.INT8}
+    # Inputs have a zero point of their own: what a GELU gives is of one sign, but for little.
+    assert dynamic_products(path) == [True]
     # The layer with the outlier takes and gives float32, with weights in 8 bits.
     assert floats_of(path) == {(128, 512)}
     count = sum(np.prod(v.shape) for v in model.trainable_variables)
