@@ -425,7 +425,7 @@ def test_other_tasks_from_the_shell_to_a_file_for_phones(teacher, run, tmp_path)
     assert tagger.tag(["the fine film"]) == [[("the", "O"), ("fine", "B-x"), ("film", "I-x")]]
     answerer = QuestionAnswerer(tmp_path / "finetune_answerer" / "model.tflite")
     read = {"max_length": 48, "stride": 16}
-    settings = read | {"max_question_length": 64, "null_answers": False}
+    settings = read | {"max_question_length": 64, "null_answers": False, "pairs": True}
     assert answerer.settings == settings and answerer.max_length == 48
     words = {"prefixes": [], "suffixes": [], "whole": []}
     assert tagger.settings == {"max_length": 48, "stride": 5, "unit": "word", "words": words}
