@@ -119,7 +119,9 @@ def test_a_batch_in_parts_has_the_memory_of_the_whole(no_graphs):
     for i, segment in enumerate(segments):
         parts = [{k: v[part] for k, v in segment.items()} for part in ([2, 0, 3], [1])]
         found = [trained(p, training=True)["log_probabilities"].numpy() for p in parts]
-        np.testing.assert_allclose(np.concatenate(found), whole[i][[2, 0, 3, 1]], atol=1e-6)
+        np.testing.assert_allclose(
+            np.concatenate(found), whole[i][[2, 0, 3, 1]], rtol=1e-6, atol=1e-6
+        )
     for a, b in zip(memory_of(trained), kept, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)
 
