@@ -9,7 +9,7 @@ from tfnlp.layers import EncoderBlock, TextEmbedding, update_memory
 
 @dataclasses.dataclass(frozen=True)
 class BuildOptions:
-    """How a model is built, which is no matter of its weights; see `build_model`."""
+    """Options of `build_model` that do not affect the weights."""
 
     dtype: object = None
     block_size: int | None = None
@@ -18,13 +18,13 @@ class BuildOptions:
 
     @property
     def block_outputs(self):
-        """What each block gives beside its states, by the names of the model's outputs."""
+        """Names of the model outputs that each block returns beside its states."""
         projections = ("queries", "keys", "values") * self.attention_projections
         return ("attention_scores",) * self.attention_scores + projections
 
     @property
     def block_arguments(self):
-        """What blocks are called with, so that they do."""
+        """Call arguments that make a block return its `block_outputs`."""
         asked = {"return_attention_scores": self.attention_scores}
         return asked | ({"return_projections": True} if self.attention_projections else {})
 
@@ -129,7 +129,7 @@ def run_blocks(blocks, x, options, memory=None, attention_arguments=None, **argu
 
 
 def relative_arguments(config, options):
-    """What Transformer-XL's and XLNet's attention are made from."""
+    """Return the constructor arguments of Transformer-XL's and XLNet's attention."""
     return {
         "num_heads": config.num_heads,
         "key_dim": config.hidden_dim // config.num_heads,

@@ -1,4 +1,4 @@
-"""What the configs of all families have in common."""
+"""Base class of the model configs."""
 
 import dataclasses
 from typing import ClassVar
@@ -12,7 +12,7 @@ from tfnlp.layers.blocks.encoder import SUBLAYERS
 
 @dataclasses.dataclass(frozen=True)
 class Pooling:
-    """How a family makes one vector of a text, for heads on whole texts.
+    """Pooling of a text's states into one vector, for heads on whole texts.
 
     Args:
         token: "first" for the first token's state, "last" for the last real token's; "ends" for
@@ -31,7 +31,7 @@ class Pooling:
 
 
 class BaseConfig:
-    """What models are built by, whatever their fields: a child is a frozen dataclass.
+    """Base class of the model configs; each subclass is a frozen dataclass.
 
     It has the fields `vocabulary_size`, `num_layers`, `hidden_dim`, `dropout`,
     `classifier_dropout`, `max_length`, `initializer_range`, `pad_token_id` and `tie_embeddings`,

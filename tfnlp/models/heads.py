@@ -1,4 +1,4 @@
-"""What is put on an encoder: heads for texts, tokens, answers, choices and language models."""
+"""Heads for classification, tagging, question answering, multiple choice and language models."""
 
 import keras
 from keras import ops

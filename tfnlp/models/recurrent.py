@@ -77,7 +77,7 @@ class RecurrentConfig(BaseConfig):
 
     @property
     def has_memory(self):
-        """Whether the states of a segment can be those that the next begins with."""
+        """Support for starting a segment from the previous one's states: one direction only."""
         return not self.bidirectional
 
     @property

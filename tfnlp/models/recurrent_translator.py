@@ -90,7 +90,7 @@ class RecurrentTranslatorConfig(BaseConfig):
 
 
 def run_recurrent_translator(config, inputs, options, head):
-    """What a recurrent encoder-decoder makes of sources and targets.
+    """Run a recurrent encoder-decoder on sources and targets.
 
     Args:
         config: a `RecurrentTranslatorConfig`.
@@ -141,7 +141,7 @@ def run_recurrent_translator(config, inputs, options, head):
 
 
 def _bridge(config, last, options):
-    """What the decoder begins with, of the last states (B, layers, S, D) of two directions.
+    """Compute the decoder's initial states from both directions' last (B, layers, S, D).
 
     Bahdanau et al. 2015, appendix A.2.2, here from both directions; an LSTM's c, which has no
     bounds, is projected without tanh.

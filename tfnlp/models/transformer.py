@@ -128,7 +128,7 @@ class _Decoder:
 
 
 def run_transformer(config, inputs, options, head):
-    """What a transformer makes of sources and targets.
+    """Run a transformer encoder-decoder on sources and targets.
 
     Args:
         config: a `TransformerConfig`.

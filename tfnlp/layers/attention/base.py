@@ -1,4 +1,4 @@
-"""What every attention layer of this package has in common."""
+"""Base class of the attention layers."""
 
 import functools
 
@@ -20,7 +20,7 @@ from tfnlp.layers.core.masks import causal_mask, combine_masks
 
 
 class BaseAttention(BaseLayer):
-    """What the attention layers build, check and compute alike.
+    """Base class of the attention layers: projections, input checks and output.
 
     `call` of a subclass begins with `_inputs`, adds to the scores what its paper does, and ends
     with `_attend`. Arguments by position are those of `keras.layers.MultiHeadAttention`.
@@ -114,7 +114,7 @@ class BaseAttention(BaseLayer):
         )
 
     def _inputs(self, query, value, key, masks, use_causal_mask=False, memory=None):
-        """What `call` begins with: the projections of what it is given, and all masks as one.
+        """Project the inputs and combine all masks into one, the first step of `call`.
 
         Args:
             query, value, key: as `fill_inputs` takes them.
@@ -153,7 +153,7 @@ class BaseAttention(BaseLayer):
         return_attention_scores=False,
         projections=(),
     ):
-        """What `call` ends with: scores, softmax, dropout, and the projection of the output.
+        """Compute scores, softmax, dropout and the output projection, the last step of `call`.
 
         Args:
             query: (B, N, T, H), scaled, and `_rounded`.
@@ -205,7 +205,7 @@ class BaseAttention(BaseLayer):
         return (output, *further) if further else output
 
     def _quantizer_of(self, name):
-        """What rounds the "key" or the "value" as it goes into the attention, or None."""
+        """Return the `FakeQuantizer` of the "key" or "value" that attention reads, or None."""
         return self._quantizer(name) or getattr(self, name)._quantizer("outputs")
 
     def _check_scores(self, return_attention_scores):
@@ -272,7 +272,7 @@ def fill_inputs(
     attention_mask=None,
     mask=None,
 ):
-    """Of a call's arguments, what is not given taken from what is.
+    """Fill in omitted value, key and masks.
 
     Args:
         query: (B, T, D).

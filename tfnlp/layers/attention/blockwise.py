@@ -77,7 +77,7 @@ def blockwise_attention(
 
 
 class TilePlan:
-    """What stays the same from tile to tile, a tile being a block of queries and one of keys.
+    """State shared by all tiles; a tile is one block of queries and one block of keys.
 
     Arrays are held by block, (blocks, B, N, size, H), so that reading one is not a copy.
     """
@@ -93,9 +93,9 @@ class TilePlan:
         self.windows = self.layout.windows(ops.arange(2 * size))
 
     def set_masks(self, mask, is_same, length, source_length):
-        """What may be seen, and what is of one segment, of the padded lengths.
+        """Set the attention mask and the same-segment mask, padded to whole blocks.
 
-        None where there is nothing to mask, and no segments.
+        Each is None where there is nothing to mask, or no segments.
         """
         if mask is None and not _is_zero(self._padding(source_length, True)):
             mask = ops.ones((1, 1, source_length), dtype="bool")
@@ -319,7 +319,7 @@ class TilePlan:
         return scores if self.mask is None else scores + additive_mask(self.tile(self.mask, i, j))
 
     def tile(self, mask, i, j):
-        """Of a padded mask (..., T or 1, S) the tile of query block i and key block j."""
+        """Return the tile of query block i and key block j of a padded mask (..., T or 1, S)."""
         *outer, rows, _ = ops.shape(mask)
         if isinstance(rows, int) and rows == 1:
             start, rows = 0, 1
@@ -329,7 +329,7 @@ class TilePlan:
         return ops.slice(mask, start, (*outer, rows, self.size))
 
     def is_far(self, i, j):
-        """Whether every offset of a tile has one row."""
+        """Return whether all offsets of a tile map to the same row."""
         return ops.take(self.far, self.offset(i, j))
 
     def far_part(self, n, tables, i, j):
@@ -392,7 +392,7 @@ def _joined(x):
 
 
 def _block(x, index):
-    """Of (blocks, ...) the block `index`."""
+    """Return block `index` of x, (blocks, ...)."""
     shape = ops.shape(x)[1:]
     return ops.squeeze(ops.slice(x, (index, *(0 for _ in shape)), (1, *shape)), axis=0)
 

@@ -120,7 +120,7 @@ class MultiHeadAttention(BaseAttention):
         return self._attend(q, k, v, seen, projections=projections, **how)
 
     def project_source(self, value):
-        """What attention to other states needs of them, once for many queries: a `cache`.
+        """Compute the keys and values of other states, a `cache` for many queries.
 
         Args:
             value: (B, S, D').

@@ -201,5 +201,5 @@ class RelativeAttention(BaseAttention):
 
 
 def _larger(a, b):
-    """Of two lengths, either of which may be a tensor."""
+    """Return the larger of two lengths, either of which may be a tensor."""
     return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)

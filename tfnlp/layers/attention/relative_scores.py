@@ -52,7 +52,7 @@ def relative_scores(query, position_key, rows, source_length, causal=False):
 
 
 class Layout:
-    """How T queries are cut into blocks, each with a window of the offsets that it reads."""
+    """Partition of T queries into blocks, each with a window of the offsets that it reads."""
 
     def __init__(self, length, source_length, num_blocks, causal=False):
         self.length = length

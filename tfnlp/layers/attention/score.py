@@ -134,7 +134,7 @@ class ScoreAttention(BaseLayer):
         return self._integer_product(a, b, of, into, training)
 
     def project_keys(self, key):
-        """What the layer makes of its keys (B, S, D''), whatever the query."""
+        """Return the projected keys (B, S, D''), which do not depend on the query."""
         return key if self.score == "dot" else self.key(key)
 
     def _scores(self, query, key, training):

@@ -134,7 +134,7 @@ class TwoStreamAttention(RelativeAttention):
         return _both(content, query, query_mask, return_attention_scores)
 
     def _sources(self, content_stream, memory, segment_mask, mask, training):
-        """What both streams attend to.
+        """Compute the keys, values, positions and masks that both streams share.
 
         Returns:
             Key and value by head, the positions as a `RelativeTerm` takes them, what is of one

@@ -1,4 +1,4 @@
-"""What the transformer blocks have in common."""
+"""Base class of the transformer blocks."""
 
 import keras
 
@@ -121,12 +121,12 @@ class BaseBlock(BaseLayer):
         return getattr(self, f"{part}_norm"), getattr(self, f"{part}_dropout_layer")
 
     def _before(self, part, x):
-        """What a sub-layer is given for `x`."""
+        """Return the input of a sub-layer: `x`, normalised where `norm_first` is true."""
         norm, _ = self._around(part)
         return norm(x) if self.norm_first else x
 
     def _after(self, part, x, y, training):
-        """What comes out where a sub-layer was given `x` and gives `y`."""
+        """Return `x + dropout(y)` for a sub-layer's output y, normalised in a post-norm block."""
         norm, dropout = self._around(part)
         x = x + dropout(y, training=training)
         return x if self.norm_first else norm(x)

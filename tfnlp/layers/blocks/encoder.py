@@ -207,7 +207,7 @@ class EncoderBlock(BaseBlock):
         return self._rest(inputs, attended, training), *further
 
     def _rest(self, inputs, attended, training):
-        """What comes out of the block where its attention gives `attended`."""
+        """Return the block's output, from its inputs and its attention's output `attended`."""
         x = self._after("attention", inputs, attended, training)
         feed_forward = functools.partial(self.feed_forward, training=training)
         return self._residual("feed_forward", feed_forward, x, training)

@@ -149,7 +149,7 @@ class RecurrentDecoderBlock(BaseLayer):
         return outputs, masked_softmax(scores, seen)[:, 0]
 
     def prepare(self, value, source_mask=None):
-        """What each step needs of the source: its states, their keys (B, L, ...) and the mask."""
+        """Return the source's states, keys (B, L, ...) and mask; None without attention."""
         if self.attention is None:
             return None
         value = ops.cast(value, self.compute_dtype)

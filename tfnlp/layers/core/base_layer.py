@@ -1,4 +1,4 @@
-"""What Keras' own layers do beside their mathematics, and the layers here do too."""
+"""Base class of all layers: weight options, output shapes, quantised parts, configs."""
 
 import numbers
 
@@ -46,7 +46,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         self._quantized_parts = dict(quantized_parts or {})
 
     def options(self, *kinds):
-        """What was given for weights, by name, to pass on to a part; of some kinds alone."""
+        """Return the weight options by name, for a sub-layer; only those of `kinds` if given."""
         names = [name for name in self.OPTIONS if not kinds or name.split("_")[0] in kinds]
         options = {name: getattr(self, name) for name in names}
         if "bias_initializer" in options:

@@ -37,7 +37,7 @@ class Dense(FakeQuantized, keras.layers.Dense):
         return {"inputs": None, "outputs": None} | tanh
 
     def _product(self, rows, training):
-        """What comes out, (rows, units), for inputs (rows, D)."""
+        """Return activation(rows @ kernel + bias), (rows, units), for inputs (rows, D)."""
         if not self.is_fake_quantized:
             return super().call(rows, training=training)
         x = self._rounded_dense(self._rounded("inputs", rows), training)

@@ -60,7 +60,7 @@ class FakeQuantizer(keras.layers.Layer):
 
     @property
     def step(self):
-        """How far the numbers that it rounds to are apart, as a file has it: float32."""
+        """Step size of the quantisation grid, float32 as in a .tflite file."""
         low, high = (ops.cast(bound, "float64") for bound in self.limits or (self.low, self.high))
         return ops.cast((high - low) / 255, "float32")
 
@@ -140,7 +140,11 @@ class FakeQuantized:
         return x if quantizer is None else quantizer(x)
 
     def _in_integers(self, x, training, *quantizers):
-        """Whether a product of `x` is to be a file's, for which all quantizers are there."""
+        """Return whether to compute a product of `x` as a .tflite file does.
+
+        True for float32 at inference, if every quantizer is there and none observes, unless the
+        model is being converted.
+        """
         floats = training or self.is_converted or None in quantizers or x.dtype != "float32"
         return not floats and not any(quantizer.observes for quantizer in quantizers)
 
@@ -198,13 +202,13 @@ def round_weights(x, axis):
 
 
 def weight_steps(x, axis):
-    """How far the numbers that `round_weights` gives along an axis are apart."""
+    """Return the step size of `round_weights` along an axis, without gradient."""
     steps = ops.maximum(ops.max(ops.abs(x), axis=axis, keepdims=True) / 127, 1e-12)
     return ops.stop_gradient(steps)
 
 
 def whole(x, step):
-    """How many steps x is, to the nearest; with the gradient of the quotient."""
+    """Return x / step, rounded; the gradient is that of the quotient."""
     count = x / step
     return count + ops.stop_gradient(ops.round(count) - count)
 
@@ -268,7 +272,7 @@ def fake_quantize(model):
 
 
 def has_products(model):
-    """Whether a built model has products to round; a recurrent one has none."""
+    """Return whether a built model has products to round; a recurrent one has none."""
     return any(layer.rounded_tensors() for layer in _layers(model).values())
 
 
@@ -293,7 +297,7 @@ def _add_quantizers(layer, path):
 
 @contextlib.contextmanager
 def in_float(model):
-    """Where it is active, a fake-quantised model computes in float."""
+    """Temporarily compute a fake-quantised model in float."""
     layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
     with _compiled_anew(model):
         for layer in layers:
@@ -307,10 +311,10 @@ def in_float(model):
 
 @contextlib.contextmanager
 def converting(model):
-    """Where it is active, a fake-quantised model is one that TFLite's converter understands.
+    """Temporarily put a fake-quantised model in a form that TFLite's converter understands.
 
-    Else its attention does by several operations what LiteRT's integers do in one, which the
-    converter would leave in float.
+    Otherwise its attention emulates one integer operation of LiteRT by several operations, which
+    the converter would leave in float.
     """
     layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
     with _compiled_anew(model):
@@ -378,7 +382,7 @@ def kernels_in_float(model):
 
 @contextlib.contextmanager
 def _compiled_anew(model):
-    """Where it is active, `predict` and its kin are not those compiled before, nor after it."""
+    """Temporarily discard the functions that Keras compiled."""
     kept = {place: getattr(*place) for place in _compiled(model)}
     for compiled, name in kept:
         setattr(compiled, name, None)
@@ -390,7 +394,7 @@ def _compiled_anew(model):
 
 
 def _compiled(model):
-    """Where Keras holds what it compiled: pairs of a model, or one within, and an attribute."""
+    """Return (model, attribute) pairs that hold compiled functions, nested models included."""
     models = [layer for layer in model._flatten_layers() if isinstance(layer, keras.Model)]
     names = ("train_function", "test_function", "predict_function")
     return [(model, name) for model in models for name in names]
@@ -429,7 +433,7 @@ def weights_without_ranges(model):
 
 
 def count_parameters(model):
-    """How many numbers a model's weights hold, its ranges apart."""
+    """Return the number of parameters of a model, without its quantisation ranges."""
     return sum(math.prod(v.shape) for v in weights_without_ranges(model))
 
 

@@ -77,7 +77,7 @@ def segment_mask(query_segments, key_segments):
 
 
 def permutation_masks(order, key_order=None):
-    """What each stream of XLNet may see under a factorization order.
+    """Return the attention masks of XLNet's two streams under a factorization order.
 
     Yang et al. 2019, 'XLNet', eq. 4: a position's content sees itself and what comes before it
     in the order; its query sees only what comes before.

@@ -48,7 +48,7 @@ def recomputable(call):
 
 
 def _has_gradient(x):
-    """Whether an argument is a tensor of floats; a symbolic one is asked nothing."""
+    """Return whether an argument is a tensor of a float type; False for a symbolic one."""
     return ops.is_tensor(x) and keras.backend.is_float_dtype(
         keras.backend.standardize_dtype(x.dtype)
     )

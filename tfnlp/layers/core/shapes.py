@@ -1,10 +1,10 @@
-"""Shapes of which one length is open."""
+"""Shapes with one unknown size."""
 
 from keras import ops
 
 
 def is_open(sizes):
-    """Whether one size of a shape is not known, and the others are."""
+    """Return whether exactly one size of a shape is unknown."""
     return sum(not isinstance(size, int) for size in sizes) == 1
 
 

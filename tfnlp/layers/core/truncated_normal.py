@@ -16,9 +16,9 @@ _instead = None
 
 @contextlib.contextmanager
 def no_fresh_weights(instead):
-    """Where it is active, `FastTruncatedNormal` gives `instead(shape, dtype)`.
+    """Temporarily make `FastTruncatedNormal` return `instead(shape, dtype)`.
 
-    For weights that will be loaded: drawing them would take time and memory for nothing.
+    This is for weights that a checkpoint replaces: drawing them would waste time and memory.
     """
     global _instead  # noqa: PLW0603
     before, _instead = _instead, instead

@@ -180,7 +180,7 @@ class TextEmbedding(TokenLayer):
         return hide_padding(x, token_ids, self.pad_token_id)
 
     def _output_table(self):
-        """What states are multiplied with, (V, E)."""
+        """Return the table that states are multiplied with, (V, E)."""
         return self.token_table
 
     def _check_states(self, states):

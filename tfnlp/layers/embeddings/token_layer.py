@@ -1,4 +1,4 @@
-"""What the layers that take token ids share."""
+"""Base class of the layers that take token ids."""
 
 import keras
 from keras import ops

@@ -10,7 +10,7 @@ from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 @keras.saving.register_keras_serializable("tfnlp")
 class TwoStreamEmbedding(TokenLayer):
-    """Where the content and query streams of XLNet start.
+    """Embeddings of XLNet's content and query streams.
 
     Yang et al. 2019, 'XLNet', section 2.3: h starts as the token's embedding, g as one
     learned vector w at every position.
