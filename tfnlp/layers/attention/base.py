@@ -86,7 +86,7 @@ class BaseAttention(BaseLayer):
         return {"query": None, "scores": None, "weights": WEIGHT_RANGE}
 
     def _projection(self, units, name, shape, initializer=None, **kwargs):
-        """A dense layer over inputs or context, built; `kwargs` replace its own options."""
+        """Build a dense layer for inputs or context; `kwargs` override its default options."""
         options = {
             "use_bias": self.use_bias,
             "activity_regularizer": self.projection_regularizer,
@@ -96,7 +96,7 @@ class BaseAttention(BaseLayer):
         return dense
 
     def _build_inputs(self, query_shape, value_shape=None, key_shape=None):
-        """The projections of query, key and value."""
+        """Build the projections of query, key and value."""
         value_shape = value_shape or query_shape
         key_shape = key_shape or value_shape
         check_states(query=query_shape, value=value_shape, key=key_shape)
@@ -136,7 +136,7 @@ class BaseAttention(BaseLayer):
         return *self._project(query, key, value), seen
 
     def _project(self, query, key, value):
-        """Query, key and value, projected and split by head."""
+        """Project query, key and value, and split them by head."""
         pairs = ((self.query, query), (self.key, key), (self.value, value))
         return (split_heads(dense(x), self.num_heads) for dense, x in pairs)
 
@@ -320,7 +320,7 @@ def seen_keys(
     use_causal_mask=False,
     num_heads=1,
 ):
-    """All masks as one, as `combine_masks` gives it, or None."""
+    """Combine all masks into one, in the form of `combine_masks`; None if nothing is masked."""
     seen = combine_masks(
         query.shape, key.shape, attention_mask, query_mask, key_mask, num_heads=num_heads
     )
@@ -331,10 +331,10 @@ def seen_keys(
 
 
 def given_or_own(name, given, own):
-    """A shared tensor where the layer was built with one given, else the layer's own.
+    """Return the shared tensor if the layer was built with one, else the layer's own.
 
     Raises:
-        ValueError: where it is otherwise than when the layer was built.
+        ValueError: if the shared tensor is present now but was not at build time, or vice versa.
     """
     if given is None:
         if own is None:
@@ -346,5 +346,5 @@ def given_or_own(name, given, own):
 
 
 def add_lengths(*lengths):
-    """Their sum; None where one of them is not known."""
+    """Return the sum of lengths, or None if one of them is unknown."""
     return None if None in lengths else sum(lengths)

@@ -267,7 +267,7 @@ class DisentangledAttention(BaseAttention):
         return q + ops.reshape(self.query_bias, shape), k, v + ops.reshape(self.value_bias, shape)
 
     def _positions(self, table, length, source_length, training):
-        """The table projected as keys and as queries, scaled, where terms have them.
+        """Project the table to keys and queries, scaled, as far as the terms need them.
 
         Returns:
             The (T + S - 1,) rows for each offset of a key from a query, the keys (N, R, H) and
@@ -290,11 +290,11 @@ class DisentangledAttention(BaseAttention):
         return rows, kr, qr
 
     def _needed_rows(self, table, length, source_length, training):
-        """The rows of the table that these lengths read, and which of them each offset reads.
+        """Return the table rows that these lengths read, and the row index of each offset.
 
-        With lengths that are known, and in training, only rows in use are projected. With
-        unknown lengths at inference all are, which makes their projections constants that an
-        export folds.
+        With known lengths, and in training, only the rows in use are projected. With unknown
+        lengths at inference all rows are, so that an export folds their projections into
+        constants.
         """
         known = isinstance(length, int) and isinstance(source_length, int)
         xp = np if known else ops

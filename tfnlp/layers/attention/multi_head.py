@@ -132,7 +132,7 @@ class MultiHeadAttention(BaseAttention):
         return tuple(split_heads(dense(x), self.num_heads) for dense, x in pairs)
 
     def _cached_inputs(self, query, attention_mask, cache):
-        """As `_inputs`, with the query's own keys and values put among those of a cache."""
+        """Project the inputs as `_inputs` does, and put the query's keys and values in a cache."""
         keys, values, *place = cache
         if query.shape[0] not in (None, keys.shape[0]):
             raise ValueError(
@@ -149,7 +149,7 @@ class MultiHeadAttention(BaseAttention):
 
 
 def _check_keras(attention):
-    """Raises a ValueError unless `attention` is built and computes what is computed here."""
+    """Raise a ValueError unless `attention` is built and equals what this layer computes."""
     if not isinstance(attention, keras.layers.MultiHeadAttention):
         raise ValueError(f"attention={attention!r} must be a keras.layers.MultiHeadAttention.")
     if not attention.built:

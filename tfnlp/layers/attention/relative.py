@@ -151,7 +151,7 @@ class RelativeAttention(BaseAttention):
         return self._attend(by_content, k, v, seen, [term], projections=projections, **how)
 
     def _positions(self, length, source_length, causal, training):
-        """The projected sinusoids, as a `RelativeTerm` takes them.
+        """Compute the projected sinusoids, in the form of a `RelativeTerm`.
 
         Args:
             length: T.
@@ -186,7 +186,7 @@ class RelativeAttention(BaseAttention):
         return split_table(r, self.num_heads), rows
 
     def _waves(self, distances):
-        """The sines and cosines of distances, clamped: (L, D / 2) each."""
+        """Compute the sines and cosines of clamped distances, (L, D / 2) each."""
         if self.clamp_length:
             distances = ops.clip(distances, -self.clamp_length, self.clamp_length)
         found = sines_and_cosines(distances, self.position.kernel.shape[0])

@@ -129,7 +129,7 @@ class ScoreAttention(BaseLayer):
         return dict.fromkeys(names) | {"weights": WEIGHT_RANGE}
 
     def _product(self, names, training, a, b):
-        """`a . b`; `names` are of what rounds them, and what comes out."""
+        """Compute `a . b`; `names` are the quantizers of a, of b and of the product."""
         *of, into = map(self._quantizer, names)
         return self._integer_product(a, b, of, into, training)
 
@@ -138,7 +138,7 @@ class ScoreAttention(BaseLayer):
         return key if self.score == "dot" else self.key(key)
 
     def _scores(self, query, key, training):
-        """The scores (B, T, S) of projected keys."""
+        """Compute the scores (B, T, S) of projected keys."""
         if self.score == "concat":
             # W [h_t; h_s] as the sum of two products: each state is projected once.
             hidden = self.query(query)[:, :, None] + key[:, None]  # (B, T, S, units)

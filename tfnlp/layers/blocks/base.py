@@ -77,7 +77,7 @@ class BaseBlock(BaseLayer):
         self.key_dim = key_dim
 
     def sizes_and_rates(self):
-        """The arguments, but for initializers and `options`, by name."""
+        """Return the arguments by name, without initializers and `options`."""
         return {name: getattr(self, name) for name in SIZES_AND_RATES}
 
     def _norm(self, name):
@@ -97,7 +97,7 @@ class BaseBlock(BaseLayer):
         )
 
     def _attention(self, width, name="attention", **kwargs):
-        """An attention of the block's own for inputs of a width."""
+        """Create the block's attention for inputs of a width."""
         if not self.num_heads or (self.key_dim is None and width % self.num_heads):
             raise ValueError(
                 f"num_heads={self.num_heads} does not divide the input width {width}; "
@@ -117,7 +117,7 @@ class BaseBlock(BaseLayer):
         )
 
     def _around(self, part):
-        """The norm and the dropout of a sub-layer."""
+        """Return the norm and the dropout of a sub-layer."""
         return getattr(self, f"{part}_norm"), getattr(self, f"{part}_dropout_layer")
 
     def _before(self, part, x):

@@ -139,12 +139,12 @@ class EncoderBlock(BaseBlock):
                 part.build(inputs_shape)
 
     def share(self, block, part):
-        """Takes the "attention" or the "feed_forward" of another block, and its layer norm.
+        """Share the "attention" or "feed_forward" of another block, and its layer norm.
 
-        To be called before this block is built, once the other is. A saved model keeps it.
+        Call this before this block is built, after the other is. A saved model keeps it.
 
         Raises:
-            ValueError: where the other block is not built yet, or this one is.
+            ValueError: if the other block is not built yet, or this one is.
         """
         if self.built or not block.built:
             raise ValueError(
@@ -270,7 +270,7 @@ def _deserialized(part):
 
 
 def _check_given(attention, num_heads, attention_dropout, block_size):
-    """Raises a ValueError where the block is told otherwise than its attention is made."""
+    """Raise a ValueError if the block's arguments contradict those of its attention."""
     own_heads = getattr(attention, "num_heads", num_heads)
     own_dropout = getattr(attention, "dropout", attention_dropout)
     own_size = getattr(attention, "block_size", None)

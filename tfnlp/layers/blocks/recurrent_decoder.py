@@ -157,7 +157,7 @@ class RecurrentDecoderBlock(BaseLayer):
         return value, self.attention.project_keys(value), seen
 
     def step(self, x, states, output, source, kept=None):
-        """Reads one token of each target.
+        """Read one token of each target.
 
         Args:
             x: (R, E); R is B, or B * K where each source has K targets, side by side.

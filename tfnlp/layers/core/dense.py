@@ -1,4 +1,4 @@
-"""A dense layer whose bias is added where the product is made."""
+"""Dense layer with a fused bias."""
 
 import keras
 from keras import ops
@@ -50,7 +50,7 @@ class Dense(FakeQuantized, keras.layers.Dense):
         return super().quantize(mode, type_check=False, config=config)
 
     def float_kernel(self):
-        """The kernel (D, units) to multiply with, also where `kernel` holds quantised numbers."""
+        """Return the float kernel (D, units), dequantised if `kernel` holds integers."""
         if self.quantization_mode is None:
             return self.kernel
         rows = self(ops.eye(self.input_spec.axes[-1], dtype=self.compute_dtype))

@@ -1,4 +1,4 @@
-"""Products as 8-bit integers give them, for training to get used to.
+"""Quantisation-aware training: products as 8-bit integers compute them.
 
 Jacob et al. 2018, 'Quantization and training of neural networks for efficient integer-arithmetic-
 only inference'. A layer that is fake-quantised rounds what goes into its products, its weights
@@ -25,7 +25,7 @@ TANH_RANGE = (-1.0, 127 / 128)
 
 
 class FakeQuantizer(keras.layers.Layer):
-    """Rounds a tensor to 256 steps of a range, which follows what it sees in training.
+    """Fake quantisation of a tensor to 256 steps of a range that is calibrated in training.
 
     The range holds zero. It widens at once to what a batch has, and narrows slowly, as layers that
     are called at several places see several ranges; of replicas it is the mean. Gradients pass
@@ -66,7 +66,7 @@ class FakeQuantizer(keras.layers.Layer):
 
     @property
     def zero_point(self):
-        """The integer, of -128 .. 127, that stands for 0."""
+        """Integer in -128 .. 127 that represents 0."""
         low = ops.cast(self.limits[0] if self.limits else self.low, "float32")
         return ops.round(-128 - low / self.step)
 
@@ -83,13 +83,13 @@ class FakeQuantizer(keras.layers.Layer):
         return keras.quantizers.fake_quant_with_min_max_vars(inputs, low, high)
 
     def _widened(self, bound, found):
-        """A bound of the range after a batch whose own is `found`; at least zero."""
+        """Return a bound of the range after a batch with bound `found`; at least zero."""
         narrowed = self.momentum * bound + (1 - self.momentum) * ops.maximum(found, 0.0)
         return ops.maximum(found, narrowed)
 
 
 class FakeQuantized:
-    """A mixin of layers that can be fake-quantised, by `fake_quantize`.
+    """Mixin for layers that `fake_quantize` can quantise.
 
     Args:
         fake_quantized: whether the layer is from when it is built, or which of its parts are, by
@@ -123,19 +123,19 @@ class FakeQuantized:
         return super().get_config() | ({"fake_quantized": rounded} if rounded else {})
 
     def _rounding_parts(self):
-        """Those of `parts` that can be fake-quantised."""
+        """Return the (name, layer) pairs of `parts` that can be fake-quantised."""
         return [(name, part) for name, part in parts(self) if isinstance(part, FakeQuantized)]
 
     def rounded_tensors(self):
-        """The names of the tensors to round; for each the limits of its range, or None."""
+        """Return {tensor name: limits of its range, or None} for the tensors to round."""
         return {}
 
     def _quantizer(self, name):
-        """The `FakeQuantizer` of a tensor; None where it is not rounded."""
+        """Return the `FakeQuantizer` of a tensor; None if it is not rounded."""
         return self.fake_quantizers.get(name) if self.is_fake_quantized else None
 
     def _rounded(self, name, x):
-        """A tensor, rounded where the layer is fake-quantised and has a range for it."""
+        """Round a tensor if the layer is fake-quantised and has a quantizer for it."""
         quantizer = self._quantizer(name)
         return x if quantizer is None else quantizer(x)
 
@@ -149,7 +149,7 @@ class FakeQuantized:
         return not floats and not any(quantizer.observes for quantizer in quantizers)
 
     def _integer_product(self, a, b, of, into, training=None):
-        """`a . b`, at inference as a file computes it; `into` is still to round it.
+        """Compute `a . b`, at inference as a .tflite file does; the caller rounds it by `into`.
 
         Args:
             a: (..., T, H).
@@ -164,7 +164,7 @@ class FakeQuantized:
         return integer_product(a, b, [quantizer.step for quantizer in of], into.step, twice)
 
     def _take_rows(self, table, ids):
-        """The rows of a table (R, D), each rounded by itself as a .tflite file has them."""
+        """Take rows of a table (R, D), each rounded by itself as in a .tflite file."""
         small = table.shape[0] * table.shape[1] < SMALL
         if not self.is_fake_quantized or small:
             return ops.take(table, ids, axis=0)
@@ -173,7 +173,7 @@ class FakeQuantized:
         return ops.cast(rows, self.compute_dtype)
 
     def _rounded_dense(self, x, training):
-        """`x . kernel + bias` for rounded inputs x (rows, D), with each unit's weights rounded.
+        """Compute `x . kernel + bias` for rounded x (rows, D), each unit's weights rounded.
 
         A file holds the bias in steps of the input's times the unit's.
         """
@@ -196,7 +196,7 @@ class FakeQuantized:
 
 
 def round_weights(x, axis):
-    """Weights rounded to -127 .. 127 times the largest along an axis; gradients pass unchanged."""
+    """Round weights to 1/127ths of the largest along an axis; gradients pass unchanged."""
     steps = weight_steps(x, axis)
     return whole(x, steps) * steps
 
@@ -214,7 +214,7 @@ def whole(x, step):
 
 
 def integer_product(a, b, steps, step, twice):
-    """`a . b` as LiteRT's BATCH_MATMUL has it of integers, before it is rounded to whole steps.
+    """Compute `a . b` as LiteRT's integer BATCH_MATMUL does, before rounding to whole steps.
 
     Where 0 of `b` is not the integer 0, LiteRT rounds twice: to a grid of 2^-n steps just wider
     than the product of those of `a` and `b`, then to whole steps, halves away from zero, which is
@@ -244,7 +244,7 @@ def integer_product(a, b, steps, step, twice):
 
 
 def fake_quantize(model):
-    """Makes a built model, or layer, compute as 8-bit integers do.
+    """Make a built model or layer compute as 8-bit integers do.
 
     Its products round what goes into them and what comes out to ranges that follow the training;
     see `get_ranges`. A model that was fake-quantised before has the ranges of then. A folder of
@@ -277,7 +277,7 @@ def has_products(model):
 
 
 def parts(layer):
-    """The layers within a layer, each with its path below it."""
+    """Yield the layers within a layer, each with its path below it."""
     for part in layer._flatten_layers(include_self=False):
         if part.path:
             yield part.path.removeprefix(f"{layer.path}/"), part
@@ -401,7 +401,7 @@ def _compiled(model):
 
 
 def get_ranges(model):
-    """{name: [low, high]} of a fake-quantised model, floats; empty of another."""
+    """Return {name: [low, high]} of a fake-quantised model, in floats; empty for others."""
     return {
         name: [float(np.asarray(bound)) for bound in (quantizer.low, quantizer.high)]
         for name, quantizer in _quantizers(model).items()
@@ -410,10 +410,10 @@ def get_ranges(model):
 
 
 def set_ranges(model, ranges):
-    """Fake-quantises a model with the ranges that `get_ranges` gave of one like it.
+    """Fake-quantise a model with the `get_ranges` of a model of the same structure.
 
     Raises:
-        ValueError: if they are of another model.
+        ValueError: if the names of the ranges are not those of the model.
     """
     fake_quantize(model)
     quantizers = {name: q for name, q in _quantizers(model).items() if q.limits is None}
@@ -426,7 +426,7 @@ def set_ranges(model, ranges):
 
 
 def weights_without_ranges(model):
-    """A model's weights, as if it were not fake-quantised."""
+    """Return a model's weights without its quantisation ranges."""
     layers = [layer for layer in model._flatten_layers() if isinstance(layer, FakeQuantized)]
     ranges = {id(v) for x in layers for q in x.fake_quantizers.values() for v in q.variables}
     return [v for v in model.weights if id(v) not in ranges]
@@ -438,13 +438,13 @@ def count_parameters(model):
 
 
 def _layers(model):
-    """{path: layer} of all that can be fake-quantised."""
+    """Return {path: layer} of all layers that can be fake-quantised."""
     layers = model._flatten_layers()
     return {layer.path: layer for layer in layers if isinstance(layer, FakeQuantized)}
 
 
 def _quantizers(model):
-    """{path of its layer/its name: `FakeQuantizer`} of a fake-quantised model."""
+    """Return {layer path/name: `FakeQuantizer`} of a fake-quantised model."""
     return {
         f"{path}/{name}": quantizer
         for path, layer in _layers(model).items()

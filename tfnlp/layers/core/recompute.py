@@ -1,4 +1,4 @@
-"""Blocks whose activations are not kept for the gradients, but computed once more."""
+"""Activation recomputation (gradient checkpointing) of blocks."""
 
 import functools
 
@@ -9,7 +9,7 @@ from tfnlp.layers.core.masks import set_mask
 
 
 def recomputable(call):
-    """Decorates the `call` of a layer: in training it is recomputed where `recompute` is true.
+    """Decorate a layer's `call`: recompute it in training if `recompute` is true.
 
     Chen et al. 2016, 'Training deep nets with sublinear memory cost', section 4.1: of each block
     its inputs alone are kept. Dropout draws the same the second time, and what the layer assigns
@@ -55,7 +55,7 @@ def _has_gradient(x):
 
 
 def recompute_blocks(model):
-    """Has all blocks of a `keras.Model` recomputed in training.
+    """Turn on activation recomputation in all blocks of a `keras.Model`.
 
     The steps stay what they were, take about a third longer, and hold the activations of one block
     at a time beside the inputs of all.

@@ -9,9 +9,9 @@ def is_open(sizes):
 
 
 def reshape(x, sizes):
-    """`ops.reshape` to sizes of `ops.shape`; one that alone is not known is left to the rest.
+    """Reshape to sizes of `ops.shape`; a single unknown size is inferred.
 
-    TFLite then has a constant shape, where it would compute one at each call.
+    TFLite then has a constant shape and need not compute one at each call.
     """
     if is_open(sizes):
         sizes = [size if isinstance(size, int) else -1 for size in sizes]

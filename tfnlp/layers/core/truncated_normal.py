@@ -1,4 +1,4 @@
-"""Fresh weights, drawn once each."""
+"""Truncated normal initialisation without rejection."""
 
 import contextlib
 import math
@@ -30,9 +30,10 @@ def no_fresh_weights(instead):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class FastTruncatedNormal(keras.initializers.TruncatedNormal):
-    """`keras.initializers.TruncatedNormal` by the inverse of its cumulative function.
+    """Truncated normal initializer by the inverse of its cumulative function.
 
-    The same distribution, a normal one cut at two standard deviations, without drawing anew.
+    The distribution is that of `keras.initializers.TruncatedNormal`, cut at two standard
+    deviations, without redrawing.
     """
 
     def __call__(self, shape, dtype=None):

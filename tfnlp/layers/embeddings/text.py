@@ -100,10 +100,10 @@ class TextEmbedding(TokenLayer):
             self.projection = self._dense(hidden_dim, "projection", self.embeddings_initializer)
 
     def share(self, embedding):
-        """Takes the tables of another `TextEmbedding`, and their norm, but not its projection.
+        """Share the tables and norm of another `TextEmbedding`, but not its projection.
 
-        Clark et al. 2020, 'ELECTRA', section 3.2. To be called before this layer is built,
-        once the other is. A saved model keeps it.
+        Clark et al. 2020, 'ELECTRA', section 3.2. Call this before this layer is built, after
+        the other is. A saved model keeps it.
 
         Raises:
             ValueError: if the tables differ in size, the other layer is not built yet, or this

@@ -22,5 +22,5 @@ class TokenLayer(BaseLayer):
 
 
 def as_ids(x):
-    """Integers as they are; floats, such as a `keras.Input` gives, as integers."""
+    """Cast floats, such as those of a `keras.Input`, to int32; leave integers unchanged."""
     return x if "int" in keras.backend.standardize_dtype(x.dtype) else ops.cast(x, "int32")

@@ -56,7 +56,7 @@ class TwoStreamEmbedding(TokenLayer):
 
     @property
     def embedding_dim(self):
-        """The width of the table."""
+        """Width of the table."""
         return self.hidden_dim
 
     def build(self, token_ids_shape, target_mapping_shape=None):

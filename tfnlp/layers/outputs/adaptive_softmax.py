@@ -111,7 +111,7 @@ class AdaptiveSoftmax(BaseLayer):
         return ops.concatenate(found, axis=-1) if self.cutoffs else found[0]
 
     def _of_labels(self, states, first, later, labels):
-        """The log-probabilities (...,) of the labels alone."""
+        """Compute the log-probabilities (...,) of the labels only."""
         shape = ops.shape(labels)
         rows = ops.reshape(states, (-1, states.shape[-1]))  # (R, D)
         first = ops.reshape(first, (-1, first.shape[-1]))
@@ -151,7 +151,7 @@ class AdaptiveSoftmax(BaseLayer):
 
 
 def _log_probs(states, table, bias, projection):
-    """Log-probabilities (..., V_i), float32 whatever the states are."""
+    """Compute log-probabilities (..., V_i), always float32."""
     if projection is not None:
         states = times_table(states, ops.transpose(projection))  # (..., E_i)
     logits = times_table(states, ops.transpose(table)) + bias
