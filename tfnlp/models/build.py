@@ -1,4 +1,4 @@
-"""One call builds the model of any family, with any head."""
+"""Construction of a model of any family, with any head."""
 
 import numbers
 
@@ -59,7 +59,7 @@ def build_model(
     block_size=None,
     attention_projections=False,
 ):
-    """Builds a model of any family, with fresh weights.
+    """Build a model of any family, with fresh weights.
 
     Args:
         config: of a family, such as a `BertConfig`.
@@ -217,7 +217,7 @@ def _model(config, head, inputs, outputs, name):
 
 
 def family_name(config):
-    """The family's name in lower case, such as "bert"."""
+    """Return the family's name in lower case, such as "bert"."""
     return type(config).__name__.removesuffix("Config").lower()
 
 
@@ -240,7 +240,7 @@ def _check_memory(config, head):
 
 
 def _check_attention(config, **asked):
-    """Raises an InputError where a recurrent network is asked for a transformer's attention."""
+    """Raise an InputError for attention options of a recurrent network."""
     given = [f"{name}={value}" for name, value in asked.items() if value]
     if config.recurrent and given:
         raise InputError(
@@ -264,7 +264,7 @@ def _check_block_size(block_size, attention_scores):
 
 
 def check_head(config, head, num_classes=None):
-    """Raises an InputError for a head that is unknown or that the family cannot have."""
+    """Raise an InputError for a head that is unknown or that the family cannot have."""
     if head is not None and head not in heads.HEADS:
         raise InputError(f"head={head!r} is unknown; use None or one of {list(heads.HEADS)}.")
     predicts = head in ("masked_lm", "causal_lm", "permutation_lm", "sequence_to_sequence")

@@ -63,12 +63,12 @@ class BaseConfig:
 
     @property
     def initializer(self):
-        """A new initializer for fresh weights."""
+        """New initializer for fresh weights."""
         return FastTruncatedNormal(stddev=self.initializer_range)
 
     @property
     def head_initializer(self):
-        """A new initializer for a head: not truncated, as `transformers` starts its heads.
+        """New initializer for a head: a normal distribution, not truncated, as in `transformers`.
 
         A head that starts an eighth smaller is learned visibly later.
         """
@@ -76,42 +76,42 @@ class BaseConfig:
 
     @property
     def head_dropout(self):
-        """The dropout before a head's last layer."""
+        """Dropout before a head's last layer."""
         return self.dropout if self.classifier_dropout is None else self.classifier_dropout
 
     @property
     def tagger_dropout(self):
-        """The dropout before a tagger's layer."""
+        """Dropout before the tagging layer."""
         return self.head_dropout
 
     @property
     def chooser_dropout(self):
-        """The dropout before a chooser's layer."""
+        """Dropout before the multiple-choice layer."""
         return self.head_dropout
 
     @property
     def pair_dropout(self):
-        """The dropout before the layer that tells how two texts belong together."""
+        """Dropout before the pair classifier."""
         return 0.0
 
     @property
     def answerer_dropout(self):
-        """The dropout before an answerer's layer."""
+        """Dropout before the question-answering layer."""
         return 0.0
 
     def get_config(self):
-        """The fields, as Keras serializes them."""
+        """Return the fields, as Keras serializes them."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_config(cls, config):
-        """A config from its fields."""
+        """Build a config from its fields."""
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})
 
 
 @dataclasses.dataclass(frozen=True)
 class TextConfig(BaseConfig):
-    """The sizes and rates that every family has.
+    """Sizes and rates that every family has.
 
     Args:
         vocabulary_size: V, the number of tokens.
@@ -168,5 +168,5 @@ class TextConfig(BaseConfig):
 
     @property
     def lm_activation(self):
-        """The activation before a masked-token output."""
+        """Activation before the masked LM output."""
         return self.activation

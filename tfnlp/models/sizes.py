@@ -125,7 +125,7 @@ SIZES = {
 
 
 def config_by_name(family=None, size=None, **fields):
-    """The config of a family, or of a size, that has a name.
+    """Return the config of a named family or size.
 
     Args:
         family: one of `FAMILIES` or `ENCODER_DECODERS`; that of the size where None, "bert"

@@ -51,15 +51,15 @@ class XLNetConfig(TextConfig):
 
     @property
     def tagger_dropout(self):
-        """The dropout before a tagger's layer: the encoder ends with one already."""
+        """Dropout before the tagging layer: 0, as the encoder ends with dropout."""
         return 0.0
 
 
 def encode_xlnet(config, inputs, options):
-    """As `run_blocks`, of an XLNet.
+    """Run an XLNet; return as `run_blocks` does.
 
-    With `permutation_order` and `target_mapping` among the inputs both streams run, and what
-    is returned is of the query stream. The new memory comes third, None without `memory`.
+    With `permutation_order` and `target_mapping` among the inputs both streams run, and the
+    result is the query stream's. The third result is the new memory, None without `memory`.
     """
 
     def attention():
@@ -109,7 +109,7 @@ def encode_xlnet(config, inputs, options):
 
 
 def _run_streams(blocks, streams, options, masks, memory, arguments):
-    """Sends both streams through the blocks.
+    """Run both streams through the blocks.
 
     Returns:
         The query stream's states and scores, and what the content stream fed to each block.
