@@ -42,23 +42,23 @@ class BaseConfig:
     # The head that predicts tokens: "masked_lm", "causal_lm", "permutation_lm", or
     # "sequence_to_sequence" of an encoder-decoder.
     language_model: ClassVar[str] = "masked_lm"
-    # Whether that head gives log-probabilities by clusters of tokens, as an `AdaptiveSoftmax`.
+    # True if that head is an `AdaptiveSoftmax`, with log-probabilities by clusters of tokens.
     adaptive_softmax: ClassVar[bool] = False
-    # Whether a causal language model adds a bias for each token; masked ones do in any case.
+    # True if a causal LM adds a bias for each token; masked LMs always do.
     output_bias: ClassVar[bool] = False
-    # Whether masked tokens are predicted from absolute positions too.
+    # True if masked tokens are predicted from absolute positions too.
     enhanced_mask_decoder: ClassVar[bool] = False
-    # Whether a model can take the states of earlier segments.
+    # True if a model can take the states of earlier segments.
     has_memory: ClassVar[bool] = False
-    # Whether that memory is the state that a network goes on from, and so of one length.
+    # True if that memory is a recurrent network's state, and so of fixed length.
     recurrent: ClassVar[bool] = False
-    # Whether its heads can be of any size, and so pruned.
+    # True if attention heads can have any size, and so be pruned.
     any_head_dim: ClassVar[bool] = False
-    # Whether it is pretrained on pairs of texts too, and so can have the head "pretraining".
+    # True if it is pretrained on pairs of texts too, and so can have the head "pretraining".
     pretrained_on_pairs: ClassVar[bool] = False
-    # Whether two models of the family can have their embedding tables in common.
+    # True if two models of the family can share their embedding tables.
     shares_embeddings: ClassVar[bool] = False
-    # Whether a discriminator first normalises each state plus that of the first token.
+    # True if a discriminator first normalises each state plus that of the first token.
     discriminator_norm: ClassVar[bool] = False
 
     @property
@@ -122,7 +122,7 @@ class TextConfig(BaseConfig):
         activation: of the feed-forward networks; "gelu" is exact.
         dropout: applied to embeddings and sub-layer outputs in training.
         attention_dropout: applied to attention weights in training.
-        classifier_dropout: applied before a head's last layer; `dropout` where None.
+        classifier_dropout: applied before a head's last layer; `dropout` if None.
         max_length: the longest input there can be, in tokens; None for any length.
         num_segments: the number of segments (2: first and second text).
         layer_norm_epsilon: added to variances.
@@ -131,7 +131,7 @@ class TextConfig(BaseConfig):
         tie_embeddings: whether a language model's output is the token table; else it has a
             table of its own.
         head_dim: H, the size of one head, of families with BERT's attention; `hidden_dim /
-            num_heads` where None. Models whose heads were pruned have it.
+            num_heads` if None. Models whose heads were pruned have it.
     """
 
     vocabulary_size: int = 30522

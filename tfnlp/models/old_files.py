@@ -9,7 +9,7 @@ from tfnlp.layers import TwoStreamBlock
 
 @keras.saving.register_keras_serializable("tfnlp", "OldTwoStreamBlock")
 class EncoderBlock(TwoStreamBlock):
-    """A `TwoStreamBlock` of the old name, by which Keras finds its weights in a file."""
+    """`TwoStreamBlock` with its old name, by which Keras finds its weights in a file."""
 
 
 def upgraded(config):

@@ -33,7 +33,7 @@ class RecurrentConfig(BaseConfig):
         hidden_dim: D, the width of the states; of two directions each has half.
         dropout: applied to embeddings and to each layer's output in training, not from one
             position to the next.
-        classifier_dropout: applied before a head's last layer too; none where None.
+        classifier_dropout: applied before a head's last layer too; none if None.
         bidirectional: whether each layer reads the text from both ends; no language model does.
         initializer_range: standard deviation of fresh embeddings and heads; cells start as Keras'
             do.
@@ -152,7 +152,7 @@ def read_layers(config, x, mask, dtype=None, initial=None, prefix=""):
         mask: (B, L) boolean, true at real tokens; at others states stay as they are.
         dtype: of the layers.
         initial: (B, layers, S, D), what each layer's S states begin with, of one direction; zeros
-            where None.
+            if None.
         prefix: of the layers' names.
 
     Returns:

@@ -141,7 +141,7 @@ def check_vocabulary(tokenizer, model, rows=None):
     Args:
         tokenizer: from `tfnlp.text`.
         model: from `build_model`.
-        rows: of the table; the config's `vocabulary_size` where None.
+        rows: of the table; the config's `vocabulary_size` if None.
     """
     rows = rows or config_of(model).vocabulary_size
     # Some tables are rounded up: DeBERTa v3 has 128,100 rows for 128,001 tokens.

@@ -34,7 +34,7 @@ class TransformerConfig(TextConfig):
         num_layers: the number of the encoder's blocks.
         num_heads, intermediate_dim: of the encoder.
         num_decoder_layers, num_decoder_heads, decoder_intermediate_dim: of the decoder; those of
-            the encoder where None.
+            the encoder if None.
         activation_dropout: applied in the feed-forward networks in training.
         norm_first: pre-norm blocks, with one more norm after the last (Xiong et al. 2020); post-
             norm ones, the paper's, where false.
@@ -43,7 +43,7 @@ class TransformerConfig(TextConfig):
         target_vocabulary_size: V of the decoder, where the tables are two.
         tie_embeddings: whether the output is the decoder's table.
         output_bias: whether a number is added to each logit; not trained, as in Marian.
-        initializer_range: standard deviation of fresh weights, truncated at 2; where None, as in
+        initializer_range: standard deviation of fresh weights, truncated at 2; if None, as in
             the authors' code, D ** -0.5 of tables, and Glorot & Bengio's (2010) of kernels.
         start_token_id: what the decoder begins with; Marian's is the padding.
         end_token_id: what ends a text.

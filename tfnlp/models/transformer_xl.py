@@ -25,11 +25,11 @@ class TransformerXLConfig(TextConfig):
 
     Args:
         cutoffs: the first id of each cluster of rarer tokens (see `AdaptiveEmbedding`).
-        embedding_dim: width of the first cluster; `hidden_dim` where None.
+        embedding_dim: width of the first cluster; `hidden_dim` if None.
         div_value: by how much each cluster is narrower than the one before.
         tie_projections: whether the softmax shares all projections but the first.
         memory_length: the most earlier positions to keep.
-        clamp_length: the farthest distance that is told apart; any where None.
+        clamp_length: the farthest distance that is told apart; any if None.
         same_length: whether a position sees the last `memory_length` ones alone, itself
             included, so that all see equally many.
         share_biases: whether all blocks share the biases u and v.

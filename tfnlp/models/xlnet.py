@@ -30,11 +30,11 @@ class XLNetConfig(TextConfig):
     """The sizes and rates of an XLNet; defaults are those of XLNet-base, cased.
 
     Args:
-        clamp_length: the farthest distance that is told apart; any where None.
+        clamp_length: the farthest distance that is told apart; any if None.
         memory_length: the most earlier positions to keep where the model has a memory; all
-            where None.
+            if None.
         reuse_length: keep only the first positions of a segment, where the next one reads the
-            others again; all where None.
+            others again; all if None.
     """
 
     vocabulary_size: int = 32000

@@ -28,13 +28,13 @@ class BaseAttention(BaseLayer):
     Args:
         num_heads: N, the number of heads.
         key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` where None.
+        value_dim: size of one head in the values; `key_dim` if None.
         dropout: share of attention weights dropped in training.
         use_bias: whether the projections add a bias.
-        output_dim: width of the output; the width of the query where None.
-        block_size: keys to attend to at a time, for long inputs; all where None.
+        output_dim: width of the output; the width of the query if None.
+        block_size: keys to attend to at a time, for long inputs; all if None.
         kernel_initializer: for the kernels.
-        output_initializer: for the output's kernel; `kernel_initializer` where None.
+        output_initializer: for the output's kernel; `kernel_initializer` if None.
         activity_regularizer: for what the projections of the inputs and of the output give.
         kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
             bias_initializer: for all kernels and biases.
@@ -276,8 +276,8 @@ def fill_inputs(
 
     Args:
         query: (B, T, D).
-        value: (B, S, D'); the query where None.
-        key: (B, S, D'); the value where None.
+        value: (B, S, D'); the query if None.
+        key: (B, S, D'); the value if None.
         query_mask: (B, T), as Keras passes it on. One of more axes is an `attention_mask`: in
             a call by position, `layer(x, x, x, mask)`, it is in this one's place.
         value_mask: (B, S); with `key_mask` both hold.
@@ -290,7 +290,7 @@ def fill_inputs(
         are none.
 
     Raises:
-        ValueError: where both `query_mask` and `attention_mask` are attention masks.
+        ValueError: if both `query_mask` and `attention_mask` are attention masks.
     """
     if query_mask is not None and len(query_mask.shape) > 2:
         if attention_mask is not None:

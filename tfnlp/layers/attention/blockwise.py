@@ -193,7 +193,7 @@ class TilePlan:
         dtype = query.dtype
         product = ops.cast(upstream, "float32") * ops.cast(output, "float32")
         mean = ops.sum(product, axis=-1, keepdims=True)  # (B, N, T, 1)
-        # What two products are of: the scores less log_sum, and by_weights less mean.
+        # Operands of two products: the scores less log_sum, and by_weights less mean.
         for_scores = less(query, key, log_sum)
         for_weights = (upstream, value, mean) if self.dropout else less(upstream, value, mean)
 
@@ -254,7 +254,7 @@ class TilePlan:
         gradients = [by_queries.pop(0), by_keys.pop(0), by_keys.pop(0)]
         for term, by_positions in zip(self.terms, by_offsets, strict=True):
             gradients += (by_keys if term.of_keys else by_queries).pop(0), by_positions
-        return (*gradients, *by_queries)  # what is left is of the segments
+        return (*gradients, *by_queries)  # the rest belongs to the segments
 
     def term_gradients(self, i, j, by_scores, tables):
         """Compute the gradients of each term by a tile's vectors and by its positions."""
@@ -406,7 +406,7 @@ def _transposed(x):
 
 
 class _FixedSeed(random.SeedGenerator):
-    """One given seed, so that the gradient can draw the dropout of the forward pass again."""
+    """Fixed seed, so that the gradient repeats the dropout of the forward pass."""
 
     def __init__(self, seed):
         self._seed = seed

@@ -14,8 +14,8 @@ def update_memory(memory, states, memory_length=None, reuse_length=None):
     Args:
         memory: (B, M, D), or None before the first segment.
         states: (B, L, D), a layer's inputs in this segment.
-        memory_length: the most positions to keep; all where None.
-        reuse_length: keep only the first positions of `states`; all where None.
+        memory_length: the most positions to keep; all if None.
+        reuse_length: keep only the first positions of `states`; all if None.
 
     Returns:
         (B, at most `memory_length`, D).
@@ -48,7 +48,7 @@ def after_memory(memory, key, value, key_mask=None):
         Key and value (B, M + L, D), and the mask (B, M + L) or None.
 
     Raises:
-        ValueError: where the memory does not fit the key.
+        ValueError: if the memory does not fit the key.
     """
     if memory is None:
         return key, value, key_mask

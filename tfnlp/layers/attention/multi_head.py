@@ -20,21 +20,21 @@ class MultiHeadAttention(BaseAttention):
     Args:
         num_heads: N, the number of heads.
         key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` where None.
+        value_dim: size of one head in the values; `key_dim` if None.
         dropout: share of attention weights dropped in training.
         use_bias: whether the four projections add a bias.
-        output_dim: width of the output; the width of the query where None.
+        output_dim: width of the output; the width of the query if None.
         block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
             (T, S) scores are never held then.
         kernel_initializer: for the four kernels.
-        output_initializer: for the output's kernel; `kernel_initializer` where None.
+        output_initializer: for the output's kernel; `kernel_initializer` if None.
         activity_regularizer, kernel_regularizer, bias_regularizer, kernel_constraint,
             bias_constraint, bias_initializer: for the four projections, as Keras takes them.
 
     Call arguments:
         query: (B, T, D).
-        value: (B, S, D'); the query where None (self-attention).
-        key: (B, S, D'); the value where None.
+        value: (B, S, D'); the query if None (self-attention).
+        key: (B, S, D'); the value if None.
         attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S. By
             position it is the fourth, `layer(x, x, x, mask)`, as well as the seventh.
         return_attention_scores: also return the scores, (B, N, T, S).

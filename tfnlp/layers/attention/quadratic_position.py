@@ -27,7 +27,7 @@ class QuadraticPositionAttention(BaseLayer):
     Args:
         num_heads: N, the number of heads.
         filters: C', the channels of the output.
-        value_dim: channels of one head's values; where None the values are the input itself,
+        value_dim: channels of one head's values; if None the values are the input itself,
             and W_out takes all C channels of each head.
         activation: of the output.
         use_bias: whether the output adds a bias.

@@ -24,14 +24,14 @@ class RelativeAttention(BaseAttention):
             output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
             kernel_constraint, bias_constraint: as `MultiHeadAttention` takes them.
         use_bias: whether query, key, value and output projections add a bias; not in the paper.
-        clamp_length: the farthest distance that is told apart; any where None.
+        clamp_length: the farthest distance that is told apart; any if None.
         position_dropout: share of the sinusoids dropped in training.
         bias_initializer: for u and v; other biases start at zero.
 
     Call arguments:
         query: (B, T, D).
-        value: (B, S, D'); the query where None (self-attention).
-        key: (B, S, D'); the value where None.
+        value: (B, S, D'); the query if None (self-attention).
+        key: (B, S, D'); the value if None.
         attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
         return_attention_scores: also return the scores, (B, N, T, S).
         training: whether dropout is on.
@@ -39,7 +39,7 @@ class RelativeAttention(BaseAttention):
             positions are not meaningful then.
         memory: (B, M, D), earlier positions to put before key and value, without gradient;
             S counts them.
-        content_bias: u, (N, H), to share it between layers (see `RelativeBiases`); where None
+        content_bias: u, (N, H), to share it between layers (see `RelativeBiases`); if None
             the layer has its own.
         position_bias: v, (N, H), likewise.
         return_projections: also return query, key and value, as `MultiHeadAttention` does.

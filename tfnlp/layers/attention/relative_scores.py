@@ -131,7 +131,7 @@ def _sum_rows(by_keys, windows, shape):
 
 @dataclasses.dataclass
 class RelativeTerm:
-    """Scores `vectors . position_key[rows[...]]` to add, as `relative_scores` gives them.
+    """Relative scores `vectors . position_key[rows[...]]` to add, see `relative_scores`.
 
     Args:
         vectors: (B, N, T, H) of the queries, or (B, N, S, H) of the keys.

@@ -41,10 +41,10 @@ class TwoStreamAttention(RelativeAttention):
         memory: (B, M, D), earlier positions that both streams see, without gradient; S is
             M + T (`tfnlp.layers.update_memory` keeps it, with its `reuse_length`).
         segment_mask: (B, T, S), true where query and key are of one segment
-            (`tfnlp.layers.segment_mask`); no segments where None.
+            (`tfnlp.layers.segment_mask`); no segments if None.
         attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where the content
             stream may see S (`tfnlp.layers.permutation_masks`).
-        query_attention_mask: likewise for the query stream; `attention_mask` where None.
+        query_attention_mask: likewise for the query stream; `attention_mask` if None.
         return_attention_scores: also return the scores, (B, N, T, S), of each stream.
         training: whether dropout is on.
         return_projections: also return query, key and value of the content stream, as

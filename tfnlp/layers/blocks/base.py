@@ -22,7 +22,7 @@ SIZES_AND_RATES = (
 
 
 class BaseBlock(BaseLayer):
-    """The arguments, parts and residuals that the blocks share.
+    """Base class of the transformer blocks: arguments, sub-layers and residuals.
 
     A sub-layer named `part` has a norm and a dropout: the attributes `{part}_norm` and
     `{part}_dropout_layer`, where `_around` does not say otherwise.
@@ -37,15 +37,15 @@ class BaseBlock(BaseLayer):
         layer_norm_epsilon: added to the variance.
         kernel_initializer, kernel_regularizer, kernel_constraint: for every kernel.
         block_size: of the attention, as `MultiHeadAttention` takes it.
-        key_dim: H, the size of one head, as `MultiHeadAttention` takes it; D / N where None.
+        key_dim: H, the size of one head, as `MultiHeadAttention` takes it; D / N if None.
         bias_initializer, bias_regularizer, bias_constraint: for the biases of the attention and
             of the feed-forward network.
     """
 
     OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
-    # What is made where no attention is given.
+    # Class of the attention that is created if none is passed.
     ATTENTION = MultiHeadAttention
-    # Whether training computes the block anew for its gradients: `recompute_blocks`.
+    # True if the block is recomputed for its gradients; see `recompute_blocks`.
     recompute = False
 
     def __init__(

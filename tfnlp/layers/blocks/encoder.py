@@ -28,13 +28,13 @@ class EncoderBlock(BaseBlock):
         layer_norm_epsilon: added to the variance.
         kernel_initializer: for every kernel.
         attention: the attention layer, such as a `DisentangledAttention` of `num_heads`;
-            multi-head attention where None.
+            multi-head attention if None.
         feed_forward_dropout: applied between the two layers of the feed-forward network.
         output_initializer: for the kernels that write to the residual stream, which GPT-2
-            starts smaller; `kernel_initializer` where None.
+            starts smaller; `kernel_initializer` if None.
         dropout_after: the sub-layers that `dropout` is for; one alone in some families.
         block_size, key_dim: of the attention, as `MultiHeadAttention` takes them; `key_dim`
-            is D / N where None.
+            is D / N if None.
         shared_parts: a dict of the layers that `share` gave to two blocks, as they are loaded.
         kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
             bias_initializer: for the kernels and biases of the feed-forward network and of the
@@ -47,7 +47,7 @@ class EncoderBlock(BaseBlock):
         return_attention_scores: also return the scores before the softmax.
         attention_arguments: a dict of further tensors that `attention` takes, passed on as
             they are; with `norm_first` those that it names in `STATES` are normalised before.
-        value: (B, S, D), what the inputs attend to; the inputs where None.
+        value: (B, S, D), what the inputs attend to; the inputs if None.
         return_projections: also return the attention's query (B, N, L, H), key (B, N, S, H) and
             value (B, N, S, H).
 
@@ -188,7 +188,7 @@ class EncoderBlock(BaseBlock):
             name: self._before("attention", x) if name in states and x is not None else x
             for name, x in (attention_arguments or {}).items()
         }
-        # What not every attention takes is passed on only where it is given.
+        # Not every attention takes these, so they are passed on only if present.
         arguments |= {name: x for name, x in own.items() if x is not None}
         if use_causal_mask:
             arguments["use_causal_mask"] = True

@@ -17,7 +17,7 @@ CELLS = {
 
 @keras.saving.register_keras_serializable("tfnlp")
 class RecurrentDecoderBlock(BaseLayer):
-    """Recurrent cells, one above the other, that read a target and attend to a source.
+    """Stacked recurrent cells that read a target and attend to a source.
 
     Luong et al. 2015, sections 3.1 and 3.3 (global attention): the upper cell's state h_t attends
     to the source's states, and the output is tanh(W [context; h_t]) (eq. 5); with input feeding

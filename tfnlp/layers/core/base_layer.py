@@ -27,9 +27,9 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
     Args:
         kernel_regularizer, bias_regularizer, embeddings_regularizer: for the kernels, the biases
-            and the embedding tables, those of parts included; none where None.
+            and the embedding tables, those of parts included; none if None.
         kernel_constraint, bias_constraint, embeddings_constraint: likewise.
-        bias_initializer: for the biases; zeros where None.
+        bias_initializer: for the biases; zeros if None.
         quantized_parts: the dtype policies of the parts that `quantize` has changed, by their
             paths below the layer, as `get_config` gives them: a saved model is quantised again
             as it is loaded.

@@ -11,15 +11,15 @@ TANHS = (ops.tanh, keras.activations.tanh)
 
 @keras.saving.register_keras_serializable("tfnlp")
 class Dense(FakeQuantized, keras.layers.Dense):
-    """`keras.layers.Dense` over the last axis, with one pass less.
+    """`keras.layers.Dense` over the last axis, with the bias fused into the product.
 
-    TensorFlow fuses a product and its bias only where nothing stands between them, not even the
-    reshape of three axes to two and back; so the rows are flat until both are done. For TFLite
-    their shapes are constants then, also where the length is open.
+    TensorFlow fuses a product and its bias only if nothing is between them, not even the reshape
+    of three axes to two and back. So the rows stay flat until both are done. This also gives
+    TFLite constant shapes for an unknown length.
 
     Call arguments:
         inputs: (..., D).
-        training: as Keras' own takes it.
+        training: as in `keras.layers.Dense`.
 
     Returns:
         (..., units).

@@ -1,8 +1,8 @@
 """Quantisation-aware training: products as 8-bit integers compute them.
 
 Jacob et al. 2018, 'Quantization and training of neural networks for efficient integer-arithmetic-
-only inference'. A layer that is fake-quantised rounds what goes into its products, its weights
-and what comes out, each to 256 steps; all else stays in float.
+only inference'. A fake-quantised layer rounds the inputs, weights and outputs of its products,
+each to 256 steps; all else stays in float.
 """
 
 import contextlib
@@ -20,16 +20,16 @@ WEIGHT_RANGE = (0.0, 255 / 256)
 # A range so many times wider than the mean size of its numbers has outliers. Of a normal
 # distribution, out to 5 deviations, it is 12.5 times.
 OUTLIER = 64
-# What TFLite gives every tanh of integers.
+# TFLite's output range of every integer tanh.
 TANH_RANGE = (-1.0, 127 / 128)
 
 
 class FakeQuantizer(keras.layers.Layer):
     """Fake quantisation of a tensor to 256 steps of a range that is calibrated in training.
 
-    The range holds zero. It widens at once to what a batch has, and narrows slowly, as layers that
-    are called at several places see several ranges; of replicas it is the mean. Gradients pass
-    within it as if nothing were rounded.
+    The range includes zero. It widens at once to a batch's range, and narrows slowly, as layers
+    that are called at several places see several ranges. Replicas use the mean of their ranges.
+    Gradients pass unchanged within the range.
 
     Args:
         limits: the range, (low, high), where it does not follow anything.
@@ -47,8 +47,8 @@ class FakeQuantizer(keras.layers.Layer):
         super().__init__(dtype="float32", autocast=False, **kwargs)
         self.limits = limits
         self.momentum = momentum
-        self.observes = False  # whether to follow inputs, and leave them as they are
-        self.observer = None  # what is called with the mean size of what is observed, if anything
+        self.observes = False  # calibration: follow inputs, do not round them
+        self.observer = None  # callback with the mean absolute value of each observed tensor
 
     def build(self, input_shape):
         if self.limits is None:
@@ -97,10 +97,10 @@ class FakeQuantized:
             as it is loaded.
     """
 
-    # What rounds each tensor, by its name; empty until `fake_quantize`.
+    # {tensor name: FakeQuantizer}, empty until `fake_quantize`.
     fake_quantizers = {}  # noqa: RUF012
     is_fake_quantized = False
-    # Whether products are operators as the converter knows them; see `converting`.
+    # True while products are operators that the converter knows; see `converting`.
     is_converted = False
 
     def __init__(self, *args, fake_quantized=False, **kwargs):
@@ -178,7 +178,7 @@ class FakeQuantized:
         A file holds the bias in steps of the input's times the unit's.
         """
         inputs, into = self.fake_quantizers["inputs"], self.fake_quantizers["outputs"]
-        # Of the variables' own type: cast to half precision before, they would have other steps.
+        # In the variables' type: a cast to half precision before would change the steps.
         with AutocastScope(None):
             kernel = ops.convert_to_tensor(self.kernel)
             bias = 0.0 if self.bias is None else ops.convert_to_tensor(self.bias)

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-# Where rows of distances end, however few buckets they share: no text is as long.
+# Limit of a table of distances, however few buckets they share: no text is as long.
 LONGEST_DISTANCE = 2**20
 
 

@@ -11,9 +11,9 @@ from tfnlp.layers.core.masks import set_mask
 def recomputable(call):
     """Decorate a layer's `call`: recompute it in training if `recompute` is true.
 
-    Chen et al. 2016, 'Training deep nets with sublinear memory cost', section 4.1: of each block
-    its inputs alone are kept. Dropout draws the same the second time, and what the layer assigns
-    is assigned once, neither of which `keras.remat` sees to.
+    Chen et al. 2016, 'Training deep nets with sublinear memory cost', section 4.1: only the
+    inputs of each block are kept. Dropout draws the same mask the second time, and assignments
+    to variables happen once; `keras.remat` ensures neither.
     """
 
     @functools.wraps(call)
@@ -22,7 +22,7 @@ def recomputable(call):
             return call(self, *args, **kwargs)
         given = keras.tree.flatten((args, kwargs))
         moves = [i for i, x in enumerate(given) if _has_gradient(x)]
-        # Seeds, and whatever else a call changes, as they are before the first time.
+        # State before the first call: seeds and all else that a call changes.
         states = [(v, ops.copy(v)) for v in self.non_trainable_variables]
         structure = []
 
@@ -57,8 +57,8 @@ def _has_gradient(x):
 def recompute_blocks(model):
     """Turn on activation recomputation in all blocks of a `keras.Model`.
 
-    The steps stay what they were, take about a third longer, and hold the activations of one block
-    at a time beside the inputs of all.
+    Training steps compute the same, take about a third longer, and hold the activations of one
+    block at a time beside the inputs of all blocks.
     """
     for layer in model._flatten_layers():
         if hasattr(layer, "recompute"):

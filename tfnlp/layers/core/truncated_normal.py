@@ -6,11 +6,11 @@ import math
 import keras
 from keras import ops
 
-# Where the distribution is cut, in standard deviations, and the share within.
+# Truncation limit in standard deviations, and the probability mass within.
 LIMIT = 2.0
 INSIDE = math.erf(LIMIT / math.sqrt(2))
 
-# What new weights are instead, where they will be loaded: of a shape and a dtype, gives a tensor.
+# Replacement for fresh weights, (shape, dtype) -> tensor, while a checkpoint will be loaded.
 _instead = None
 
 

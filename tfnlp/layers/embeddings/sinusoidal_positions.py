@@ -19,7 +19,7 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
 
     Call arguments:
         inputs: (B, L, D), D even.
-        positions: (B, L) integers, below `max_length` where there is one; 0 to L - 1 where None.
+        positions: (B, L) integers, below `max_length` where there is one; 0 to L - 1 if None.
 
     Returns:
         (B, L, D).

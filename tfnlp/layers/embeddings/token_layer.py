@@ -7,7 +7,7 @@ from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
 
 
 class TokenLayer(BaseLayer):
-    """A layer whose inputs are ids, as integers or, as to Keras' `Embedding`, as floats.
+    """Base class of layers that take ids, as integers or, like Keras' `Embedding`, as floats.
 
     Args:
         embeddings_regularizer, embeddings_constraint: for the tables.

@@ -22,7 +22,7 @@ class TwoStreamEmbedding(TokenLayer):
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the token
             table and the vector.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
-            `mask_zero` of `keras.layers.Embedding`; none where None.
+            `mask_zero` of `keras.layers.Embedding`; none if None.
             It is of h; g starts without one.
 
     Call arguments:

@@ -24,7 +24,7 @@ class AdaptiveSoftmax(BaseLayer):
     Args:
         vocabulary_size: V, the number of tokens.
         cutoffs: the first id of each cluster after the first; a plain softmax where empty.
-        embedding_dim: E, the width of the first cluster; that of the states where None.
+        embedding_dim: E, the width of the first cluster; that of the states if None.
         div_value: by how much each cluster is narrower than the one before. With 1 and E = D
             there are no projections.
         kernel_initializer, kernel_regularizer, kernel_constraint: for the weights that are not
