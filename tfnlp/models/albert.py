@@ -43,12 +43,12 @@ class AlbertConfig(TextConfig):
 
     @property
     def pair_dropout(self):
-        """The dropout before the layer that tells how two texts belong together."""
+        """Dropout before the pair classifier."""
         return self.head_dropout
 
 
 def encode_albert(config, inputs, options):
-    """As `run_blocks`, of an ALBERT."""
+    """Run an ALBERT encoder; return as `run_blocks` does."""
     embed = text_embedding(config, options, embedding_dim=config.embedding_dim)
     encoder = SharedEncoder(
         config.num_layers,

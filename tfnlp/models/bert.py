@@ -40,15 +40,15 @@ class RobertaConfig(TextConfig):
 
     @property
     def chooser_dropout(self):
-        """The dropout before a chooser's layer."""
+        """Dropout before the multiple-choice layer."""
         return self.dropout
 
     @property
     def lm_activation(self):
-        """The activation before a masked-token output, whatever that of the blocks."""
+        """Activation before the masked LM output, whatever that of the blocks."""
         return "gelu"
 
 
 def encode_roberta(config, inputs, options):
-    """As `encode_text`, of a RoBERTa; padding must stand at the end."""
+    """Run a RoBERTa encoder as `encode_text` does; padding must be at the end."""
     return encode_text(config, inputs, options, position_offset=config.pad_token_id + 1)

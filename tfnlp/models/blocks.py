@@ -1,4 +1,4 @@
-"""The parts that families are put together from, made from a config."""
+"""Builders of the parts that model families share, from a config."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from tfnlp.layers import EncoderBlock, TextEmbedding, update_memory
 
 @dataclasses.dataclass(frozen=True)
 class BuildOptions:
-    """How a model is built, which is no matter of its weights; see `build_model`."""
+    """Options of `build_model` that do not affect the weights."""
 
     dtype: object = None
     block_size: int | None = None
@@ -18,21 +18,21 @@ class BuildOptions:
 
     @property
     def block_outputs(self):
-        """What each block gives beside its states, by the names of the model's outputs."""
+        """Names of the model outputs that each block returns beside its states."""
         projections = ("queries", "keys", "values") * self.attention_projections
         return ("attention_scores",) * self.attention_scores + projections
 
     @property
     def block_arguments(self):
-        """What blocks are called with, so that they do."""
+        """Call arguments that make a block return its `block_outputs`."""
         asked = {"return_attention_scores": self.attention_scores}
         return asked | ({"return_projections": True} if self.attention_projections else {})
 
 
 def text_embedding(config, options, shared=None, layer=TextEmbedding, **kwargs):
-    """A `TextEmbedding` of the config's sizes; further arguments are the family's own.
+    """Build a `TextEmbedding` of the config's sizes; `kwargs` are specific to the family.
 
-    With `shared`, another one, it has that one's tables, as its class `layer` shares them.
+    With `shared`, another embedding, it shares that one's tables in the way of its class `layer`.
     """
     arguments = {
         "max_length": config.max_length,
@@ -54,7 +54,7 @@ def text_embedding(config, options, shared=None, layer=TextEmbedding, **kwargs):
 
 
 def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs):
-    """The config's blocks, of the class `block`; `attention()` makes the attention of each."""
+    """Build the config's blocks, of the class `block`; `attention()` builds each attention."""
     if attention is None:
         kwargs |= {"block_size": options.block_size, "key_dim": config.head_dim}
     return [
@@ -77,7 +77,7 @@ def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs
 
 
 def encode_text(config, inputs, options, **embedding_arguments):
-    """The states of BERT and its kin: embeddings, then blocks that see all real tokens.
+    """Run a BERT-like encoder: embeddings, then blocks that attend to all real tokens.
 
     Args:
         config: of the family.
@@ -97,7 +97,7 @@ def encode_text(config, inputs, options, **embedding_arguments):
 
 
 def run_blocks(blocks, x, options, memory=None, attention_arguments=None, **arguments):
-    """Sends x (B, L, D) through blocks, all called with the same arguments.
+    """Run x (B, L, D) through blocks, all called with the same arguments.
 
     Args:
         blocks: `EncoderBlock`s.
@@ -129,7 +129,7 @@ def run_blocks(blocks, x, options, memory=None, attention_arguments=None, **argu
 
 
 def relative_arguments(config, options):
-    """What Transformer-XL's and XLNet's attention are made from."""
+    """Return the constructor arguments of Transformer-XL's and XLNet's attention."""
     return {
         "num_heads": config.num_heads,
         "key_dim": config.hidden_dim // config.num_heads,
@@ -145,10 +145,10 @@ def relative_arguments(config, options):
 
 
 def after_memory(values, memory, fill):
-    """`values` (B, L) after as many of `fill` as a memory (B, blocks, M, D) has positions.
+    """Prepend one `fill` to `values` (B, L) for each position of a memory (B, blocks, M, D).
 
     Returns:
-        (B, M + L); `values` where there is no memory.
+        (B, M + L); `values` if the memory is None.
     """
     if memory is None:
         return values
@@ -157,7 +157,7 @@ def after_memory(values, memory, fill):
 
 
 def updated_memory(memory, states, memory_length, reuse_length=None):
-    """The memory of all blocks after a segment, (B, blocks, at most memory_length, D) float32.
+    """Return all blocks' memory after a segment, (B, blocks, <= memory_length, D) float32.
 
     Args:
         memory: before it, (B, blocks, M, D); None where the model keeps none.

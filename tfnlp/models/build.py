@@ -1,4 +1,4 @@
-"""One call builds the model of any family, with any head."""
+"""Construction of a model of any family, with any head."""
 
 import numbers
 
@@ -23,7 +23,7 @@ from tfnlp.models import (
 from tfnlp.models.blocks import BuildOptions, encode_text
 from tfnlp.models.text_model import TextModel, config_of
 
-# How each family turns inputs into states and what is asked for of its blocks, and a memory into
+# Encoder of each family: inputs into states and the requested block outputs, and a memory into
 # the next.
 ENCODERS = {
     bert.BertConfig: encode_text,
@@ -39,7 +39,7 @@ ENCODERS = {
     gpt.Gpt2Config: gpt.encode_gpt2,
     recurrent.RecurrentConfig: recurrent.encode_recurrent,
 }
-# How each encoder-decoder turns sources and targets into outputs, and the states of both.
+# Functions from sources and targets to outputs, and the states of both, by encoder-decoder.
 ENCODER_DECODERS = {
     transformer.TransformerConfig: transformer.run_transformer,
     recurrent_translator.RecurrentTranslatorConfig: recurrent_translator.run_recurrent_translator,
@@ -59,7 +59,7 @@ def build_model(
     block_size=None,
     attention_projections=False,
 ):
-    """Builds a model of any family, with fresh weights.
+    """Build a model of any family, with fresh weights.
 
     Args:
         config: of a family, such as a `BertConfig`.
@@ -74,10 +74,10 @@ def build_model(
         shared_embeddings: the other model of an ELECTRA's two, to have its embedding tables and
             their norm (but not its projection) in common with it; of a DeBERTa's two, to have
             its tables without training them (`GradientDisentangledEmbedding`).
-        dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one where None.
-        name: of the model; the family's where None.
+        dtype: a Keras dtype policy, such as "mixed_bfloat16"; the global one if None.
+        name: of the model; the family's if None.
         block_size: tokens that attention looks at together, so that training on long inputs
-            takes a fraction of the memory; all tokens where None. Results are the same but for
+            takes a fraction of the memory; all tokens if None. Results are the same but for
             rounding and the draws of attention dropout. It is no part of the config: a saved
             folder does not know of it, a `.keras` file does.
         attention_projections: also output every block's queries, keys and values; not with
@@ -217,7 +217,7 @@ def _model(config, head, inputs, outputs, name):
 
 
 def family_name(config):
-    """The family's name in lower case, such as "bert"."""
+    """Return the family's name in lower case, such as "bert"."""
     return type(config).__name__.removesuffix("Config").lower()
 
 
@@ -240,7 +240,7 @@ def _check_memory(config, head):
 
 
 def _check_attention(config, **asked):
-    """Raises an InputError where a recurrent network is asked for a transformer's attention."""
+    """Raise an InputError for attention options of a recurrent network."""
     given = [f"{name}={value}" for name, value in asked.items() if value]
     if config.recurrent and given:
         raise InputError(
@@ -264,7 +264,7 @@ def _check_block_size(block_size, attention_scores):
 
 
 def check_head(config, head, num_classes=None):
-    """Raises an InputError for a head that is unknown or that the family cannot have."""
+    """Raise an InputError for a head that is unknown or that the family cannot have."""
     if head is not None and head not in heads.HEADS:
         raise InputError(f"head={head!r} is unknown; use None or one of {list(heads.HEADS)}.")
     predicts = head in ("masked_lm", "causal_lm", "permutation_lm", "sequence_to_sequence")

@@ -1,4 +1,4 @@
-"""What the configs of all families have in common."""
+"""Base class of the model configs."""
 
 import dataclasses
 from typing import ClassVar
@@ -12,7 +12,7 @@ from tfnlp.layers.blocks.encoder import SUBLAYERS
 
 @dataclasses.dataclass(frozen=True)
 class Pooling:
-    """How a family makes one vector of a text, for heads on whole texts.
+    """Pooling of a text's states into one vector, for heads on whole texts.
 
     Args:
         token: "first" for the first token's state, "last" for the last real token's; "ends" for
@@ -31,7 +31,7 @@ class Pooling:
 
 
 class BaseConfig:
-    """What models are built by, whatever their fields: a child is a frozen dataclass.
+    """Base class of the model configs; each subclass is a frozen dataclass.
 
     It has the fields `vocabulary_size`, `num_layers`, `hidden_dim`, `dropout`,
     `classifier_dropout`, `max_length`, `initializer_range`, `pad_token_id` and `tie_embeddings`,
@@ -42,33 +42,33 @@ class BaseConfig:
     # The head that predicts tokens: "masked_lm", "causal_lm", "permutation_lm", or
     # "sequence_to_sequence" of an encoder-decoder.
     language_model: ClassVar[str] = "masked_lm"
-    # Whether that head gives log-probabilities by clusters of tokens, as an `AdaptiveSoftmax`.
+    # True if that head is an `AdaptiveSoftmax`, with log-probabilities by clusters of tokens.
     adaptive_softmax: ClassVar[bool] = False
-    # Whether a causal language model adds a bias for each token; masked ones do in any case.
+    # True if a causal LM adds a bias for each token; masked LMs always do.
     output_bias: ClassVar[bool] = False
-    # Whether masked tokens are predicted from absolute positions too.
+    # True if masked tokens are predicted from absolute positions too.
     enhanced_mask_decoder: ClassVar[bool] = False
-    # Whether a model can take the states of earlier segments.
+    # True if a model can take the states of earlier segments.
     has_memory: ClassVar[bool] = False
-    # Whether that memory is the state that a network goes on from, and so of one length.
+    # True if that memory is a recurrent network's state, and so of fixed length.
     recurrent: ClassVar[bool] = False
-    # Whether its heads can be of any size, and so pruned.
+    # True if attention heads can have any size, and so be pruned.
     any_head_dim: ClassVar[bool] = False
-    # Whether it is pretrained on pairs of texts too, and so can have the head "pretraining".
+    # True if it is pretrained on pairs of texts too, and so can have the head "pretraining".
     pretrained_on_pairs: ClassVar[bool] = False
-    # Whether two models of the family can have their embedding tables in common.
+    # True if two models of the family can share their embedding tables.
     shares_embeddings: ClassVar[bool] = False
-    # Whether a discriminator first normalises each state plus that of the first token.
+    # True if a discriminator first normalises each state plus that of the first token.
     discriminator_norm: ClassVar[bool] = False
 
     @property
     def initializer(self):
-        """A new initializer for fresh weights."""
+        """New initializer for fresh weights."""
         return FastTruncatedNormal(stddev=self.initializer_range)
 
     @property
     def head_initializer(self):
-        """A new initializer for a head: not truncated, as `transformers` starts its heads.
+        """New initializer for a head: a normal distribution, not truncated, as in `transformers`.
 
         A head that starts an eighth smaller is learned visibly later.
         """
@@ -76,42 +76,42 @@ class BaseConfig:
 
     @property
     def head_dropout(self):
-        """The dropout before a head's last layer."""
+        """Dropout before a head's last layer."""
         return self.dropout if self.classifier_dropout is None else self.classifier_dropout
 
     @property
     def tagger_dropout(self):
-        """The dropout before a tagger's layer."""
+        """Dropout before the tagging layer."""
         return self.head_dropout
 
     @property
     def chooser_dropout(self):
-        """The dropout before a chooser's layer."""
+        """Dropout before the multiple-choice layer."""
         return self.head_dropout
 
     @property
     def pair_dropout(self):
-        """The dropout before the layer that tells how two texts belong together."""
+        """Dropout before the pair classifier."""
         return 0.0
 
     @property
     def answerer_dropout(self):
-        """The dropout before an answerer's layer."""
+        """Dropout before the question-answering layer."""
         return 0.0
 
     def get_config(self):
-        """The fields, as Keras serializes them."""
+        """Return the fields, as Keras serializes them."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_config(cls, config):
-        """A config from its fields."""
+        """Build a config from its fields."""
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})
 
 
 @dataclasses.dataclass(frozen=True)
 class TextConfig(BaseConfig):
-    """The sizes and rates that every family has.
+    """Sizes and rates that every family has.
 
     Args:
         vocabulary_size: V, the number of tokens.
@@ -122,7 +122,7 @@ class TextConfig(BaseConfig):
         activation: of the feed-forward networks; "gelu" is exact.
         dropout: applied to embeddings and sub-layer outputs in training.
         attention_dropout: applied to attention weights in training.
-        classifier_dropout: applied before a head's last layer; `dropout` where None.
+        classifier_dropout: applied before a head's last layer; `dropout` if None.
         max_length: the longest input there can be, in tokens; None for any length.
         num_segments: the number of segments (2: first and second text).
         layer_norm_epsilon: added to variances.
@@ -131,7 +131,7 @@ class TextConfig(BaseConfig):
         tie_embeddings: whether a language model's output is the token table; else it has a
             table of its own.
         head_dim: H, the size of one head, of families with BERT's attention; `hidden_dim /
-            num_heads` where None. Models whose heads were pruned have it.
+            num_heads` if None. Models whose heads were pruned have it.
     """
 
     vocabulary_size: int = 30522
@@ -168,5 +168,5 @@ class TextConfig(BaseConfig):
 
     @property
     def lm_activation(self):
-        """The activation before a masked-token output."""
+        """Activation before the masked LM output."""
         return self.activation

@@ -49,7 +49,7 @@ class DebertaConfig(TextConfig):
 
     @property
     def tagger_dropout(self):
-        """The dropout before a tagger's layer."""
+        """Dropout before the tagging layer."""
         return self.dropout
 
 
@@ -78,7 +78,7 @@ class DebertaV2Config(DebertaConfig):
 
 
 def encode_deberta(config, inputs, options, shared=None):
-    """As `run_blocks`, of a DeBERTa v1, with the tables of the `TextEmbedding` `shared`."""
+    """Run a DeBERTa v1, sharing the tables of the `TextEmbedding` `shared`, as `run_blocks`."""
 
     def attention():
         return DisentangledAttention(
@@ -90,7 +90,7 @@ def encode_deberta(config, inputs, options, shared=None):
 
 
 def encode_deberta_v2(config, inputs, options, shared=None):
-    """As `encode_deberta`, of a DeBERTa v2 or v3."""
+    """Run a DeBERTa v2 or v3; arguments and result are those of `encode_deberta`."""
 
     def attention():
         return DisentangledAttention(
@@ -126,11 +126,10 @@ def encode_deberta_v2(config, inputs, options, shared=None):
 
 
 def decode_masks(config, encoder, padding_mask, states, options):
-    """The states (B, L, D) that masked tokens are predicted from.
+    """Compute the states (B, L, D) that masked tokens are predicted from.
 
-    He et al. 2020, section 3.2, as its code release has it: the last block is run twice more
-    over the states before it. Its queries start as these states plus absolute positions, then
-    are its own output.
+    He et al. 2020, section 3.2, as in its code release: the last block runs twice more over its
+    input states. Its queries are first these states plus absolute positions, then its own output.
 
     Args:
         config: with `enhanced_mask_decoder`.
@@ -174,7 +173,7 @@ def _attention_arguments(config, options):
 
 
 def _embed(config, inputs, options, shared, **table_arguments):
-    """The embeddings, and the arguments that all blocks are called with."""
+    """Return the embeddings, and the call arguments of all blocks."""
     arguments = {"max_length": config.max_length if config.absolute_positions else None}
     if shared is not None:
         arguments |= {"shared": shared, "layer": GradientDisentangledEmbedding}

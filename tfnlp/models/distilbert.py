@@ -28,5 +28,5 @@ class DistilBertConfig(TextConfig):
 
     @property
     def tagger_dropout(self):
-        """The dropout before a tagger's layer."""
+        """Dropout before the tagging layer."""
         return self.dropout

@@ -31,11 +31,11 @@ class ElectraConfig(TextConfig):
 
     @property
     def lm_activation(self):
-        """The activation before a masked-token output, whatever that of the blocks."""
+        """Activation before the masked LM output, whatever that of the blocks."""
         return "gelu"
 
 
 def encode_electra(config, inputs, options, shared=None):
-    """As `encode_text`, of an ELECTRA, with the tables of the `TextEmbedding` `shared`."""
+    """Run an ELECTRA as `encode_text` does, sharing the tables of `shared`, a `TextEmbedding`."""
     width = None if config.embedding_dim == config.hidden_dim else config.embedding_dim
     return encode_text(config, inputs, options, embedding_dim=width, shared=shared)

@@ -44,17 +44,17 @@ class Gpt2Config(GptConfig):
 
     @property
     def tagger_dropout(self):
-        """The dropout before a tagger's layer: a tenth where none is given, as `transformers`."""
+        """Dropout before the tagging layer: 0.1 by default, as in `transformers`."""
         return 0.1 if self.classifier_dropout is None else self.classifier_dropout
 
 
 def encode_gpt(config, inputs, options):
-    """As `run_blocks`, of a GPT."""
+    """Run a GPT; return as `run_blocks` does."""
     return _run(config, inputs, options)
 
 
 def encode_gpt2(config, inputs, options):
-    """As `encode_gpt`, of a GPT-2: pre-norm, and a norm at the end."""
+    """Run a GPT-2, which is pre-norm with a final norm; return as `encode_gpt` does."""
     # Radford et al. 2019, section 2.3: residual layers start scaled by 1 / sqrt(their number).
     scale = 1 / math.sqrt(2 * config.num_layers)
     scaled = FastTruncatedNormal(stddev=config.initializer_range * scale)

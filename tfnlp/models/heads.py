@@ -1,4 +1,4 @@
-"""What is put on an encoder: heads for texts, tokens, answers, choices and language models."""
+"""Heads for classification, tagging, question answering, multiple choice and language models."""
 
 import keras
 from keras import ops
@@ -25,7 +25,7 @@ MASKED_LMS = ("masked_lm", "pretraining")
 
 
 def pool(config, x, padding_mask, dtype, head):
-    """One vector for each text, (B, D), from states (B, L, D), as the family's `pooling` says."""
+    """Pool states (B, L, D) into one vector per text, (B, D), by the family's `pooling`."""
     pooling = config.pooling
     if pooling.token == "first":
         x = x[:, 0]
@@ -50,7 +50,7 @@ def pool(config, x, padding_mask, dtype, head):
 
 
 def classify(config, pooled, num_classes, dtype, dropout):
-    """The logits of each text, (B, C) float32, from its vector (B, D).
+    """Compute the logits of each text, (B, C) float32, from its vector (B, D).
 
     Devlin et al. 2019, section 4.1: dropout, then one dense layer.
     """
@@ -61,13 +61,13 @@ def classify(config, pooled, num_classes, dtype, dropout):
 
 
 def tag(config, x, num_classes, dtype):
-    """The logits of each token, (B, L, C) float32 (Devlin et al. 2019, section 5.3)."""
+    """Compute the logits of each token, (B, L, C) float32 (Devlin et al. 2019, section 5.3)."""
     x = _dropout(config.tagger_dropout, dtype, "classifier_dropout")(x)
     return _dense(config, num_classes, "classifier")(x)
 
 
 def answer(config, x, dtype):
-    """The logits of an answer's first and last token, each (B, L) float32.
+    """Compute the logits of an answer's first and last token, each (B, L) float32.
 
     Devlin et al. 2019, section 4.2: a product with a start and an end vector.
     """
@@ -77,7 +77,7 @@ def answer(config, x, dtype):
 
 
 def masked_lm(config, embeddings, x, dtype):
-    """The logits of the token at each position, (B, L, V) (Devlin et al. 2019, task 1)."""
+    """Compute the masked LM logits of each position, (B, L, V) (Devlin et al. 2019, task 1)."""
     transform = keras.layers.Dense(
         embeddings.embedding_dim,
         activation=get_activation(config.lm_activation),
@@ -90,7 +90,7 @@ def masked_lm(config, embeddings, x, dtype):
 
 
 def compare_texts(config, pooled, dtype):
-    """The logits of how a pair's texts belong together, (B, 2) float32, from a vector (B, D).
+    """Compute the pair classifier's logits, (B, 2) float32, from a vector (B, D).
 
     Devlin et al. 2019, task 2; Lan et al. 2020, section 3.1.
     """
@@ -99,9 +99,9 @@ def compare_texts(config, pooled, dtype):
 
 
 def lm(config, embeddings, x, dtype, use_bias=True):
-    """The logits of a token at each position, (B, L, V): a product with the token table.
+    """Compute each position's token logits, (B, L, V), by a product with the token table.
 
-    Without `tie_embeddings` it is one with a table of its own.
+    Without `tie_embeddings` the output has its own table.
     """
     if config.tie_embeddings:
         logits = embeddings(x, reverse=True)
@@ -118,7 +118,7 @@ def lm(config, embeddings, x, dtype, use_bias=True):
 
 
 def adaptive_lm(config, embeddings, x, dtype):
-    """The log-probabilities of a token at each position, (B, L, V), by clusters of tokens."""
+    """Compute each position's token log-probabilities, (B, L, V), by adaptive softmax."""
     _, *weights = embeddings.output
     clusters = len(config.cutoffs) + 1
     tables, projections = weights[:clusters], weights[clusters:]
@@ -139,7 +139,7 @@ def adaptive_lm(config, embeddings, x, dtype):
 
 
 def discriminate(config, x, dtype):
-    """The logits of each token being replaced, (B, L) float32 (Clark et al. 2020, section 2).
+    """Compute replaced-token logits, (B, L) float32 (Clark et al. 2020, section 2).
 
     With the config's `discriminator_norm` it is the head of DeBERTa v3's code release.
     """

@@ -1,4 +1,4 @@
-"""Saved models as earlier versions wrote them, in the terms of this one."""
+"""Conversion of models that earlier versions saved."""
 
 import copy
 
@@ -9,14 +9,14 @@ from tfnlp.layers import TwoStreamBlock
 
 @keras.saving.register_keras_serializable("tfnlp", "OldTwoStreamBlock")
 class EncoderBlock(TwoStreamBlock):
-    """A `TwoStreamBlock` of the old name, by which Keras finds its weights in a file."""
+    """`TwoStreamBlock` with its old name, by which Keras finds its weights in a file."""
 
 
 def upgraded(config):
-    """The config of a functional model, its blocks called as they are today.
+    """Return a functional model's config, with its blocks' calls in today's form.
 
-    `EncoderBlock` took XLNet's query stream among its `attention_arguments`, which is a
-    `TwoStreamBlock` now, and the queries of DeBERTa's mask decoder as `query_states` beside the
+    `EncoderBlock` took XLNet's query stream among its `attention_arguments`; a `TwoStreamBlock`
+    does so now. It took the queries of DeBERTa's mask decoder as `query_states`, beside the
     states that they attend to, which are the `value` now.
     """
     config = copy.deepcopy(config)

@@ -33,7 +33,7 @@ class RecurrentConfig(BaseConfig):
         hidden_dim: D, the width of the states; of two directions each has half.
         dropout: applied to embeddings and to each layer's output in training, not from one
             position to the next.
-        classifier_dropout: applied before a head's last layer too; none where None.
+        classifier_dropout: applied before a head's last layer too; none if None.
         bidirectional: whether each layer reads the text from both ends; no language model does.
         initializer_range: standard deviation of fresh embeddings and heads; cells start as Keras'
             do.
@@ -67,37 +67,37 @@ class RecurrentConfig(BaseConfig):
 
     @property
     def pooling(self):
-        """The state in which a text was read to its end, in each direction."""
+        """Pooling by the final state of each direction."""
         return Pooling("ends" if self.bidirectional else "last", None)
 
     @property
     def language_model(self):
-        """The head that predicts tokens; None of two directions, which see what is to come."""
+        """Head that predicts tokens; None for two directions, which see later tokens."""
         return None if self.bidirectional else "causal_lm"
 
     @property
     def has_memory(self):
-        """Whether the states of a segment can be those that the next begins with."""
+        """Support for starting a segment from the previous one's states: one direction only."""
         return not self.bidirectional
 
     @property
     def memory_length(self):
-        """The states of each layer, which are its memory: of an LSTM h and c."""
+        """Number of states per layer, which are its memory: 2 for an LSTM, h and c."""
         return STATES[self.cell]
 
     @property
     def head_dropout(self):
-        """The dropout before a head's last layer, beside that of the states."""
+        """Dropout before a head's last layer, in addition to that of the states."""
         return self.classifier_dropout or 0.0
 
     @property
     def directions(self):
-        """In which directions each layer reads."""
+        """Reading directions of each layer."""
         return ("forward", "backward") if self.bidirectional else ("forward",)
 
 
 def check_recurrent(config):
-    """Raises an InputError for an unknown cell, and a width that two directions cannot share."""
+    """Raise an InputError for an unknown cell, or an odd width with two directions."""
     if config.cell not in CELLS:
         raise InputError(f"cell={config.cell!r} is unknown; use one of {', '.join(CELLS)}.")
     if config.bidirectional and config.hidden_dim % 2:
@@ -108,7 +108,7 @@ def check_recurrent(config):
 
 
 def encode_recurrent(config, inputs, options):
-    """The states of a recurrent network.
+    """Run a recurrent network.
 
     Args:
         config: a `RecurrentConfig`.
@@ -144,7 +144,7 @@ def encode_recurrent(config, inputs, options):
 
 
 def read_layers(config, x, mask, dtype=None, initial=None, prefix=""):
-    """Sends x through recurrent layers, one above the other, each followed by dropout.
+    """Run x through stacked recurrent layers, each followed by dropout.
 
     Args:
         config: has `cell`, `num_layers`, `hidden_dim`, `dropout` and `directions`: one, or both.
@@ -152,7 +152,7 @@ def read_layers(config, x, mask, dtype=None, initial=None, prefix=""):
         mask: (B, L) boolean, true at real tokens; at others states stay as they are.
         dtype: of the layers.
         initial: (B, layers, S, D), what each layer's S states begin with, of one direction; zeros
-            where None.
+            if None.
         prefix: of the layers' names.
 
     Returns:

@@ -83,14 +83,14 @@ class RecurrentTranslatorConfig(BaseConfig):
 
     @property
     def directions(self):
-        """In which directions each layer of the encoder reads."""
+        """Reading directions of each encoder layer."""
         if self.bidirectional:
             return ("forward", "backward")
         return ("backward",) if self.reverse_source else ("forward",)
 
 
 def run_recurrent_translator(config, inputs, options, head):
-    """What a recurrent encoder-decoder makes of sources and targets.
+    """Run a recurrent encoder-decoder on sources and targets.
 
     Args:
         config: a `RecurrentTranslatorConfig`.
@@ -141,7 +141,7 @@ def run_recurrent_translator(config, inputs, options, head):
 
 
 def _bridge(config, last, options):
-    """What the decoder begins with, of the last states (B, layers, S, D) of two directions.
+    """Compute the decoder's initial states from both directions' last (B, layers, S, D).
 
     Bahdanau et al. 2015, appendix A.2.2, here from both directions; an LSTM's c, which has no
     bounds, is projected without tanh.
@@ -161,10 +161,10 @@ def _bridge(config, last, options):
 
 
 class ReadsOwnTokens(keras.Model):
-    """A recurrent encoder-decoder that reads its own tokens where it is told to.
+    """Recurrent encoder-decoder with scheduled sampling.
 
-    Scheduled sampling (Bengio et al. 2015, section 2.4), to train with; of its own tokens it reads
-    the best. The weights are the model's.
+    Bengio et al. 2015, section 2.4; it is for training. In place of a target's token it can read
+    its own prediction, the best token. The weights are the model's.
 
     Args:
         model: a recurrent encoder-decoder.
@@ -204,12 +204,12 @@ class ReadsOwnTokens(keras.Model):
 
 
 def scheduled_sampling_model(model):
-    """`ReadsOwnTokens` of a recurrent encoder-decoder."""
+    """Build the `ReadsOwnTokens` of a recurrent encoder-decoder."""
     return ReadsOwnTokens(model, name=model.name)
 
 
 def decoder_inputs(model):
-    """A model of the same weights up to what the decoder is given.
+    """Build a model of the same weights that ends at the decoder's inputs.
 
     Returns:
         A functional `keras.Model` to a list: the embeddings of the target (B, T, D), the states
@@ -221,7 +221,7 @@ def decoder_inputs(model):
 
 
 def output_logits(model, x):
-    """The logits (..., V) float32 of a decoder's outputs (..., D)."""
+    """Compute the logits (..., V) float32 of a decoder's outputs (..., D)."""
     if model.text_config.tie_embeddings:
         logits = model.get_layer("embeddings")(x, reverse=True)
     else:

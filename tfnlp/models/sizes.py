@@ -37,7 +37,7 @@ ENCODER_DECODERS = {
     "recurrent_translator": RecurrentTranslatorConfig,
 }
 
-# Of a transformer that is named without a size; recurrent networks have 2 layers of width 256.
+# Defaults of a transformer without a size; recurrent networks have 2 layers of width 256.
 SMALL = {"num_layers": 4, "num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024}
 
 _LARGE = {"num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "intermediate_dim": 4096}
@@ -125,10 +125,10 @@ SIZES = {
 
 
 def config_by_name(family=None, size=None, **fields):
-    """The config of a family, or of a size, that has a name.
+    """Return the config of a named family or size.
 
     Args:
-        family: one of `FAMILIES` or `ENCODER_DECODERS`; that of the size where None, "bert"
+        family: one of `FAMILIES` or `ENCODER_DECODERS`; that of the size if None, "bert"
             without either. A family alone has 4 layers of width 256, a recurrent network 2.
         size: one of `SIZES`; None for none.
         fields: of the config, instead of the size's own; None for those that stay. A

@@ -1,4 +1,4 @@
-"""A functional model that knows the config and the head it was built from."""
+"""Functional model with its config and head."""
 
 import keras
 
@@ -23,7 +23,7 @@ class TextModel(keras.Model):
 
     @property
     def block_size(self):
-        """The tokens that attention looks at together; None where it looks at all."""
+        """Block size of the attention, in tokens; None for attention to all at once."""
         parts = (getattr(layer, "attention", layer) for layer in self.layers)
         return next((part.block_size for part in parts if hasattr(part, "block_size")), None)
 
@@ -67,7 +67,7 @@ def _with_labels(labels, outputs):
 
 
 def submodel(inputs, outputs, name=None):
-    """A `keras.Model` between tensors of a model's graph, which is as before.
+    """Build a `keras.Model` between tensors of a model's graph, without changing the graph.
 
     Keras gives a model's own inputs another place in the graph where they stand beside tensors
     from within it, and then does not find them any more: to save or copy the model would fail.
@@ -80,7 +80,7 @@ def submodel(inputs, outputs, name=None):
 
 
 def config_of(model):
-    """The config of a model that `build_model` built.
+    """Return the config of a model that `build_model` built.
 
     Raises:
         InputError: for another model.
@@ -111,7 +111,7 @@ def token_axes(model, output, tensor):
 
 
 def max_positions(model):
-    """The longest input that a model has positions for; None where there is no end to them.
+    """Return the maximum input length by a model's position tables; None if unlimited.
 
     Relative positions alone have none: a DeBERTa's `max_length` is of its tables, if any.
     """
@@ -120,7 +120,7 @@ def max_positions(model):
 
 
 def check_lengths(batches, model):
-    """Raises an InputError unless the model's position tables have a row for every token.
+    """Raise an InputError unless the model's position tables have a row for every token.
 
     Args:
         batches: `tfnlp.text.LengthBatches`.
@@ -136,12 +136,12 @@ def check_lengths(batches, model):
 
 
 def check_vocabulary(tokenizer, model, rows=None):
-    """Raises an InputError unless the vocabulary fits the model's table of embeddings.
+    """Raise an InputError unless the vocabulary fits the model's table of embeddings.
 
     Args:
         tokenizer: from `tfnlp.text`.
         model: from `build_model`.
-        rows: of the table; the config's `vocabulary_size` where None.
+        rows: of the table; the config's `vocabulary_size` if None.
     """
     rows = rows or config_of(model).vocabulary_size
     # Some tables are rounded up: DeBERTa v3 has 128,100 rows for 128,001 tokens.

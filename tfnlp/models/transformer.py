@@ -34,7 +34,7 @@ class TransformerConfig(TextConfig):
         num_layers: the number of the encoder's blocks.
         num_heads, intermediate_dim: of the encoder.
         num_decoder_layers, num_decoder_heads, decoder_intermediate_dim: of the decoder; those of
-            the encoder where None.
+            the encoder if None.
         activation_dropout: applied in the feed-forward networks in training.
         norm_first: pre-norm blocks, with one more norm after the last (Xiong et al. 2020); post-
             norm ones, the paper's, where false.
@@ -43,7 +43,7 @@ class TransformerConfig(TextConfig):
         target_vocabulary_size: V of the decoder, where the tables are two.
         tie_embeddings: whether the output is the decoder's table.
         output_bias: whether a number is added to each logit; not trained, as in Marian.
-        initializer_range: standard deviation of fresh weights, truncated at 2; where None, as in
+        initializer_range: standard deviation of fresh weights, truncated at 2; if None, as in
             the authors' code, D ** -0.5 of tables, and Glorot & Bengio's (2010) of kernels.
         start_token_id: what the decoder begins with; Marian's is the padding.
         end_token_id: what ends a text.
@@ -93,7 +93,7 @@ class TransformerConfig(TextConfig):
 
     @property
     def decoder(self):
-        """The sizes of the decoder's blocks and vocabulary, as fields of the same names."""
+        """Sizes of the decoder's blocks and vocabulary, as fields of the same names."""
         return _Decoder(
             self.target_vocabulary_size or self.vocabulary_size,
             self.num_decoder_layers or self.num_layers,
@@ -103,19 +103,19 @@ class TransformerConfig(TextConfig):
 
     @property
     def initializer(self):
-        """A new initializer for fresh kernels."""
+        """New initializer for fresh kernels."""
         if self.initializer_range is None:
             return keras.initializers.GlorotUniform()
         return super().initializer
 
     @property
     def table_initializer(self):
-        """A new initializer for fresh tables."""
+        """New initializer for fresh tables."""
         return FastTruncatedNormal(stddev=self.initializer_range or self.hidden_dim**-0.5)
 
     @property
     def head_initializer(self):
-        """A new initializer for an output that is not tied."""
+        """New initializer for an untied output."""
         return self.table_initializer
 
 
@@ -128,7 +128,7 @@ class _Decoder:
 
 
 def run_transformer(config, inputs, options, head):
-    """What a transformer makes of sources and targets.
+    """Run a transformer encoder-decoder on sources and targets.
 
     Args:
         config: a `TransformerConfig`.
@@ -181,7 +181,7 @@ def run_transformer(config, inputs, options, head):
 
 
 def decoder_blocks(config, options, **kwargs):
-    """The decoder's blocks of a config."""
+    """Build the decoder blocks of a config."""
     sizes = config.decoder
     return [
         DecoderBlock(
@@ -202,7 +202,7 @@ def decoder_blocks(config, options, **kwargs):
 
 
 def _run_decoder(blocks, x, source, source_seen, options):
-    """As `run_blocks`; what is of the attention to the encoder is called "cross_..."."""
+    """Run the decoder as `run_blocks` does; names of cross-attention outputs begin "cross_"."""
     names = ["attention_scores", "cross_attention_scores"] * options.attention_scores
     if options.attention_projections:
         names += [f"{of}{what}" for of in ("", "cross_") for what in ("queries", "keys", "values")]
@@ -230,7 +230,7 @@ def _embedding(config, options, name, vocabulary_size):
 
 
 def _norm_last(config, options, states, name):
-    """Normalises the last of pre-norm blocks' states, in its place."""
+    """Normalise the last of pre-norm blocks' states, in place."""
     if config.norm_first:
         norm = LayerNormalization(
             epsilon=config.layer_norm_epsilon, dtype=options.dtype, name=name
@@ -239,7 +239,7 @@ def _norm_last(config, options, states, name):
 
 
 def _logits(config, embeddings, x, dtype):
-    """The logits of the next token, (B, T, V) float32."""
+    """Compute the logits of the next token, (B, T, V) float32."""
     target = dataclasses.replace(
         config,
         vocabulary_size=config.decoder.vocabulary_size,

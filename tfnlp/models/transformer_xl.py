@@ -25,11 +25,11 @@ class TransformerXLConfig(TextConfig):
 
     Args:
         cutoffs: the first id of each cluster of rarer tokens (see `AdaptiveEmbedding`).
-        embedding_dim: width of the first cluster; `hidden_dim` where None.
+        embedding_dim: width of the first cluster; `hidden_dim` if None.
         div_value: by how much each cluster is narrower than the one before.
         tie_projections: whether the softmax shares all projections but the first.
         memory_length: the most earlier positions to keep.
-        clamp_length: the farthest distance that is told apart; any where None.
+        clamp_length: the farthest distance that is told apart; any if None.
         same_length: whether a position sees the last `memory_length` ones alone, itself
             included, so that all see equally many.
         share_biases: whether all blocks share the biases u and v.
@@ -66,9 +66,9 @@ class TransformerXLConfig(TextConfig):
 
 
 def encode_transformer_xl(config, inputs, options):
-    """As `run_blocks`, of a Transformer-XL.
+    """Run a Transformer-XL; return as `run_blocks` does.
 
-    With `memory` among the inputs, the new memory comes third.
+    With `memory` among the inputs, the third result is the new memory.
     """
 
     def attention():
@@ -120,7 +120,7 @@ def encode_transformer_xl(config, inputs, options):
 
 
 def _window_mask(token_ids, memory, window):
-    """(B, T, S) boolean: true where a key is less than `window` before the query."""
+    """Return a (B, T, S) boolean mask: true if a key is less than `window` before the query."""
     ones = ops.ones_like(token_ids)
     keys = ops.cumsum(after_memory(ones, memory, 1), axis=1)  # (B, S): 1, 2, ...
     # The queries are the last of the keys.

@@ -30,11 +30,11 @@ class XLNetConfig(TextConfig):
     """The sizes and rates of an XLNet; defaults are those of XLNet-base, cased.
 
     Args:
-        clamp_length: the farthest distance that is told apart; any where None.
+        clamp_length: the farthest distance that is told apart; any if None.
         memory_length: the most earlier positions to keep where the model has a memory; all
-            where None.
+            if None.
         reuse_length: keep only the first positions of a segment, where the next one reads the
-            others again; all where None.
+            others again; all if None.
     """
 
     vocabulary_size: int = 32000
@@ -51,15 +51,15 @@ class XLNetConfig(TextConfig):
 
     @property
     def tagger_dropout(self):
-        """The dropout before a tagger's layer: the encoder ends with one already."""
+        """Dropout before the tagging layer: 0, as the encoder ends with dropout."""
         return 0.0
 
 
 def encode_xlnet(config, inputs, options):
-    """As `run_blocks`, of an XLNet.
+    """Run an XLNet; return as `run_blocks` does.
 
-    With `permutation_order` and `target_mapping` among the inputs both streams run, and what
-    is returned is of the query stream. The new memory comes third, None without `memory`.
+    With `permutation_order` and `target_mapping` among the inputs both streams run, and the
+    result is the query stream's. The third result is the new memory, None without `memory`.
     """
 
     def attention():
@@ -109,7 +109,7 @@ def encode_xlnet(config, inputs, options):
 
 
 def _run_streams(blocks, streams, options, masks, memory, arguments):
-    """Sends both streams through the blocks.
+    """Run both streams through the blocks.
 
     Returns:
         The query stream's states and scores, and what the content stream fed to each block.

@@ -1,4 +1,4 @@
-"""What every attention layer of this package has in common."""
+"""Base class of the attention layers."""
 
 import functools
 
@@ -20,7 +20,7 @@ from tfnlp.layers.core.masks import causal_mask, combine_masks
 
 
 class BaseAttention(BaseLayer):
-    """What the attention layers build, check and compute alike.
+    """Base class of the attention layers: projections, input checks and output.
 
     `call` of a subclass begins with `_inputs`, adds to the scores what its paper does, and ends
     with `_attend`. Arguments by position are those of `keras.layers.MultiHeadAttention`.
@@ -28,13 +28,13 @@ class BaseAttention(BaseLayer):
     Args:
         num_heads: N, the number of heads.
         key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` where None.
+        value_dim: size of one head in the values; `key_dim` if None.
         dropout: share of attention weights dropped in training.
         use_bias: whether the projections add a bias.
-        output_dim: width of the output; the width of the query where None.
-        block_size: keys to attend to at a time, for long inputs; all where None.
+        output_dim: width of the output; the width of the query if None.
+        block_size: keys to attend to at a time, for long inputs; all if None.
         kernel_initializer: for the kernels.
-        output_initializer: for the output's kernel; `kernel_initializer` where None.
+        output_initializer: for the output's kernel; `kernel_initializer` if None.
         activity_regularizer: for what the projections of the inputs and of the output give.
         kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
             bias_initializer: for all kernels and biases.
@@ -86,7 +86,7 @@ class BaseAttention(BaseLayer):
         return {"query": None, "scores": None, "weights": WEIGHT_RANGE}
 
     def _projection(self, units, name, shape, initializer=None, **kwargs):
-        """A dense layer over inputs or context, built; `kwargs` replace its own options."""
+        """Build a dense layer for inputs or context; `kwargs` override its default options."""
         options = {
             "use_bias": self.use_bias,
             "activity_regularizer": self.projection_regularizer,
@@ -96,7 +96,7 @@ class BaseAttention(BaseLayer):
         return dense
 
     def _build_inputs(self, query_shape, value_shape=None, key_shape=None):
-        """The projections of query, key and value."""
+        """Build the projections of query, key and value."""
         value_shape = value_shape or query_shape
         key_shape = key_shape or value_shape
         check_states(query=query_shape, value=value_shape, key=key_shape)
@@ -114,7 +114,7 @@ class BaseAttention(BaseLayer):
         )
 
     def _inputs(self, query, value, key, masks, use_causal_mask=False, memory=None):
-        """What `call` begins with: the projections of what it is given, and all masks as one.
+        """Project the inputs and combine all masks into one, the first step of `call`.
 
         Args:
             query, value, key: as `fill_inputs` takes them.
@@ -136,7 +136,7 @@ class BaseAttention(BaseLayer):
         return *self._project(query, key, value), seen
 
     def _project(self, query, key, value):
-        """Query, key and value, projected and split by head."""
+        """Project query, key and value, and split them by head."""
         pairs = ((self.query, query), (self.key, key), (self.value, value))
         return (split_heads(dense(x), self.num_heads) for dense, x in pairs)
 
@@ -153,7 +153,7 @@ class BaseAttention(BaseLayer):
         return_attention_scores=False,
         projections=(),
     ):
-        """What `call` ends with: scores, softmax, dropout, and the projection of the output.
+        """Compute scores, softmax, dropout and the output projection, the last step of `call`.
 
         Args:
             query: (B, N, T, H), scaled, and `_rounded`.
@@ -205,7 +205,7 @@ class BaseAttention(BaseLayer):
         return (output, *further) if further else output
 
     def _quantizer_of(self, name):
-        """What rounds the "key" or the "value" as it goes into the attention, or None."""
+        """Return the `FakeQuantizer` of the "key" or "value" that attention reads, or None."""
         return self._quantizer(name) or getattr(self, name)._quantizer("outputs")
 
     def _check_scores(self, return_attention_scores):
@@ -272,12 +272,12 @@ def fill_inputs(
     attention_mask=None,
     mask=None,
 ):
-    """Of a call's arguments, what is not given taken from what is.
+    """Fill in omitted value, key and masks.
 
     Args:
         query: (B, T, D).
-        value: (B, S, D'); the query where None.
-        key: (B, S, D'); the value where None.
+        value: (B, S, D'); the query if None.
+        key: (B, S, D'); the value if None.
         query_mask: (B, T), as Keras passes it on. One of more axes is an `attention_mask`: in
             a call by position, `layer(x, x, x, mask)`, it is in this one's place.
         value_mask: (B, S); with `key_mask` both hold.
@@ -290,7 +290,7 @@ def fill_inputs(
         are none.
 
     Raises:
-        ValueError: where both `query_mask` and `attention_mask` are attention masks.
+        ValueError: if both `query_mask` and `attention_mask` are attention masks.
     """
     if query_mask is not None and len(query_mask.shape) > 2:
         if attention_mask is not None:
@@ -320,7 +320,7 @@ def seen_keys(
     use_causal_mask=False,
     num_heads=1,
 ):
-    """All masks as one, as `combine_masks` gives it, or None."""
+    """Combine all masks into one, in the form of `combine_masks`; None if nothing is masked."""
     seen = combine_masks(
         query.shape, key.shape, attention_mask, query_mask, key_mask, num_heads=num_heads
     )
@@ -331,10 +331,10 @@ def seen_keys(
 
 
 def given_or_own(name, given, own):
-    """A shared tensor where the layer was built with one given, else the layer's own.
+    """Return the shared tensor if the layer was built with one, else the layer's own.
 
     Raises:
-        ValueError: where it is otherwise than when the layer was built.
+        ValueError: if the shared tensor is present now but was not at build time, or vice versa.
     """
     if given is None:
         if own is None:
@@ -346,5 +346,5 @@ def given_or_own(name, given, own):
 
 
 def add_lengths(*lengths):
-    """Their sum; None where one of them is not known."""
+    """Return the sum of lengths, or None if one of them is unknown."""
     return None if None in lengths else sum(lengths)

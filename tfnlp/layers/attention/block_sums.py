@@ -1,4 +1,4 @@
-"""Sums by block, to which a loop adds one block after another."""
+"""Per-block accumulators for a loop that adds to one block after another."""
 
 from typing import NamedTuple
 
@@ -6,17 +6,17 @@ from keras import ops
 
 
 class StackedSums(NamedTuple):
-    """Sums of a number of blocks that is not known before the call."""
+    """Accumulators for a number of blocks that is unknown before the call."""
 
     blocks: object  # (blocks, ...)
     first: object  # which of them comes first
 
 
 def zero_sums(count, shape, dtype):
-    """Zeros of a shape for each of `count` blocks, to be passed through a loop.
+    """Return zeros of a shape for each of `count` blocks, as the state of a loop.
 
-    A tuple of the blocks where their number is known: a loop passes it on, turned, without a
-    copy, while adding to a part of one array copies the whole (TensorFlow, on a CPU).
+    The result is a tuple of blocks if their number is known. A loop rotates a tuple without a
+    copy; adding to a part of one array copies the whole array (TensorFlow, on a CPU).
     """
     if isinstance(count, int):
         return (ops.zeros(shape, dtype),) * count
@@ -24,14 +24,14 @@ def zero_sums(count, shape, dtype):
 
 
 def first_sum(sums):
-    """The block that comes first."""
+    """Return the first block."""
     if isinstance(sums, StackedSums):
         return ops.take(sums.blocks, sums.first, axis=0)
     return sums[0]
 
 
 def add_first(sums, added):
-    """`sums` with something added to the block that comes first."""
+    """Return `sums` with `added` added to the first block."""
     block = first_sum(sums) + added
     if isinstance(sums, StackedSums):
         start = (sums.first, *(0 for _ in block.shape))
@@ -40,7 +40,7 @@ def add_first(sums, added):
 
 
 def turn(sums, steps):
-    """`sums` with block number `steps` first; below 0 it is counted from the end."""
+    """Rotate `sums` so that block `steps` is first; a negative one counts from the end."""
     if isinstance(sums, StackedSums):
         first = ops.mod(sums.first + steps, ops.shape(sums.blocks)[0])
         return StackedSums(sums.blocks, first)
@@ -49,5 +49,5 @@ def turn(sums, steps):
 
 
 def stack_sums(sums):
-    """(blocks, ...), once they are turned back."""
+    """Return the blocks as one tensor (blocks, ...); they must be rotated back before."""
     return sums.blocks if isinstance(sums, StackedSums) else ops.stack(sums)

@@ -23,7 +23,7 @@ from tfnlp.layers.core.products import times_table
 def blockwise_attention(
     query, key, value, mask, block_size, terms=(), segment_term=None, dropout=0.0, seed=None
 ):
-    """softmax(query . key + terms) . value without ever holding the (T, S) scores.
+    """Compute softmax(query . key + terms) . value without holding the (T, S) scores.
 
     Rabe & Staats 2021, 'Self-attention Does Not Need O(n^2) Memory', section 2: a running
     maximum, sum and weighted sum over blocks of keys, for each block of queries. The gradient
@@ -77,7 +77,7 @@ def blockwise_attention(
 
 
 class TilePlan:
-    """What stays the same from tile to tile, a tile being a block of queries and one of keys.
+    """State shared by all tiles; a tile is one block of queries and one block of keys.
 
     Arrays are held by block, (blocks, B, N, size, H), so that reading one is not a copy.
     """
@@ -93,9 +93,9 @@ class TilePlan:
         self.windows = self.layout.windows(ops.arange(2 * size))
 
     def set_masks(self, mask, is_same, length, source_length):
-        """What may be seen, and what is of one segment, of the padded lengths.
+        """Set the attention mask and the same-segment mask, padded to whole blocks.
 
-        None where there is nothing to mask, and no segments.
+        Each is None where there is nothing to mask, or no segments.
         """
         if mask is None and not _is_zero(self._padding(source_length, True)):
             mask = ops.ones((1, 1, source_length), dtype="bool")
@@ -111,9 +111,9 @@ class TilePlan:
         return ops.pad(mask, (*((0, 0) for _ in outer), (0, rows), (0, keys)))
 
     def set_rows(self, length, source_length):
-        """Each term's rows by offset, of padded lengths, and which tiles are far.
+        """Set each term's rows by offset, for padded lengths, and find the far tiles.
 
-        In a far tile every offset has one row: its scores are a number for each query or key.
+        In a far tile all offsets map to one row: its scores are one number per query or key.
         """
         self.lengths = length, source_length
         self.rows, far = [], []
@@ -133,7 +133,7 @@ class TilePlan:
         self.far = ops.all(ops.stack(far), axis=0) if find_far else None
 
     def split_term(self, n):
-        """The vectors of term n, and the positions by `offset`, (tiles, N, 2 * size, H)."""
+        """Return the vectors of term n, and its positions by `offset`, (tiles, N, 2 * size, H)."""
         term = self.terms[n]
         x = ops.take(term.position_key, self.rows[n], axis=1)  # (N, padded T + S, H)
         x = _split(x[None], self.size)[:, 0]
@@ -145,7 +145,7 @@ class TilePlan:
         return self.split(term.vectors, term.of_keys), x
 
     def split(self, x, of_keys=False):
-        """(B, N, L, H), padded to whole blocks, as (blocks, B, N, size, H)."""
+        """Pad (B, N, L, H) to whole blocks, and split it into (blocks, B, N, size, H)."""
         padding = self._padding(self.lengths[of_keys], of_keys)
         x = x if _is_zero(padding) else ops.pad(x, ((0, 0), (0, 0), (0, padding), (0, 0)))
         return _split(x, self.size)
@@ -155,7 +155,7 @@ class TilePlan:
         return blocks * self.size - length
 
     def forward(self, query, key, value, tables):
-        """The output, and the logarithm of each softmax's denominator, by block."""
+        """Compute the output, and the logarithm of each softmax's denominator, by block."""
         dtype = query.dtype
 
         def over_queries(i, sums):
@@ -189,11 +189,11 @@ class TilePlan:
         return ops.cast(stack_sums(output), dtype), stack_sums(log_sum)
 
     def backward(self, upstream, output, log_sum, query, key, value, tables):
-        """The gradients by query, key, value and every one of the `tables`."""
+        """Compute the gradients by query, key, value and each of the `tables`."""
         dtype = query.dtype
         product = ops.cast(upstream, "float32") * ops.cast(output, "float32")
         mean = ops.sum(product, axis=-1, keepdims=True)  # (B, N, T, 1)
-        # What two products are of: the scores less log_sum, and by_weights less mean.
+        # Operands of two products: the scores less log_sum, and by_weights less mean.
         for_scores = less(query, key, log_sum)
         for_weights = (upstream, value, mean) if self.dropout else less(upstream, value, mean)
 
@@ -254,10 +254,10 @@ class TilePlan:
         gradients = [by_queries.pop(0), by_keys.pop(0), by_keys.pop(0)]
         for term, by_positions in zip(self.terms, by_offsets, strict=True):
             gradients += (by_keys if term.of_keys else by_queries).pop(0), by_positions
-        return (*gradients, *by_queries)  # what is left is of the segments
+        return (*gradients, *by_queries)  # the rest belongs to the segments
 
     def term_gradients(self, i, j, by_scores, tables):
-        """The gradients by a tile's vectors and by its positions, of each term."""
+        """Compute the gradients of each term by a tile's vectors and by its positions."""
         count = len(self.terms)
 
         def near():
@@ -288,7 +288,7 @@ class TilePlan:
         return found[:count], found[count:]
 
     def scores(self, i, j, q, k, column, tables):
-        """The scores of a tile, its blocks given, masked, float32, less `column`."""
+        """Compute a tile's masked scores minus `column`, float32, from its blocks q and k."""
 
         def near():
             scores = product_less(q, k, column)
@@ -319,7 +319,7 @@ class TilePlan:
         return scores if self.mask is None else scores + additive_mask(self.tile(self.mask, i, j))
 
     def tile(self, mask, i, j):
-        """Of a padded mask (..., T or 1, S) the tile of query block i and key block j."""
+        """Return the tile of query block i and key block j of a padded mask (..., T or 1, S)."""
         *outer, rows, _ = ops.shape(mask)
         if isinstance(rows, int) and rows == 1:
             start, rows = 0, 1
@@ -329,26 +329,26 @@ class TilePlan:
         return ops.slice(mask, start, (*outer, rows, self.size))
 
     def is_far(self, i, j):
-        """Whether every offset of a tile has one row."""
+        """Return whether all offsets of a tile map to the same row."""
         return ops.take(self.far, self.offset(i, j))
 
     def far_part(self, n, tables, i, j):
-        """The vectors of term n in a far tile, and its one position, (1, N, 1, H)."""
+        """Return the vectors of term n in a far tile, and its one position, (1, N, 1, H)."""
         vectors, positions = self.part(n, tables, i, j)
         return vectors, positions[None, :, :1]
 
     def part(self, n, tables, i, j):
-        """The vectors of term n in a tile, and the positions of its offsets."""
+        """Return the vectors of term n in a tile, and the positions of its offsets."""
         vectors, positions = tables[2 * n : 2 * n + 2]
         vectors = _block(vectors, j if self.terms[n].of_keys else i)
         return vectors, _block(positions, self.offset(i, j))
 
     def offset(self, i, j):
-        """A tile's number from corner to corner: those with one number have the same offsets."""
+        """Return the index of a tile's diagonal; tiles on one diagonal have the same offsets."""
         return self.query_blocks - 1 - i + j
 
     def drop(self, weights, i, j):
-        """Attention dropout; the same weights again for the same tile."""
+        """Apply attention dropout; a tile always drops the same weights."""
         if not self.dropout:
             return weights
         tile = ops.cast(i * self.key_blocks + j, self.seed.dtype)
@@ -356,10 +356,10 @@ class TilePlan:
 
 
 def _one_by_one(count, step, state):
-    """`state, last = step(index, state)` for each index below `count`.
+    """Run `state, last = step(index, state)` for each index below `count`, one after another.
 
-    TensorFlow runs what it can of the next iterations at once, and several tiles' scores are in
-    memory then. So the index waits for `last`: nothing is below minus infinity.
+    TensorFlow starts later iterations early, which holds several tiles' scores in memory. The
+    index therefore depends on `last`: no number is below minus infinity.
     """
 
     def body(index, state):
@@ -374,25 +374,25 @@ def _one_by_one(count, step, state):
 
 
 def _add_and_turn(sums, added, steps):
-    """Each of `sums` with what is added to its first block, turned."""
+    """Add to the first block of each of `sums`, and rotate each by `steps`."""
     return tuple(turn(add_first(x, y), steps) for x, y in zip(sums, added, strict=True))
 
 
 def _split(x, size):
-    """(B, N, blocks * size, H) as (blocks, B, N, size, H)."""
+    """Split (B, N, blocks * size, H) into (blocks, B, N, size, H)."""
     batch, heads, length, width = ops.shape(x)
     x = ops.reshape(x, (batch, heads, length // size, size, width))
     return ops.transpose(x, (2, 0, 1, 3, 4))
 
 
 def _joined(x):
-    """(blocks, B, N, size, H) as (B, N, blocks * size, H)."""
+    """Join (blocks, B, N, size, H) into (B, N, blocks * size, H)."""
     blocks, batch, heads, size, width = ops.shape(x)
     return ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (batch, heads, blocks * size, width))
 
 
 def _block(x, index):
-    """Of (blocks, ...) the block `index`."""
+    """Return block `index` of x, (blocks, ...)."""
     shape = ops.shape(x)[1:]
     return ops.squeeze(ops.slice(x, (index, *(0 for _ in shape)), (1, *shape)), axis=0)
 
@@ -406,7 +406,7 @@ def _transposed(x):
 
 
 class _FixedSeed(random.SeedGenerator):
-    """One given seed, so that the gradient can draw the dropout of the forward pass again."""
+    """Fixed seed, so that the gradient repeats the dropout of the forward pass."""
 
     def __init__(self, seed):
         self._seed = seed

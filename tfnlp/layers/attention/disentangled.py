@@ -38,7 +38,7 @@ class DisentangledAttention(BaseAttention):
         max_distance: k: farther keys count as k away. With buckets, the distance (plus one)
             that the last bucket stands for.
         num_buckets: distances beyond half of it share buckets on a log scale
-            (`tfnlp.layers.log_buckets`); none where None.
+            (`tfnlp.layers.log_buckets`); none if None.
         share_att_key: whether positions go through the projections of query and key.
         joint_projection: one kernel for query, key and value, head by head, with biases for
             query and value alone (v1); the projection of position keys has no bias then.
@@ -50,14 +50,14 @@ class DisentangledAttention(BaseAttention):
 
     Call arguments:
         query: (B, T, D).
-        value: (B, S, D'); the query where None (self-attention).
-        key: (B, S, D'); the value where None.
+        value: (B, S, D'); the query if None (self-attention).
+        key: (B, S, D'); the value if None.
         attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
         return_attention_scores: also return the scores, (B, N, T, S).
         training: whether dropout is on.
         use_causal_mask: hide every position after the query's own.
         position_table: (2 k, D), or (2 num_buckets, D), to share it between layers (see
-            `RelativePositionTable`); where None the layer has its own.
+            `RelativePositionTable`); if None the layer has its own.
         return_projections: also return query, key and value of the content, as
             `MultiHeadAttention` does.
 
@@ -267,7 +267,7 @@ class DisentangledAttention(BaseAttention):
         return q + ops.reshape(self.query_bias, shape), k, v + ops.reshape(self.value_bias, shape)
 
     def _positions(self, table, length, source_length, training):
-        """The table projected as keys and as queries, scaled, where terms have them.
+        """Project the table to keys and queries, scaled, as far as the terms need them.
 
         Returns:
             The (T + S - 1,) rows for each offset of a key from a query, the keys (N, R, H) and
@@ -290,11 +290,11 @@ class DisentangledAttention(BaseAttention):
         return rows, kr, qr
 
     def _needed_rows(self, table, length, source_length, training):
-        """The rows of the table that these lengths read, and which of them each offset reads.
+        """Return the table rows that these lengths read, and the row index of each offset.
 
-        With lengths that are known, and in training, only rows in use are projected. With
-        unknown lengths at inference all are, which makes their projections constants that an
-        export folds.
+        With known lengths, and in training, only the rows in use are projected. With unknown
+        lengths at inference all rows are, so that an export folds their projections into
+        constants.
         """
         known = isinstance(length, int) and isinstance(source_length, int)
         xp = np if known else ops

@@ -7,31 +7,31 @@ from tfnlp.layers.core.shapes import reshape
 
 
 def split_heads(x, num_heads):
-    """(B, L, N * H) to (B, N, L, H)."""
+    """Split (B, L, N * H) into (B, N, L, H)."""
     batch, length, width = ops.shape(x)
     x = reshape(x, (batch, length, num_heads, width // num_heads))
     return ops.transpose(x, (0, 2, 1, 3))
 
 
 def join_heads(x):
-    """(B, N, L, H) to (B, L, N * H)."""
+    """Join (B, N, L, H) into (B, L, N * H)."""
     batch, heads, length, size = ops.shape(x)
     return reshape(ops.transpose(x, (0, 2, 1, 3)), (batch, length, heads * size))
 
 
 def split_table(x, num_heads):
-    """(R, N * H) to (N, R, H)."""
+    """Split (R, N * H) into (N, R, H)."""
     x = ops.reshape(x, (-1, num_heads, x.shape[-1] // num_heads))
     return ops.transpose(x, (1, 0, 2))
 
 
 def scaled(query, terms=1):
-    """The query divided by sqrt(terms * H): smaller than the scores, so cheaper to scale."""
+    """Divide the query by sqrt(terms * H): it is smaller than the scores, so cheaper to scale."""
     return query * ops.cast((terms * query.shape[-1]) ** -0.5, query.dtype)
 
 
 def add_by_head(x, bias):
-    """(B, N, T, H) plus a bias (N, H), whose gradient is summed over one axis at a time.
+    """Add a bias (N, H) to (B, N, T, H); its gradient is summed over one axis at a time.
 
     TensorFlow takes three times as long to sum over two axes with another between them.
     """
@@ -39,7 +39,7 @@ def add_by_head(x, bias):
 
 
 def masked_softmax(scores, mask=None):
-    """Softmax over the last axis in float32, with zeros where `mask` is false.
+    """Compute softmax over the last axis in float32, with zeros where `mask` is false.
 
     Args:
         scores: (B, N, T, S), any float type.
@@ -58,13 +58,13 @@ def masked_softmax(scores, mask=None):
 
 
 def additive_mask(mask):
-    """0 where a mask is true and MASKED elsewhere, float32; (B, T, S) becomes (B, 1, T, S)."""
+    """Return 0 where a mask is true, else MASKED, float32; (B, T, S) becomes (B, 1, T, S)."""
     added = ops.where(mask, 0.0, MASKED)
     return added if len(mask.shape) == 4 else added[:, None]
 
 
 def zero_masked_rows(context, mask):
-    """Zeros in `context` (B, N, T, H) where a query may see no key at all."""
+    """Set `context` (B, N, T, H) to zero for queries whose keys are all masked."""
     if mask is None:
         return context
     seen = ops.any(mask, axis=-1, keepdims=True)
@@ -81,7 +81,7 @@ def attend(
     quantizer=None,
     product=ops.matmul,
 ):
-    """softmax(scores) . value (Vaswani et al. 2017, eq. 1).
+    """Compute softmax(scores) . value (Vaswani et al. 2017, eq. 1).
 
     Args:
         scores: (B, N, T, S), before mask and softmax.
@@ -131,10 +131,10 @@ def attend(
 
 
 def less(a, b, column):
-    """`a`, `b` and what is left of `column` for `product_less` to subtract.
+    """Return the arguments of `product_less`, the column folded into a and b if in float32.
 
-    In float32 the column becomes a feature of `a`, which costs the product nothing; as a
-    subtraction it is another pass over the scores.
+    In float32 the column becomes a feature of `a`, at no cost, and None is returned for it. A
+    subtraction would be another pass over the scores.
 
     Args:
         a: (B, N, T, H).
@@ -148,6 +148,6 @@ def less(a, b, column):
 
 
 def product_less(a, b, column):
-    """a . b^T, less `column` where there is one, (B, N, T, S) float32."""
+    """Compute a . b^T, minus `column` if it is not None, (B, N, T, S) float32."""
     product = ops.cast(ops.matmul(a, ops.swapaxes(b, -1, -2)), "float32")
     return product if column is None else product - column

@@ -6,7 +6,7 @@ from tfnlp.layers.core.masks import with_memory
 
 
 def update_memory(memory, states, memory_length=None, reuse_length=None):
-    """The last `memory_length` positions of memory and states, without gradient.
+    """Return the last `memory_length` positions of memory and states, without gradient.
 
     Dai et al. 2019, 'Transformer-XL', section 3.2: SG(h). XLNet keeps only the part of a
     segment that the next one does not read again.
@@ -14,8 +14,8 @@ def update_memory(memory, states, memory_length=None, reuse_length=None):
     Args:
         memory: (B, M, D), or None before the first segment.
         states: (B, L, D), a layer's inputs in this segment.
-        memory_length: the most positions to keep; all where None.
-        reuse_length: keep only the first positions of `states`; all where None.
+        memory_length: the most positions to keep; all if None.
+        reuse_length: keep only the first positions of `states`; all if None.
 
     Returns:
         (B, at most `memory_length`, D).
@@ -36,7 +36,7 @@ def update_memory(memory, states, memory_length=None, reuse_length=None):
 
 
 def after_memory(memory, key, value, key_mask=None):
-    """Key, value and their Keras mask after a memory, which all may see.
+    """Prepend a memory, which all queries may see, to key, value and their Keras mask.
 
     Args:
         memory: (B, M, D), to which no gradient goes; None for none.
@@ -48,7 +48,7 @@ def after_memory(memory, key, value, key_mask=None):
         Key and value (B, M + L, D), and the mask (B, M + L) or None.
 
     Raises:
-        ValueError: where the memory does not fit the key.
+        ValueError: if the memory does not fit the key.
     """
     if memory is None:
         return key, value, key_mask
@@ -62,7 +62,7 @@ def after_memory(memory, key, value, key_mask=None):
 
 
 def check_memory(memory, states_shape):
-    """Raises ValueError unless `memory` is (B, M, D) for states of (B, L, D)."""
+    """Raise ValueError unless `memory` is (B, M, D) for states of (B, L, D)."""
     shape = tuple(memory.shape)
     batch, _, width = states_shape
     fits = len(shape) == 3 and shape[2] == width

@@ -20,21 +20,21 @@ class MultiHeadAttention(BaseAttention):
     Args:
         num_heads: N, the number of heads.
         key_dim: H, the size of one head in queries and keys.
-        value_dim: size of one head in the values; `key_dim` where None.
+        value_dim: size of one head in the values; `key_dim` if None.
         dropout: share of attention weights dropped in training.
         use_bias: whether the four projections add a bias.
-        output_dim: width of the output; the width of the query where None.
+        output_dim: width of the output; the width of the query if None.
         block_size: keys to attend to at a time, for long inputs (Rabe & Staats 2021); the
             (T, S) scores are never held then.
         kernel_initializer: for the four kernels.
-        output_initializer: for the output's kernel; `kernel_initializer` where None.
+        output_initializer: for the output's kernel; `kernel_initializer` if None.
         activity_regularizer, kernel_regularizer, bias_regularizer, kernel_constraint,
             bias_constraint, bias_initializer: for the four projections, as Keras takes them.
 
     Call arguments:
         query: (B, T, D).
-        value: (B, S, D'); the query where None (self-attention).
-        key: (B, S, D'); the value where None.
+        value: (B, S, D'); the query if None (self-attention).
+        key: (B, S, D'); the value if None.
         attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S. By
             position it is the fourth, `layer(x, x, x, mask)`, as well as the seventh.
         return_attention_scores: also return the scores, (B, N, T, S).
@@ -120,7 +120,7 @@ class MultiHeadAttention(BaseAttention):
         return self._attend(q, k, v, seen, projections=projections, **how)
 
     def project_source(self, value):
-        """What attention to other states needs of them, once for many queries: a `cache`.
+        """Compute the keys and values of other states, a `cache` for many queries.
 
         Args:
             value: (B, S, D').
@@ -132,7 +132,7 @@ class MultiHeadAttention(BaseAttention):
         return tuple(split_heads(dense(x), self.num_heads) for dense, x in pairs)
 
     def _cached_inputs(self, query, attention_mask, cache):
-        """As `_inputs`, with the query's own keys and values put among those of a cache."""
+        """Project the inputs as `_inputs` does, and put the query's keys and values in a cache."""
         keys, values, *place = cache
         if query.shape[0] not in (None, keys.shape[0]):
             raise ValueError(
@@ -149,7 +149,7 @@ class MultiHeadAttention(BaseAttention):
 
 
 def _check_keras(attention):
-    """Raises a ValueError unless `attention` is built and computes what is computed here."""
+    """Raise a ValueError unless `attention` is built and equals what this layer computes."""
     if not isinstance(attention, keras.layers.MultiHeadAttention):
         raise ValueError(f"attention={attention!r} must be a keras.layers.MultiHeadAttention.")
     if not attention.built:

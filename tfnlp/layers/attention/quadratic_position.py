@@ -27,7 +27,7 @@ class QuadraticPositionAttention(BaseLayer):
     Args:
         num_heads: N, the number of heads.
         filters: C', the channels of the output.
-        value_dim: channels of one head's values; where None the values are the input itself,
+        value_dim: channels of one head's values; if None the values are the input itself,
             and W_out takes all C channels of each head.
         activation: of the output.
         use_bias: whether the output adds a bias.
@@ -78,7 +78,7 @@ class QuadraticPositionAttention(BaseLayer):
 
     @classmethod
     def from_convolution(cls, convolution, width=100.0):
-        """The layer that equals a built `keras.layers.Conv2D`, away from the border.
+        """Build the layer that equals a built `keras.layers.Conv2D`, away from the border.
 
         Theorem 1: one head for each pixel of the K x K kernel, centred on it, with that
         pixel's (C, C') weights as its W_out. Beyond the border a convolution reads zeros, and
@@ -200,7 +200,7 @@ class QuadraticPositionAttention(BaseLayer):
         return ops.transpose(ops.reshape(self.value(inputs), shape), (0, 3, 1, 2, 4))
 
     def _scores(self, length, axis):
-        """-a (d^2 - 2 D d) along one axis, (N, length, length), in float32."""
+        """Compute -a (d^2 - 2 D d) along one axis, (N, length, length), in float32."""
         places = ops.arange(length, dtype="float32")
         shift = places[None, :] - places[:, None]  # key less query
         center = ops.cast(self.centers, "float32")[:, axis, None, None]

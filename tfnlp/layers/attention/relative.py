@@ -24,14 +24,14 @@ class RelativeAttention(BaseAttention):
             output_initializer, activity_regularizer, kernel_regularizer, bias_regularizer,
             kernel_constraint, bias_constraint: as `MultiHeadAttention` takes them.
         use_bias: whether query, key, value and output projections add a bias; not in the paper.
-        clamp_length: the farthest distance that is told apart; any where None.
+        clamp_length: the farthest distance that is told apart; any if None.
         position_dropout: share of the sinusoids dropped in training.
         bias_initializer: for u and v; other biases start at zero.
 
     Call arguments:
         query: (B, T, D).
-        value: (B, S, D'); the query where None (self-attention).
-        key: (B, S, D'); the value where None.
+        value: (B, S, D'); the query if None (self-attention).
+        key: (B, S, D'); the value if None.
         attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where T may see S.
         return_attention_scores: also return the scores, (B, N, T, S).
         training: whether dropout is on.
@@ -39,7 +39,7 @@ class RelativeAttention(BaseAttention):
             positions are not meaningful then.
         memory: (B, M, D), earlier positions to put before key and value, without gradient;
             S counts them.
-        content_bias: u, (N, H), to share it between layers (see `RelativeBiases`); where None
+        content_bias: u, (N, H), to share it between layers (see `RelativeBiases`); if None
             the layer has its own.
         position_bias: v, (N, H), likewise.
         return_projections: also return query, key and value, as `MultiHeadAttention` does.
@@ -151,7 +151,7 @@ class RelativeAttention(BaseAttention):
         return self._attend(by_content, k, v, seen, [term], projections=projections, **how)
 
     def _positions(self, length, source_length, causal, training):
-        """The projected sinusoids, as a `RelativeTerm` takes them.
+        """Compute the projected sinusoids, in the form of a `RelativeTerm`.
 
         Args:
             length: T.
@@ -186,7 +186,7 @@ class RelativeAttention(BaseAttention):
         return split_table(r, self.num_heads), rows
 
     def _waves(self, distances):
-        """The sines and cosines of distances, clamped: (L, D / 2) each."""
+        """Compute the sines and cosines of clamped distances, (L, D / 2) each."""
         if self.clamp_length:
             distances = ops.clip(distances, -self.clamp_length, self.clamp_length)
         found = sines_and_cosines(distances, self.position.kernel.shape[0])
@@ -201,5 +201,5 @@ class RelativeAttention(BaseAttention):
 
 
 def _larger(a, b):
-    """Of two lengths, either of which may be a tensor."""
+    """Return the larger of two lengths, either of which may be a tensor."""
     return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)

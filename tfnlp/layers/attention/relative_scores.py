@@ -9,17 +9,17 @@ from tfnlp.layers.core.products import times_table
 
 
 def num_blocks(length):
-    """In how many blocks the queries go, each of which reads only the offsets that it needs.
+    """Return the number of query blocks; each block reads only the offsets that it needs.
 
-    With one a product has twice the columns that are used, with 4 it has 5/4, with 8 it has 9/8;
-    where the blocks are short, the products get too small.
+    With 1 block a product has twice the columns in use, with 4 it has 5/4, with 8 it has 9/8. If
+    blocks are short, the products get too small.
     """
     is_long = isinstance(length, int) and length >= 256 and length % 8 == 0
     return 8 if is_long else 4
 
 
 def relative_scores(query, position_key, rows, source_length, causal=False):
-    """`query_i . position_key[rows[T - 1 - i + j]]` for every query i and key j.
+    """Compute `query_i . position_key[rows[T - 1 - i + j]]` for every query i and key j.
 
     Args:
         query: (B, N, T, H).
@@ -52,7 +52,7 @@ def relative_scores(query, position_key, rows, source_length, causal=False):
 
 
 class Layout:
-    """How T queries are cut into blocks, each with a window of the offsets that it reads."""
+    """Partition of T queries into blocks, each with a window of the offsets that it reads."""
 
     def __init__(self, length, source_length, num_blocks, causal=False):
         self.length = length
@@ -66,21 +66,21 @@ class Layout:
         self.width = source_length + (1 if causal else self.block)
 
     def windows(self, rows):
-        """(blocks, width) rows of the table: the last query of a block reads the first."""
+        """Return each block's table rows, (blocks, width); the last query reads the first row."""
         starts = self.length - self.block * ops.arange(1, self.num_blocks + 1)
         columns = starts[:, None] + ops.arange(self.width)[None, :]
         last = ops.shape(rows)[0] - 1
         return ops.take(rows, ops.clip(columns, 0, last), axis=0)
 
     def cut(self, x):
-        """(B, N, T, X) to (B, N * blocks, block, X)."""
+        """Cut (B, N, T, X) into (B, N * blocks, block, X)."""
         batch, heads, _, size = ops.shape(x)
         if self.is_padded:
             x = ops.pad(x, ((0, 0), (0, 0), (0, self.padding), (0, 0)))
         return ops.reshape(x, (batch, heads * self.num_blocks, self.block, size))
 
     def join(self, x, heads):
-        """(B, N * blocks, block, X), its first axes in any shape, to (B, N, T, X)."""
+        """Join (B, N * blocks, block, X), its first axes in any shape, to (B, N, T, X)."""
         size = ops.shape(x)[-1]
         x = ops.reshape(x, (-1, heads, self.num_blocks * self.block, size))
         if not self.is_padded:
@@ -88,7 +88,7 @@ class Layout:
         return ops.slice(x, (0, 0, 0, 0), (ops.shape(x)[0], heads, self.length, size))
 
     def sum_windows(self, x):
-        """(N * blocks, width, H) to (N, T + S, H) where the rows are the offsets, not padded."""
+        """Sum (N * blocks, width, H) to (N, T + S, H); the rows are the offsets, not padded."""
         x = ops.reshape(x, (-1, self.num_blocks, self.width, x.shape[-1]))
         padded = []
         for n in range(self.num_blocks):
@@ -98,14 +98,14 @@ class Layout:
         return sum(padded[1:], start=padded[0])
 
     def keys(self, position_key, windows):
-        """The keys that each block reads, (N * blocks, width, H)."""
+        """Return the keys that each block reads, (N * blocks, width, H)."""
         heads, _, size = ops.shape(position_key)
         keys = ops.take(position_key, windows, axis=1)  # (N, blocks, width, H)
         return ops.reshape(keys, (heads * self.num_blocks, self.width, size))
 
 
 def relative_scores_forward(query, keys, layout):
-    """`relative_scores` of `Layout.keys`, without its gradient."""
+    """Compute `relative_scores` from `Layout.keys`, without a custom gradient."""
     heads = ops.shape(query)[1]
     x = times_table(layout.cut(query), ops.swapaxes(keys, -1, -2))
     x = shift_rows(x, layout.block, layout.width, layout.source_length)
@@ -113,7 +113,7 @@ def relative_scores_forward(query, keys, layout):
 
 
 def relative_scores_gradient(upstream, query, keys, layout):
-    """The gradients of `relative_scores_forward` by `query` and `keys`."""
+    """Compute the gradients of `relative_scores_forward` by `query` and `keys`."""
     x = unshift(layout.cut(upstream), layout.block, layout.width)
     by_query = layout.join(times_table(x, keys), ops.shape(query)[1])
     by_keys = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
@@ -121,7 +121,7 @@ def relative_scores_gradient(upstream, query, keys, layout):
 
 
 def _sum_rows(by_keys, windows, shape):
-    """The gradient of `Layout.keys` by a table of `shape`."""
+    """Compute the gradient of `Layout.keys` by a table of `shape`."""
     heads, rows, size = shape
     x = ops.reshape(by_keys, (heads, -1, size))
     x = ops.reshape(ops.transpose(x, (1, 0, 2)), (-1, heads * size))
@@ -131,7 +131,7 @@ def _sum_rows(by_keys, windows, shape):
 
 @dataclasses.dataclass
 class RelativeTerm:
-    """Scores `vectors . position_key[rows[...]]` to add, as `relative_scores` gives them.
+    """Relative scores `vectors . position_key[rows[...]]` to add, see `relative_scores`.
 
     Args:
         vectors: (B, N, T, H) of the queries, or (B, N, S, H) of the keys.
@@ -154,7 +154,7 @@ class RelativeTerm:
     name: str | None = None
 
     def scores(self, query, key):
-        """(B, N, T, S), whole, for queries (B, N, T, H) and keys (B, N, S, H)."""
+        """Compute all scores (B, N, T, S) for queries (B, N, T, H) and keys (B, N, S, H)."""
         arguments = self.vectors, self.position_key, self.rows
         if self.of_keys:
             return ops.swapaxes(relative_scores(*arguments, ops.shape(query)[2]), -1, -2)

@@ -4,7 +4,7 @@ from keras import ops
 
 
 def relative_shift(x, source_length):
-    """Turns columns that stand for offsets into columns that stand for keys.
+    """Turn columns by offset into columns by key.
 
     `output[..., i, j] = x[..., i, T - 1 - i + j]`: each row starts one column further left than
     the row before it (the shift of Dai et al. 2019, 'Transformer-XL', appendix B). Forward it
@@ -44,7 +44,7 @@ def relative_shift(x, source_length):
 
 
 def shift_rows(x, rows, width, source_length):
-    """(..., rows, width) to (product of ..., rows, source_length): `relative_shift`."""
+    """Apply `relative_shift` to (..., rows, width): (product of ..., rows, source_length)."""
     # `slice`, and of three axes: TFLite copies strided slices entry by entry, and TensorFlow
     # copies slices and pads of matrices on one core.
     x = ops.reshape(x, (-1, 1, rows * width))
@@ -54,7 +54,7 @@ def shift_rows(x, rows, width, source_length):
 
 
 def unshift(x, rows, width):
-    """The gradient of `relative_shift`."""
+    """Compute the gradient of `relative_shift`."""
     *leading, _, source_length = ops.shape(x)
     x = ops.reshape(x, (-1, rows, source_length))
     x = ops.pad(x, ((0, 0), (0, 0), (0, width - 1 - source_length)))

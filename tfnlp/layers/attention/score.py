@@ -16,7 +16,7 @@ SCORES = ("dot", "general", "concat")
 
 @keras.saving.register_keras_serializable("tfnlp")
 class ScoreAttention(BaseLayer):
-    """A decoder's states attend to an encoder's, with one of three scores.
+    """Attention of decoder states to encoder states, with one of three scores.
 
     Luong et al. 2015, section 3.1: `dot` is h_t . h_s, `general` is h_t . (W h_s), and `concat`
     is v . tanh(W [h_t; h_s]), which is Bahdanau et al. 2015 (appendix A.1.2) written with one
@@ -24,7 +24,7 @@ class ScoreAttention(BaseLayer):
 
     Args:
         score: "dot", "general" or "concat".
-        units: width of the tanh layer of `concat`; the width of the query where None.
+        units: width of the tanh layer of `concat`; the width of the query if None.
         use_bias: whether the tanh layer of `concat` adds a bias; not in the papers.
         dropout: share of attention weights dropped in training.
         kernel_initializer, kernel_regularizer, kernel_constraint: for the kernels and for v.
@@ -33,7 +33,7 @@ class ScoreAttention(BaseLayer):
     Call arguments:
         query: (B, T, D), the decoder's states.
         value: (B, S, D'), the encoder's states.
-        key: (B, S, D''), what the query is scored against; the value where None.
+        key: (B, S, D''), what the query is scored against; the value if None.
         attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, 1, T, S), true where T may see S.
         return_attention_scores: also return the scores, (B, T, S).
         keys_projected: whether the key is what `project_keys` gave: once, for many queries.
@@ -129,16 +129,16 @@ class ScoreAttention(BaseLayer):
         return dict.fromkeys(names) | {"weights": WEIGHT_RANGE}
 
     def _product(self, names, training, a, b):
-        """`a . b`; `names` are of what rounds them, and what comes out."""
+        """Compute `a . b`; `names` are the quantizers of a, of b and of the product."""
         *of, into = map(self._quantizer, names)
         return self._integer_product(a, b, of, into, training)
 
     def project_keys(self, key):
-        """What the layer makes of its keys (B, S, D''), whatever the query."""
+        """Return the projected keys (B, S, D''), which do not depend on the query."""
         return key if self.score == "dot" else self.key(key)
 
     def _scores(self, query, key, training):
-        """The scores (B, T, S) of projected keys."""
+        """Compute the scores (B, T, S) of projected keys."""
         if self.score == "concat":
             # W [h_t; h_s] as the sum of two products: each state is projected once.
             hidden = self.query(query)[:, :, None] + key[:, None]  # (B, T, S, units)

@@ -1,4 +1,4 @@
-"""Scores by segment, of which only same and different count."""
+"""Scores by segment: same or different."""
 
 import dataclasses
 
@@ -19,18 +19,18 @@ class SegmentTerm:
     name = None  # a product with two vectors, too small to be rounded
 
     def scores(self, query, key):
-        """(B, N, T, S), whole, for queries (B, N, T, H) and keys (B, N, S, H)."""
+        """Compute all scores (B, N, T, S) for queries (B, N, T, H) and keys (B, N, S, H)."""
         return segment_scores(self.by_segment, self.is_same)
 
 
 def segment_scores(by_segment, is_same):
-    """(B, N, T, S) of `by_segment` (B, N, T, 2)."""
+    """Expand `by_segment` (B, N, T, 2) to the scores (B, N, T, S)."""
     same, different = by_segment[..., :1], by_segment[..., 1:]
     return ops.where(ops.expand_dims(is_same, 1), same, different)
 
 
 def segment_scores_gradient(upstream, is_same):
-    """The gradient of `segment_scores` by `by_segment`."""
+    """Compute the gradient of `segment_scores` by `by_segment`."""
     x = ops.cast(upstream, "float32")
     by_same = ops.sum(ops.where(ops.expand_dims(is_same, 1), x, 0.0), axis=-1)
     by_different = ops.sum(x, axis=-1) - by_same

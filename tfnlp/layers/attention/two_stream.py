@@ -41,10 +41,10 @@ class TwoStreamAttention(RelativeAttention):
         memory: (B, M, D), earlier positions that both streams see, without gradient; S is
             M + T (`tfnlp.layers.update_memory` keeps it, with its `reuse_length`).
         segment_mask: (B, T, S), true where query and key are of one segment
-            (`tfnlp.layers.segment_mask`); no segments where None.
+            (`tfnlp.layers.segment_mask`); no segments if None.
         attention_mask: (B, T, S), (B, 1, S), (T, S) or (B, N, T, S), true where the content
             stream may see S (`tfnlp.layers.permutation_masks`).
-        query_attention_mask: likewise for the query stream; `attention_mask` where None.
+        query_attention_mask: likewise for the query stream; `attention_mask` if None.
         return_attention_scores: also return the scores, (B, N, T, S), of each stream.
         training: whether dropout is on.
         return_projections: also return query, key and value of the content stream, as
@@ -134,7 +134,7 @@ class TwoStreamAttention(RelativeAttention):
         return _both(content, query, query_mask, return_attention_scores)
 
     def _sources(self, content_stream, memory, segment_mask, mask, training):
-        """What both streams attend to.
+        """Compute the keys, values, positions and masks that both streams share.
 
         Returns:
             Key and value by head, the positions as a `RelativeTerm` takes them, what is of one
@@ -152,7 +152,7 @@ class TwoStreamAttention(RelativeAttention):
         )
 
     def _queries(self, stream, mapping):
-        """The queries of a stream at all positions, (B, N, T, H), and its mapping."""
+        """Compute the queries of a stream at all positions, (B, N, T, H), and cast its mapping."""
         q = self.query(stream)
         if mapping is not None:
             mapping = ops.cast(mapping, q.dtype)  # (B, P, T)
@@ -160,7 +160,7 @@ class TwoStreamAttention(RelativeAttention):
         return split_heads(q, self.num_heads), mapping
 
     def _segment_term(self, by_position, is_same):
-        """The term of segments, of the queries (B, N, T, H) with the position's bias added.
+        """Build the segment term from queries (B, N, T, H) that include the position bias.
 
         (q + s) K is (q + w) K + (s - w) K: so the queries have two uses, not three. Of three
         gradients TensorFlow takes first whichever nothing else reads any more, so that their sum,
@@ -209,7 +209,7 @@ class TwoStreamAttention(RelativeAttention):
 
 
 def query_stream_mask_of(content_mask, query_mask, target_mapping):
-    """The Keras mask of the query stream: its own, or that of the content at the same positions.
+    """Return the query stream's Keras mask: its own, or the content's at the same positions.
 
     With a `target_mapping` it has other positions than the content.
     """
@@ -217,7 +217,7 @@ def query_stream_mask_of(content_mask, query_mask, target_mapping):
 
 
 def _both(content, query, query_mask, return_attention_scores):
-    """The outputs of both streams, the query's with its mask, and scores where there are any."""
+    """Return the outputs of both streams, the query's with its mask, and any scores."""
     if not return_attention_scores:
         return content, set_mask(query, query_mask)
     streams, scores = zip(content, query, strict=True)

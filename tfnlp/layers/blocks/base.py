@@ -1,4 +1,4 @@
-"""What the transformer blocks have in common."""
+"""Base class of the transformer blocks."""
 
 import keras
 
@@ -22,7 +22,7 @@ SIZES_AND_RATES = (
 
 
 class BaseBlock(BaseLayer):
-    """The arguments, parts and residuals that the blocks share.
+    """Base class of the transformer blocks: arguments, sub-layers and residuals.
 
     A sub-layer named `part` has a norm and a dropout: the attributes `{part}_norm` and
     `{part}_dropout_layer`, where `_around` does not say otherwise.
@@ -37,15 +37,15 @@ class BaseBlock(BaseLayer):
         layer_norm_epsilon: added to the variance.
         kernel_initializer, kernel_regularizer, kernel_constraint: for every kernel.
         block_size: of the attention, as `MultiHeadAttention` takes it.
-        key_dim: H, the size of one head, as `MultiHeadAttention` takes it; D / N where None.
+        key_dim: H, the size of one head, as `MultiHeadAttention` takes it; D / N if None.
         bias_initializer, bias_regularizer, bias_constraint: for the biases of the attention and
             of the feed-forward network.
     """
 
     OPTIONS = KERNEL_OPTIONS + BIAS_OPTIONS
-    # What is made where no attention is given.
+    # Class of the attention that is created if none is passed.
     ATTENTION = MultiHeadAttention
-    # Whether training computes the block anew for its gradients: `recompute_blocks`.
+    # True if the block is recomputed for its gradients; see `recompute_blocks`.
     recompute = False
 
     def __init__(
@@ -77,7 +77,7 @@ class BaseBlock(BaseLayer):
         self.key_dim = key_dim
 
     def sizes_and_rates(self):
-        """The arguments, but for initializers and `options`, by name."""
+        """Return the arguments by name, without initializers and `options`."""
         return {name: getattr(self, name) for name in SIZES_AND_RATES}
 
     def _norm(self, name):
@@ -97,7 +97,7 @@ class BaseBlock(BaseLayer):
         )
 
     def _attention(self, width, name="attention", **kwargs):
-        """An attention of the block's own for inputs of a width."""
+        """Create the block's attention for inputs of a width."""
         if not self.num_heads or (self.key_dim is None and width % self.num_heads):
             raise ValueError(
                 f"num_heads={self.num_heads} does not divide the input width {width}; "
@@ -117,16 +117,16 @@ class BaseBlock(BaseLayer):
         )
 
     def _around(self, part):
-        """The norm and the dropout of a sub-layer."""
+        """Return the norm and the dropout of a sub-layer."""
         return getattr(self, f"{part}_norm"), getattr(self, f"{part}_dropout_layer")
 
     def _before(self, part, x):
-        """What a sub-layer is given for `x`."""
+        """Return the input of a sub-layer: `x`, normalised where `norm_first` is true."""
         norm, _ = self._around(part)
         return norm(x) if self.norm_first else x
 
     def _after(self, part, x, y, training):
-        """What comes out where a sub-layer was given `x` and gives `y`."""
+        """Return `x + dropout(y)` for a sub-layer's output y, normalised in a post-norm block."""
         norm, dropout = self._around(part)
         x = x + dropout(y, training=training)
         return x if self.norm_first else norm(x)

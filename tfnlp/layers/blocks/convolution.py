@@ -26,7 +26,7 @@ class ConvolutionBlock(BaseLayer):
     Call arguments:
         inputs: (B, L, D), what is convolved; zeros are put in place of padding.
         states: (B, L, D), the output of the block beside it.
-        padding_mask: (B, L), 1 at real tokens; the Keras mask of the inputs where None.
+        padding_mask: (B, L), 1 at real tokens; the Keras mask of the inputs if None.
 
     Returns:
         (B, L, D), zeros at padding.

@@ -28,13 +28,13 @@ class EncoderBlock(BaseBlock):
         layer_norm_epsilon: added to the variance.
         kernel_initializer: for every kernel.
         attention: the attention layer, such as a `DisentangledAttention` of `num_heads`;
-            multi-head attention where None.
+            multi-head attention if None.
         feed_forward_dropout: applied between the two layers of the feed-forward network.
         output_initializer: for the kernels that write to the residual stream, which GPT-2
-            starts smaller; `kernel_initializer` where None.
+            starts smaller; `kernel_initializer` if None.
         dropout_after: the sub-layers that `dropout` is for; one alone in some families.
         block_size, key_dim: of the attention, as `MultiHeadAttention` takes them; `key_dim`
-            is D / N where None.
+            is D / N if None.
         shared_parts: a dict of the layers that `share` gave to two blocks, as they are loaded.
         kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
             bias_initializer: for the kernels and biases of the feed-forward network and of the
@@ -47,7 +47,7 @@ class EncoderBlock(BaseBlock):
         return_attention_scores: also return the scores before the softmax.
         attention_arguments: a dict of further tensors that `attention` takes, passed on as
             they are; with `norm_first` those that it names in `STATES` are normalised before.
-        value: (B, S, D), what the inputs attend to; the inputs where None.
+        value: (B, S, D), what the inputs attend to; the inputs if None.
         return_projections: also return the attention's query (B, N, L, H), key (B, N, S, H) and
             value (B, N, S, H).
 
@@ -139,12 +139,12 @@ class EncoderBlock(BaseBlock):
                 part.build(inputs_shape)
 
     def share(self, block, part):
-        """Takes the "attention" or the "feed_forward" of another block, and its layer norm.
+        """Share the "attention" or "feed_forward" of another block, and its layer norm.
 
-        To be called before this block is built, once the other is. A saved model keeps it.
+        Call this before this block is built, after the other is. A saved model keeps it.
 
         Raises:
-            ValueError: where the other block is not built yet, or this one is.
+            ValueError: if the other block is not built yet, or this one is.
         """
         if self.built or not block.built:
             raise ValueError(
@@ -188,7 +188,7 @@ class EncoderBlock(BaseBlock):
             name: self._before("attention", x) if name in states and x is not None else x
             for name, x in (attention_arguments or {}).items()
         }
-        # What not every attention takes is passed on only where it is given.
+        # Not every attention takes these, so they are passed on only if present.
         arguments |= {name: x for name, x in own.items() if x is not None}
         if use_causal_mask:
             arguments["use_causal_mask"] = True
@@ -207,7 +207,7 @@ class EncoderBlock(BaseBlock):
         return self._rest(inputs, attended, training), *further
 
     def _rest(self, inputs, attended, training):
-        """What comes out of the block where its attention gives `attended`."""
+        """Return the block's output, from its inputs and its attention's output `attended`."""
         x = self._after("attention", inputs, attended, training)
         feed_forward = functools.partial(self.feed_forward, training=training)
         return self._residual("feed_forward", feed_forward, x, training)
@@ -270,7 +270,7 @@ def _deserialized(part):
 
 
 def _check_given(attention, num_heads, attention_dropout, block_size):
-    """Raises a ValueError where the block is told otherwise than its attention is made."""
+    """Raise a ValueError if the block's arguments contradict those of its attention."""
     own_heads = getattr(attention, "num_heads", num_heads)
     own_dropout = getattr(attention, "dropout", attention_dropout)
     own_size = getattr(attention, "block_size", None)

@@ -15,7 +15,7 @@ class FeedForward(BaseLayer):
         activation: name from `tfnlp.layers.core.activations`, or a callable; "gelu" is exact.
         dropout: share of inner activations dropped in training.
         kernel_initializer: for both kernels.
-        output_initializer: for the second; `kernel_initializer` where None.
+        output_initializer: for the second; `kernel_initializer` if None.
         kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
             bias_initializer: for both.
 

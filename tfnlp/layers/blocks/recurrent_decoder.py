@@ -17,7 +17,7 @@ CELLS = {
 
 @keras.saving.register_keras_serializable("tfnlp")
 class RecurrentDecoderBlock(BaseLayer):
-    """Recurrent cells, one above the other, that read a target and attend to a source.
+    """Stacked recurrent cells that read a target and attend to a source.
 
     Luong et al. 2015, sections 3.1 and 3.3 (global attention): the upper cell's state h_t attends
     to the source's states, and the output is tanh(W [context; h_t]) (eq. 5); with input feeding
@@ -149,7 +149,7 @@ class RecurrentDecoderBlock(BaseLayer):
         return outputs, masked_softmax(scores, seen)[:, 0]
 
     def prepare(self, value, source_mask=None):
-        """What each step needs of the source: its states, their keys (B, L, ...) and the mask."""
+        """Return the source's states, keys (B, L, ...) and mask; None without attention."""
         if self.attention is None:
             return None
         value = ops.cast(value, self.compute_dtype)
@@ -157,7 +157,7 @@ class RecurrentDecoderBlock(BaseLayer):
         return value, self.attention.project_keys(value), seen
 
     def step(self, x, states, output, source, kept=None):
-        """Reads one token of each target.
+        """Read one token of each target.
 
         Args:
             x: (R, E); R is B, or B * K where each source has K targets, side by side.

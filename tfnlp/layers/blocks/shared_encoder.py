@@ -105,7 +105,7 @@ class SharedEncoder(BaseBlock):
             block.build(input_shape)
 
     def _in_order(self):
-        """The block of each layer, first to last."""
+        """Return the block of each layer, first to last."""
         return [
             self.blocks[i * len(self.blocks) // self.num_layers] for i in range(self.num_layers)
         ]
@@ -141,7 +141,7 @@ class SharedEncoder(BaseBlock):
         return self._outputs(x, states, further, return_hidden_states)
 
     def _outputs(self, x, states, further, return_hidden_states):
-        """`further` is what each layer gives beside its states; given by kind, not by layer."""
+        """Return x, hidden states if asked for, and `further`, regrouped from layers to kinds."""
         by_kind = [list(kind) for kind in zip(*further, strict=True)]
         extra = [states] * return_hidden_states + by_kind
         return (x, *extra) if extra else x

@@ -11,7 +11,7 @@ from tfnlp.layers.core.recompute import recomputable
 
 @keras.saving.register_keras_serializable("tfnlp")
 class TwoStreamBlock(EncoderBlock):
-    """An `EncoderBlock` that XLNet's content and query streams both go through.
+    """`EncoderBlock` for XLNet's content and query streams.
 
     Yang et al. 2019, 'XLNet', section 2.3 and appendix A.2. Its weights are those of an
     `EncoderBlock` with a `TwoStreamAttention`, which is all that fine-tuning needs.
@@ -21,7 +21,7 @@ class TwoStreamBlock(EncoderBlock):
             layer_norm_epsilon, kernel_initializer, feed_forward_dropout, output_initializer,
             dropout_after, block_size, kernel_regularizer, bias_regularizer, kernel_constraint,
             bias_constraint, bias_initializer: as `EncoderBlock` takes them.
-        attention: a `TwoStreamAttention`; one of `num_heads` where None.
+        attention: a `TwoStreamAttention`; one of `num_heads` if None.
 
     Call arguments:
         content_stream: h, (B, T, D).

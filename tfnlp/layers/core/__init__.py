@@ -1,1 +1,1 @@
-"""What every room builds on: masks, positions, activations, the base of all layers."""
+"""Shared foundations: masks, positions, activations and the base class of all layers."""

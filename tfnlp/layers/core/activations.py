@@ -1,4 +1,4 @@
-"""Activations by the name that checkpoints use for them."""
+"""Activations by their names in checkpoints."""
 
 import math
 
@@ -8,10 +8,10 @@ from keras import ops
 
 @keras.saving.register_keras_serializable("tfnlp")
 def gelu(x):
-    """Exact GELU, x * Phi(x) (Hendrycks & Gimpel 2016, eq. 1), through the error function.
+    """Compute exact GELU, x * Phi(x) (Hendrycks & Gimpel 2016, eq. 1), by the error function.
 
-    By erf rather than erfc, and with its gradient in one expression, it takes fewer passes than
-    `ops.gelu`. TFLite knows the forward form as its GELU.
+    With erf in place of erfc, and the gradient in one expression, it takes fewer passes than
+    `ops.gelu`. TFLite recognises the forward form as its GELU.
     """
     return _gelu(x)
 
@@ -30,7 +30,7 @@ def _gelu(x):
 
 @keras.saving.register_keras_serializable("tfnlp")
 def gelu_tanh(x):
-    """The tanh approximation of GELU (Hendrycks & Gimpel 2016, section 2)."""
+    """Compute the tanh approximation of GELU (Hendrycks & Gimpel 2016, section 2)."""
     return ops.gelu(x, approximate=True)
 
 
@@ -44,7 +44,7 @@ ACTIVATIONS = {
 
 
 def get_activation(name):
-    """The function that `name` stands for; a callable is returned as it is.
+    """Return the activation named `name`; a callable is returned unchanged.
 
     Raises:
         ValueError: if `name` is neither one of `ACTIVATIONS` nor an activation of Keras.

@@ -1,4 +1,4 @@
-"""What Keras' own layers do beside their mathematics, and the layers here do too."""
+"""Base class of all layers: weight options, output shapes, quantised parts, configs."""
 
 import numbers
 
@@ -19,7 +19,7 @@ _MODULES = {
 
 
 class BaseLayer(FakeQuantized, keras.layers.Layer):
-    """Keras' options for weights, output shapes, and parts that are quantised or frozen.
+    """Base class of all layers: weight options, output shapes, quantised or frozen parts.
 
     A subclass names the options that it takes in `OPTIONS`; they come by keyword, are attributes
     of the same name, and are in the config. It has a `compute_output_spec`, by which
@@ -27,9 +27,9 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
     Args:
         kernel_regularizer, bias_regularizer, embeddings_regularizer: for the kernels, the biases
-            and the embedding tables, those of parts included; none where None.
+            and the embedding tables, those of parts included; none if None.
         kernel_constraint, bias_constraint, embeddings_constraint: likewise.
-        bias_initializer: for the biases; zeros where None.
+        bias_initializer: for the biases; zeros if None.
         quantized_parts: the dtype policies of the parts that `quantize` has changed, by their
             paths below the layer, as `get_config` gives them: a saved model is quantised again
             as it is loaded.
@@ -46,7 +46,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         self._quantized_parts = dict(quantized_parts or {})
 
     def options(self, *kinds):
-        """What was given for weights, by name, to pass on to a part; of some kinds alone."""
+        """Return the weight options by name, for a sub-layer; only those of `kinds` if given."""
         names = [name for name in self.OPTIONS if not kinds or name.split("_")[0] in kinds]
         options = {name: getattr(self, name) for name in names}
         if "bias_initializer" in options:
@@ -55,7 +55,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         return options
 
     def _weight(self, kind, name, shape, initializer, **kwargs):
-        """A weight that is a "kernel", a "bias" or "embeddings"."""
+        """Add a weight of kind "kernel", "bias" or "embeddings"."""
         return self.add_weight(
             name=name,
             shape=shape,
@@ -66,7 +66,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         )
 
     def _dense(self, units, name, initializer=None, **kwargs):
-        """A part that is `Dense`, its kernel drawn by `initializer` or `kernel_initializer`."""
+        """Create a `Dense` sub-layer; `initializer` defaults to `kernel_initializer`."""
         return Dense(
             units,
             kernel_initializer=(initializer or self.kernel_initializer).clone(),
@@ -85,7 +85,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
                 layer.dtype_policy = keras.dtype_policies.get(self._quantized_parts[name])
 
     def compute_output_shape(self, *shapes, **named_shapes):
-        """The shape of what the inputs of these shapes give, by `compute_output_spec`."""
+        """Return the output shape for these input shapes, by `compute_output_spec`."""
 
         def tensors(shapes):
             return keras.tree.map_shape_structure(keras.KerasTensor, shapes)
@@ -95,7 +95,7 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         return keras.tree.map_structure(lambda tensor: tensor.shape, spec)
 
     def _specs(self, *shapes):
-        """Symbolic tensors of these shapes, of the layer's type: one alone, or a tuple of them."""
+        """Return symbolic tensors of these shapes and the compute dtype: one, or a tuple."""
         tensors = tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in shapes)
         return tensors if len(tensors) > 1 else tensors[0]
 
@@ -112,14 +112,14 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
 
 
 def check_sizes(**sizes):
-    """Raises a ValueError for a size that is given but is no integer of at least 1."""
+    """Raise a ValueError for a size that is neither None nor an integer of at least 1."""
     for name, size in sizes.items():
         if size is not None and (not isinstance(size, numbers.Integral) or size < 1):
             raise ValueError(f"{name}={size!r} must be at least 1, an integer.")
 
 
 def check_states(**shapes):
-    """Raises a ValueError for a shape that is given but is not (batch, length, width)."""
+    """Raise a ValueError for a shape that is neither None nor (batch, length, width)."""
     for name, shape in shapes.items():
         if shape is not None and len(shape) != 3:
             raise ValueError(
@@ -132,14 +132,14 @@ def _module(name):
 
 
 def serialize_shared(layer):
-    """The config of a layer that two share, with its identity where a whole model is saved."""
+    """Return the config of a shared layer, with its identity if a whole model is saved."""
     # Keras says which object it is from the second time on.
     keras.saving.serialize_keras_object(layer)
     return keras.saving.serialize_keras_object(layer)
 
 
 def check_shared(config, what):
-    """Raises a ValueError, begun by `what`, for a shared layer's config without identity."""
+    """Raise a ValueError, starting with `what`, for a shared layer's config without identity."""
     if "shared_object_id" not in config:
         raise ValueError(
             f"{what}, which a copy of one alone cannot keep; save the model and load it in place "

@@ -4,10 +4,10 @@ import itertools
 
 
 def clusters(vocabulary_size, cutoffs):
-    """The first id of each cluster, and one past the last: 0, the cutoffs, V.
+    """Return the boundaries of the clusters: 0, the cutoffs, V.
 
     Raises:
-        ValueError: unless the cutoffs rise between 0 and V.
+        ValueError: if the cutoffs do not rise strictly between 0 and V.
     """
     ends = [0, *cutoffs, vocabulary_size]
     if any(a >= b for a, b in itertools.pairwise(ends)):
@@ -18,10 +18,10 @@ def clusters(vocabulary_size, cutoffs):
 
 
 def cluster_widths(embedding_dim, div_value, num_clusters):
-    """The width of each cluster's embeddings.
+    """Return the width of each cluster's embeddings.
 
     Raises:
-        ValueError: if the last one would have none.
+        ValueError: if the last width would be 0.
     """
     widths = [embedding_dim // div_value**i for i in range(num_clusters)]
     if widths[-1] < 1:

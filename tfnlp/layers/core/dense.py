@@ -1,4 +1,4 @@
-"""A dense layer whose bias is added where the product is made."""
+"""Dense layer with a fused bias."""
 
 import keras
 from keras import ops
@@ -11,15 +11,15 @@ TANHS = (ops.tanh, keras.activations.tanh)
 
 @keras.saving.register_keras_serializable("tfnlp")
 class Dense(FakeQuantized, keras.layers.Dense):
-    """`keras.layers.Dense` over the last axis, with one pass less.
+    """`keras.layers.Dense` over the last axis, with the bias fused into the product.
 
-    TensorFlow fuses a product and its bias only where nothing stands between them, not even the
-    reshape of three axes to two and back; so the rows are flat until both are done. For TFLite
-    their shapes are constants then, also where the length is open.
+    TensorFlow fuses a product and its bias only if nothing is between them, not even the reshape
+    of three axes to two and back. So the rows stay flat until both are done. This also gives
+    TFLite constant shapes for an unknown length.
 
     Call arguments:
         inputs: (..., D).
-        training: as Keras' own takes it.
+        training: as in `keras.layers.Dense`.
 
     Returns:
         (..., units).
@@ -37,7 +37,7 @@ class Dense(FakeQuantized, keras.layers.Dense):
         return {"inputs": None, "outputs": None} | tanh
 
     def _product(self, rows, training):
-        """What comes out, (rows, units), for inputs (rows, D)."""
+        """Return activation(rows @ kernel + bias), (rows, units), for inputs (rows, D)."""
         if not self.is_fake_quantized:
             return super().call(rows, training=training)
         x = self._rounded_dense(self._rounded("inputs", rows), training)
@@ -50,7 +50,7 @@ class Dense(FakeQuantized, keras.layers.Dense):
         return super().quantize(mode, type_check=False, config=config)
 
     def float_kernel(self):
-        """The kernel (D, units) to multiply with, also where `kernel` holds quantised numbers."""
+        """Return the float kernel (D, units), dequantised if `kernel` holds integers."""
         if self.quantization_mode is None:
             return self.kernel
         rows = self(ops.eye(self.input_spec.axes[-1], dtype=self.compute_dtype))

@@ -1,8 +1,8 @@
-"""Products as 8-bit integers give them, for training to get used to.
+"""Quantisation-aware training: products as 8-bit integers compute them.
 
 Jacob et al. 2018, 'Quantization and training of neural networks for efficient integer-arithmetic-
-only inference'. A layer that is fake-quantised rounds what goes into its products, its weights
-and what comes out, each to 256 steps; all else stays in float.
+only inference'. A fake-quantised layer rounds the inputs, weights and outputs of its products,
+each to 256 steps; all else stays in float.
 """
 
 import contextlib
@@ -20,16 +20,16 @@ WEIGHT_RANGE = (0.0, 255 / 256)
 # A range so many times wider than the mean size of its numbers has outliers. Of a normal
 # distribution, out to 5 deviations, it is 12.5 times.
 OUTLIER = 64
-# What TFLite gives every tanh of integers.
+# TFLite's output range of every integer tanh.
 TANH_RANGE = (-1.0, 127 / 128)
 
 
 class FakeQuantizer(keras.layers.Layer):
-    """Rounds a tensor to 256 steps of a range, which follows what it sees in training.
+    """Fake quantisation of a tensor to 256 steps of a range that is calibrated in training.
 
-    The range holds zero. It widens at once to what a batch has, and narrows slowly, as layers that
-    are called at several places see several ranges; of replicas it is the mean. Gradients pass
-    within it as if nothing were rounded.
+    The range includes zero. It widens at once to a batch's range, and narrows slowly, as layers
+    that are called at several places see several ranges. Replicas use the mean of their ranges.
+    Gradients pass unchanged within the range.
 
     Args:
         limits: the range, (low, high), where it does not follow anything.
@@ -47,8 +47,8 @@ class FakeQuantizer(keras.layers.Layer):
         super().__init__(dtype="float32", autocast=False, **kwargs)
         self.limits = limits
         self.momentum = momentum
-        self.observes = False  # whether to follow inputs, and leave them as they are
-        self.observer = None  # what is called with the mean size of what is observed, if anything
+        self.observes = False  # calibration: follow inputs, do not round them
+        self.observer = None  # callback with the mean absolute value of each observed tensor
 
     def build(self, input_shape):
         if self.limits is None:
@@ -60,13 +60,13 @@ class FakeQuantizer(keras.layers.Layer):
 
     @property
     def step(self):
-        """How far the numbers that it rounds to are apart, as a file has it: float32."""
+        """Step size of the quantisation grid, float32 as in a .tflite file."""
         low, high = (ops.cast(bound, "float64") for bound in self.limits or (self.low, self.high))
         return ops.cast((high - low) / 255, "float32")
 
     @property
     def zero_point(self):
-        """The integer, of -128 .. 127, that stands for 0."""
+        """Integer in -128 .. 127 that represents 0."""
         low = ops.cast(self.limits[0] if self.limits else self.low, "float32")
         return ops.round(-128 - low / self.step)
 
@@ -83,13 +83,13 @@ class FakeQuantizer(keras.layers.Layer):
         return keras.quantizers.fake_quant_with_min_max_vars(inputs, low, high)
 
     def _widened(self, bound, found):
-        """A bound of the range after a batch whose own is `found`; at least zero."""
+        """Return a bound of the range after a batch with bound `found`; at least zero."""
         narrowed = self.momentum * bound + (1 - self.momentum) * ops.maximum(found, 0.0)
         return ops.maximum(found, narrowed)
 
 
 class FakeQuantized:
-    """A mixin of layers that can be fake-quantised, by `fake_quantize`.
+    """Mixin for layers that `fake_quantize` can quantise.
 
     Args:
         fake_quantized: whether the layer is from when it is built, or which of its parts are, by
@@ -97,10 +97,10 @@ class FakeQuantized:
             as it is loaded.
     """
 
-    # What rounds each tensor, by its name; empty until `fake_quantize`.
+    # {tensor name: FakeQuantizer}, empty until `fake_quantize`.
     fake_quantizers = {}  # noqa: RUF012
     is_fake_quantized = False
-    # Whether products are operators as the converter knows them; see `converting`.
+    # True while products are operators that the converter knows; see `converting`.
     is_converted = False
 
     def __init__(self, *args, fake_quantized=False, **kwargs):
@@ -123,29 +123,33 @@ class FakeQuantized:
         return super().get_config() | ({"fake_quantized": rounded} if rounded else {})
 
     def _rounding_parts(self):
-        """Those of `parts` that can be fake-quantised."""
+        """Return the (name, layer) pairs of `parts` that can be fake-quantised."""
         return [(name, part) for name, part in parts(self) if isinstance(part, FakeQuantized)]
 
     def rounded_tensors(self):
-        """The names of the tensors to round; for each the limits of its range, or None."""
+        """Return {tensor name: limits of its range, or None} for the tensors to round."""
         return {}
 
     def _quantizer(self, name):
-        """The `FakeQuantizer` of a tensor; None where it is not rounded."""
+        """Return the `FakeQuantizer` of a tensor; None if it is not rounded."""
         return self.fake_quantizers.get(name) if self.is_fake_quantized else None
 
     def _rounded(self, name, x):
-        """A tensor, rounded where the layer is fake-quantised and has a range for it."""
+        """Round a tensor if the layer is fake-quantised and has a quantizer for it."""
         quantizer = self._quantizer(name)
         return x if quantizer is None else quantizer(x)
 
     def _in_integers(self, x, training, *quantizers):
-        """Whether a product of `x` is to be a file's, for which all quantizers are there."""
+        """Return whether to compute a product of `x` as a .tflite file does.
+
+        True for float32 at inference, if every quantizer is there and none observes, unless the
+        model is being converted.
+        """
         floats = training or self.is_converted or None in quantizers or x.dtype != "float32"
         return not floats and not any(quantizer.observes for quantizer in quantizers)
 
     def _integer_product(self, a, b, of, into, training=None):
-        """`a . b`, at inference as a file computes it; `into` is still to round it.
+        """Compute `a . b`, at inference as a .tflite file does; the caller rounds it by `into`.
 
         Args:
             a: (..., T, H).
@@ -160,7 +164,7 @@ class FakeQuantized:
         return integer_product(a, b, [quantizer.step for quantizer in of], into.step, twice)
 
     def _take_rows(self, table, ids):
-        """The rows of a table (R, D), each rounded by itself as a .tflite file has them."""
+        """Take rows of a table (R, D), each rounded by itself as in a .tflite file."""
         small = table.shape[0] * table.shape[1] < SMALL
         if not self.is_fake_quantized or small:
             return ops.take(table, ids, axis=0)
@@ -169,12 +173,12 @@ class FakeQuantized:
         return ops.cast(rows, self.compute_dtype)
 
     def _rounded_dense(self, x, training):
-        """`x . kernel + bias` for rounded inputs x (rows, D), with each unit's weights rounded.
+        """Compute `x . kernel + bias` for rounded x (rows, D), each unit's weights rounded.
 
         A file holds the bias in steps of the input's times the unit's.
         """
         inputs, into = self.fake_quantizers["inputs"], self.fake_quantizers["outputs"]
-        # Of the variables' own type: cast to half precision before, they would have other steps.
+        # In the variables' type: a cast to half precision before would change the steps.
         with AutocastScope(None):
             kernel = ops.convert_to_tensor(self.kernel)
             bias = 0.0 if self.bias is None else ops.convert_to_tensor(self.bias)
@@ -192,25 +196,25 @@ class FakeQuantized:
 
 
 def round_weights(x, axis):
-    """Weights rounded to -127 .. 127 times the largest along an axis; gradients pass unchanged."""
+    """Round weights to 1/127ths of the largest along an axis; gradients pass unchanged."""
     steps = weight_steps(x, axis)
     return whole(x, steps) * steps
 
 
 def weight_steps(x, axis):
-    """How far the numbers that `round_weights` gives along an axis are apart."""
+    """Return the step size of `round_weights` along an axis, without gradient."""
     steps = ops.maximum(ops.max(ops.abs(x), axis=axis, keepdims=True) / 127, 1e-12)
     return ops.stop_gradient(steps)
 
 
 def whole(x, step):
-    """How many steps x is, to the nearest; with the gradient of the quotient."""
+    """Return x / step, rounded; the gradient is that of the quotient."""
     count = x / step
     return count + ops.stop_gradient(ops.round(count) - count)
 
 
 def integer_product(a, b, steps, step, twice):
-    """`a . b` as LiteRT's BATCH_MATMUL has it of integers, before it is rounded to whole steps.
+    """Compute `a . b` as LiteRT's integer BATCH_MATMUL does, before rounding to whole steps.
 
     Where 0 of `b` is not the integer 0, LiteRT rounds twice: to a grid of 2^-n steps just wider
     than the product of those of `a` and `b`, then to whole steps, halves away from zero, which is
@@ -240,7 +244,7 @@ def integer_product(a, b, steps, step, twice):
 
 
 def fake_quantize(model):
-    """Makes a built model, or layer, compute as 8-bit integers do.
+    """Make a built model or layer compute as 8-bit integers do.
 
     Its products round what goes into them and what comes out to ranges that follow the training;
     see `get_ranges`. A model that was fake-quantised before has the ranges of then. A folder of
@@ -268,12 +272,12 @@ def fake_quantize(model):
 
 
 def has_products(model):
-    """Whether a built model has products to round; a recurrent one has none."""
+    """Return whether a built model has products to round; a recurrent one has none."""
     return any(layer.rounded_tensors() for layer in _layers(model).values())
 
 
 def parts(layer):
-    """The layers within a layer, each with its path below it."""
+    """Yield the layers within a layer, each with its path below it."""
     for part in layer._flatten_layers(include_self=False):
         if part.path:
             yield part.path.removeprefix(f"{layer.path}/"), part
@@ -293,7 +297,7 @@ def _add_quantizers(layer, path):
 
 @contextlib.contextmanager
 def in_float(model):
-    """Where it is active, a fake-quantised model computes in float."""
+    """Temporarily compute a fake-quantised model in float."""
     layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
     with _compiled_anew(model):
         for layer in layers:
@@ -307,10 +311,10 @@ def in_float(model):
 
 @contextlib.contextmanager
 def converting(model):
-    """Where it is active, a fake-quantised model is one that TFLite's converter understands.
+    """Temporarily put a fake-quantised model in a form that TFLite's converter understands.
 
-    Else its attention does by several operations what LiteRT's integers do in one, which the
-    converter would leave in float.
+    Otherwise its attention emulates one integer operation of LiteRT by several operations, which
+    the converter would leave in float.
     """
     layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
     with _compiled_anew(model):
@@ -378,7 +382,7 @@ def kernels_in_float(model):
 
 @contextlib.contextmanager
 def _compiled_anew(model):
-    """Where it is active, `predict` and its kin are not those compiled before, nor after it."""
+    """Temporarily discard the functions that Keras compiled."""
     kept = {place: getattr(*place) for place in _compiled(model)}
     for compiled, name in kept:
         setattr(compiled, name, None)
@@ -390,14 +394,14 @@ def _compiled_anew(model):
 
 
 def _compiled(model):
-    """Where Keras holds what it compiled: pairs of a model, or one within, and an attribute."""
+    """Return (model, attribute) pairs that hold compiled functions, nested models included."""
     models = [layer for layer in model._flatten_layers() if isinstance(layer, keras.Model)]
     names = ("train_function", "test_function", "predict_function")
     return [(model, name) for model in models for name in names]
 
 
 def get_ranges(model):
-    """{name: [low, high]} of a fake-quantised model, floats; empty of another."""
+    """Return {name: [low, high]} of a fake-quantised model, in floats; empty for others."""
     return {
         name: [float(np.asarray(bound)) for bound in (quantizer.low, quantizer.high)]
         for name, quantizer in _quantizers(model).items()
@@ -406,10 +410,10 @@ def get_ranges(model):
 
 
 def set_ranges(model, ranges):
-    """Fake-quantises a model with the ranges that `get_ranges` gave of one like it.
+    """Fake-quantise a model with the `get_ranges` of a model of the same structure.
 
     Raises:
-        ValueError: if they are of another model.
+        ValueError: if the names of the ranges are not those of the model.
     """
     fake_quantize(model)
     quantizers = {name: q for name, q in _quantizers(model).items() if q.limits is None}
@@ -422,25 +426,25 @@ def set_ranges(model, ranges):
 
 
 def weights_without_ranges(model):
-    """A model's weights, as if it were not fake-quantised."""
+    """Return a model's weights without its quantisation ranges."""
     layers = [layer for layer in model._flatten_layers() if isinstance(layer, FakeQuantized)]
     ranges = {id(v) for x in layers for q in x.fake_quantizers.values() for v in q.variables}
     return [v for v in model.weights if id(v) not in ranges]
 
 
 def count_parameters(model):
-    """How many numbers a model's weights hold, its ranges apart."""
+    """Return the number of parameters of a model, without its quantisation ranges."""
     return sum(math.prod(v.shape) for v in weights_without_ranges(model))
 
 
 def _layers(model):
-    """{path: layer} of all that can be fake-quantised."""
+    """Return {path: layer} of all layers that can be fake-quantised."""
     layers = model._flatten_layers()
     return {layer.path: layer for layer in layers if isinstance(layer, FakeQuantized)}
 
 
 def _quantizers(model):
-    """{path of its layer/its name: `FakeQuantizer`} of a fake-quantised model."""
+    """Return {layer path/name: `FakeQuantizer`} of a fake-quantised model."""
     return {
         f"{path}/{name}": quantizer
         for path, layer in _layers(model).items()

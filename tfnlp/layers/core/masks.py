@@ -16,7 +16,7 @@ def combine_masks(
     name="attention_mask",
     num_heads=1,
 ):
-    """One boolean mask, (B, T, S) or (B, N, T, S) but for ones; None where nothing is masked.
+    """Combine masks into one boolean mask that broadcasts to (B, T, S) or (B, N, T, S), or None.
 
     Args:
         query_shape: shape of the queries, (B, T, D); None for a length not known yet.
@@ -53,18 +53,18 @@ def combine_masks(
 
 
 def causal_mask(target_length, source_length):
-    """(1, T, S) boolean: query t sees keys up to t, the last query the last key."""
+    """Return a causal mask, (1, T, S) boolean: the last query sees up to the last key."""
     rows = ops.arange(target_length)[None, :, None] + (source_length - target_length)
     return ops.arange(source_length)[None, None, :] <= rows
 
 
 def padding_mask(token_ids, pad_token_id=0):
-    """(B, L) boolean: true at real tokens."""
+    """Return the padding mask, (B, L) boolean: true at real tokens."""
     return ops.not_equal(token_ids, pad_token_id)
 
 
 def segment_mask(query_segments, key_segments):
-    """(B, T, S) boolean: true where query and key are of one segment.
+    """Return a (B, T, S) boolean mask, true where query and key are of one segment.
 
     Yang et al. 2019, 'XLNet', section 2.5: attention tells only whether two positions are of
     the same segment, not of which.
@@ -77,7 +77,7 @@ def segment_mask(query_segments, key_segments):
 
 
 def permutation_masks(order, key_order=None):
-    """What each stream of XLNet may see under a factorization order.
+    """Return the attention masks of XLNet's two streams under a factorization order.
 
     Yang et al. 2019, 'XLNet', eq. 4: a position's content sees itself and what comes before it
     in the order; its query sees only what comes before.
@@ -96,16 +96,16 @@ def permutation_masks(order, key_order=None):
 
 
 def with_memory(mask, memory_length):
-    """A mask (..., S) with `memory_length` positions before it that all may see."""
+    """Prepend `memory_length` visible positions to a mask (..., S)."""
     mask = ops.cast(mask, "bool")
     seen = ops.ones((*ops.shape(mask)[:-1], memory_length), dtype="bool")
     return ops.concatenate([seen, mask], axis=-1)
 
 
 def set_mask(x, mask):
-    """`x` with a Keras mask (B, L), for an output that `compute_mask` cannot know about.
+    """Attach a Keras mask (B, L) to `x` and return it; None leaves `x` unchanged.
 
-    That is told of the first input alone. None leaves `x` as it is.
+    This is for masks that `compute_mask` cannot compute, as it gets the first input alone.
     """
     if mask is not None:
         set_keras_mask(x, mask)
@@ -113,7 +113,7 @@ def set_mask(x, mask):
 
 
 def hide_padding(x, token_ids, pad_token_id):
-    """`x` with the Keras mask of `token_ids`, as `mask_zero` makes it; as it is without an id."""
+    """Attach the padding mask of `token_ids` to `x`, as `mask_zero` does, if there is a pad id."""
     return x if pad_token_id is None else set_mask(x, padding_mask(token_ids, pad_token_id))
 
 

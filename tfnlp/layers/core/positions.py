@@ -4,12 +4,12 @@ import keras
 import numpy as np
 from keras import ops
 
-# Where rows of distances end, however few buckets they share: no text is as long.
+# Limit of a table of distances, however few buckets they share: no text is as long.
 LONGEST_DISTANCE = 2**20
 
 
 def sinusoids(positions, dim, max_wavelength=10000.0, interleaved=True):
-    """Sines and cosines of positions at dim / 2 wavelengths (Vaswani et al. 2017, section 3.5).
+    """Compute sinusoids of positions at dim / 2 wavelengths (Vaswani et al. 2017, section 3.5).
 
     Args:
         positions: (L,), numbers of any sign.
@@ -31,7 +31,7 @@ def sinusoids(positions, dim, max_wavelength=10000.0, interleaved=True):
 
 
 def sines_and_cosines(positions, dim, max_wavelength=10000.0):
-    """`sinusoids` in two, each (L, D / 2) float32."""
+    """Compute the sines and the cosines of `sinusoids`, each (L, D / 2) float32."""
     if dim % 2:
         raise ValueError(f"dim={dim} must be even, for as many sines as cosines.")
     # Rounded where the references round: at position 500 the last bit shows.
@@ -43,7 +43,7 @@ def sines_and_cosines(positions, dim, max_wavelength=10000.0):
 
 
 def sinusoid_table(length, dim, max_wavelength=10000.0, interleaved=True):
-    """`sinusoids` of positions 0 to length - 1, a NumPy array, computed in double precision.
+    """Compute `sinusoids` of positions 0 to length - 1 in double precision, a NumPy array.
 
     At position 500 the angles of `sinusoids` are off by the rounding of float32, 3e-5.
     """
@@ -57,7 +57,7 @@ def sinusoid_table(length, dim, max_wavelength=10000.0, interleaved=True):
 
 
 def log_buckets(distances, num_buckets, max_distance):
-    """Signed distances up to num_buckets / 2 as they are, farther ones on a log scale.
+    """Map signed distances beyond num_buckets / 2 to a log scale; nearer ones stay unchanged.
 
     He et al. 2021, 'DeBERTaV3', section 3 of the code release (`make_log_bucket_position`):
     with m = num_buckets / 2, a distance d beyond m gets
@@ -82,7 +82,7 @@ def log_buckets(distances, num_buckets, max_distance):
 
 
 def distance_rows(max_distance, num_buckets=None):
-    """The row of a relative table for each distance from -R to R, farther ones having the last.
+    """Return the row of a relative table for each distance from -R to R, clipped beyond.
 
     He et al. 2020, 'DeBERTa', eq. 3: row d + k, where d is the query's position less the
     key's, kept between -k and k - 1; with buckets, the bucket of d in place of d, and k the
@@ -118,7 +118,7 @@ def _farthest_distance(max_distance, num_buckets):
 
 
 def check_length(name, inputs, max_length):
-    """The input; raises a ValueError where it is longer than a table of positions.
+    """Return the input; raise a ValueError if it is longer than a table of positions.
 
     A CPU's gather raises for rows that a table lacks, a GPU's gives zeros. Where the length shows
     at run time alone TensorFlow's own error names it then, which a conversion to TFLite leaves
@@ -150,7 +150,7 @@ def check_length(name, inputs, max_length):
 
 
 def check_distances(max_distance, num_buckets):
-    """Raises ValueError for a maximum distance or a number of buckets that cannot be."""
+    """Raise ValueError for an invalid maximum distance or number of buckets."""
     if max_distance < 1:
         raise ValueError(f"max_distance={max_distance} must be at least 1.")
     if num_buckets is not None and not 2 <= num_buckets < 2 * (max_distance - 1):

@@ -1,4 +1,4 @@
-"""Blocks whose activations are not kept for the gradients, but computed once more."""
+"""Activation recomputation (gradient checkpointing) of blocks."""
 
 import functools
 
@@ -9,11 +9,11 @@ from tfnlp.layers.core.masks import set_mask
 
 
 def recomputable(call):
-    """Decorates the `call` of a layer: in training it is recomputed where `recompute` is true.
+    """Decorate a layer's `call`: recompute it in training if `recompute` is true.
 
-    Chen et al. 2016, 'Training deep nets with sublinear memory cost', section 4.1: of each block
-    its inputs alone are kept. Dropout draws the same the second time, and what the layer assigns
-    is assigned once, neither of which `keras.remat` sees to.
+    Chen et al. 2016, 'Training deep nets with sublinear memory cost', section 4.1: only the
+    inputs of each block are kept. Dropout draws the same mask the second time, and assignments
+    to variables happen once; `keras.remat` ensures neither.
     """
 
     @functools.wraps(call)
@@ -22,7 +22,7 @@ def recomputable(call):
             return call(self, *args, **kwargs)
         given = keras.tree.flatten((args, kwargs))
         moves = [i for i, x in enumerate(given) if _has_gradient(x)]
-        # Seeds, and whatever else a call changes, as they are before the first time.
+        # State before the first call: seeds and all else that a call changes.
         states = [(v, ops.copy(v)) for v in self.non_trainable_variables]
         structure = []
 
@@ -48,17 +48,17 @@ def recomputable(call):
 
 
 def _has_gradient(x):
-    """Whether an argument is a tensor of floats; a symbolic one is asked nothing."""
+    """Return whether an argument is a tensor of a float type; False for a symbolic one."""
     return ops.is_tensor(x) and keras.backend.is_float_dtype(
         keras.backend.standardize_dtype(x.dtype)
     )
 
 
 def recompute_blocks(model):
-    """Has all blocks of a `keras.Model` recomputed in training.
+    """Turn on activation recomputation in all blocks of a `keras.Model`.
 
-    The steps stay what they were, take about a third longer, and hold the activations of one block
-    at a time beside the inputs of all.
+    Training steps compute the same, take about a third longer, and hold the activations of one
+    block at a time beside the inputs of all blocks.
     """
     for layer in model._flatten_layers():
         if hasattr(layer, "recompute"):

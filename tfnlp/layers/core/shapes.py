@@ -1,17 +1,17 @@
-"""Shapes of which one length is open."""
+"""Shapes with one unknown size."""
 
 from keras import ops
 
 
 def is_open(sizes):
-    """Whether one size of a shape is not known, and the others are."""
+    """Return whether exactly one size of a shape is unknown."""
     return sum(not isinstance(size, int) for size in sizes) == 1
 
 
 def reshape(x, sizes):
-    """`ops.reshape` to sizes of `ops.shape`; one that alone is not known is left to the rest.
+    """Reshape to sizes of `ops.shape`; a single unknown size is inferred.
 
-    TFLite then has a constant shape, where it would compute one at each call.
+    TFLite then has a constant shape and need not compute one at each call.
     """
     if is_open(sizes):
         sizes = [size if isinstance(size, int) else -1 for size in sizes]

@@ -1,4 +1,4 @@
-"""Fresh weights, drawn once each."""
+"""Truncated normal initialisation without rejection."""
 
 import contextlib
 import math
@@ -6,19 +6,19 @@ import math
 import keras
 from keras import ops
 
-# Where the distribution is cut, in standard deviations, and the share within.
+# Truncation limit in standard deviations, and the probability mass within.
 LIMIT = 2.0
 INSIDE = math.erf(LIMIT / math.sqrt(2))
 
-# What new weights are instead, where they will be loaded: of a shape and a dtype, gives a tensor.
+# Replacement for fresh weights, (shape, dtype) -> tensor, while a checkpoint will be loaded.
 _instead = None
 
 
 @contextlib.contextmanager
 def no_fresh_weights(instead):
-    """Where it is active, `FastTruncatedNormal` gives `instead(shape, dtype)`.
+    """Temporarily make `FastTruncatedNormal` return `instead(shape, dtype)`.
 
-    For weights that will be loaded: drawing them would take time and memory for nothing.
+    This is for weights that a checkpoint replaces: drawing them would waste time and memory.
     """
     global _instead  # noqa: PLW0603
     before, _instead = _instead, instead
@@ -30,9 +30,10 @@ def no_fresh_weights(instead):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class FastTruncatedNormal(keras.initializers.TruncatedNormal):
-    """`keras.initializers.TruncatedNormal` by the inverse of its cumulative function.
+    """Truncated normal initializer by the inverse of its cumulative function.
 
-    The same distribution, a normal one cut at two standard deviations, without drawing anew.
+    The distribution is that of `keras.initializers.TruncatedNormal`, cut at two standard
+    deviations, without redrawing.
     """
 
     def __call__(self, shape, dtype=None):

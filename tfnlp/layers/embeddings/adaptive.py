@@ -26,14 +26,14 @@ class AdaptiveEmbedding(TokenLayer):
         vocabulary_size: V, the number of tokens.
         hidden_dim: D, the width of the output.
         cutoffs: the first id of each cluster after the first; one cluster where empty.
-        embedding_dim: E, the width of the first cluster's embeddings; D where None.
+        embedding_dim: E, the width of the first cluster's embeddings; D if None.
         div_value: by how much each cluster is narrower than the one before. With 1 and E = D
             there are no projections.
         dropout: applied to the output in training.
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the tables.
         kernel_initializer, kernel_regularizer, kernel_constraint: for the projections.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
-            `mask_zero` of `keras.layers.Embedding`; none where None.
+            `mask_zero` of `keras.layers.Embedding`; none if None.
 
     Call arguments:
         token_ids: (B, L) integers below V.

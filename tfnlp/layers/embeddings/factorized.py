@@ -26,7 +26,7 @@ class FactorizedEmbedding(TokenLayer):
         kernel_initializer: for the projection.
         use_output_bias: whether the tied output adds a bias (V,), as ALBERT's does.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
-            `mask_zero` of `keras.layers.Embedding`; none where None.
+            `mask_zero` of `keras.layers.Embedding`; none if None.
         embeddings_regularizer, embeddings_constraint: for the table.
         kernel_regularizer, kernel_constraint: for the projection.
         bias_initializer, bias_regularizer, bias_constraint: for both biases.

@@ -19,19 +19,19 @@ class GradientDisentangledEmbedding(TextEmbedding):
     """
 
     def sums(self):
-        """The tables that the shared ones and the differences come to, (rows, E), by name."""
+        """Return the sums of shared tables and differences, (rows, E), by name."""
         return {
             name: ops.add(getattr(self, name), difference)
             for name, difference in self._differences().items()
         }
 
     def set_sums(self, tables):
-        """Sets the differences so that `sums` gives these tables, by name."""
+        """Set the differences so that `sums` returns these tables, by name."""
         for name, difference in self._differences().items():
             difference.assign(ops.subtract(tables[name], getattr(self, name)))
 
     def _differences(self):
-        """The table of differences for each shared table, by that one's name."""
+        """Return the difference table of each shared table, by the shared table's name."""
         if self._owner is None:
             return {}
         tokens = {"token_table": self.token_difference}

@@ -9,7 +9,7 @@ from tfnlp.layers.core.positions import check_length
 
 @keras.saving.register_keras_serializable("tfnlp")
 class LearnedPositionEncoding(BaseLayer):
-    """Adds a learned vector for each position (Gehring et al. 2017; Devlin et al. 2019).
+    """Learned position encoding, added to the inputs (Gehring et al. 2017; Devlin et al. 2019).
 
     Args:
         max_length: the number of positions.

@@ -8,7 +8,7 @@ from tfnlp.layers.core.positions import check_length, sinusoid_table, sinusoids
 
 @keras.saving.register_keras_serializable("tfnlp")
 class SinusoidalPositionEncoding(keras.layers.Layer):
-    """Adds sinusoids of the position (Vaswani et al. 2017, section 3.5).
+    """Sinusoidal position encoding, added to the inputs (Vaswani et al. 2017, section 3.5).
 
     Args:
         max_wavelength: the longest wavelength, in multiples of 2 pi.
@@ -19,7 +19,7 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
 
     Call arguments:
         inputs: (B, L, D), D even.
-        positions: (B, L) integers, below `max_length` where there is one; 0 to L - 1 where None.
+        positions: (B, L) integers, below `max_length` where there is one; 0 to L - 1 if None.
 
     Returns:
         (B, L, D).

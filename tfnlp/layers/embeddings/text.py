@@ -18,7 +18,7 @@ from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 @keras.saving.register_keras_serializable("tfnlp")
 class TextEmbedding(TokenLayer):
-    """The input layer of BERT and its kin: `norm(token + position + segment)`.
+    """Input embeddings of BERT-like models: `norm(token + position + segment)`.
 
     Devlin et al. 2019, 'BERT', section 3 and figure 2. With `embedding_dim` the tables have
     that width and the sum is projected, as ALBERT (Lan et al. 2020, section 3.1) and ELECTRA
@@ -33,20 +33,20 @@ class TextEmbedding(TokenLayer):
         dropout: applied to the sum in training.
         layer_norm_epsilon: added to the variance.
         embeddings_initializer: for the tables, and the projection's kernel.
-        embedding_dim: E, the width of the tables; D, and no projection, where None.
+        embedding_dim: E, the width of the tables; D, and no projection, if None.
         position_offset: rows before the first position's, as RoBERTa has them.
         use_norm: whether the sum is normalised.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
-            `mask_zero` of `keras.layers.Embedding`; none where None.
+            `mask_zero` of `keras.layers.Embedding`; none if None.
         embeddings_regularizer, embeddings_constraint: for the tables.
         kernel_regularizer, kernel_constraint, bias_initializer, bias_regularizer,
             bias_constraint: for the projection.
 
     Call arguments:
         token_ids: (B, L) integers below V; with `reverse` states (..., E).
-        segment_ids: (B, L) integers below `num_segments`; all 0 where None, and where there is
+        segment_ids: (B, L) integers below `num_segments`; all 0 if None, and where there is
             one segment.
-        positions: (B, L) integers below `max_length`; 0 to L - 1 where None.
+        positions: (B, L) integers below `max_length`; 0 to L - 1 if None.
         reverse: multiply states with the token table, as a tied output does.
 
     Returns:
@@ -100,10 +100,10 @@ class TextEmbedding(TokenLayer):
             self.projection = self._dense(hidden_dim, "projection", self.embeddings_initializer)
 
     def share(self, embedding):
-        """Takes the tables of another `TextEmbedding`, and their norm, but not its projection.
+        """Share the tables and norm of another `TextEmbedding`, but not its projection.
 
-        Clark et al. 2020, 'ELECTRA', section 3.2. To be called before this layer is built,
-        once the other is. A saved model keeps it.
+        Clark et al. 2020, 'ELECTRA', section 3.2. Call this before this layer is built, after
+        the other is. A saved model keeps it.
 
         Raises:
             ValueError: if the tables differ in size, the other layer is not built yet, or this
@@ -168,7 +168,7 @@ class TextEmbedding(TokenLayer):
                 rows = as_ids(positions) + self.position_offset
                 x = x + self._take_rows(self.position_table, rows)  # (B, L, E)
         if self.num_segments:
-            # Where there is one segment, a tokenizer that tells two apart does no harm.
+            # With one segment, a tokenizer that tells two apart does no harm.
             if segment_ids is None or self.num_segments == 1:
                 x = x + self.segment_table[:1][None]
             else:
@@ -180,7 +180,7 @@ class TextEmbedding(TokenLayer):
         return hide_padding(x, token_ids, self.pad_token_id)
 
     def _output_table(self):
-        """What states are multiplied with, (V, E)."""
+        """Return the table that states are multiplied with, (V, E)."""
         return self.token_table
 
     def _check_states(self, states):

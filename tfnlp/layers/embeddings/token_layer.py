@@ -1,4 +1,4 @@
-"""What the layers that take token ids share."""
+"""Base class of the layers that take token ids."""
 
 import keras
 from keras import ops
@@ -7,7 +7,7 @@ from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
 
 
 class TokenLayer(BaseLayer):
-    """A layer whose inputs are ids, as integers or, as to Keras' `Embedding`, as floats.
+    """Base class of layers that take ids, as integers or, like Keras' `Embedding`, as floats.
 
     Args:
         embeddings_regularizer, embeddings_constraint: for the tables.
@@ -22,5 +22,5 @@ class TokenLayer(BaseLayer):
 
 
 def as_ids(x):
-    """Integers as they are; floats, such as a `keras.Input` gives, as integers."""
+    """Cast floats, such as those of a `keras.Input`, to int32; leave integers unchanged."""
     return x if "int" in keras.backend.standardize_dtype(x.dtype) else ops.cast(x, "int32")

@@ -10,7 +10,7 @@ from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 @keras.saving.register_keras_serializable("tfnlp")
 class TwoStreamEmbedding(TokenLayer):
-    """Where the content and query streams of XLNet start.
+    """Embeddings of XLNet's content and query streams.
 
     Yang et al. 2019, 'XLNet', section 2.3: h starts as the token's embedding, g as one
     learned vector w at every position.
@@ -22,7 +22,7 @@ class TwoStreamEmbedding(TokenLayer):
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the token
             table and the vector.
         pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
-            `mask_zero` of `keras.layers.Embedding`; none where None.
+            `mask_zero` of `keras.layers.Embedding`; none if None.
             It is of h; g starts without one.
 
     Call arguments:
@@ -56,7 +56,7 @@ class TwoStreamEmbedding(TokenLayer):
 
     @property
     def embedding_dim(self):
-        """The width of the table."""
+        """Width of the table."""
         return self.hidden_dim
 
     def build(self, token_ids_shape, target_mapping_shape=None):

@@ -1,1 +1,1 @@
-"""What stands between the last states and a prediction."""
+"""Output layers, between the last hidden states and a prediction."""

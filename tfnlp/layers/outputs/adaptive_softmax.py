@@ -24,7 +24,7 @@ class AdaptiveSoftmax(BaseLayer):
     Args:
         vocabulary_size: V, the number of tokens.
         cutoffs: the first id of each cluster after the first; a plain softmax where empty.
-        embedding_dim: E, the width of the first cluster; that of the states where None.
+        embedding_dim: E, the width of the first cluster; that of the states if None.
         div_value: by how much each cluster is narrower than the one before. With 1 and E = D
             there are no projections.
         kernel_initializer, kernel_regularizer, kernel_constraint: for the weights that are not
@@ -111,7 +111,7 @@ class AdaptiveSoftmax(BaseLayer):
         return ops.concatenate(found, axis=-1) if self.cutoffs else found[0]
 
     def _of_labels(self, states, first, later, labels):
-        """The log-probabilities (...,) of the labels alone."""
+        """Compute the log-probabilities (...,) of the labels only."""
         shape = ops.shape(labels)
         rows = ops.reshape(states, (-1, states.shape[-1]))  # (R, D)
         first = ops.reshape(first, (-1, first.shape[-1]))
@@ -151,7 +151,7 @@ class AdaptiveSoftmax(BaseLayer):
 
 
 def _log_probs(states, table, bias, projection):
-    """Log-probabilities (..., V_i), float32 whatever the states are."""
+    """Compute log-probabilities (..., V_i), always float32."""
     if projection is not None:
         states = times_table(states, ops.transpose(projection))  # (..., E_i)
     logits = times_table(states, ops.transpose(table)) + bias

@@ -1,4 +1,4 @@
-"""Several texts to choose from, as a batch of texts and back."""
+"""Multiple choice: texts flattened into the batch, and back."""
 
 import keras
 from keras import ops
@@ -8,7 +8,7 @@ from tfnlp.layers.core.base_layer import BaseLayer
 
 @keras.saving.register_keras_serializable("tfnlp")
 class MergeChoices(BaseLayer):
-    """(B, choices, L) to (B * choices, L)."""
+    """Reshape of multiple-choice inputs (B, choices, L) to (B * choices, L)."""
 
     def call(self, inputs):
         return ops.reshape(inputs, (-1, ops.shape(inputs)[2]))
@@ -19,7 +19,7 @@ class MergeChoices(BaseLayer):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class SplitChoices(BaseLayer):
-    """One number for each text, (B * choices, 1), to (B, choices).
+    """Reshape of one score per text, (B * choices, 1), to (B, choices).
 
     Call arguments:
         inputs: (B * choices, 1).

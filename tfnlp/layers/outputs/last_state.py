@@ -12,7 +12,7 @@ class LastState(BaseLayer):
 
     Call arguments:
         inputs: (B, L, D).
-        padding_mask: (B, L), 1 at real tokens; the Keras mask of the inputs where None. A row
+        padding_mask: (B, L), 1 at real tokens; the Keras mask of the inputs if None. A row
             without any real token gives its first state.
 
     Returns:

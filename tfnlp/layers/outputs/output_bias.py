@@ -7,7 +7,7 @@ from tfnlp.layers.core.base_layer import BIAS_OPTIONS, BaseLayer
 
 @keras.saving.register_keras_serializable("tfnlp")
 class OutputBias(BaseLayer):
-    """Adds a learned number to each of the last axis' entries, such as a token's logit.
+    """Learned bias over the last axis, such as one for each token's logit.
 
     Args:
         bias_initializer, bias_regularizer, bias_constraint: for them.
