@@ -68,8 +68,8 @@ def document_to_bytes(token_ids, sentence_lengths, continues=False):
 
 
 def document_from_bytes(data):
-    """Return the ids (tokens,) int32 and sentence lengths (sentences,) int64 of a serialised
-    document.
+    """Parse a serialised document into ids (tokens,) int32 and sentence lengths (sentences,)
+    int64.
 
     Raises:
         ValueError: if the data is not a serialised document.
@@ -117,8 +117,9 @@ def _masked(crc):
 
 @functools.cache
 def _tables():
-    """Return the table of each byte's contribution at each place of a block, flattened, and the
-    offset of each place.
+    """Return the checksum tables: each byte's contribution at each place of a block, and offsets.
+
+    The table is flattened; an offset is the start of a place in it.
     """
     byte = np.arange(256, dtype="uint32")
     for _ in range(8):

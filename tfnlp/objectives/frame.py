@@ -83,9 +83,7 @@ class Frame:
 
 
 def _split(encoding, special, texts):
-    """Split an encoding into its groups of special tokens and, between them, the segment of each
-    text.
-    """
+    """Split an encoding into groups of special tokens and, between them, each text's segment."""
     parts, inside = [[]], False
     for token, segment in zip(encoding.token_ids, encoding.segment_ids, strict=True):
         if token in special:

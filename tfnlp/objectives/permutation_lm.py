@@ -58,12 +58,13 @@ class PermutationLM:
 
     @property
     def memory(self):
-        """Whether the model has a memory."""
+        """True if the model has a memory."""
         return self.reuse_length is not None
 
     def check(self, config, tokenizer):
-        """Raise an InputError if the family is not a permutation LM, or the memory or template
-        does not fit.
+        """Raise an InputError if the family, its memory or the template does not fit.
+
+        The family must have two streams of attention.
         """
         if config.language_model != self.head:
             raise InputError(
@@ -252,8 +253,9 @@ class PermutationBatches(StreamBatches):
         }, ids[chosen]
 
     def _special(self, size):
-        """Return which tokens of the second part are special, (L - first,) bool; A has `size`
-        tokens.
+        """Return which tokens of the second part are special, (L - first,) bool.
+
+        `size` is the number of tokens of A.
         """
         before, between, after = (np.ones(len(part), bool) for part in self.frame.pair)
         a, b = np.zeros(size, bool), np.zeros(self.second - size, bool)

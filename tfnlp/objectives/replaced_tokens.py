@@ -45,7 +45,7 @@ class ReplacedTokens:
         masked: the share of those that the generator reads as [MASK] rather than unchanged: 0.85
             in ELECTRA's code, 1 in that of DeBERTa v3.
         generator_size: the size of the generator as a share of the discriminator's width (ELECTRA;
-            a quarter to a half in its paper) or layers (DeBERTa); where None, a quarter or a half.
+            a quarter to a half in its paper) or layers (DeBERTa); where None, 0.25 or 0.5.
         discriminator_weight: lambda, the weight of the discriminator's loss; 50 in both papers.
 
     Raises:
@@ -261,8 +261,9 @@ def _take_weights(model, source):
 
 
 def _set_tables(model, source):
-    """Set a discriminator's embedding tables, partly shared with its generator, to those of
-    `source`.
+    """Set a discriminator's embedding tables to those of `source`.
+
+    The generator shares part of them.
     """
     embeddings, due = model.get_layer("embeddings"), source.get_layer("embeddings")
     if isinstance(embeddings, GradientDisentangledEmbedding):

@@ -54,7 +54,8 @@ class ShardedCorpus:
         self._ends, tokens, self._sentences, continues = (
             np.concatenate([index[:, column] for index in indices]) for column in range(4)
         )
-        # The first record of each document, and the end; the first token of each record likewise.
+        # The first record of each document, and the first token of each record, both with
+        # the end.
         self._records = np.append(np.flatnonzero(continues == 0), len(continues))
         self._tokens = np.append(0, np.cumsum(tokens))
         self._open = functools.lru_cache(OPEN_FILES)(self._open_shard)

@@ -52,9 +52,7 @@ class TokenStream:
         return np.concatenate(parts)
 
     def borders(self, start, stop):
-        """Return the positions strictly between `start` and `stop` where a sentence begins,
-        ascending.
-        """
+        """Return the sentence starts strictly between `start` and `stop`, ascending."""
         found = [begin + starts for begin, _, starts in self._documents(start, stop)]
         found = np.concatenate(found)
         return found[(found > start) & (found < stop)]

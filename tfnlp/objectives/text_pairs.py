@@ -23,7 +23,7 @@ from tfnlp.objectives.positions import logits_at_positions
 from tfnlp.objectives.segments import pad
 
 TOKENS, PAIR = "tokens", "pair"
-# The number of drawn texts, of which the nearest in length is taken.
+# The number of texts to draw; the nearest in length is taken.
 TRIES = 16
 
 
@@ -161,8 +161,8 @@ class Passages:
 
         A passage takes sentences up to the maximum length of a pair, or, in `short_share` of
         cases, up to a random length of at least 2. It ends with its document. Single-sentence
-        passages are left out: BERT's own code pairs them with another document, which makes those
-        more than half of all pairs.
+        passages are left out: BERT's own code pairs them with another document, so that more than
+        half of all pairs are random.
 
         Raises:
             InputError: if `max_length` leaves no room for two tokens, or no document has two

@@ -26,8 +26,8 @@ class LengthBatches:
             list of equally long lists of them; or an object with `lengths`, `padded` and
             `fingerprint` like those of `Encodings`.
         batch_size: B.
-        labels: a number or a fixed number of numbers for each encoding; or one label for each
-            token, padded with `IGNORED`; or None.
+        labels: a number or a vector for each encoding; or one label for each token, padded with
+            `IGNORED`; or None.
         targets: an object whose `batch(indices, length)` returns a dict of further arrays (cached
             teacher outputs) and whose `signature()` returns their specs; or None.
         shuffle: whether each epoch has its own order; else batches are sorted by length.
@@ -90,8 +90,7 @@ class LengthBatches:
         return [indices[i : i + self.batch_size] for i in range(0, len(indices), self.batch_size)]
 
     def batch(self, indices):
-        """Return the inputs of some encodings, (B, L) int32 each, and their targets if there are
-        any.
+        """Return the inputs of some encodings, (B, L) int32 each, and any targets.
 
         For multiple choice, inputs are (B, choices, L).
         """

@@ -156,8 +156,7 @@ class MarianTokenizer:
         return "".join(pieces).replace("▁", " ").strip()
 
     def save(self, folder):
-        """Write source.spm, target.spm, vocab.json and the settings, in the format of
-        `transformers`.
+        """Write source.spm, target.spm, vocab.json and the settings, as `transformers` does.
 
         Files of another tokenizer in the folder are removed.
 

@@ -198,7 +198,7 @@ class Tagger(Runner):
 
     @property
     def by_character(self):
-        """Whether each character, rather than each word, has a tag."""
+        """True if each character, rather than each word, has a tag."""
         return self.settings.get("unit") == "character"
 
     @property
@@ -209,7 +209,7 @@ class Tagger(Runner):
 
     @property
     def of_entities(self):
-        """Whether the tags mark entities in BIO, IOBES or BILOU."""
+        """True if the tags mark entities in BIO, IOBES or BILOU."""
         return all(ENTITY_TAG.fullmatch(tag) for tag in self.labels)
 
     def _split(self, sentences):
