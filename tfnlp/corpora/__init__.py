@@ -1,6 +1,6 @@
-"""Unlabelled text: files as documents of sentences, and those as tokenised shards on disk.
+"""Unlabelled text: documents of sentences in files, and tokenised shards on disk.
 
-Nothing here imports TensorFlow or Keras, so that the processes that tokenise start at once.
+This package imports neither TensorFlow nor Keras, so that tokenising processes start fast.
 """
 
 from tfnlp.corpora.prepare import prepare_corpus

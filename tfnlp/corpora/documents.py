@@ -1,4 +1,4 @@
-"""Unlabelled files as documents, and documents as ids with the borders of their sentences."""
+"""Documents in unlabelled files, and their ids with sentence boundaries."""
 
 import glob
 import itertools
@@ -14,21 +14,23 @@ from tfnlp.text.columns import read_columns
 from tfnlp.text.lines import check_file, holds_nothing, read_lines
 from tfnlp.text.readers import TABLES
 
-# What parts the documents of plain text, and what parts the sentences of a document.
+# Separators of documents in plain text, and of sentences in a document.
 DOCUMENTS = ("blank_lines", "lines", "files")
 SENTENCES = ("split", "lines")
-# Characters that are tokenised at a time; of a longer document, some of its lines.
+# The number of characters that are tokenised at a time; a longer document is split at line ends.
 PIECE_CHARACTERS = 400_000
-# The share of unknown tokens above which a tokenizer is taken for that of other texts.
+# The share of unknown tokens above which the tokenizer probably belongs to other texts.
 UNKNOWN = 0.05
 _LINE = re.compile(r"^[^\S\n]*\S", re.MULTILINE)
 
 
 def find_files(patterns):
-    """The files that paths and patterns such as `wiki/*.txt.gz` name, each once, as `Path`s.
+    """Return the files that paths and patterns name, each once, as `Path`s.
+
+    A pattern is one such as `wiki/*.txt.gz`.
 
     Raises:
-        InputError: for a path where no file is, or a pattern that no file matches.
+        InputError: if a path does not exist or is a folder, or no file matches a pattern.
     """
     found = {}
     for pattern in map(str, patterns):
@@ -44,20 +46,21 @@ def find_files(patterns):
 
 
 def read_documents(paths, documents="blank_lines", text_column="sentence", on_read=None):
-    """Yields the text of each document of some files, "" of an empty one.
+    """Yield the text of each document of some files, "" for an empty one.
 
-    Of a file with columns (.tsv, .csv, .json, .jsonl, or those with .gz) each row is a document.
+    In a file with columns (.tsv, .csv, .json, .jsonl, each with or without .gz) each row is a
+    document.
 
     Args:
-        paths: of the files.
-        documents: what parts the documents of plain text: "blank_lines", or each of its "lines"
-            is one, or each of the "files".
-        text_column: the column of the text where there are columns.
-        on_read: called now and then with how many bytes of all files are read.
+        paths: the files.
+        documents: the separator of documents in plain text: "blank_lines", "lines" (each line is a
+            document) or "files" (each file is one).
+        text_column: the column of the text, if there are columns.
+        on_read: a progress callback that receives the number of bytes read from all files so far.
 
     Raises:
-        InputError: as `read_lines` and `read_columns`; an empty file is an empty document, of
-            which a warning says.
+        InputError: as in `read_lines` and `read_columns`. An empty file is an empty document
+            instead, with a logged warning.
     """
     if documents not in DOCUMENTS:
         raise InputError(f"documents={documents!r} must be one of {', '.join(DOCUMENTS)}.")
@@ -82,7 +85,7 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
 
 
 def has_columns(path):
-    """Return whether each row of a file is a document, by its name, a `Path`."""
+    """Return whether each row of a file is a document, by the name of the `Path`."""
     return path.name.lower().removesuffix(".gz").endswith(TABLES)
 
 
@@ -91,7 +94,7 @@ def _after(before, on_read):
 
 
 def _plain_documents(lines, documents):
-    """Yields the documents of a file's lines."""
+    """Yield the documents in the lines of a file."""
     if documents == "lines":
         yield from lines
     elif documents == "files":
@@ -109,21 +112,22 @@ def _plain_documents(lines, documents):
 
 
 def encode_documents(texts, tokenizer, sentences="split"):
-    """Yields the ids of each document, without special tokens, and the tokens of its sentences.
+    """Yield the ids of each document without special tokens, and its sentence lengths.
 
-    A document is tokenised as running text, and the borders of its sentences are found in it: a
-    tokenizer that reads the white space before a word (byte-level BPE) gives the same ids whatever
-    the sentences. "[SEP]" in a document is text, whatever the tokenizer. A document above
-    `PIECE_CHARACTERS` is cut at ends of lines, where it has any.
+    A document is tokenised as running text, and sentence boundaries are mapped onto its tokens. So
+    a tokenizer that includes the white space before a word (byte-level BPE) yields the same ids
+    however sentences are split. "[SEP]" in a document is plain text for every tokenizer. A
+    document above `PIECE_CHARACTERS` is tokenised in parts that end at line ends, if it has any.
 
     Args:
         texts: an iterable of strings.
         tokenizer: see `tfnlp.text`.
-        sentences: "split" by `tfnlp.corpora.sentences`, or each of the "lines" is one.
+        sentences: "split" to use `tfnlp.corpora.sentences`, or "lines" for a sentence on each
+            line.
 
     Returns:
-        Yields, for each text, (tokens,) int32 and (sentences,) int64; both are empty for a text
-        without tokens, and no sentence is.
+        A generator of (tokens,) int32 and (sentences,) int64, one pair for each text. Both are
+        empty for a text without tokens. No sentence is empty.
     """
     if sentences not in SENTENCES:
         raise InputError(f"sentences={sentences!r} must be one of {', '.join(SENTENCES)}.")
@@ -135,7 +139,7 @@ def encode_documents(texts, tokenizer, sentences="split"):
                 pieces.append(piece)
                 of.append(number)
         ids, ends, lengths, sentence_ends = _encode_pieces(pieces, tokenizer, starts)
-        # A document ends where its last piece does.
+        # A document ends with its last piece.
         last = np.flatnonzero(np.diff(of, append=len(batch)))
         ends, sentence_ends = ends[last], sentence_ends[last]
         for a, b, c, d in zip(
@@ -146,13 +150,17 @@ def encode_documents(texts, tokenizer, sentences="split"):
 
 
 def _encode_pieces(pieces, tokenizer, starts):
-    """All ids, where each piece ends in them, the sentences' tokens, where each ends in those."""
+    """Return the ids and sentence lengths of all pieces, and where each piece ends in both.
+
+    The order is ids, ends in ids, sentence lengths, ends in sentences.
+    """
     encodings = tokenizer.encode(pieces, offsets=True, literal=True)
-    ours = encodings.sources >= 0  # the others frame a text
+    ours = encodings.sources >= 0  # the others are special tokens
     ids = encodings.token_ids[ours]
     ends = np.append(0, np.cumsum(ours))[encodings.starts[1:]]
-    # Places of characters, counted through all pieces. White space is of the sentence behind it:
-    # some tokens are a word and the space before. A token is where its last character is.
+    # Character positions count through all pieces. White space belongs to the sentence after
+    # it, as some tokens include the space before a word. A token is located by its last
+    # character.
     bases = np.cumsum([0, *(len(piece) + 1 for piece in pieces)])
     counts = np.diff(ends, prepend=0)
     offsets = encodings.offsets[ours].astype("int64")
@@ -165,18 +173,18 @@ def _encode_pieces(pieces, tokenizer, starts):
 
 
 def _borders(text, starts):
-    """Where each sentence begins, the white space before it counted to it."""
+    """Return where each sentence begins, including the white space before it."""
     ends = (a + len(text[a:b].rstrip()) for a, b in itertools.pairwise(starts))
     return [0, *ends]
 
 
 def _line_starts(text):
-    """Where each line of a text begins, but for those of white space alone."""
+    """Return the start of each line, except lines of white space alone."""
     return [match.start() for match in _LINE.finditer(text)]
 
 
 def _batches(texts):
-    """Yields lists of texts of about `PIECE_CHARACTERS`, or of one longer text."""
+    """Yield lists of texts of about `PIECE_CHARACTERS` characters, or of one longer text."""
     batch, size = [], 0
     for text in texts:
         batch.append(text)
@@ -189,7 +197,10 @@ def _batches(texts):
 
 
 def _pieces(text):
-    """A text in parts of `PIECE_CHARACTERS` at most that end where lines do, if lines allow it."""
+    """Return a text in parts that end at line ends.
+
+    A part has at most `PIECE_CHARACTERS` characters unless a single line is longer.
+    """
     pieces, begin = [], 0
     while len(text) - begin > PIECE_CHARACTERS:
         end = text.rfind("\n", begin, begin + PIECE_CHARACTERS)
@@ -203,7 +214,10 @@ def _pieces(text):
 
 
 def warn_of_unknown(share):
-    """Warns where a share of a corpus is unknown tokens, of which no objective learns anything."""
+    """Log a warning if a large share of the tokens of a corpus is unknown.
+
+    No objective learns anything from unknown tokens.
+    """
     if share > UNKNOWN:
         logging.warning(
             "%.1f %% of the tokens are unknown to the tokenizer; learn one from this text "

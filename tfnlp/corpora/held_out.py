@@ -1,15 +1,15 @@
-"""The end of texts, to evaluate on what a language model has not learned."""
+"""Held-out text for the evaluation of language models."""
 
 from tfnlp.errors import InputError
 
 
 def hold_out(texts, share=0.1):
-    """Texts in two: what comes first, and the last share of their characters, from a line's start.
+    """Split texts into a first part and the last `share` of their characters.
 
-    Of a text without lines the end is cut off where the share begins.
+    The split is at the start of a line. In a text without lines it is exactly at the share.
 
     Raises:
-        InputError: where one of them would be blank.
+        InputError: if either part would be blank.
     """
     left, first, last = round(sum(map(len, texts)) * (1 - share)), [], []
     for text in texts:

@@ -1,4 +1,4 @@
-"""Text files, larger than memory, as a tokenised corpus on disk, by several processes."""
+"""Parallel tokenisation of large text files into a corpus on disk."""
 
 import collections
 import concurrent.futures
@@ -29,7 +29,7 @@ from tfnlp.locks import held_alone
 from tfnlp.progress import progress_bar
 from tfnlp.text.tokenizer import Tokenizer
 
-# What an unfinished corpus is made by.
+# The settings of an unfinished corpus.
 SETTINGS = "settings.json"
 
 
@@ -44,31 +44,30 @@ def prepare_corpus(
     shard_mb=8,
     processes=1,
 ):
-    """Prepares a corpus: a folder that `ShardedCorpus` opens.
+    """Prepare a corpus in a folder that `ShardedCorpus` opens.
 
-    The texts are read, and duplicates left out, in this process, and tokenised shard by shard in
-    others. Each shard is written whole, so that a killed preparation goes on, when it is called
-    again, with the shards that are missing; the files are the same, byte for byte, then, and with
-    any number of processes. In memory are the texts of as many shards as there are processes, and
-    one more; of duplicates some 100 bytes for each document.
+    This process reads the texts and removes duplicates; worker processes tokenise them shard by
+    shard. Each shard is written atomically, so a killed preparation resumes at the missing shards
+    when it is called again. The files are identical byte for byte, whether it is resumed or not
+    and for any number of processes. Memory holds the texts of one shard more than there are
+    processes, and some 100 bytes a document for duplicates.
 
     Args:
-        paths: of text files, or patterns of them, as `find_files` takes them.
+        paths: text files, or patterns as in `find_files`.
         tokenizer: see `tfnlp.text`.
-        output_dir: the folder; made if it is missing.
-        documents, text_column: as `read_documents` takes them.
-        sentences: as `encode_documents` takes it.
-        deduplicate: whether a document that stood there before, but for its white space, is left
-            out.
-        shard_mb: of how many megabytes of text a shard is made, of UTF-8; a document more.
-        processes: how many tokenise.
+        output_dir: the folder, created if it is missing.
+        documents, text_column: as in `read_documents`.
+        sentences: as in `encode_documents`.
+        deduplicate: whether to drop a document that equals an earlier one up to white space.
+        shard_mb: the megabytes of UTF-8 text in a shard; the last document may exceed it.
+        processes: the number of processes that tokenise.
 
     Returns:
         The manifest.
 
     Raises:
-        InputError: for files that cannot be read, or hold no text, for a folder of another
-            corpus, and where nothing can be written.
+        InputError: if files cannot be read or hold no text, if the folder holds another corpus, or
+            if nothing can be written.
     """
     if shard_mb <= 0:
         raise InputError(f"shard_mb={shard_mb} must be above 0.")
@@ -106,11 +105,11 @@ def prepare_corpus(
 
 
 class _Texts:
-    """The documents of files in shards, with counts of those that are left out."""
+    """Documents of files grouped into shards, with counts of those left out."""
 
     def __init__(self, files, documents, text_column, deduplicate):
         self.duplicates = self.empty = 0
-        self._read = 0  # bytes of the files
+        self._read = 0  # bytes read from the files
         paths = [path for path, _ in files]
         self._documents = read_documents(paths, documents, text_column, self._on_read)
         self._seen = set() if deduplicate else None
@@ -119,9 +118,10 @@ class _Texts:
         self._read = read
 
     def shards(self, size):
-        """Yields shards, of `size` bytes or a document more.
+        """Yield (texts, hash, bytes read so far) of each shard.
 
-        Of each it gives a list of texts, its hash, and how many bytes of the files are read.
+        A shard has at least `size` bytes, except the last; it ends with the document that reaches
+        them.
         """
         texts, held, digest = [], 0, hashlib.sha256()
         for text in self._documents:
@@ -146,7 +146,7 @@ class _Texts:
         if self._seen is None:
             return False
         words = " ".join(text.split()).encode(errors="surrogatepass")
-        # Of 128 bits: among 10^12 documents two are alike by chance once in 10^15 times.
+        # 128 bits: among 10^12 documents two collide with a probability of 1 in 10^15.
         key = hashlib.blake2b(words, digest_size=16).digest()
         if key in self._seen:
             return True
@@ -155,9 +155,9 @@ class _Texts:
 
 
 def _write_shards(folder, shards, tokenizer, sentences, processes, bar):
-    """Writes the shards that are missing; what the manifest says of all.
+    """Write the missing shards, and return the manifest entries of all.
 
-    The bar shows how far in the files what is written reaches.
+    The bar shows the position in the files up to which shards are written.
     """
     done, waiting = [], collections.deque()
 
@@ -181,10 +181,10 @@ def _write_shards(folder, shards, tokenizer, sentences, processes, bar):
 
 
 def _written(folder, number, texts_hash):
-    """Gives what the manifest says of a shard that was written before; None where it was not.
+    """Return a function for the manifest entry of an existing shard, or None if there is none.
 
     Raises:
-        InputError: if it was made of other texts.
+        InputError: if it was made from other texts.
     """
     path = shard_path(folder, number, "json")
     if not path.exists():
@@ -199,13 +199,13 @@ def _written(folder, number, texts_hash):
         read_index(folder, shard, number)
         read_sentence_lengths(folder, shard, number)
     except InputError:
-        return None  # is written again
+        return None  # will be written again
     return lambda: shard
 
 
 @contextlib.contextmanager
 def _workers(tokenizer, processes):
-    """Gives `submit`, which calls `write_shard` in another process and gives what waits for it."""
+    """Yield `submit`, which runs `write_shard` in a worker and returns a getter of its result."""
     if processes == 1:
 
         def submit(folder, number, texts, texts_hash, sentences):
@@ -214,7 +214,7 @@ def _workers(tokenizer, processes):
 
         yield submit
         return
-    # Forked processes would inherit the threads' locks of whoever calls.
+    # Forked processes would inherit locks that the caller's threads hold.
     pool = concurrent.futures.ProcessPoolExecutor(
         processes,
         multiprocessing.get_context("spawn"),
@@ -238,13 +238,13 @@ _worker_tokenizer = None
 def _start_worker(tokenizer_json, pad_token):
     global _worker_tokenizer  # noqa: PLW0603
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process has one core
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process stops this one
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker_tokenizer = Tokenizer.from_json(tokenizer_json, pad_token)
 
 
 def _end_with_parent():
-    """A killed process cannot end its children, which would wait for ever."""
+    """Exit when the parent process ends, as a killed parent cannot stop its children."""
     multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
 
@@ -255,7 +255,7 @@ def _write_shard(folder, number, texts, texts_hash, sentences):
 
 @contextlib.contextmanager
 def _held(folder):
-    """Holds a folder against a second preparation, and makes it."""
+    """Create a folder and lock it against a second preparation."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder, os.O_RDONLY)
@@ -271,7 +271,7 @@ def _held(folder):
 
 
 def _finished(folder, settings, files):
-    """The manifest of a corpus that is prepared already; it must be the one asked for."""
+    """Return the manifest of a finished corpus after checking it against the request."""
     manifest = read_manifest(folder)
     _check_settings(folder, manifest["settings"], settings)
     if manifest["files"] != [[str(path), size] for path, size in files]:
@@ -280,9 +280,9 @@ def _finished(folder, settings, files):
             "another folder."
         )
     made = (folder / MANIFEST).stat().st_mtime
-    # A file's own time can be set back, that of its inode cannot.
+    # The modification time can be set back, the inode change time cannot.
     changed = [path for path, _ in files if path.stat().st_ctime >= made]
-    if changed:  # or but copied: what they hold decides
+    if changed:  # or merely copied: the contents decide
         how = (settings[name] for name in ("documents", "text_column", "deduplicate"))
         shards = _Texts(files, *how).shards(settings["shard_mb"] * 1e6)
         if [shard[1] for shard in shards] != [shard["texts"] for shard in manifest["shards"]]:
@@ -294,13 +294,13 @@ def _finished(folder, settings, files):
 
 
 def _take_up(folder, settings):
-    """Begins a corpus, or goes on with one of the same settings."""
+    """Start a corpus, or resume one with the same settings."""
     stored = folder / SETTINGS
     if stored.exists():
         _check_settings(folder, read_json(stored), settings)
     elif any(not path.name.startswith(f".{SETTINGS}.") for path in folder.iterdir()):
         raise InputError(f"{folder} holds other files and no corpus; choose another folder.")
-    for pattern in (".shard-*", f".{SETTINGS}.*", f".{MANIFEST}.*"):  # what a kill left
+    for pattern in (".shard-*", f".{SETTINGS}.*", f".{MANIFEST}.*"):  # left by a killed run
         for path in folder.glob(pattern):
             path.unlink()
     write_json(stored, settings)
@@ -321,7 +321,7 @@ def _check_settings(folder, stored, settings):
 
 
 def _clean(folder, shards):
-    """Removes what only an unfinished corpus has."""
+    """Remove the files that only an unfinished corpus has."""
     (folder / SETTINGS).unlink(missing_ok=True)
     kept = {shard_path(folder, i, suffix) for i in range(shards) for suffix in SUFFIXES}
     for path in {*folder.glob("shard-*")} - kept:

@@ -1,17 +1,16 @@
-"""Tokenised documents as records of TFRecord files, without TensorFlow.
+"""Tokenised documents as TFRecord records, without TensorFlow.
 
-A file is of records one after another, each of them framed as TensorFlow does it
-(tensorflow/core/lib/io/record_writer.h):
+A file is a sequence of records in TensorFlow's framing (tensorflow/core/lib/io/record_writer.h):
 
     uint64  length of the data, little-endian
     uint32  masked CRC-32C of the length
     bytes   data
     uint32  masked CRC-32C of the data
 
-The data is a `tf.train.Example` of lists of integers: `token_ids`, those of a document without
-special tokens; `sentence_lengths`, the tokens of each of its sentences; and, only where the record
-goes on with the document of the record before, as long ones do, `continues`, which is [1]. With
-TensorFlow:
+The data is a `tf.train.Example` of integer lists. `token_ids` are the ids of a document without
+special tokens. `sentence_lengths` are the numbers of tokens of its sentences. `continues` is [1],
+and only present, if the record continues the document of the record before, as in long documents.
+To read it with TensorFlow:
 
     names = ("token_ids", "sentence_lengths", "continues")
     features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
@@ -25,25 +24,25 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-# Bytes of a record before its data, and with those behind it.
+# Bytes of a record before its data, and in total around it.
 HEADER, FRAME = 12, 16
 _MASK_DELTA = 0xA282EAD8
 # CRC-32C (Castagnoli), bits reversed.
 _POLYNOMIAL = 0x82F63B78
-# Bytes whose checksum is one sum over a table.
+# The number of bytes whose checksum is one reduction over a table.
 _BLOCK = 1024
 
 
 def frame(data):
-    """The bytes of a record of a TFRecord file."""
+    """Return data framed as a TFRecord record."""
     return _header(len(data)) + data + struct.pack("<I", _masked(crc32c(data)))
 
 
 def unframe(record):
-    """The data of a whole record.
+    """Return the data of a whole record.
 
     Raises:
-        ValueError: if it is cut, or a checksum differs.
+        ValueError: if the record is truncated, or a checksum differs.
     """
     data = record[HEADER:-4]
     if len(record) < FRAME or record[:HEADER] != _header(len(data)):
@@ -54,12 +53,12 @@ def unframe(record):
 
 
 def document_to_bytes(token_ids, sentence_lengths, continues=False):
-    """A document, or what `continues` one, as a serialized `tf.train.Example`.
+    """Serialise a document, or a part of one, as a `tf.train.Example`.
 
     Args:
         token_ids: (tokens,) integers.
         sentence_lengths: (sentences,) integers.
-        continues: whether the record before is of the same document.
+        continues: whether the record continues the document of the record before.
     """
     example, features = _example_class()(), {"continues": [1]} if continues else {}
     features |= {"sentence_lengths": sentence_lengths, "token_ids": token_ids}
@@ -69,10 +68,11 @@ def document_to_bytes(token_ids, sentence_lengths, continues=False):
 
 
 def document_from_bytes(data):
-    """The (tokens,) int32 ids and (sentences,) int64 lengths of a serialized document.
+    """Parse a serialised document into ids (tokens,) int32 and sentence lengths (sentences,)
+    int64.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if the data is not a serialised document.
     """
     try:
         features = _example_class().FromString(data).features.feature
@@ -85,17 +85,17 @@ def document_from_bytes(data):
 
 
 def crc32c(data):
-    """The CRC-32C of bytes.
+    """Compute the CRC-32C of bytes.
 
-    The checksum is linear: that of a block is the exclusive or of what each byte gives at its
-    distance from the end, which a table holds.
+    The checksum is linear. That of a block is the exclusive or of a table entry for each byte at
+    its distance from the end.
     """
     table, offsets = _tables()
     state = 0xFFFFFFFF
     for begin in range(0, len(data), _BLOCK):
         block = np.frombuffer(data, "uint8", min(_BLOCK, len(data) - begin), begin)
         size = len(block)
-        # The state so far counts as four bytes more at the block's beginning.
+        # The state so far is combined with the first four bytes of the block.
         places = offsets[_BLOCK - size :] + block
         carried = min(size, 4)
         places[:carried] ^= np.frombuffer(struct.pack("<I", state), "uint8")[:carried]
@@ -111,19 +111,22 @@ def _header(length):
 
 
 def _masked(crc):
-    """TensorFlow's checksum of a checksum: its bits rotated by 15, and a constant added."""
+    """Return TensorFlow's masked checksum: bits rotated by 15, plus a constant."""
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
 
 
 @functools.cache
 def _tables():
-    """What each byte gives at each place of a block, end to end, and where each place begins."""
+    """Return the checksum tables: each byte's contribution at each place of a block, and offsets.
+
+    The table is flattened; an offset is the start of a place in it.
+    """
     byte = np.arange(256, dtype="uint32")
     for _ in range(8):
         byte = np.where(byte & 1, (byte >> 1) ^ np.uint32(_POLYNOMIAL), byte >> 1)
     table = np.empty((_BLOCK, 256), "uint32")
     table[-1] = byte
-    for place in range(_BLOCK - 2, -1, -1):  # one byte of zeros further from the end
+    for place in range(_BLOCK - 2, -1, -1):  # one zero byte further from the end
         later = table[place + 1]
         table[place] = (later >> 8) ^ byte[later & 0xFF]
     return table.ravel(), np.arange(_BLOCK) * 256
@@ -131,9 +134,9 @@ def _tables():
 
 @functools.cache
 def _example_class():
-    """The class of `tf.train.Example`, of its lists of integers alone.
+    """Return a class of `tf.train.Example` with integer lists alone.
 
-    Its own one would import all of TensorFlow, in each process that prepares a corpus.
+    The original class would import all of TensorFlow in every process that prepares a corpus.
     """
     field, package = descriptor_pb2.FieldDescriptorProto, "tensorflow"
     file = descriptor_pb2.FileDescriptorProto(

@@ -1,10 +1,11 @@
-"""Where sentences begin in English and Korean text, by rules.
+"""Rule-based sentence segmentation of English and Korean text.
 
-A sentence ends at the end of a line, and at a mark such as `.`, `?` or `…` with white space behind
-it, quotes and brackets that close counted to it, unless what stands around says otherwise: an
-abbreviation, an initial, a number, a small letter after a pause or a quote, a Korean particle of
-quoting. In Korean a mark behind the ending of a verb (`다.`, `요!`, `까?`) needs no white space,
-and `ㅋㅋ`, `ㅠㅠ`, `^^` and `~` behind an ending, or behind a mark, end a sentence as a mark does.
+A sentence ends at the end of a line. It also ends at a mark such as `.`, `?` or `…`
+with white space behind it, including closing quotes and brackets, with these
+exceptions: an abbreviation, an initial, a number, a lower-case letter after a pause or
+a quote, or a Korean quotative particle. In Korean a mark behind a verb ending (`다.`,
+`요!`, `까?`) needs no white space. `ㅋㅋ`, `ㅠㅠ`, `^^` and `~` behind an ending or a mark
+end a sentence like a mark.
 """
 
 import itertools
@@ -15,20 +16,20 @@ def _words(text):
     return frozenset(text.split())
 
 
-# Words before a period after which a sentence does not end.
+# Abbreviations after which a sentence does not end.
 _NEVER_LAST = _words(
     "mr mrs ms mx dr prof rev hon gen col lt sgt capt cmdr adm gov sen rep pres st mt ft messrs "
     "mme mlle vs cf eg ie viz approx ca fig figs eq eqs sec ch vol vols pp ed eds resp "
     "e.g i.e"
 )
-# Those after which it ends where the next word begins a sentence as a rule.
+# Abbreviations after which a sentence ends if the next word usually begins one.
 _SELDOM_LAST = _words(
     "etc inc ltd co corp jr sr al bros dept univ assn est ave blvd rd jan feb mar apr jun jul aug "
     "sep sept oct nov dec ph.d m.d b.a m.a b.sc m.sc ph b.c a.d a.m p.m"
 )
-# Those that a number follows where they are abbreviations.
+# Words that are abbreviations if a number follows.
 _BEFORE_NUMBERS = _words("no nos p art op")
-# Words that begin sentences and are seldom names.
+# Words that often begin sentences and are seldom names.
 _STARTERS = _words(
     "The A An This That These Those There Here He She It We They I You His Her Its Our Their My "
     "Your But And Or So If When While Where What Who Why How Although Though Because Since As "
@@ -37,9 +38,9 @@ _STARTERS = _words(
 )
 _CLOSERS = "\"'”’»)\\]}」』》〉"
 _OPENERS = "\"'“‘«(\\[{「『《〈"
-# How verbs end, and what is written for them in chats and reviews.
+# Verb endings, including those of chats and reviews.
 _ENDINGS = "다요죠까네음임함됨슴군걸듯냐니지야어아래ㅁ"
-# Of these a mark may follow without white space behind it.
+# Endings behind which a mark needs no white space.
 _SURE_ENDINGS = "다요죠까네음임함됨슴군냐"
 _LAUGHS = "ㅋㅎㅠㅜㅡ~^♥♡;"
 _MARK = re.compile(
@@ -50,7 +51,7 @@ _MARK = re.compile(
 _NEXT = re.compile(rf"\s*(?P<openers>[{_OPENERS}]*)(?P<word>[^\s{_CLOSERS}{_OPENERS}]*)")
 _WORD_BEFORE = re.compile(rf"[^\s{_OPENERS}]+$")
 _INITIALS = re.compile(r"[^\W\d_](\.[^\W\d_])*")
-# What follows a quote within its sentence.
+# Quotative particles behind a quote within a sentence.
 _QUOTING = re.compile(r"이?라(고|는|며|면서|던|니)")
 _QUOTING_APART = re.compile(r"하(고|는|며|던)$")
 _NUMBER = re.compile(r"\d+")
@@ -58,27 +59,29 @@ _IN_DATE = re.compile(r"\d\.\s*$")
 
 
 def split_sentences(text):
-    """The sentences of a text, without the white space around them.
+    """Return the sentences of a text without surrounding white space.
 
     Args:
-        text: a string; ends of lines end sentences.
+        text: a string; line ends are sentence ends.
     """
     starts = sentence_starts(text)
     return [text[a:b].strip() for a, b in itertools.pairwise([*starts, len(text)])]
 
 
 def sentence_starts(text):
-    """Where each sentence of a text begins, a list of places of what is no white space.
+    """Return the position of the first character of each sentence, a list.
+
+    Such a character is never white space.
 
     Args:
-        text: a string; ends of lines end sentences.
+        text: a string; line ends are sentence ends.
     """
     begin = _after_space(text, 0)
     starts = [begin] if begin < len(text) else []
     for match in _MARK.finditer(text):
         end = match.end()
         after = _after_space(text, end)
-        if match.start() < begin:  # an end of a line among white space
+        if match.start() < begin:  # a line end within white space
             continue
         if after >= len(text):
             break
@@ -95,9 +98,9 @@ def _after_space(text, place):
 
 
 def _ends_sentence(text, begin, match, after):
-    """Whether a sentence ends with a mark, what follows it beginning at `after`."""
+    """Return whether a mark ends a sentence, with the following text starting at `after`."""
     mark, spaced = match["mark"], after > match.end()
-    if mark is None:  # an ending and a laugh alone
+    if mark is None:  # a verb ending and laughter alone
         return True
     if mark[-1] in "。！？｡":
         return True
@@ -111,7 +114,7 @@ def _ends_sentence(text, begin, match, after):
     if _QUOTING.match(word) or (match["rest"] and _QUOTING_APART.match(word)):
         return False
     if korean:
-        # "음.." and the like are no verbs.
+        # "음.." and similar are not verbs.
         ended = before in _ENDINGS and _is_hangul(text[match.start() - 2 : match.start() - 1])
         return ended or not _is_pause(mark)
     small = word[:1].islower()
@@ -129,10 +132,10 @@ def _is_pause(mark):
 
 
 def _period_ends(text, begin, match, following):
-    """Whether a period that white space follows ends a sentence, by the words around it."""
+    """Return whether a period followed by white space ends a sentence, by the words around it."""
     found = _WORD_BEFORE.search(text, max(begin, match.start() - 40), match.start())
     if not found:
-        return True  # a period on its own, as in tokenised text
+        return True  # a separate period, as in tokenised text
     word = found[0]
     if _NUMBER.fullmatch(word):
         # "1. An item" in a list, and dates such as "2019. 5. 3."

@@ -1,13 +1,13 @@
-"""A corpus on disk: shards of tokenised documents, an index of each, and a manifest of all.
+"""Corpus format on disk: shards of tokenised documents, their indices and a manifest.
 
-| file | what |
+| file | contents |
 | --- | --- |
-| `shard-00000.tfrecord` | documents, as `tfnlp.corpora.records` describes them |
-| `shard-00000.npy` | (records, 4) int64: where each ends, its tokens, its sentences, `continues` |
-| `shard-00000.sentences.npy` | (sentences,) int32: the tokens of each, as the records say |
-| `manifest.json` | what the corpus was made by, counts, and each shard's sizes and SHA-256 |
+| `shard-00000.tfrecord` | documents, in the format of `tfnlp.corpora.records` |
+| `shard-00000.npy` | (records, 4) int64: end in bytes, tokens, sentences, `continues` |
+| `shard-00000.sentences.npy` | (sentences,) int32: the number of tokens of each sentence |
+| `manifest.json` | settings of the corpus, counts, and each shard's sizes and SHA-256 |
 
-Until all shards are there each one has a `shard-00000.json` of its own instead of the manifest.
+Until all shards are written, each has its own `shard-00000.json` in place of the manifest.
 """
 
 import hashlib
@@ -24,34 +24,35 @@ from tfnlp.files import read_json, replaced_when_whole, write_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-# What the files of a shard end in.
+# The file suffixes of a shard.
 SUFFIXES = ("tfrecord", "npy", "sentences.npy")
-# A longer document is several records, of some more tokens each, to be read in parts.
+# A longer document is split into records that each reach this number of tokens, so that it can be
+# read in parts.
 RECORD_TOKENS = 1024
-# What to do about damage.
+# The advice for damaged files.
 MEND = "copy the folder again, or prepare the corpus anew."
-# What is counted of each shard, and summed over all.
+# The counts of each shard, which are summed over all.
 COUNTS = ("documents", "sentences", "tokens", "unknown", "empty")
 
 
 def shard_path(folder, number, suffix):
-    """The path of a file of a shard."""
+    """Return the path of a file of a shard."""
     return pathlib.Path(folder) / f"shard-{number:05d}.{suffix}"
 
 
 def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
-    """Tokenises texts and writes them as a shard, whole or not at all.
+    """Tokenise texts and write them as a shard, atomically.
 
     Args:
-        folder: of the corpus.
-        number: of the shard.
-        texts: a list of strings, a document each.
-        texts_hash: what tells them from other texts.
+        folder: the folder of the corpus.
+        number: the number of the shard.
+        texts: a list of strings, one for each document.
+        texts_hash: a hash of the texts.
         tokenizer: see `tfnlp.text`.
-        sentences: as `encode_documents` takes it.
+        sentences: as in `encode_documents`.
 
     Returns:
-        What the manifest says of the shard.
+        The manifest entry of the shard.
     """
     rows, counts, end = [], dict.fromkeys(COUNTS, 0), 0
     all_lengths = [np.zeros(0, "int32")]
@@ -88,12 +89,12 @@ def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
         "records": len(rows),
         **counts,
     }
-    write_json(shard_path(folder, number, "json"), shard)  # last: the shard is whole
+    write_json(shard_path(folder, number, "json"), shard)  # last: marks the shard as complete
     return shard
 
 
 def _save(path, array):
-    """Saves an array, whole or not at all, and gives the SHA-256 of the file."""
+    """Save an array atomically, and return the SHA-256 of the file."""
     content = io.BytesIO()
     np.save(content, array)
     with replaced_when_whole(path) as temporary:
@@ -102,7 +103,7 @@ def _save(path, array):
 
 
 def _records(token_ids, lengths):
-    """Yields the ids and the sentences' tokens of each record of a document.
+    """Yield the ids and sentence lengths of each record of a document.
 
     A record ends with the sentence that reaches `RECORD_TOKENS`.
     """
@@ -114,10 +115,10 @@ def _records(token_ids, lengths):
 
 
 def read_index(folder, shard, number):
-    """The index of a shard, (records, 4) int64, checked against the manifest.
+    """Read the index of a shard, (records, 4) int64, and check it against the manifest.
 
     Raises:
-        InputError: if the shard or its index is missing, cut, or another one.
+        InputError: if the shard or its index is missing, truncated or from another corpus.
     """
     path = shard_path(folder, number, "tfrecord")
     try:
@@ -130,12 +131,12 @@ def read_index(folder, shard, number):
 
 
 def read_sentence_lengths(folder, shard, number):
-    """The tokens of each sentence of a shard, (sentences,) int32, checked likewise."""
+    """Read the sentence lengths of a shard, (sentences,) int32, and check their SHA-256."""
     return _load(shard_path(folder, number, "sentences.npy"), shard["sentences_sha256"])
 
 
 def _load(path, expected):
-    """The array of a file with a SHA-256."""
+    """Load the array of a file, which must have the SHA-256 `expected`."""
     try:
         content = path.read_bytes()
     except OSError as e:
@@ -152,14 +153,14 @@ def _unreadable(error):
 
 
 def make_manifest(settings, files, shards, duplicates, empty):
-    """The manifest of a corpus.
+    """Build the manifest of a corpus.
 
     Args:
-        settings: what decides the ids, a dict.
-        files: (path, bytes) of each file that was read.
-        shards: what `write_shard` gave.
-        duplicates: how many documents were left out, as they stood there before.
-        empty: how many had no text.
+        settings: the settings that determine the ids, a dict.
+        files: (path, bytes) of each input file.
+        shards: the results of `write_shard`.
+        duplicates: the number of duplicate documents left out.
+        empty: the number of documents without text.
     """
     counts = {name: sum(shard[name] for shard in shards) for name in COUNTS}
     counts |= {"duplicates": duplicates, "empty": counts["empty"] + empty}
@@ -169,10 +170,10 @@ def make_manifest(settings, files, shards, duplicates, empty):
 
 
 def read_manifest(folder):
-    """The manifest of a corpus.
+    """Read the manifest of a corpus.
 
     Raises:
-        InputError: if there is none, it is damaged or of another format.
+        InputError: if it is missing, damaged or of another format.
     """
     path = pathlib.Path(folder) / MANIFEST
     if not path.exists():
@@ -196,11 +197,11 @@ def read_manifest(folder):
 
 
 def tokenizer_hash(tokenizer):
-    """What tells a tokenizer from others, a SHA-256."""
+    """Return a SHA-256 that identifies a tokenizer."""
     return hashlib.sha256(tokenizer.to_json().encode()).hexdigest()
 
 
 def _fingerprint(manifest):
-    """The SHA-256 of a manifest but for the names of the files, of which the ids do not depend."""
+    """Return the SHA-256 of a manifest without the file names, which do not affect the ids."""
     decisive = {k: v for k, v in manifest.items() if k not in ("files", "fingerprint")}
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()

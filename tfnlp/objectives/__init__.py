@@ -1,4 +1,4 @@
-"""What encoders are pretrained for: each objective makes inputs and targets, and has a loss."""
+"""Pretraining objectives: each builds inputs and targets, and defines a loss."""
 
 from tfnlp.objectives.causal_lm import CausalLM
 from tfnlp.objectives.corpus import Corpus

@@ -1,7 +1,7 @@
-"""Causal language modelling: each token is predicted from those before it.
+"""Causal language modelling.
 
-Radford et al. 2018, 'GPT', eq. 1; with a memory across segments Dai et al. 2019,
-'Transformer-XL', section 3.2.
+Radford et al. 2018, 'GPT', eq. 1; with a memory across segments Dai et al. 2019, 'Transformer-XL',
+section 3.2.
 """
 
 import dataclasses
@@ -19,22 +19,22 @@ from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, w
 from tfnlp.objectives.stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
 
-# The input that says which token comes after each: its probability alone is computed where a
-# softmax over all tokens is large.
+# The input with the next token of each position. With a large adaptive softmax, only its
+# probability is computed.
 NEXT = "next_token_ids"
-# Times that each token counts beside those that it occurs.
+# The count that is added to that of each token, to smooth the bias.
 ADDED = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
 class CausalLM:
-    """The next token at every position of a stream of documents.
+    """Causal LM objective: predict the next token at every position of a stream of documents.
 
     Args:
-        memory: whether each lane of the batch goes on from one segment to the next with a memory
-            (Transformer-XL), or with its state (a recurrent network: truncated backpropagation);
-            the model is one of `build_model(memory=True)` then. Else examples
-            are segments of their own, in random order.
+        memory: whether each lane of the batch continues from segment to segment, with a memory
+            (Transformer-XL) or with its state (a recurrent network: truncated backpropagation).
+            The model must come from `build_model(memory=True)`. If False, segments are independent
+            examples in random order.
     """
 
     memory: bool = False
@@ -44,7 +44,7 @@ class CausalLM:
     loss_weights: ClassVar[dict] = {"causal_lm_loss": 1.0}
 
     def check(self, config, tokenizer):
-        """Raises an InputError for a family that predicts no next token, or has no memory."""
+        """Raise an InputError for a family that is not a causal LM, or lacks the memory."""
         if config.language_model != self.head:
             raise InputError(
                 f"Causal language modelling does not fit the family {family_name(config)!r}, "
@@ -55,14 +55,14 @@ class CausalLM:
             check_memory(config, "memory=True")
 
     def start(self, model, batches):
-        """Begin a fresh output bias at the log of each token's share of the text.
+        """Initialise a new output bias to the log of each token's share of the text.
 
-        From zero, a short training leaves much probability to tokens that never occur. A bias
-        that is not zero has been learned, and stays.
+        From zero, a short training leaves much probability on tokens that never occur. A bias that
+        is not zero counts as trained, and stays.
 
         Args:
             model: a `TextModel` with the head "causal_lm".
-            batches: the `CausalBatches` that it will learn from.
+            batches: the `CausalBatches` to train on.
         """
         config = config_of(model)
         if not config.output_bias:
@@ -74,15 +74,15 @@ class CausalLM:
         bias.assign(np.log(counts / counts.sum()))
 
     def trained(self, model, batch_size=None):
-        """The model that is fitted, of the same weights.
+        """Return the model to fit, which shares the weights of `model`.
 
         Args:
             model: a `TextModel` with the head "causal_lm".
-            batch_size: with memory, the lanes of a batch over all devices.
+            batch_size: with memory, the number of lanes over all devices.
 
         Returns:
-            A `keras.Model` from the inputs of the batches to `logits` (B, L, V); of an adaptive
-            softmax to `log_probabilities` (B, L), those of the next tokens alone.
+            A `keras.Model` from the inputs of the batches to `logits` (B, L, V). With an adaptive
+            softmax the output is `log_probabilities` (B, L) of the next tokens instead.
         """
         if ("memory" in model.input) != self.memory:
             raise InputError(
@@ -93,13 +93,13 @@ class CausalLM:
         return with_memory(inner, config_of(model), batch_size) if self.memory else inner
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """The `CausalBatches` of a corpus."""
+        """Build the `CausalBatches` of a corpus."""
         return CausalBatches(
             corpus, tokenizer, batch_size, max_length, seed, shuffle, memory=self.memory
         )
 
     def losses(self, labels, outputs, sample_weight=None):
-        """The mean cross-entropy of the next tokens (B, L), -100 counting nothing."""
+        """Return the mean cross-entropy of the next tokens (B, L), ignoring -100."""
         if "logits" in outputs:
             loss = cross_entropy(labels, outputs["logits"], sample_weight)
         else:
@@ -108,9 +108,9 @@ class CausalLM:
         return {self.loss_name: loss}
 
     def scores(self, labels, outputs):
-        """The log-likelihood of the next tokens and, where there are logits, the accuracy.
+        """Return the log-likelihood of the next tokens and, if there are logits, the accuracy.
 
-        Perplexity is the exponential of the mean log-likelihood, negated.
+        Perplexity is the exponential of the negative mean log-likelihood.
         """
         real = ops.cast(ops.not_equal(labels, IGNORED), "float32")
         count = ops.sum(real)
@@ -123,19 +123,19 @@ class CausalLM:
 
 
 class CausalBatches(StreamBatches):
-    """Segments of a stream with the token after each of their own.
+    """Segments of a stream, with the next tokens as labels.
 
-    With memory the stream is cut into as many lanes as a batch has rows, and segment t + 1 of a
-    lane is what comes after segment t; fewer tokens than there are lanes are left out at the end.
-    Without, segments are examples in random order. The last of a lane, or of the stream, may be
-    short: the ids that fill it have the label -100.
+    With memory the stream is cut into as many lanes as the batch has rows, and segment t + 1 of a
+    lane continues segment t. The remainder of the division by the number of lanes is left out at
+    the end. Without memory, segments are examples in random order. The last segment of a lane, or
+    of the stream, may be short; its padding has the label -100.
 
     Args:
-        corpus, tokenizer, batch_size, max_length, seed, shuffle: as `StreamBatches` takes them.
-        memory: whether there are lanes.
+        corpus, tokenizer, batch_size, max_length, seed, shuffle: as in `StreamBatches`.
+        memory: whether the stream is cut into lanes.
 
     Raises:
-        InputError: for too few tokens.
+        InputError: if there are too few tokens.
     """
 
     def __init__(
@@ -146,23 +146,23 @@ class CausalBatches(StreamBatches):
         lanes = batch_size if memory else 1
         what = f"{batch_size} lanes of max_length={max_length}" if memory else "a segment"
         self.check_tokens(lanes * max_length + 1, f"{what} and the token after")
-        # The last token of the stream is predicted, but nothing from it.
+        # The last token of the stream is only a label.
         self.lane_size = (self.tokens - 1) // lanes
         self.rows = lanes * -(-self.lane_size // max_length)
 
     @property
     def lengths(self):
-        """The tokens of each example of an epoch, which are fewer in the last of a lane."""
+        """The number of tokens of each example of an epoch; the last of a lane may be shorter."""
         lanes = self.batch_size if self.memory else 1
         begins = np.arange(0, self.lane_size, self.max_length)
         return np.repeat(np.minimum(self.lane_size - begins, self.max_length), lanes)
 
     def settings(self):
-        """What decides the batches beside what all streams have."""
+        """Return the settings beyond those of all streams, for the fingerprint."""
         return [self.memory]
 
     def epoch(self, epoch=0, skip=0):
-        """Yields the batches of an epoch, without the first `skip`."""
+        """Yield the batches of an epoch, without the first `skip`."""
         stream, order = self.stream(epoch), self.window_order(epoch)
         for number in range(skip, len(self)):
             if self.memory:
@@ -181,14 +181,14 @@ class CausalBatches(StreamBatches):
             size = len(found) - 1
             ids[row, :size], labels[row, :size] = found[:-1], found[1:]
             mask[row, :size] = 1
-        # TensorFlow may write over an array that it has for two.
+        # A copy, as TensorFlow may write over an array that it receives twice.
         inputs = as_inputs(ids) | {"padding_mask": mask, NEXT: labels.copy()}
         if self.memory:
             inputs |= lane_inputs(len(ids), continues)
         return inputs, labels
 
     def signature(self):
-        """The `tf.TensorSpec`s of a batch."""
+        """Return the `tf.TensorSpec`s of a batch."""
         import tensorflow as tf
 
         ids = tf.TensorSpec((None, self.max_length), "int32")
@@ -198,15 +198,17 @@ class CausalBatches(StreamBatches):
 
 
 def next_token_model(model):
-    """A model of the same weights that is told the next tokens, and predicts no more than it must.
+    """Return a model with the same weights that receives the next tokens as an input.
+
+    With an adaptive softmax it computes the probabilities of those tokens alone.
 
     Args:
         model: a `TextModel` with the head "causal_lm".
 
     Returns:
-        A functional `keras.Model` with one more input, `next_token_ids` (B, L), to `logits`
-        (B, L, V), or of an adaptive softmax to `log_probabilities` (B, L) of those tokens alone;
-        and to the next `memory` where it takes one.
+        A functional `keras.Model` with the extra input `next_token_ids` (B, L). Its output is
+        `logits` (B, L, V), or with an adaptive softmax `log_probabilities` (B, L) of those tokens;
+        and the next `memory` if the model takes one.
     """
     labels = keras.Input((None,), dtype="int32", name=NEXT)
     outputs = {name: x for name, x in model.output.items() if name in ("logits", "memory")}
@@ -217,7 +219,7 @@ def next_token_model(model):
 
 
 def _of_labels(model, labels):
-    """The log-probabilities (B, L) of labels alone, from a model's adaptive softmax."""
+    """Return the log-probabilities (B, L) of the labels from a model's adaptive softmax."""
     config, softmax = config_of(model), model.get_layer("lm_softmax")
     states, *shared = keras.tree.flatten(softmax.input)
     count = len(config.cutoffs) + 1 if config.tie_embeddings else 0

@@ -1,4 +1,4 @@
-"""Unlabelled text as token ids: documents of sentences."""
+"""Unlabelled text as token ids, in documents of sentences."""
 
 import dataclasses
 import hashlib
@@ -11,17 +11,17 @@ from tfnlp.errors import InputError
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Corpus:
-    """Documents of sentences, tokenised, without special tokens, in memory.
+    """Tokenised documents of sentences in memory, without special tokens.
 
     Other corpora, such as one on disk, have the same length, attributes and methods.
 
     Args:
-        token_ids: (tokens,) int32, those of all documents, one after another.
-        sentence_ends: (sentences,) int64, where in `token_ids` each sentence ends.
-        document_ends: (documents,) int64, how many sentences there are up to each one's end.
+        token_ids: (tokens,) int32, all documents concatenated.
+        sentence_ends: (sentences,) int64, the end of each sentence in `token_ids`.
+        document_ends: (documents,) int64, the number of sentences up to the end of each document.
 
     Raises:
-        InputError: for a corpus without a token.
+        InputError: if the corpus has no token.
     """
 
     token_ids: np.ndarray
@@ -34,7 +34,7 @@ class Corpus:
 
     @classmethod
     def of(cls, documents):
-        """The corpus of documents, each a list of sentences, each a list of ids."""
+        """Build a corpus from documents, each a list of sentences, each a list of ids."""
         sentences = [np.asarray(ids, "int32") for document in documents for ids in document]
         return cls(
             np.concatenate([np.zeros(0, "int32"), *sentences]),
@@ -43,47 +43,49 @@ class Corpus:
         )
 
     def __len__(self):
-        """The number of documents."""
+        """Return the number of documents."""
         return len(self.document_ends)
 
     @property
     def sentence_counts(self):
-        """(documents,) int64, the sentences of each."""
+        """The number of sentences of each document, (documents,) int64."""
         return np.diff(self.document_ends, prepend=0)
 
     @property
     def token_counts(self):
-        """(documents,) int64, the tokens of each."""
+        """The number of tokens of each document, (documents,) int64."""
         ends = np.concatenate([[0], self.sentence_ends])[self.document_ends]
         return np.diff(ends, prepend=0)
 
     def document(self, index):
-        """A document's ids, (tokens,) int32."""
+        """Return the ids of a document, (tokens,) int32."""
         start, end = self._sentence_range(index)
         return self.token_ids[self._token_start(start) : self._token_start(end)]
 
     def part(self, index, start, stop):
-        """A document's ids from `start` to before `stop`, (tokens,) int32: no more than it has.
+        """Return the ids of a document from `start` to before `stop`, (tokens,) int32.
+
+        The range is cut to the document.
 
         Args:
-            index: of the document.
+            index: the document.
             start, stop: 0 or more.
         """
         return self.document(index)[start:stop]
 
     def sentences(self, index):
-        """A document's sentences, a list of (tokens,) int32."""
+        """Return the sentences of a document, a list of (tokens,) int32."""
         start, end = self._sentence_range(index)
         bounds = [self._token_start(i) for i in range(start, end + 1)]
         return [self.token_ids[a:b] for a, b in itertools.pairwise(bounds)]
 
     def sentence_lengths(self, index):
-        """The tokens of each of a document's sentences, (sentences,) int64."""
+        """Return the number of tokens of each sentence of a document, (sentences,) int64."""
         start, end = self._sentence_range(index)
         return np.diff(self.sentence_ends[start:end], prepend=self._token_start(start))
 
     def fingerprint(self):
-        """A SHA-256 of all ids and borders."""
+        """Return a SHA-256 of all ids and boundaries."""
         digest = hashlib.sha256()
         for flat in (self.token_ids, self.sentence_ends, self.document_ends):
             digest.update(f"{flat.dtype}{flat.shape}".encode())

@@ -1,4 +1,4 @@
-"""How well language models predict texts: perplexities, bits per character, hidden tokens."""
+"""Evaluation of language models: perplexity, bits per character and masked-token accuracy."""
 
 import dataclasses
 import itertools
@@ -19,21 +19,21 @@ from tfnlp.progress import progress_bar
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.special_tokens import end_token_id
 
-# The longest segment where a model has positions without end.
+# The segment length of models with unlimited positions.
 SEGMENT = 128
-# Texts that are held as such at a time.
+# The number of texts that are held in memory as strings.
 PIECE = 20_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TextStream:
-    """Texts as one stream of tokens, an end token before the first and after each.
+    """Texts as one stream of tokens, with an end token before the first and after each.
 
     Args:
-        token_ids: (tokens,) int32; nothing is before the first, which is not scored.
-        characters: of the texts, an end token being one.
-        texts: how many there are.
-        unknown_share: of the tokens, those that are unknown to the tokenizer.
+        token_ids: (tokens,) int32; the first is not scored, as it has no context.
+        characters: the number of characters of the texts, counting an end token as one.
+        texts: the number of texts.
+        unknown_share: the share of unknown tokens.
     """
 
     token_ids: np.ndarray
@@ -43,23 +43,23 @@ class TextStream:
 
     @classmethod
     def of(cls, texts, tokenizer):
-        """The stream of an iterable of texts; without ends for a tokenizer without such a token.
+        """Build the stream of an iterable of texts; without end tokens if the tokenizer has none.
 
         Raises:
-            InputError: for fewer than 2 tokens.
+            InputError: if there are fewer than 2 tokens.
         """
         end, before = end_token_id(tokenizer), len(Frame.of(tokenizer).single[0])
         after = Frame.of(tokenizer).single_size - before
         ends = [] if end is None else [end]
         parts, characters, count, texts = [np.array(ends, "int32")], 0, 0, iter(texts)
         while piece := list(itertools.islice(texts, PIECE)):
-            found = tokenizer.encode(piece, literal=True)  # as a corpus is
+            found = tokenizer.encode(piece, literal=True)  # as in a corpus
             for start, stop in itertools.pairwise(found.starts):
                 parts += [found.token_ids[start + before : stop - after], np.array(ends, "int32")]
             characters += sum(map(len, piece)) + len(piece) * len(ends)
             count += len(piece)
         ids, unknown = np.concatenate(parts), tokenizer.unknown_token_id
-        # Where one token is both, it is an end.
+        # A token in both roles counts as an end token.
         share = 0.0 if unknown == end else np.count_nonzero(ids == unknown) / max(len(ids), 1)
         stream = cls(ids, characters, count, share)
         if len(stream.token_ids) < 2:
@@ -68,19 +68,19 @@ class TextStream:
 
 
 def sliding_windows(length, max_length, stride):
-    """Windows in which each position of a stream is scored once, with context before it.
+    """Return windows in which each position of a stream is scored once, with context before it.
 
     Args:
-        length: the positions.
-        max_length: the positions of a window.
-        stride: by how much a window begins after the one before; all but the first score their
-            last `stride` positions.
+        length: the number of positions.
+        max_length: the number of positions of a window.
+        stride: the distance between the starts of consecutive windows. All but the first window
+            score their last `stride` positions.
 
     Returns:
-        (windows, 3) integers: each one's first position, its end, and the first that is scored.
+        (windows, 3) integers: the first position, the end, and the first scored position.
 
     Raises:
-        InputError: for a stride that leaves positions out, or below 1.
+        InputError: if the stride is below 1 or skips positions.
     """
     if not 1 <= stride <= max_length:
         raise InputError(
@@ -92,7 +92,7 @@ def sliding_windows(length, max_length, stride):
 
 
 def check_arguments(head, memory_lengths=None, stride=None):
-    """Raises an InputError for a head that predicts no tokens, and what does not fit it."""
+    """Raise an InputError for a head that predicts no tokens, or an unsuitable option."""
     if head not in ("causal_lm", "masked_lm"):
         raise InputError(
             f"The model has the head {head!r}, of which there is no perplexity; give a causal or "
@@ -111,19 +111,18 @@ def check_arguments(head, memory_lengths=None, stride=None):
 def evaluate_causal(
     model, tokenizer, texts, memory_lengths=None, max_length=None, stride=None, batch_size=8
 ):
-    """The figures of a causal language model, a list of dicts with one for each memory length.
+    """Evaluate a causal LM, and return a list of dicts, one for each memory length.
 
     Args:
         model: a `TextModel` with the head "causal_lm", without memory.
-        tokenizer: the model's.
+        tokenizer: the tokenizer of the model.
         texts: an iterable of strings.
-        memory_lengths: the positions that a Transformer-XL keeps, a list; its own alone where
-            None.
-        max_length, stride, batch_size: as `perplexity` takes them.
+        memory_lengths: the memory lengths of a Transformer-XL, a list; where None, its own.
+        max_length, stride, batch_size: as in `perplexity`.
 
     Raises:
-        InputError: for memory lengths of a family without memory, or of a recurrent network,
-            which goes on from its state, a stride beside one, and as `perplexity`.
+        InputError: for memory lengths of a family without memory or of a recurrent network, which
+            uses its state; for a stride together with either; and as in `perplexity`.
     """
     config = config_of(model)
     if config.recurrent:
@@ -158,12 +157,11 @@ def evaluate_causal(
 def evaluate_masked(
     model, tokenizer, texts, max_length, share=0.15, pseudo=True, batch_size=64, seed=0
 ):
-    """The figures of a masked language model, a list of one dict.
+    """Evaluate a masked language model, and return a list of one dict.
 
     Args:
-        model, tokenizer, texts, max_length, share, batch_size, seed: as `masked_accuracy` takes
-            them.
-        pseudo: whether its pseudo-perplexity is one of them.
+        model, tokenizer, texts, max_length, share, batch_size, seed: as in `masked_accuracy`.
+        pseudo: whether to compute the pseudo-perplexity.
     """
     data, figures = (model, tokenizer, texts, max_length), {"texts": len(texts)}
     figures |= masked_accuracy(*data, share, batch_size, seed)
@@ -171,7 +169,7 @@ def evaluate_masked(
 
 
 def table(figures):
-    """Figures, a list of dicts of the same keys, as lines of a table."""
+    """Format results, a list of dicts with the same keys, as lines of a table."""
     rows = [list(figures[0])]
     for row in figures:
         rows.append([f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()])
@@ -183,29 +181,30 @@ def table(figures):
 
 
 def perplexity(model, stream, max_length=None, stride=None, batch_size=8):
-    """The perplexity of a causal language model, and its bits per character.
+    """Compute the perplexity of a causal language model, and its bits per character.
 
-    A model that takes a memory reads segments of `max_length`, each with the memory of those
-    before; the stream is cut into `batch_size` lanes, which begin without one. Another reads
-    windows that overlap by all but `stride` tokens.
+    A model with memory reads segments of `max_length`, each with the memory of those before. The
+    stream is cut into `batch_size` lanes, which start without memory. Other models read windows
+    that overlap by all but `stride` tokens.
 
     Args:
         model: a `TextModel` with the head "causal_lm".
         stream: a `TextStream`.
-        max_length: the tokens of a segment or window; as many as the model has positions, 128 of
-            one without end, where None.
-        stride: `max_length` where None, so that no tokens are read twice.
+        max_length: the number of tokens of a segment or window; where None, the positions of the
+            model, or 128 if they are unlimited.
+        stride: the distance between windows; where None, `max_length`, so that windows do not
+            overlap.
         batch_size: B.
 
     Returns:
-        A dict: `tokens` scored, `cross_entropy` of a token in nats, `perplexity`, and
-        `bits_per_character`.
+        A dict: the number of scored `tokens`, the `cross_entropy` of a token in nats,
+        `perplexity`, and `bits_per_character`.
 
     Raises:
-        InputError: for a stride that does not fit.
+        InputError: if the stride does not fit.
     """
     max_length = _longest(model, max_length)
-    length = len(stream.token_ids) - 1  # the last token is predicted, but nothing from it
+    length = len(stream.token_ids) - 1  # the last token is only a label
     if "memory" in model.input:
         batches = _lanes(length, max_length, min(batch_size, length))
     else:
@@ -223,14 +222,14 @@ def perplexity(model, stream, max_length=None, stride=None, batch_size=8):
 
 
 def at_memory_length(model, memory_length):
-    """A causal language model that keeps so many positions in its memory, of the same weights.
+    """Return a causal LM with the same weights and another memory length.
 
     Args:
         model: a `TextModel` with the head "causal_lm".
         memory_length: 0 for no memory.
 
     Raises:
-        InputError: for a family without memory.
+        InputError: if the family has no memory.
     """
     config = config_of(model)
     if not config.has_memory:
@@ -245,32 +244,32 @@ def at_memory_length(model, memory_length):
 
 
 def _with_memory(model, config, memory=True):
-    """A model of the same weights that takes a memory, or none."""
+    """Return a model with the same weights, with or without a memory."""
     other = build_model(config, model.head, memory=memory)
     other.set_weights(model.get_weights())
     return other
 
 
 def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
-    """The pseudo-perplexity of a masked language model: each token is masked in turn.
+    """Compute the pseudo-perplexity of a masked language model by masking each token in turn.
 
-    Salazar et al. 2020, 'Masked Language Model Scoring', eq. 1 and 3: the exponential of the mean
-    log-probability, negated, of a token that all others of its text are seen of. Special tokens
-    and unknown ones are seen, but not scored. A text longer than `max_length` is several.
+    Salazar et al. 2020, 'Masked Language Model Scoring', eq. 1 and 3: the exponential of the
+    negative mean log-probability of a token, given all others of its text. Special and unknown
+    tokens are context, but not scored. A text longer than `max_length` is split.
 
     Args:
         model: a `TextModel` with the head "masked_lm".
-        tokenizer: the model's.
+        tokenizer: the tokenizer of the model.
         texts: a list of strings.
-        max_length: the tokens of a text, special ones counted; as many as the model has positions
-            where None, 128 of one without end.
-        batch_size: copies of texts in a batch.
+        max_length: the number of tokens of a text, including special tokens; where None, the
+            positions of the model, or 128 if they are unlimited.
+        batch_size: the number of masked copies in a batch.
 
     Returns:
-        A dict: `tokens` scored, and `pseudo_perplexity`.
+        A dict: the number of scored `tokens`, and `pseudo_perplexity`.
 
     Raises:
-        InputError: for a tokenizer without a mask token, and texts without a token to score.
+        InputError: if the tokenizer has no mask token, or the texts have no token to score.
     """
     masking = Masking.of(tokenizer)
     encodings = _windows_of(model, tokenizer, texts, max_length)
@@ -296,12 +295,12 @@ def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
 
 
 def masked_accuracy(model, tokenizer, texts, max_length=None, share=0.15, batch_size=64, seed=0):
-    """How many hidden tokens a masked language model finds, hidden as in its training.
+    """Compute how many masked tokens a masked language model predicts, masked as in training.
 
     Args:
-        model, tokenizer, texts, max_length, batch_size: as `pseudo_perplexity` takes them.
-        share: of the tokens that are to be predicted; 80/10/10, as in BERT.
-        seed: of what is hidden.
+        model, tokenizer, texts, max_length, batch_size: as in `pseudo_perplexity`.
+        share: the share of tokens to predict; 80/10/10, as in BERT.
+        seed: the seed of the masking.
 
     Returns:
         A dict: `masked_tokens`, `masked_accuracy` and `masked_perplexity`, the exponential of
@@ -335,7 +334,7 @@ def _windows_of(model, tokenizer, texts, max_length):
 
 
 def _longest(model, max_length):
-    """The tokens that a model reads together, where None was asked for as many as it can."""
+    """Return the length of a window: `max_length`, or where None as many positions as possible."""
     positions = max_positions(model)
     if max_length is not None and positions is not None and max_length > positions:
         raise InputError(f"max_length={max_length} is above the model's {positions} positions.")
@@ -343,7 +342,7 @@ def _longest(model, max_length):
 
 
 def _lanes(length, max_length, lanes):
-    """The batches of segments (lanes, 3) of a stream in lanes, each lane's one after another."""
+    """Return the batches of segments (lanes, 3) of a stream in lanes, in order."""
     size = math.ceil(length / lanes)
     starts = np.arange(lanes) * size
     ends = np.minimum(starts + size, length)[:, None]
@@ -355,7 +354,7 @@ def _lanes(length, max_length, lanes):
 
 
 def _log_likelihood(model, token_ids, batches, max_length):
-    """The sum of the log-probabilities of what comes after each scored position of a stream.
+    """Return the sum of the log-probabilities of the next tokens at all scored positions.
 
     Args:
         model: a causal `TextModel`.
@@ -397,7 +396,11 @@ def _log_likelihood(model, token_ids, batches, max_length):
 
 
 def _scorer(model):
-    """A function of inputs and labels (B, P): their log-probabilities' sum, and those found."""
+    """Return a function of inputs and labels (B, P).
+
+    It computes the sum of the log-probabilities of the labels, and the number of correct
+    predictions.
+    """
     signature = {k: tf.TensorSpec(x.shape, x.dtype) for k, x in model.input.items()}
 
     @tf.function(input_signature=[signature, tf.TensorSpec((None, None), "int32")])

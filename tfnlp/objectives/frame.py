@@ -1,4 +1,4 @@
-"""The special tokens around one text and around two, as a tokenizer puts them."""
+"""Special-token templates of tokenizers, for texts that are ids already."""
 
 import dataclasses
 
@@ -9,13 +9,13 @@ from tfnlp.errors import InputError
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Frame:
-    """What a tokenizer puts before, between and after texts, for texts that are ids already.
+    """The special-token template of a tokenizer, for texts that are ids already.
 
     Args:
-        single: two lists of (id, segment): before and after one text.
-        single_segment: of one text's own tokens.
+        single: two lists of (id, segment): before and after a text.
+        single_segment: the segment of the tokens of a single text.
         pair: three lists of (id, segment): before, between and after two texts.
-        pair_segments: of each text's own tokens.
+        pair_segments: the segments of the tokens of both texts.
     """
 
     single: tuple
@@ -25,15 +25,17 @@ class Frame:
 
     @classmethod
     def of(cls, tokenizer):
-        """The frame of a tokenizer of `tfnlp.text`.
+        """Infer the template of a tokenizer of `tfnlp.text`.
 
         Raises:
-            InputError: for a tokenizer whose frame cannot be seen, since it has no ordinary token.
+            InputError: if the tokenizer has no ordinary token, so that its template cannot be
+                inferred.
         """
         special, unknown = set(tokenizer.special_token_ids), tokenizer.unknown_token_id
         for word in ("a", "e", "o", "1", ".", "이", "다", "b", "c", "d"):
             ids = tokenizer.encode([word])[0].token_ids
-            # Half known, as "▁<unk>", the unknown half would be taken for what ends a text.
+            # In a partly known word such as "▁<unk>", the unknown token would be taken
+            # for a special one.
             if unknown not in ids and any(i not in special for i in ids):
                 break
         else:
@@ -57,11 +59,11 @@ class Frame:
         return sum(map(len, self.pair))
 
     def around(self, ids, pair_ids=None):
-        """One text or two with their special tokens.
+        """Add the special tokens to one text or two.
 
         Args:
             ids: (n,) int32.
-            pair_ids: (m,) int32 of the second text, or None.
+            pair_ids: (m,) int32, the second text; or None.
 
         Returns:
             The token ids and the segment ids, int32.
@@ -81,7 +83,7 @@ class Frame:
 
 
 def _split(encoding, special, texts):
-    """The special tokens of an encoding, and between them each text's segment."""
+    """Split an encoding into groups of special tokens and, between them, each text's segment."""
     parts, inside = [[]], False
     for token, segment in zip(encoding.token_ids, encoding.segment_ids, strict=True):
         if token in special:
@@ -90,7 +92,7 @@ def _split(encoding, special, texts):
             inside = False
             parts[-1].append((int(token), int(segment)))
         elif not inside or segment != parts[-1]:
-            if inside:  # two texts with nothing between, as GPT's
+            if inside:  # no special token between two texts, as in GPT
                 parts.append([])
             inside = True
             parts.append(int(segment))

@@ -1,7 +1,7 @@
-"""Masked language modelling: tokens are hidden, and predicted from what is around them.
+"""Masked language modelling.
 
-Devlin et al. 2019, 'BERT', section 3.1, task 1, with the tokens drawn anew in each epoch as in
-Liu et al. 2019, 'RoBERTa', section 4.1.
+Devlin et al. 2019, 'BERT', section 3.1, task 1, with dynamic masking in each epoch as in Liu et
+al. 2019, 'RoBERTa', section 4.1.
 """
 
 import dataclasses
@@ -18,25 +18,26 @@ from tfnlp.objectives.positions import logits_at_positions
 from tfnlp.objectives.segments import Segments
 from tfnlp.text.batches import IGNORED
 
-# What can be hidden together.
+# The units that are masked.
 HIDDEN = ("tokens", "words", "spans")
 
 
 @dataclasses.dataclass(frozen=True)
 class MaskedLM:
-    """The token that stood at each hidden position; a task as `tfnlp.tasks` describes them too.
+    """Masked LM objective; it also implements the task interface of `tfnlp.tasks`.
 
     Args:
-        hide: "tokens"; "words", all tokens of one together; or "spans" of several words (Lan et
+        hide: "tokens"; "words", all tokens of a word together; or "spans" of several words (Lan et
             al. 2020, 'ALBERT', section 3.1).
-        share: of each text's tokens, or words, that are to be predicted; one at least.
-        masked: the share of those that [MASK] stands for.
-        replaced: the share of those that a random token stands for.
-        longest_span: the most words of a span.
-        packed: whether a text has as many sentences of a document as it has room for, or one.
+        share: the share of each text's tokens or words to predict; at least one.
+        masked: the share of those that become [MASK].
+        replaced: the share of those that become a random token.
+        longest_span: the maximum number of words of a span.
+        packed: whether a text is filled with sentences of a document up to the length limit, or
+            holds one.
 
     Raises:
-        InputError: for an unknown `hide`.
+        InputError: if `hide` is unknown.
     """
 
     hide: str = "tokens"
@@ -59,7 +60,7 @@ class MaskedLM:
             raise InputError(f"hide={self.hide!r} is none of {', '.join(HIDDEN)}.")
 
     def check(self, config, tokenizer):
-        """Raises an InputError where a model's config or its tokenizer does not fit."""
+        """Raise an InputError if the model's config or the tokenizer does not fit."""
         if config.language_model != "masked_lm":
             raise InputError(
                 f"The family {family_name(config)!r} predicts no hidden tokens; pretrain it as "
@@ -68,7 +69,7 @@ class MaskedLM:
         self.masking(tokenizer)
 
     def masking(self, tokenizer):
-        """The `Masking` of a tokenizer's texts; an InputError without a token that masks."""
+        """Return the `Masking` of a tokenizer; raise an InputError if it has no mask token."""
         return Masking.of(
             tokenizer,
             self.share,
@@ -79,18 +80,18 @@ class MaskedLM:
         )
 
     def trained(self, model):
-        """What is fitted: from a batch's inputs to `logits` (B, P, V)."""
+        """Return the model to fit, from a batch's inputs to `logits` (B, P, V)."""
         return logits_at_positions(model)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """The batches of a corpus, with labels (B, P).
+        """Build the batches of a corpus, with labels (B, P).
 
         Args:
             corpus: see `tfnlp.objectives.Corpus`.
-            tokenizer: of its ids.
+            tokenizer: the tokenizer of the corpus.
             batch_size: B.
-            max_length: the most ids of a text, special tokens counted.
-            seed: of the order and of what is hidden.
+            max_length: the maximum number of ids of a text, including special tokens.
+            seed: the seed of the order and the masking.
             shuffle: whether each epoch has its own order.
 
         Returns:
@@ -111,7 +112,7 @@ class MaskedLM:
         )
 
     def check_spans(self, longest):
-        """Raises an InputError for spans longer than the longest text, of so many tokens."""
+        """Raise an InputError if `longest_span` exceeds the tokens of the longest text."""
         if self.hide == "spans" and self.longest_span > longest:
             raise InputError(
                 f"longest_span={self.longest_span} is more than the {longest} tokens of the "
@@ -119,20 +120,20 @@ class MaskedLM:
             )
 
     def loss(self, labels, outputs, sample_weight=None):
-        """The mean cross-entropy of labels (B, P) and logits (B, P, V); -100 counts nothing."""
+        """Return the mean cross-entropy of labels (B, P) and logits (B, P, V), ignoring -100."""
         return token_cross_entropy(labels, outputs["logits"], sample_weight)
 
     def losses(self, labels, outputs, sample_weight=None):
-        """The one loss of a batch, by its name."""
+        """Return the loss of a batch, by its name."""
         return {"masked_lm_loss": self.loss(labels, outputs, sample_weight)}
 
     def scores(self, labels, outputs):
-        """How many hidden tokens are found, and how many there are: `masked_accuracy`."""
+        """Return `masked_accuracy`, the numbers of correct and of all masked tokens."""
         return {"masked_accuracy": count_hits(labels, outputs["logits"])}
 
 
 def count_hits(labels, logits):
-    """The labels (...) that have the largest logit, and the labels but for -100: two scalars."""
+    """Return the number of labels (...) with the largest logit, and of all labels except -100."""
     labels = ops.convert_to_tensor(labels)
     hits = ops.equal(ops.cast(ops.argmax(logits, -1), labels.dtype), labels)
     real = ops.not_equal(labels, IGNORED)

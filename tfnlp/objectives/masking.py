@@ -1,4 +1,4 @@
-"""Which tokens are hidden, and what stands in their place (Devlin et al. 2019, task 1)."""
+"""Random masking of tokens (Devlin et al. 2019, task 1)."""
 
 import dataclasses
 import hashlib
@@ -11,28 +11,27 @@ from tfnlp.text.batches import IGNORED, LengthBatches
 from tfnlp.text.word_starts import WordStarts
 
 POSITIONS = "masked_positions"
-# Where lengths are fixed, batches have multiples of so many positions.
+# With fixed lengths, the number of positions is a multiple of this.
 POSITIONS_STEP = 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Masking:
-    """Which tokens are hidden, and what stands in their place.
+    """Selection of masked tokens, and their replacements.
 
     Args:
-        mask_token_id: what hides a token.
-        ordinary_ids: (ids,), the tokens that may be hidden, and that may stand in place of
-            others; special tokens are none of them.
-        share: of each text's ordinary tokens, or words, that are to be predicted; one at least.
-        masked: the share of those that the mask stands for.
-        replaced: the share of those that another token stands for, drawn at random; the rest
-            stays as it is.
-        word_starts: a `tfnlp.text.word_starts.WordStarts`, to hide whole words. None to hide
+        mask_token_id: the id of the mask token.
+        ordinary_ids: (ids,), the tokens that may be masked or be random replacements; no special
             tokens.
-        longest_span: the most words, or tokens, that are hidden together (`draw_spans`).
+        share: the share of each text's ordinary tokens or words to predict; at least one.
+        masked: the share of those that become the mask token.
+        replaced: the share of those that become a random token; the rest stays unchanged.
+        word_starts: a `tfnlp.text.word_starts.WordStarts`, for whole-word masking; None to mask
+            tokens.
+        longest_span: the maximum number of words, or tokens, of a span (`draw_spans`).
 
     Raises:
-        InputError: for shares that are none, and spans of nothing.
+        InputError: if a share is out of range, or `longest_span` is below 1.
     """
 
     mask_token_id: int
@@ -52,22 +51,22 @@ class Masking:
             )
         if self.longest_span < 1:
             raise InputError(f"longest_span={self.longest_span} must be at least 1.")
-        ordinary = np.zeros(np.max(self.ordinary_ids) + 2, bool)  # the last for all ids beyond
+        ordinary = np.zeros(np.max(self.ordinary_ids) + 2, bool)  # last entry: larger ids
         ordinary[self.ordinary_ids] = True
         object.__setattr__(self, "_ordinary", ordinary)
 
     @classmethod
     def of(cls, tokenizer, share=0.15, whole_words=False, **options):
-        """What a tokenizer's special tokens ask for.
+        """Build the masking of a tokenizer.
 
         Args:
             tokenizer: see `tfnlp.text`.
-            share: of the tokens to predict.
-            whole_words: whether all tokens of a word are hidden together.
+            share: the share of tokens to predict.
+            whole_words: whether all tokens of a word are masked together.
             options: `masked`, `replaced` and `longest_span`.
 
         Raises:
-            InputError: for a tokenizer without a mask token.
+            InputError: if the tokenizer has no mask token.
         """
         if tokenizer.mask_token_id is None:
             raise InputError(
@@ -80,7 +79,7 @@ class Masking:
         return cls(tokenizer.mask_token_id, ordinary, share, word_starts=starts, **options)
 
     def mask(self, token_ids, padding_mask, rng):
-        """Hides tokens of a batch.
+        """Mask tokens of a batch.
 
         Args:
             token_ids: (B, L) int32.
@@ -88,8 +87,9 @@ class Masking:
             rng: a `numpy.random.Generator`.
 
         Returns:
-            The ids to read (B, L), the positions to predict (B, P) in ascending order and 0
-            where a text has fewer, and the ids that stood there (B, P), -100 likewise; int32.
+            Three int32 arrays. The masked ids (B, L); the positions to predict (B, P), in
+            ascending order, 0 where a text has fewer; and the original ids there (B, P), -100
+            where a text has fewer.
         """
         may = self._ordinary[np.minimum(token_ids, len(self._ordinary) - 1)] & (padding_mask > 0)
         if self.word_starts is None and self.longest_span == 1:
@@ -112,18 +112,18 @@ class Masking:
         return tuple(x.astype("int32") for x in (read, np.where(real, places, 0), labels))
 
     def _some(self, may, rng):
-        """The share of those that may be chosen in each row, all alike: (B, n) bool."""
+        """Choose the share of the candidates of each row uniformly: (B, n) bool."""
         counts = np.maximum(1, np.round(self.share * may.sum(1)).astype(int))
         draws = np.where(may, rng.random(may.shape), 2.0)
         limits = np.sort(draws, 1)[np.arange(len(draws)), counts - 1]
         return may & (draws <= limits[:, None])
 
     def _words(self, token_ids, may):
-        """The words of a batch, or its tokens where they stand alone.
+        """Return the words of a batch, or its tokens without `word_starts`.
 
         Returns:
-            The number of each token's word in its text, (B, L), 0 where a token is of none; and
-            the words that stand together from each on, (B, W), 0 where there is none.
+            The index of each token's word in its text, (B, L), 0 for tokens outside words; and the
+            number of adjacent words from each word on, (B, W), 0 where there is no word.
         """
         before = np.pad(may, [(0, 0), (1, 0)])[:, :-1]
         starts = may
@@ -132,7 +132,8 @@ class Masking:
         words = np.where(may, np.maximum(np.cumsum(starts, 1), 1) - 1, 0)
         counts = starts.sum(1)
         places = np.arange(max(1, counts.max()))
-        # Where the next word no longer stands beside: after the last, or after a special token.
+        # The run of adjacent words ends here: after the last word, or before a special
+        # token.
         apart = np.full((len(may), len(places)), len(places))
         rows, at = np.nonzero(starts & ~before)
         apart[rows, words[rows, at]] = words[rows, at]
@@ -143,15 +144,15 @@ class Masking:
 
 
 class MaskedBatches(LengthBatches):
-    """Texts with hidden tokens, to be predicted: `masked_positions` (B, P), and labels (B, P).
+    """Batches of masked texts, with `masked_positions` (B, P) and labels (B, P).
 
-    What is hidden depends on the seed, the epoch and the batch's number alone, as the order
-    does, so that a killed run goes on with the same batches.
+    The masking depends on the seed, the epoch and the batch number alone, like the order, so a
+    resumed run gets the same batches.
 
     Args:
-        encodings, batch_size, options: as `LengthBatches` takes them.
+        encodings, batch_size, options: as in `LengthBatches`.
         masking: a `Masking`.
-        predicted: whether there are positions and labels; else the inputs alone.
+        predicted: whether batches have positions and labels; else they hold the inputs alone.
     """
 
     def __init__(self, encodings, batch_size, masking, predicted=True, **options):
@@ -167,11 +168,11 @@ class MaskedBatches(LengthBatches):
             yield (inputs, labels) if self.predicted else (inputs,)
 
     def hide(self, inputs, rng):
-        """A batch with hidden tokens: its inputs, positions among them, and the labels."""
+        """Return the masked inputs of a batch, including the positions, and the labels."""
         ids, positions, labels = self.masking.mask(
             inputs["token_ids"], inputs["padding_mask"], rng
         )
-        if self.fixed_length is not None:  # XLA compiles each shape anew: so there are few
+        if self.fixed_length is not None:  # XLA compiles each shape anew, so keep them few
             axes = (0, 0), (0, -positions.shape[1] % POSITIONS_STEP)
             positions = np.pad(positions, axes)
             labels = np.pad(labels, axes, constant_values=IGNORED)

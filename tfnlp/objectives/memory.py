@@ -1,7 +1,7 @@
-"""The memory of each lane of the batch, from one segment to the next, as variables.
+"""The memory of each lane of a batch across segments, as variables.
 
-Dai et al. 2019, 'Transformer-XL', section 3.2. As variables of the trained model it is part of a
-run's state, and a run that was killed goes on with it.
+Dai et al. 2019, 'Transformer-XL', section 3.2. As variables of the trained model the memory is
+part of a run's state, so a killed run resumes with it.
 """
 
 import keras
@@ -11,45 +11,45 @@ from keras import ops
 
 from tfnlp.errors import InputError
 
-# The inputs that say which lane each row is of, and whether it goes on from the batch before: (B,)
-# of numbers from 0 on, and of 0 or 1.
+# The inputs with the lane of each row, counted from 0, and 0 or 1 for whether it continues from
+# the batch before: (B,) each.
 LANES, CONTINUES = "lanes", "continues"
 
 
 class LaneMemory(keras.layers.Layer):
-    """The states of the last positions of each lane, before the first segment none.
+    """The hidden states of the last positions of each lane, empty before the first segment.
 
-    Under a mirrored strategy each replica keeps the memory of all lanes, of which it reads its
-    own, so that a state is the same however many replicas there are.
+    Under a mirrored strategy each replica stores the memory of all lanes and reads its own, so the
+    state does not depend on the number of replicas.
 
     Args:
         lanes: B, over all replicas.
-        num_layers, memory_length, hidden_dim: of the model.
+        num_layers, memory_length, hidden_dim: dimensions of the model.
     """
 
     def __init__(self, lanes, num_layers, memory_length, hidden_dim, **kwargs):
         super().__init__(dtype="float32", **kwargs)
         self.memory_length = memory_length
-        # All replicas assign the same.
+        # All replicas assign the same value.
         options = {"initializer": "zeros", "trainable": False}
         options["aggregation"] = "only_first_replica"
-        options["autocast"] = False  # float32 within a model of half precision too
+        options["autocast"] = False  # float32 even in a model of half precision
         shape = (lanes, num_layers, memory_length, hidden_dim)
         self.states = self.add_weight(name="states", shape=shape, **options)
         self.filled = self.add_weight(name="filled", shape=(lanes,), dtype="int32", **options)
         self.built = True
 
     def read(self, lanes, continues):
-        """The memory (b, num_layers, M, D) of some lanes; M is 0 where they begin anew.
+        """Return the memory (b, num_layers, M, D) of some lanes; M is 0 if they start anew.
 
         Args:
-            lanes, continues: (b,) integers; all lanes go on, or none.
+            lanes, continues: (b,) integers; either all lanes continue, or none.
         """
         filled = ops.max(ops.take(self.filled, lanes) * continues)
         return ops.take(self.states, lanes, axis=0)[:, :, self.memory_length - filled :]
 
     def write(self, lanes, memory):
-        """Keeps the memory (b, num_layers, M, D) of some lanes for their next segment."""
+        """Store the memory (b, num_layers, M, D) of some lanes for their next segment."""
         context = tf.distribute.get_replica_context()
         if context is not None and context.num_replicas_in_sync > 1:
             lanes, memory = (context.all_gather(x, axis=0) for x in (lanes, memory))
@@ -58,7 +58,8 @@ class LaneMemory(keras.layers.Layer):
         missing = self.memory_length - filled
         memory = ops.pad(memory, [[0, 0], [0, 0], [missing, 0], [0, 0]])
         states = ops.scatter_update(self.states, lanes[:, None], memory)
-        # A segment that broke leaves the memory as it was, as its step changes no weight.
+        # A segment with non-finite states leaves the memory unchanged, just as its step
+        # changes no weight.
         finite = ops.all(ops.isfinite(memory))
         self.states.assign(ops.where(finite, states, self.states))
         filled = ops.scatter_update(self.filled, lanes[:, None], 0 * lanes + filled)
@@ -66,16 +67,16 @@ class LaneMemory(keras.layers.Layer):
 
 
 class RemembersLanes(keras.Model):
-    """A model with memory that keeps each lane's memory itself, for training and for dev apart.
+    """A model that stores the memory of each lane, separately for training and dev.
 
     Args:
-        model: a `keras.Model` that takes a `memory` and gives the next.
+        model: a `keras.Model` that takes a `memory` and returns the next.
         config: the `TextConfig` of the model.
         lanes: B, over all replicas.
 
     Call arguments:
-        inputs: those of the model without `memory`, and `lanes` and `continues` (B,), as
-            `lane_inputs` gives them.
+        inputs: those of the model without `memory`, plus `lanes` and `continues` (B,), as from
+            `lane_inputs`.
 
     Returns:
         The model's outputs without `memory`.
@@ -100,22 +101,22 @@ class RemembersLanes(keras.Model):
 
 
 def lane_inputs(lanes, continues):
-    """The inputs of a batch that has a row for each lane, in order.
+    """Return the lane inputs of a batch with a row for each lane, in order.
 
     Args:
         lanes: B.
-        continues: whether the lanes go on from the batch before.
+        continues: whether the lanes continue from the batch before.
     """
     return {LANES: np.arange(lanes, dtype="int32"), CONTINUES: np.full(lanes, continues, "int32")}
 
 
 def lane_signature():
-    """The `tf.TensorSpec`s of `lane_inputs`."""
+    """Return the `tf.TensorSpec`s of `lane_inputs`."""
     return dict.fromkeys((LANES, CONTINUES), tf.TensorSpec((None,), "int32"))
 
 
 def with_memory(model, config, lanes):
-    """`RemembersLanes` for a model; an InputError where the number of lanes is not known."""
+    """Wrap a model in `RemembersLanes`; raise an InputError if the number of lanes is None."""
     if lanes is None:
         raise InputError(
             "batch_size=None leaves open how many lanes the memory has; give the batch_size of "
@@ -125,7 +126,7 @@ def with_memory(model, config, lanes):
 
 
 def check_memory(config, what):
-    """Raises an InputError unless models of a config can keep a memory of a known length."""
+    """Raise an InputError unless models of a config have a memory of a known length."""
     name = type(config).__name__.removesuffix("Config")
     if not config.has_memory:
         raise InputError(

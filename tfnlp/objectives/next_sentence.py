@@ -1,7 +1,6 @@
-"""Next sentence prediction: whether a text follows another, or is from another document.
+"""Next sentence prediction: tell following texts from those of other documents.
 
-Devlin et al. 2019, 'BERT', section 3.1, task 2, and appendix A.2; masked tokens are learned with
-it.
+Devlin et al. 2019, 'BERT', section 3.1, task 2, and appendix A.2; trained together with masked LM.
 """
 
 import dataclasses
@@ -15,15 +14,15 @@ from tfnlp.objectives.text_pairs import PairObjective
 
 @dataclasses.dataclass(frozen=True)
 class NextSentence(PairObjective):
-    """Half of the second texts follow the first (label 0), half are of other documents (1).
+    """Next sentence prediction: the second text follows the first (label 0) or is random (1).
 
-    Another document is drawn, and where the text begins in it: only where as much text comes after
-    as the text has that it stands for, and near to its length, so that lengths do not tell which
-    is which. Where no other document has as much, it is shorter.
+    Each case has a probability of one half. A random text is from another document, from a random
+    place that leaves enough text to match the true continuation, and of a similar length. So
+    lengths do not reveal the label. If no other document has enough text, it is shorter.
 
     Args:
-        masked_lm: a `MaskedLM`, of the tokens of both texts.
-        short_share: of pairs that are cut from the corpus at a random length.
+        masked_lm: the `MaskedLM` for the tokens of both texts.
+        short_share: the share of pairs that are cut from the corpus at a random length.
     """
 
     loss_name: ClassVar[str] = "next_sentence_loss"

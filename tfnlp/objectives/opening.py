@@ -1,4 +1,4 @@
-"""The corpus that paths name: text files, tokenised in memory, or a folder that is prepared."""
+"""Opening of corpora: text files tokenised in memory, or a prepared folder."""
 
 import pathlib
 
@@ -21,20 +21,21 @@ from tfnlp.progress import progress_bar
 def open_corpus(
     paths, tokenizer, documents="blank_lines", sentences="split", text_column="sentence"
 ):
-    """Opens a corpus.
+    """Open a corpus.
 
     Args:
-        paths: the folder of `prepare_corpus`, or one or more text files, or patterns of them.
-        tokenizer: see `tfnlp.text`; that of the prepared folder, if it is one.
-        documents, text_column: of text files, as `read_documents` takes them.
-        sentences: likewise, as `encode_documents` takes it.
+        paths: the folder of `prepare_corpus`, or one or more text files or patterns.
+        tokenizer: see `tfnlp.text`; it must be that of a prepared folder.
+        documents, text_column: of text files, as in `read_documents`.
+        sentences: of text files, as in `encode_documents`.
 
     Returns:
-        A `ShardedCorpus` or a `Corpus`, with the same ids in the same documents and sentences as
-        the folder prepared from the files by the same settings.
+        A `ShardedCorpus` or a `Corpus`. Both have the same ids, documents and sentences if the
+        folder was prepared from the files with the same settings.
 
     Raises:
-        InputError: as those, for a folder beside other paths, and for files without a token.
+        InputError: as in the functions above; for a folder together with other paths; and for
+            files without a token.
     """
     paths = [paths] if isinstance(paths, str | pathlib.Path) else list(paths)
     folders = [path for path in paths if pathlib.Path(path).is_dir()]
@@ -59,15 +60,16 @@ def open_corpus(
 
 
 def reading_settings(paths, documents, max_length):
-    """Return how a corpus is read, for the folder of a model that learns from it.
+    """Return how a corpus is split into texts, for the folder of a model trained on it.
 
     Args:
-        paths, documents: as `open_corpus` takes them.
-        max_length: tokens that are read together.
+        paths, documents: as in `open_corpus`.
+        max_length: the number of tokens that are read together.
 
     Returns:
-        A dict of `max_length` and `documents`; of a prepared folder those that it was prepared
-        with. Files with columns alone have no `documents`: each row is one.
+        A dict of `max_length` and `documents`; for a prepared folder, the `documents` setting of
+        its preparation. There is no `documents` if all files have columns, where each row is a
+        document.
     """
     if pathlib.Path(paths[0]).is_dir():
         manifest = read_manifest(paths[0])
@@ -80,12 +82,12 @@ def reading_settings(paths, documents, max_length):
 
 
 def corpus_of(texts, tokenizer, sentences="split"):
-    """A `Corpus` of texts, an iterable of strings, each a document; None where none has a token.
+    """Build a `Corpus` from an iterable of documents; None if none has a token.
 
     Args:
         texts: the documents.
         tokenizer: see `tfnlp.text`.
-        sentences: as `encode_documents` takes it.
+        sentences: as in `encode_documents`.
     """
     ids, lengths, counts = [], [], []
     for own, own_lengths in encode_documents(texts, tokenizer, sentences):

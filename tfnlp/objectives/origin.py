@@ -1,14 +1,14 @@
-"""What of a corpus a batch was made from."""
+"""Provenance of batches: the documents of a corpus in a batch."""
 
 import copy
 import dataclasses
 
-# Numbers and names that are said; of more, how many.
+# The number of values that are listed; the others are only counted.
 SAID = 5
 
 
 class _NotedCorpus:
-    """A corpus that notes which documents are read."""
+    """A corpus that records which documents are read."""
 
     def __init__(self, corpus):
         self.corpus = corpus
@@ -22,7 +22,7 @@ class _NotedCorpus:
         if not callable(value):
             return value
 
-        def noted(*arguments):  # of those that read a document its number is the first
+        def noted(*arguments):  # the first argument of a reading method is the document index
             self.read.update(map(int, arguments[:1]))
             return value(*arguments)
 
@@ -30,14 +30,14 @@ class _NotedCorpus:
 
 
 def read_documents(batches, epoch, number):
-    """The documents that a batch is made from, which is made once more for that.
+    """Return the documents of a batch, by building it once more.
 
     Args:
-        batches: those of an objective.
-        epoch, number: of the batch; both counted from 0.
+        batches: the batches of an objective.
+        epoch, number: the epoch and the batch number, both counted from 0.
 
     Returns:
-        Their numbers in the corpus, ascending.
+        Their indices in the corpus, ascending.
     """
     again = copy.copy(batches)
     if hasattr(batches, "corpus"):
@@ -50,10 +50,10 @@ def read_documents(batches, epoch, number):
 
 
 def batch_origin(batches, epoch, number):
-    """The documents that a batch is made from, and their shards, in words.
+    """Describe the documents of a batch, and their shards, as text.
 
     Args:
-        batches, epoch, number: as `read_documents` takes them.
+        batches, epoch, number: as in `read_documents`.
     """
     documents = read_documents(batches, epoch, number)
     corpus = batches.corpus if hasattr(batches, "corpus") else batches.encodings.corpus
@@ -65,7 +65,7 @@ def batch_origin(batches, epoch, number):
 
 
 def _some(values):
-    """The first of some values, and how many more there are."""
+    """Return the first of some values as text, and how many more there are."""
     values = list(map(str, values))
     more = f" and {len(values) - SAID} more" if len(values) > SAID else ""
     return ", ".join(values[:SAID]) + more

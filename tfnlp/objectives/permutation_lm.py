@@ -1,7 +1,7 @@
-"""Permutation language modelling: tokens are predicted in a random order of seeing them.
+"""Permutation language modelling.
 
 Yang et al. 2019, 'XLNet', section 2.2 (orders), 2.3 (two streams, partial prediction), 2.4
-(memory) and 2.5 (two segments); what a batch holds follows the release (data_utils.py).
+(memory) and 2.5 (two segments); the contents of a batch follow the release (data_utils.py).
 """
 
 import dataclasses
@@ -20,25 +20,25 @@ from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, w
 from tfnlp.objectives.stream import Lane, StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
 
-# The input of the positions that are predicted, (B, P).
+# The input with the predicted positions, (B, P).
 TARGETS = "target_positions"
 
 
 @dataclasses.dataclass(frozen=True)
 class PermutationLM:
-    """The tokens of some spans, in a random order of factorisation.
+    """Permutation LM objective: predict spans of tokens in a random factorisation order.
 
     Args:
-        reuse_length: the tokens by which a lane of the batch moves on from one segment to the
-            next, which keeps a memory of them; the model is one of `build_model(memory=True)`
-            then, and its `reuse_length` the same. Half of `max_length` in the release. None for no
-            memory: examples are segments of their own, in random order.
+        reuse_length: the number of tokens by which a lane advances from segment to segment, which
+            the memory keeps. The model must come from `build_model(memory=True)` and have the same
+            `reuse_length`. The release uses half of `max_length`. None for no memory: segments are
+            independent examples in random order.
         predict_one_in: K; one in K tokens is predicted.
-        max_span: the longest span, in tokens.
-        bidirectional: whether half of a batch reads backwards.
+        max_span: the maximum length of a span in tokens.
+        bidirectional: whether half of a batch is read backwards.
 
     Raises:
-        InputError: for numbers below 1.
+        InputError: if a number is below 1.
     """
 
     reuse_length: int | None = None
@@ -58,11 +58,14 @@ class PermutationLM:
 
     @property
     def memory(self):
-        """Whether the model has a memory."""
+        """True if the model has a memory."""
         return self.reuse_length is not None
 
     def check(self, config, tokenizer):
-        """Raises an InputError for a family without two streams, a memory or a frame that fits."""
+        """Raise an InputError if the family, its memory or the template does not fit.
+
+        The family must have two streams of attention.
+        """
         if config.language_model != self.head:
             raise InputError(
                 "Permutation language modelling does not fit the family "
@@ -78,11 +81,11 @@ class PermutationLM:
                 )
 
     def trained(self, model, batch_size=None):
-        """The model that is fitted, of the same weights.
+        """Return the model to fit, which shares the weights of `model`.
 
         Args:
             model: a `TextModel` with the head "permutation_lm".
-            batch_size: with memory, the lanes of a batch over all devices.
+            batch_size: with memory, the number of lanes over all devices.
 
         Returns:
             A `keras.Model` from the inputs of the batches to `logits` (B, P, V).
@@ -103,17 +106,17 @@ class PermutationLM:
         return with_memory(inner, config_of(model), batch_size) if self.memory else inner
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """The `PermutationBatches` of a corpus."""
+        """Build the `PermutationBatches` of a corpus."""
         return PermutationBatches(
             corpus, tokenizer, batch_size, max_length, seed, shuffle, objective=self
         )
 
     def losses(self, labels, outputs, sample_weight=None):
-        """The mean cross-entropy of the targets (B, P)."""
+        """Return the mean cross-entropy of the targets (B, P)."""
         return {self.loss_name: cross_entropy(labels, outputs["logits"], sample_weight)}
 
     def scores(self, labels, outputs):
-        """The log-likelihood of the targets, and the accuracy."""
+        """Return the log-likelihood of the targets, and the accuracy."""
         real = ops.cast(ops.not_equal(labels, IGNORED), "float32")
         return {
             "log_likelihood": log_likelihood(labels, outputs["logits"], real),
@@ -122,26 +125,28 @@ class PermutationLM:
 
 
 class PermutationBatches(StreamBatches):
-    """Segments of a stream, the spans of them that are predicted, and their order.
+    """Segments of a stream, with the predicted spans and the factorisation order.
 
-    A segment is A and B in the tokenizer's frame of two texts. A ends where a sentence does, drawn
-    among the ends there are, or in the middle where there is none; B is what follows or, as often,
-    as much from a random place of the lane, from the start of a sentence on. With `reuse_length`
-    so many tokens come before A, which are where the lane's next segment goes on.
+    A segment is a pair of texts A and B in the tokenizer's template. A ends at a random sentence
+    boundary, or in the middle if there is none. With equal probability B is the continuation, or
+    as much text from a random place of the lane, starting at a sentence. With `reuse_length` as
+    many tokens precede A, and the lane's next segment starts right after them.
 
-    The tokens before A, and A to B with their frame, are a part each: the second part sees the
-    whole first, the first nothing of the second, as the next segment reads it again with a memory
-    of the first. Each part has `draw_targets` of its own, whose order is random; tokens that are
-    no target are before all targets of their part, and special tokens of the frame among them.
+    The tokens before A form one part, and A to B with the template the other. The second part sees
+    the whole first part. The first sees nothing of the second, as the next segment reads that
+    again with a memory of the first. Each part has its own `draw_targets`, in random order. Tokens
+    that are not targets come before all targets of their part; special tokens are placed among the
+    targets.
 
-    Half of the rows read backwards where `bidirectional`: with `reuse_length` the same lanes.
+    With `bidirectional` half of the rows are read backwards; with `reuse_length` always the same
+    lanes.
 
     Args:
-        corpus, tokenizer, batch_size, max_length, seed, shuffle: as `StreamBatches` takes them.
+        corpus, tokenizer, batch_size, max_length, seed, shuffle: as in `StreamBatches`.
         objective: a `PermutationLM`.
 
     Raises:
-        InputError: for lengths that do not go together, and too few tokens.
+        InputError: if the lengths do not fit together, or there are too few tokens.
     """
 
     def __init__(
@@ -188,16 +193,16 @@ class PermutationBatches(StreamBatches):
 
     @property
     def predictions(self):
-        """P, the tokens that are predicted of a segment."""
+        """P, the number of predicted tokens of a segment."""
         k = self.objective.predict_one_in
         return self.first // k + self.second // k
 
     def settings(self):
-        """What decides the batches beside what all streams have."""
+        """Return the settings beyond those of all streams, for the fingerprint."""
         return [self.objective, self.frame]
 
     def epoch(self, epoch=0, skip=0):
-        """Yields the batches of an epoch, without the first `skip`."""
+        """Yield the batches of an epoch, without the first `skip`."""
         stream, order = self.stream(epoch), self.window_order(epoch)
         for number in range(skip, len(self)):
             rng = np.random.default_rng([self.seed, epoch, number])
@@ -213,13 +218,13 @@ class PermutationBatches(StreamBatches):
             yield inputs, labels
 
     def _lanes(self, stream):
-        """The lanes of an epoch: those that read forwards, then those that read backwards."""
+        """Return the lanes of an epoch, first those read forwards, then backwards."""
         directions = (False, True) if self.objective.bidirectional else (False,)
         starts = range(0, self.batch_size // len(directions) * self.lane_size, self.lane_size)
         return [Lane(stream, start, self.lane_size, d) for d in directions for start in starts]
 
     def _windows(self, stream, windows, rng):
-        """The segments of some windows of a stream, the second half of them read backwards."""
+        """Return the segments of some windows of a stream, the second half read backwards."""
         segments = []
         for row, window in enumerate(windows):
             backward = self.objective.bidirectional and row >= len(windows) / 2
@@ -230,7 +235,7 @@ class PermutationBatches(StreamBatches):
         return segments
 
     def _segment(self, lane, begin, rng):
-        """The arrays of the segment of a lane that begins at a place."""
+        """Return the arrays of a lane's segment that starts at `begin`."""
         middle, end = begin + self.first, begin + self.reach
         borders = lane.borders(middle, end)
         cut = int(rng.choice(borders)) if len(borders) else middle + self.second // 2
@@ -248,13 +253,16 @@ class PermutationBatches(StreamBatches):
         }, ids[chosen]
 
     def _special(self, size):
-        """Which tokens of the second part are the frame's, A having `size`; (L - first,) bool."""
+        """Return which tokens of the second part are special, (L - first,) bool.
+
+        `size` is the number of tokens of A.
+        """
         before, between, after = (np.ones(len(part), bool) for part in self.frame.pair)
         a, b = np.zeros(size, bool), np.zeros(self.second - size, bool)
         return np.concatenate([before, a, between, b, after])
 
     def _draw(self, special, rng):
-        """The targets (P,) of a segment, and its order (L,)."""
+        """Draw the targets (P,) of a segment, and its factorisation order (L,)."""
         parts = [np.zeros(self.first, bool)] * bool(self.first) + [special]
         k, longest = self.objective.predict_one_in, self.objective.max_span
         targets, ranks = [], []
@@ -262,22 +270,25 @@ class PermutationBatches(StreamBatches):
             text, start = np.flatnonzero(~part), sum(map(len, ranks))
             chosen = np.sort(text[draw_targets(len(text), len(text) // k, k, longest, rng)])
             targets.append(start + chosen)
-            # Above all ranks of the part before.
+            # Ranks are above those of the part before.
             lowest = 1 + max((int(r.max()) for r in ranks), default=-1)
             ranks.append(lowest + draw_order(chosen, part, rng))
         return np.concatenate(targets), np.concatenate(ranks)
 
     def _elsewhere(self, lane, begin, end, size, rng):
-        """As often as not `size` tokens from a sentence's start elsewhere in a lane, else None."""
+        """Return `size` tokens from a random sentence start of a lane, or None.
+
+        None has a probability of one half, and is also returned if the tokens overlap the segment.
+        """
         place = int(rng.integers(lane.size - size + 1))
         if rng.random() < 0.5:
             return None
         place = lane.sentence_start(place)
-        # Not what the segment has already: its targets could be read there.
+        # Text of the segment itself would reveal its targets.
         return None if begin - size < place < end else lane.read(place, place + size)
 
     def signature(self):
-        """The `tf.TensorSpec`s of a batch."""
+        """Return the `tf.TensorSpec`s of a batch."""
         import tensorflow as tf
 
         ids = tf.TensorSpec((None, self.max_length), "int32")
@@ -288,7 +299,7 @@ class PermutationBatches(StreamBatches):
 
 
 class OneHotPositions(keras.layers.Layer):
-    """Positions (B, P) as one-hot rows (B, P, L) of ids (B, L); a negative one is a row of 0."""
+    """One-hot encoding (B, P, L) of positions (B, P); negative positions are zero rows."""
 
     def call(self, positions, token_ids):
         return ops.one_hot(positions, ops.shape(token_ids)[1], dtype="int32")
@@ -298,21 +309,21 @@ class OneHotPositions(keras.layers.Layer):
 
 
 def draw_spans(length, predict_one_in, max_span, rng):
-    """Spans of a text, each in a context of K times its length.
+    """Draw spans of a text, each in a context of K times its length.
 
-    Yang et al. 2019, section 2.3 and appendix A.5: a length from 1 to `max_span`, then its place
-    in its context, all alike probable; contexts lie end to end. Lengths n are drawn with
-    probabilities as 1 / n, as in the release (the paper does not say).
+    Yang et al. 2019, section 2.3 and appendix A.5: first a length from 1 to `max_span`, then a
+    uniform place in its context. Contexts are contiguous. Lengths n have probabilities
+    proportional to 1 / n, as in the release (the paper does not say).
 
     Args:
-        length: the tokens of the text.
+        length: the number of tokens of the text.
         predict_one_in: K.
-        max_span: the longest span.
+        max_span: the maximum length of a span.
         rng: a `numpy.random.Generator`.
 
     Returns:
-        Where each context begins, where each span does, and the spans' lengths, (spans,) integers;
-        the last context may reach beyond the text.
+        The starts of the contexts, the starts of the spans, and the lengths of the spans, (spans,)
+        integers each. The last context may reach beyond the text.
     """
     sizes = np.arange(1, max_span + 1)
     share = 1 / sizes / (1 / sizes).sum()
@@ -323,11 +334,11 @@ def draw_spans(length, predict_one_in, max_span, rng):
 
 
 def draw_targets(length, count, predict_one_in, max_span, rng):
-    """Exactly `count` positions of a text to predict, most of them in spans.
+    """Draw exactly `count` positions of a text to predict, most of them in spans.
 
-    Spans as `draw_spans` has them, the last cut where they are more than `count`; where they are
-    fewer further positions are drawn, as in the release. Not as there, contexts begin anywhere and
-    go on from the text's end to its beginning: so each position is as often a target as any other.
+    Spans are those of `draw_spans`. If they exceed `count` the last one is cut; if they fall short
+    further positions are drawn, as in the release. Unlike in the release, contexts start at a
+    random place and wrap around the text, so all positions are equally likely targets.
 
     Returns:
         (count,) integers.
@@ -342,11 +353,11 @@ def draw_targets(length, count, predict_one_in, max_span, rng):
 
 
 def draw_order(targets, special, rng):
-    """Ranks of a part's positions in an order of factorisation, (L,) int32.
+    """Draw the ranks of a part's positions in the factorisation order, (L,) int32.
 
-    As in the release: ordinary tokens that are no target come first, of one rank, so that they
-    see each other and are seen by all; targets and special tokens follow in random order, each
-    seeing those before it.
+    As in the release: ordinary tokens that are not targets come first with the same rank, so that
+    they see each other and all others see them. Targets and special tokens follow in random order,
+    each seeing those before it.
 
     Args:
         targets: (P,) integers.
@@ -359,7 +370,7 @@ def draw_order(targets, special, rng):
 
 
 def _stacked(segments):
-    """Segments as the inputs and labels of a batch."""
+    """Stack segments into the inputs and labels of a batch."""
     rows, labels = zip(*segments, strict=True)
     inputs = {key: np.stack([row[key] for row in rows]).astype("int32") for key in rows[0]}
     whole = as_inputs(inputs["token_ids"], inputs["segment_ids"])

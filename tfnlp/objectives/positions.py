@@ -1,4 +1,4 @@
-"""Masked language models that compute what they predict, and nothing else."""
+"""Masked language models that compute logits at masked positions only."""
 
 import keras
 from keras import ops
@@ -10,7 +10,7 @@ from tfnlp.objectives.masking import POSITIONS
 
 
 class TakePositions(keras.layers.Layer):
-    """States (B, P, D) at positions (B, P) of states (B, L, D)."""
+    """Gather of states (B, L, D) at positions (B, P), to (B, P, D)."""
 
     def call(self, states, positions):
         batch, length = ops.shape(states)[:2]
@@ -22,17 +22,17 @@ class TakePositions(keras.layers.Layer):
 
 
 def predict_at_positions(model):
-    """A masked language model whose logits are computed where tokens are hidden, not everywhere.
+    """Return a masked language model that computes logits only at masked positions.
 
     Args:
         model: a `TextModel` with the head "masked_lm" or "pretraining".
 
     Returns:
-        A functional `keras.Model` of the same weights, with one more input, `masked_positions`
-        (B, P), and `logits` (B, P, V); its other outputs are the model's.
+        A functional `keras.Model` with the same weights, the extra input `masked_positions` (B,
+        P), and `logits` (B, P, V); its other outputs are unchanged.
 
     Raises:
-        InputError: for a model with another head.
+        InputError: if the model has another head.
     """
     _check_head(model)
     states = model.get_layer("lm_transform").input
@@ -46,20 +46,20 @@ def predict_at_positions(model):
 
 
 def logits_at_positions(model):
-    """As `predict_at_positions`, with the logits alone, so that more is left out.
+    """Return a masked language model that computes logits at masked positions and nothing else.
 
-    Where the last block is an `EncoderBlock` of plain attention, it too has queries at these
-    positions alone (and at the first, for logits of pairs): all else of it is computed there.
+    If the last block is an `EncoderBlock` with plain attention, it computes its queries and
+    everything after them only at these positions (and at the first, for pair logits).
 
     Args:
         model: a `TextModel` with the head "masked_lm" or "pretraining".
 
     Returns:
-        A functional `keras.Model` of the same weights, with one more input, `masked_positions`
-        (B, P), to `logits` (B, P, V) and, with "pretraining", `pair_logits` (B, 2).
+        A functional `keras.Model` with the same weights and the extra input `masked_positions` (B,
+        P), to `logits` (B, P, V) and, with "pretraining", `pair_logits` (B, 2).
 
     Raises:
-        InputError: for a model with another head.
+        InputError: if the model has another head.
     """
     _check_head(model)
     names = ("logits", "pair_logits") if model.head == "pretraining" else ("logits",)
@@ -88,7 +88,7 @@ def logits_at_positions(model):
 
 
 def _last_block(model):
-    """The last block and the states that it is given, where it can be given fewer; else None."""
+    """Return the last block and its input states if it can take fewer queries, else None."""
     count = model.text_config.num_layers
     names = {layer.name for layer in model.layers}
     if f"encoder_{count - 1}" not in names or model.text_config.enhanced_mask_decoder:

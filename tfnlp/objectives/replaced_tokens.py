@@ -1,4 +1,4 @@
-"""Replaced-token detection: which tokens of a text did a small language model put there?
+"""Replaced-token detection with a generator and a discriminator.
 
 Clark et al. 2020, 'ELECTRA', section 2, and He et al. 2021, 'DeBERTaV3', section 3.
 """
@@ -22,34 +22,34 @@ from tfnlp.objectives.positions import predict_at_positions
 from tfnlp.objectives.segments import Segments
 from tfnlp.text.batches import IGNORED
 
-# Of inputs: the tokens that stood at the masked positions, and a number for each, from 0 to 1.
+# The inputs with the original tokens at masked positions, and a random number in [0, 1) for each.
 ORIGINALS, DRAWS = "masked_ids", "draws"
-# What ELECTRA's code has for the generator's share of the width; the paper of DeBERTa v3 for
-# that of the layers.
+# The generator's share of the width in ELECTRA's code, and of the layers in the paper of DeBERTa
+# v3.
 WIDTH_SHARE, LAYER_SHARE = 0.25, 0.5
-# The tokens that are summed together before one is drawn.
+# The number of tokens of a block of cumulative sums.
 BLOCK = 128
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplacedTokens:
-    """The discriminator of an ELECTRA or a DeBERTa v3, trained together with its generator.
+    """Joint training of an ELECTRA or DeBERTa v3 discriminator and its generator.
 
-    The generator, a masked language model, learns to predict masked tokens; one drawn from what
-    it predicts stands in place of each, and the discriminator, which is what the training is
-    for, says of every token whether it is another than there was. One that is drawn right counts
-    as original. No gradient goes through the draw.
+    The generator, a masked language model, learns to predict masked tokens. A token sampled from
+    its prediction replaces each of them. The discriminator, the model of interest, predicts for
+    every token whether it was replaced. A sample that equals the original token counts as
+    original. No gradient passes through the sampling.
 
     Args:
-        share: of each text's tokens that are masked.
-        masked: the share of those that the generator reads as [MASK], and not as they are: 0.85
+        share: the share of each text's tokens that is masked.
+        masked: the share of those that the generator reads as [MASK] rather than unchanged: 0.85
             in ELECTRA's code, 1 in that of DeBERTa v3.
-        generator_size: the generator's share of the discriminator's width (ELECTRA, a quarter to
-            a half in its paper) or of its layers (DeBERTa); a quarter and a half where None.
-        discriminator_weight: lambda, of the discriminator's loss; 50 in both papers.
+        generator_size: the size of the generator as a share of the discriminator's width (ELECTRA;
+            a quarter to a half in its paper) or layers (DeBERTa); where None, 0.25 or 0.5.
+        discriminator_weight: lambda, the weight of the discriminator's loss; 50 in both papers.
 
     Raises:
-        InputError: for sizes that are no shares, and a weight that is not above 0.
+        InputError: if a size is not in (0, 1], or the weight is not above 0.
     """
 
     share: float = 0.15
@@ -75,35 +75,36 @@ class ReplacedTokens:
 
     @property
     def masked_lm(self):
-        """The objective of the generator; no token is replaced before it reads a text."""
+        """The objective of the generator, without random replacements."""
         return MaskedLM(share=self.share, masked=self.masked, replaced=0.0)
 
     @property
     def loss_weights(self):
-        """The weight of each loss in the sum that is trained."""
+        """The weight of each loss in the total loss."""
         return {"generator_loss": 1.0, "discriminator_loss": self.discriminator_weight}
 
     def check(self, config, tokenizer):
-        """Raises an InputError where the family or the tokenizer does not fit."""
+        """Raise an InputError if the family or the tokenizer does not fit."""
         check_family(config)
         self.masked_lm.masking(tokenizer)
 
     def build(self, config, discriminator=None, generator=None, **options):
-        """The two models, which share their tables of embeddings as their family does.
+        """Build both models, which share their embedding tables as their family does.
 
         Args:
-            config: of the discriminator, an `ElectraConfig` or a DeBERTa's.
-            discriminator: one whose weights the training goes on from; random ones where None.
-            generator: the one that was trained with it, likewise. A discriminator alone gives a
-                random generator its tables.
-            options: of both, as `build_model` takes them, such as `dtype`.
+            config: the config of the discriminator, an `ElectraConfig` or a DeBERTa's.
+            discriminator: a model whose weights the discriminator starts from; random weights
+                where None.
+            generator: the generator that was trained with it; random weights where None. A
+                discriminator alone passes its tables to a random generator.
+            options: options of `build_model` for both, such as `dtype`.
 
         Returns:
-            A dict of `TextModel`s, "discriminator" and "generator". `save_model` writes either
-            as a folder that is whole by itself.
+            A dict of `TextModel`s, "discriminator" and "generator". `save_model` writes either as
+            a self-contained folder.
 
         Raises:
-            InputError: for another family, and for two models that were not trained together.
+            InputError: for another family, or two models that were not trained together.
         """
         if generator is None:
             smaller = generator_config(config, self.generator_size)
@@ -126,18 +127,18 @@ class ReplacedTokens:
         return {name: models[name] for name in ("discriminator", "generator")}
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """The batches of a corpus, see `ReplacedBatches`.
+        """Build the `ReplacedBatches` of a corpus.
 
         Args:
             corpus: see `tfnlp.objectives.Corpus`.
             tokenizer: see `tfnlp.text`.
             batch_size: B.
-            max_length: the most tokens of a text, special ones counted.
-            seed: of the order, the masks and the draws.
+            max_length: the maximum number of tokens of a text, including special tokens.
+            seed: the seed of the order, the masks and the draws.
             shuffle: whether each epoch has its own order.
 
         Raises:
-            InputError: for a tokenizer without a mask, and a `max_length` without room.
+            InputError: if the tokenizer has no mask token, or `max_length` leaves no room.
         """
         return ReplacedBatches(
             Segments.of(corpus, Frame.of(tokenizer), max_length),
@@ -149,16 +150,19 @@ class ReplacedTokens:
         )
 
     def trained(self, models):
-        """The model to fit, which shares every weight with the two of `build`: save those.
+        """Return the model to fit, which shares all weights with the two of `build`.
+
+        Save those two rather than this one.
 
         Args:
             models: a dict of "discriminator" and "generator".
 
         Returns:
-            A functional `keras.Model` from `token_ids`, `segment_ids` and `padding_mask` (B, L),
-            `masked_positions` and `masked_ids` (B, P) int32, and `draws` (B, P) float32, to a
-            dict of `generator_logits` (B, P, V), `logits` (B, L), the discriminator's, `replaced`
-            (B, L) int32, 1 at tokens that are not the original ones, and `padding_mask`.
+            A functional `keras.Model`. Its inputs are `token_ids`, `segment_ids` and
+            `padding_mask` (B, L), `masked_positions` and `masked_ids` (B, P) int32, and `draws`
+            (B, P) float32. Its outputs are `generator_logits` (B, P, V), the discriminator's
+            `logits` (B, L), `replaced` (B, L) int32, 1 at tokens that differ from the original,
+            and `padding_mask`.
         """
         predicting = predict_at_positions(models["generator"])
         originals = keras.Input((None,), dtype="int32", name=ORIGINALS)
@@ -180,20 +184,20 @@ class ReplacedTokens:
         return keras.Model(inputs, outputs, name="replaced_tokens")
 
     def losses(self, labels, outputs, sample_weight=None):
-        """Both losses, before their weights.
+        """Return both losses, before they are weighted.
 
         Args:
-            labels: (B, P), the tokens at the masked positions, -100 where a text has fewer.
-            outputs: of the trained model.
-            sample_weight: (B,), of the texts.
+            labels: (B, P), the original tokens at masked positions, -100 where a text has fewer.
+            outputs: the outputs of the trained model.
+            sample_weight: (B,), the weights of the texts.
 
         Returns:
             A dict: `generator_loss`, the mean cross-entropy of masked tokens, and
-            `discriminator_loss`, the mean binary cross-entropy of all tokens but padding.
+            `discriminator_loss`, the mean binary cross-entropy of all tokens except padding.
         """
         replaced = ops.cast(outputs["replaced"], "float32")
         logits = ops.cast(outputs["logits"], "float32")
-        # softplus(x) - x z, the cross-entropy of the logistic function.
+        # softplus(x) - x z is the cross-entropy of the logistic function.
         values = ops.softplus(logits) - logits * replaced
         return {
             "generator_loss": cross_entropy(labels, outputs["generator_logits"], sample_weight),
@@ -201,12 +205,12 @@ class ReplacedTokens:
         }
 
     def scores(self, labels, outputs):
-        """What both get right: of masked tokens, of all tokens, and of the replaced ones.
+        """Return the scores of the generator and the discriminator.
 
         Returns:
-            A dict of (sum, weight), the score being their quotient: `masked_accuracy`, the share
-            of masked tokens that the generator would name; `accuracy`, that of tokens whose kind
-            the discriminator names; its `precision` and `recall` of replaced tokens.
+            A dict of (sum, weight), whose quotient is the score: `masked_accuracy`, the share of
+            masked tokens that the generator predicts; `accuracy`, the share of tokens that the
+            discriminator classifies correctly; its `precision` and `recall` for replaced tokens.
         """
         there = ops.cast(outputs["padding_mask"], "bool")
         replaced = ops.cast(outputs["replaced"], "bool")
@@ -221,15 +225,15 @@ class ReplacedTokens:
 
 
 class ReplacedBatches(MaskedBatches):
-    """Masked texts with what the draw of replacements takes: `masked_ids` and `draws` (B, P).
+    """Batches of masked texts with the inputs of sampling: `masked_ids` and `draws` (B, P).
 
-    The draws depend on the seed, the epoch and the batch's number alone, as the masks do.
+    The draws depend on the seed, the epoch and the batch number alone, like the masks.
     """
 
     def hide(self, inputs, rng):
         inputs, labels = super().hide(inputs, rng)
         draws = rng.random(labels.shape, "float32")
-        # A copy: TensorFlow takes arrays as they are, and may write over one that it has read.
+        # A copy, as TensorFlow may write over an array that it shares.
         return inputs | {ORIGINALS: labels.copy(), DRAWS: draws}, labels
 
     def signature(self):
@@ -240,7 +244,7 @@ class ReplacedBatches(MaskedBatches):
 
 
 def check_family(config):
-    """Raises an InputError for a family that has no generator and discriminator."""
+    """Raise an InputError for a family without a generator and a discriminator."""
     if not config.shares_embeddings:
         raise InputError(
             f"Replaced-token detection does not fit the family {family_name(config)!r}; give an "
@@ -249,7 +253,7 @@ def check_family(config):
 
 
 def _take_weights(model, source):
-    """Gives a model the weights of another of its config, by their paths."""
+    """Copy the weights of a model with the same config, by their paths."""
     values = {weight.path: weight for weight in source.weights}
     for weight in model.weights:
         if weight.path in values:
@@ -257,7 +261,10 @@ def _take_weights(model, source):
 
 
 def _set_tables(model, source):
-    """Makes a discriminator's tables, part of which are its generator's, those of `source`."""
+    """Set a discriminator's embedding tables to those of `source`.
+
+    The generator shares part of them.
+    """
     embeddings, due = model.get_layer("embeddings"), source.get_layer("embeddings")
     if isinstance(embeddings, GradientDisentangledEmbedding):
         embeddings.set_sums({name: getattr(due, name) for name in embeddings.sums()})
@@ -269,20 +276,20 @@ def _set_tables(model, source):
 
 
 def generator_config(config, size=None):
-    """The config of the generator that goes with a discriminator.
+    """Return the config of the generator for a discriminator.
 
-    An ELECTRA's has a share of the width, of the heads and of the feed-forward networks, and as
-    many layers (Clark et al. 2020, section 3.2); its tables are of the same width. A DeBERTa's has
-    a share of the layers, and is as wide as the tables are (He et al. 2021, section 3.1); it
-    predicts from absolute positions (`decode_masks`) where the embeddings have none, as in
+    An ELECTRA generator has a share of the width, heads and feed-forward size, and the same number
+    of layers (Clark et al. 2020, section 3.2). Its tables have the same width. A DeBERTa generator
+    has a share of the layers, and the width of the tables (He et al. 2021, section 3.1). It
+    predicts from absolute positions (`decode_masks`) if the embeddings have none, as in
     Microsoft's code.
 
     Args:
         config: an `ElectraConfig`, `DebertaConfig` or `DebertaV2Config`.
-        size: the share, above 0 and 1 at most; 0.25 of an ELECTRA, 0.5 of a DeBERTa where None.
+        size: the share, above 0 and at most 1; where None, 0.25 for ELECTRA and 0.5 for DeBERTa.
 
     Raises:
-        InputError: for another family.
+        InputError: if the family is another one.
     """
     check_family(config)
     if isinstance(config, DebertaConfig):
@@ -306,16 +313,16 @@ def generator_config(config, size=None):
 
 
 def sample(logits, draws):
-    """Tokens drawn from a softmax, one for each distribution, by the inverse of its sums.
+    """Sample a token from each softmax by inverting its cumulative sums.
 
-    Numbers given from outside, in place of a generator's of its own, make a draw the same on one
-    device and on several, and in a run that was killed. What is drawn has the distribution of
-    Gumbel noise and a maximum, as ELECTRA's code draws. Sums are taken of blocks of tokens, then
-    within one: a twelfth of the time of sums over all, and closer.
+    The random numbers are inputs, so a draw is the same on one device, on several, and in a
+    resumed run. The distribution equals that of Gumbel noise and argmax, as in ELECTRA's code.
+    Sums are taken over blocks of tokens, then within one block: this takes a twelfth of the time
+    of sums over all tokens, and is more accurate.
 
     Args:
         logits: (..., V).
-        draws: (...) float32, uniform from 0 to below 1.
+        draws: (...) float32, uniform in [0, 1).
 
     Returns:
         (...) int32.
@@ -337,13 +344,13 @@ def sample(logits, draws):
 
 
 def _first_above(sums, target):
-    """Where sums (n, m) that rise are first above a target (n, 1); the last place if nowhere."""
+    """Return the first index where rising sums (n, m) exceed a target (n, 1), at most m - 1."""
     below = ops.sum(ops.cast(sums <= target, "int32"), axis=-1, keepdims=True)
-    return ops.minimum(below, sums.shape[-1] - 1)  # rounding may lift a target to the last sum
+    return ops.minimum(below, sums.shape[-1] - 1)  # rounding may raise a target to the last sum
 
 
 class SampleTokens(keras.layers.Layer):
-    """`sample` of logits (B, P, V) and draws (B, P), without a gradient."""
+    """Sampling by `sample` from logits (B, P, V) and draws (B, P), without a gradient."""
 
     def call(self, logits, draws):
         return sample(ops.stop_gradient(logits), draws)
@@ -353,16 +360,16 @@ class SampleTokens(keras.layers.Layer):
 
 
 class ReplaceTokens(keras.layers.Layer):
-    """Texts with sampled tokens in place of masked ones, and where these are other tokens.
+    """Replacement of masked tokens by sampled ones.
 
     Call arguments:
         token_ids: (B, L).
-        positions: (B, P), in a text each once.
-        originals: (B, P), what stood there; -100 where a text has fewer.
+        positions: (B, P), unique within a text.
+        originals: (B, P), the original tokens; -100 where a text has fewer.
         sampled: (B, P).
 
     Returns:
-        The ids, and 1 where they are not the original ones; both (B, L) int32.
+        The new ids, and 1 where they differ from the original ones; both (B, L) int32.
     """
 
     def call(self, token_ids, positions, originals, sampled):

@@ -1,4 +1,4 @@
-"""Texts for a model, cut from a corpus: whole sentences of one document, up to a length."""
+"""Segments of a corpus: whole sentences of one document, up to a maximum length."""
 
 import array
 import dataclasses
@@ -11,17 +11,17 @@ from tfnlp.errors import InputError
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Segments:
-    """Stretches of a corpus' documents, in their special tokens when they are asked for.
+    """Segments of a corpus's documents; special tokens are added on access.
 
-    What is kept is 12 bytes a stretch; tokens stay where the corpus has them. They stand for the
-    encodings of `tfnlp.text.LengthBatches`.
+    It takes 12 bytes a segment; tokens stay in the corpus. It can replace the encodings of
+    `tfnlp.text.LengthBatches`.
 
     Args:
         corpus: see `tfnlp.objectives.Corpus`.
-        frame: a `Frame`, of one text.
-        documents: (n,) int32, the document of each.
+        frame: the `Frame` of a single text.
+        documents: (n,) int32, the document of each segment.
         starts: (n,) int32, its first token in the document.
-        sizes: (n,) int32, its tokens.
+        sizes: (n,) int32, its number of tokens.
     """
 
     corpus: object
@@ -30,18 +30,19 @@ class Segments:
     starts: np.ndarray
     sizes: np.ndarray
 
-    choices = None  # as `Encodings` have it
+    choices = None  # as in `Encodings`
 
     @classmethod
     def of(cls, corpus, frame, max_length, packed=True):
-        """Cuts all documents.
+        """Cut all documents into segments.
 
         Args:
             corpus: see `tfnlp.objectives.Corpus`.
-            frame: a `Frame`, of one text.
-            max_length: the most ids of a text, special tokens counted; a sentence of more is cut.
-            packed: whether a text has as many whole sentences of a document as it has room for
-                (Liu et al. 2019, section 4.2, 'DOC-SENTENCES'); else each sentence is a text.
+            frame: the `Frame` of a single text.
+            max_length: the maximum number of ids of a text, including special tokens; a longer
+                sentence is cut.
+            packed: whether a text is filled with whole sentences of a document (Liu et al. 2019,
+                section 4.2, 'DOC-SENTENCES'); else each sentence is a text.
 
         Raises:
             InputError: if `max_length` leaves no room.
@@ -68,20 +69,20 @@ class Segments:
 
     @property
     def lengths(self):
-        """The ids of each text, special tokens counted: (n,) int64."""
+        """The number of ids of each text, including special tokens: (n,) int64."""
         return self.sizes.astype("int64") + self.frame.single_size
 
     def ids(self, index):
-        """A text's own ids, (tokens,) int32."""
+        """Return the ids of a text without special tokens, (tokens,) int32."""
         start = self.starts[index]
         return self.corpus.part(self.documents[index], start, start + self.sizes[index])
 
     def padded(self, items, pad_token_id):
-        """Some texts as a model's inputs, as `Encodings.padded` gives them."""
+        """Return some texts as model inputs, as in `Encodings.padded`."""
         return pad([self.frame.around(self.ids(i)) for i in items], pad_token_id)
 
     def fingerprint(self):
-        """A SHA-256 of all texts."""
+        """Return a SHA-256 of all texts."""
         frame = (self.frame.single, self.frame.single_segment)
         digest = hashlib.sha256(f"{self.corpus.fingerprint()} {frame}".encode())
         for index in (self.documents, self.starts, self.sizes):
@@ -90,16 +91,16 @@ class Segments:
 
 
 def stretch_ends(sizes, room, packed=True):
-    """Where a document's stretches end.
+    """Return the ends of a document's segments.
 
     Args:
-        sizes: the tokens of each sentence.
-        room: the most tokens of a stretch; a sentence of more is cut, and what is left of it
-            goes on with the next.
-        packed: whether a stretch has several sentences.
+        sizes: the number of tokens of each sentence.
+        room: the maximum number of tokens of a segment; a longer sentence is cut, and its rest is
+            joined with the next sentence if `packed`.
+        packed: whether a segment may have several sentences.
 
     Returns:
-        A list of ints, counted in the document's tokens.
+        A list of ints, in tokens of the document.
     """
     ends, start, end = [], 0, 0
     for size in sizes:
@@ -114,11 +115,11 @@ def stretch_ends(sizes, room, packed=True):
 
 
 def pad(rows, pad_token_id):
-    """Rows of (token ids, segment ids) as a model's inputs.
+    """Return rows of (token ids, segment ids) as model inputs.
 
     Args:
         rows: a list of pairs of (n,) int32.
-        pad_token_id: the id that fills the ends.
+        pad_token_id: the id of padding.
 
     Returns:
         A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each.

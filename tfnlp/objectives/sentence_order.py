@@ -1,6 +1,6 @@
-"""Sentence order prediction: whether two texts that follow each other were swapped.
+"""Sentence order prediction: tell whether two consecutive texts were swapped.
 
-Lan et al. 2020, 'ALBERT', section 3.1; masked spans are learned with it.
+Lan et al. 2020, 'ALBERT', section 3.1; trained together with masked spans.
 """
 
 import dataclasses
@@ -12,11 +12,13 @@ from tfnlp.objectives.text_pairs import PairObjective
 
 @dataclasses.dataclass(frozen=True)
 class SentenceOrder(PairObjective):
-    """Half of the pairs stand as in their document (label 0), half are swapped (1).
+    """Sentence order prediction: the texts are in order (label 0) or swapped (1).
+
+    Each case has a probability of one half.
 
     Args:
-        masked_lm: a `MaskedLM`, of the tokens of both texts.
-        short_share: of pairs that are cut from the corpus at a random length.
+        masked_lm: the `MaskedLM` for the tokens of both texts.
+        short_share: the share of pairs that are cut from the corpus at a random length.
     """
 
     masked_lm: MaskedLM = dataclasses.field(default_factory=lambda: MaskedLM(hide="spans"))

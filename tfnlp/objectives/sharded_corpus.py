@@ -1,4 +1,4 @@
-"""A prepared corpus on disk, of which one document at a time is in memory."""
+"""Prepared corpora on disk, read one document at a time."""
 
 import functools
 import itertools
@@ -18,24 +18,25 @@ from tfnlp.corpora.shards import (
 )
 from tfnlp.errors import InputError
 
-# Files that are open at a time.
+# The maximum number of open files.
 OPEN_FILES = 64
 
 
 class ShardedCorpus:
-    """Documents of sentences, tokenised, without special tokens, on disk: as a `Corpus`.
+    """A `Corpus` on disk: tokenised documents of sentences, without special tokens.
 
-    What is in memory is some 32 bytes for each document, or for each thousand tokens of a long
-    one. A document is one read at its place; threads may read at once.
+    It takes some 32 bytes of memory for each document, or for each thousand tokens of a long one.
+    A document is a single read at its offset. Several threads may read at once.
 
     Args:
-        folder: of `tfnlp.corpora.prepare_corpus`.
-        tokenizer: which it must have been prepared with, if given; see `tfnlp.text`.
+        folder: the folder of `tfnlp.corpora.prepare_corpus`.
+        tokenizer: the tokenizer that it must have been prepared with, or None to skip the check;
+            see `tfnlp.text`.
 
     Raises:
-        InputError: if the folder is no whole prepared corpus, a shard of it is missing, cut or of
-            another corpus, or it was prepared with another tokenizer. What of a shard is damaged
-            inside is found when it is read.
+        InputError: if the folder is not a complete prepared corpus, a shard is missing, truncated
+            or of another corpus, or it was prepared with another tokenizer. Damage within a shard
+            is detected when it is read.
     """
 
     def __init__(self, folder, tokenizer=None):
@@ -53,40 +54,41 @@ class ShardedCorpus:
         self._ends, tokens, self._sentences, continues = (
             np.concatenate([index[:, column] for index in indices]) for column in range(4)
         )
-        # The first record of each document, and the end; the first token of each record likewise.
+        # The first record of each document, and the first token of each record, both with
+        # the end.
         self._records = np.append(np.flatnonzero(continues == 0), len(continues))
         self._tokens = np.append(0, np.cumsum(tokens))
         self._open = functools.lru_cache(OPEN_FILES)(self._open_shard)
 
     def __len__(self):
-        """The number of documents."""
+        """Return the number of documents."""
         return len(self._records) - 1
 
     @property
     def sentence_counts(self):
-        """(documents,) int64, the sentences of each."""
+        """The number of sentences of each document, (documents,) int64."""
         return np.add.reduceat(self._sentences, self._records[:-1])
 
     @property
     def token_counts(self):
-        """(documents,) int64, the tokens of each."""
+        """The number of tokens of each document, (documents,) int64."""
         return np.diff(self._tokens[self._records])
 
     def document(self, index):
-        """A document's ids, (tokens,) int32.
+        """Return the ids of a document, (tokens,) int32.
 
         Raises:
-            InputError: if a record of it is damaged.
+            InputError: if one of its records is damaged.
         """
         return _joined([ids for ids, _ in self._read(*self._range(index))])
 
     def part(self, index, start, stop):
-        """A document's ids from `start` to before `stop`, (tokens,) int32: no more than it has.
+        """Return the ids of a document from `start` to before `stop`, (tokens,) int32.
 
-        Of a long document only the records that hold them are read.
+        The range is cut to the document. Only the records that hold it are read.
 
         Args:
-            index: of the document.
+            index: the document.
             start, stop: 0 or more.
 
         Raises:
@@ -102,10 +104,10 @@ class ShardedCorpus:
         return ids[start - begins[a] : stop - begins[a]]
 
     def sentences(self, index):
-        """A document's sentences, a list of (tokens,) int32.
+        """Return the sentences of a document, a list of (tokens,) int32.
 
         Raises:
-            InputError: if a record of it is damaged.
+            InputError: if one of its records is damaged.
         """
         found = []
         for ids, lengths in self._read(*self._range(index)):
@@ -114,12 +116,12 @@ class ShardedCorpus:
         return found
 
     def sentence_lengths(self, index):
-        """The tokens of each of a document's sentences, (sentences,) int64.
+        """Return the number of tokens of each sentence of a document, (sentences,) int64.
 
-        No document is read for it, but at the first call the lengths of all, 4 bytes a sentence.
+        No document is read. The first call loads the lengths of all sentences, at 4 bytes each.
 
         Raises:
-            InputError: if these are missing or damaged.
+            InputError: if the lengths are missing or damaged.
         """
         lengths, firsts = self._sentence_lengths
         first, end = self._range(index)
@@ -127,44 +129,44 @@ class ShardedCorpus:
 
     @functools.cached_property
     def _sentence_lengths(self):
-        """The tokens of all sentences, and the first sentence of each record."""
+        """The lengths of all sentences, and the first sentence of each record."""
         shards = enumerate(self.manifest["shards"])
         lengths = [read_sentence_lengths(self.folder, shard, number) for number, shard in shards]
         return np.concatenate(lengths), np.append(0, np.cumsum(self._sentences))
 
     def shard(self, index):
-        """The path of the shard that a document begins in."""
+        """Return the path of the shard in which a document begins."""
         number = int(np.searchsorted(self._shards, self._records[index], side="right")) - 1
         return shard_path(self.folder, number, "tfrecord")
 
     @property
     def unknown_share(self):
-        """The share of its tokens that are unknown to the tokenizer."""
+        """The share of tokens that are unknown to the tokenizer."""
         return self.manifest["counts"]["unknown"] / self.manifest["counts"]["tokens"]
 
     def fingerprint(self):
-        """A SHA-256 of all ids and borders, as they were when they were written."""
+        """Return the SHA-256 of the manifest, which covers all ids and boundaries as written."""
         return self.manifest["fingerprint"]
 
     def _range(self, index):
-        """The first record of a document, and the one after its last."""
+        """Return the first record of a document, and the one after its last."""
         if not 0 <= index < len(self):
             raise IndexError(f"document {index} of {len(self)}")
         return int(self._records[index]), int(self._records[index + 1])
 
     def _open_shard(self, number):
-        # Closes when the cache drops it and nobody reads from it any more.
+        # It closes once the cache drops it and no reader holds it.
         return open(shard_path(self.folder, number, "tfrecord"), "rb", buffering=0)
 
     def _read(self, first, end):
-        """The ids and the sentences' tokens of records of one shard, a list of pairs."""
+        """Return the (ids, sentence lengths) of each record in a range within a shard."""
         shard = int(np.searchsorted(self._shards, first, side="right")) - 1
         before = int(self._shards[shard])
         ends = [int(self._ends[first - 1]) if first > before else 0]
         ends += self._ends[first:end].tolist()
         record, found = first, []
         try:
-            file = self._open(shard)  # held, as another thread may have it dropped meanwhile
+            file = self._open(shard)  # kept open even if evicted from the cache
             content = os.pread(file.fileno(), ends[-1] - ends[0], ends[0])
             for record, (a, b) in enumerate(itertools.pairwise(ends), start=first):
                 ids, lengths = document_from_bytes(unframe(content[a - ends[0] : b - ends[0]]))

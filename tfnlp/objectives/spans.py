@@ -1,31 +1,31 @@
-"""Spans of words to hide, short ones more often (Lan et al. 2020, 'ALBERT', section 3.1)."""
+"""Random spans of words, with more short ones (Lan et al. 2020, 'ALBERT', section 3.1)."""
 
 import numpy as np
 
 
 def span_chances(longest):
-    """The probabilities of spans of 1, 2, ... words: p(n) = 1/n over the sum of all 1/k."""
+    """Return the probabilities of spans of 1, 2, ... words: p(n) = 1/n over the sum of all 1/k."""
     chances = 1 / np.arange(1, longest + 1)
     return chances / chances.sum()
 
 
 def draw_spans(room, share, longest, rng):
-    """Draws spans until they cover a share of each text's words; one span at least.
+    """Draw spans until they cover a share of each text's words, at least one span.
 
-    A span's length is drawn first, its place then among those where it fits. Whether there is
-    another one is decided before its length is: so lengths follow p(n) to the last span, and
-    the expected number of covered words is the share, however the last one ends. (ALBERT's own
-    code shortens the last spans to what is left, which has more short ones than p(n).)
+    The length of a span is drawn first, then its place among those where it fits. The decision to
+    add a span precedes its length. So lengths follow p(n) up to the last span, and the expected
+    number of covered words is the share. (ALBERT's own code shortens the last spans to the rest,
+    which yields more short ones than p(n).)
 
     Args:
-        room: (B, W) int, the words that stand together from each word on, itself counted; 0
-            where a text has no word.
-        share: of the words to cover.
-        longest: N, the most words of a span.
+        room: (B, W) int, the number of adjacent words from each word on, including itself; 0 where
+            a text has no word.
+        share: the share of words to cover.
+        longest: N, the maximum number of words of a span.
         rng: a `numpy.random.Generator`.
 
     Returns:
-        (B, W) int, the number of the span that each word is in, from 1 on; 0 outside.
+        (B, W) int, the number of each word's span, from 1 on; 0 outside spans.
     """
     chances = span_chances(longest)
     lengths = np.arange(1, longest + 1)
@@ -34,8 +34,9 @@ def draw_spans(room, share, longest, rng):
     active = np.ones(len(room), bool)
     for number in range(1, room.shape[1] + 1):
         goes_on, length, place = rng.random((3, len(room)))
-        # With probability q(r) a text that has r words left gets a span. The expected number
-        # V(r) = q(r) (E[n] + E[V(r - n)]) is r where V is 0 from 0 on down.
+        # A text with r words left gets a span with probability q(r). The expected number
+        # of covered words, V(r) = q(r) (E[n] + E[V(r - n)]), equals r if V is 0 for r <=
+        # 0.
         rest = np.maximum(due[:, None] - lengths, 0) @ chances
         chance = due / (lengths @ chances + rest)
         active &= (goes_on < chance) | (number == 1)
@@ -50,7 +51,7 @@ def draw_spans(room, share, longest, rng):
         start = (free.cumsum(1) > nth[:, None]).argmax(1)[:, None]
         covered = (places >= start) & (places < start + length)
         spans[covered] = number
-        # What stands before the span ends at it.
+        # Runs of words before the span now end at it.
         room = np.where(active[:, None] & (places < start), np.minimum(room, start - places), room)
         room = np.where(covered, 0, room)
         due = due - length[:, 0]

@@ -1,4 +1,4 @@
-"""Documents one after another as one stream of tokens, of which batches read segments."""
+"""Streams of concatenated documents, and batches of their segments."""
 
 import dataclasses
 import functools
@@ -11,18 +11,18 @@ from tfnlp.errors import InputError
 from tfnlp.text.batches import LengthBatches
 from tfnlp.text.special_tokens import end_token_id
 
-# Documents that are kept, of those that a lane reads from: the one it is in, and one at random.
+# Cached documents for each lane: the current one and random ones.
 KEPT = 4
 
 
 class TokenStream:
-    """The tokens of documents in some order, an end token after each, read from any place.
+    """Concatenated documents in a given order, each with an end token, with random access.
 
     Args:
         corpus: a `Corpus`, or one on disk.
-        order: (documents,) integers; those without a token are left out.
-        end_token_id: None for none.
-        lanes: how many places it is read from in turn; a few documents of each are kept.
+        order: (documents,) integers; documents without a token are left out.
+        end_token_id: the id of the end token, or None for no end tokens.
+        lanes: the number of places that are read in turn; a few documents are cached for each.
     """
 
     def __init__(self, corpus, order, end_token_id=None, lanes=1):
@@ -34,38 +34,38 @@ class TokenStream:
         self._document = functools.lru_cache(KEPT * lanes)(self._read_document)
 
     def __len__(self):
-        """The number of tokens."""
+        """Return the number of tokens."""
         return int(self._stops[-1])
 
     def count_tokens(self, vocabulary_size):
-        """Return how often the stream holds each id, (vocabulary_size,) int64."""
+        """Return the count of each id in the stream, (vocabulary_size,) int64."""
         counts = np.zeros(vocabulary_size, "int64")
         for _, ids, _ in self._documents(0, len(self)):
             np.add.at(counts, ids, 1)
         return counts
 
     def read(self, start, stop):
-        """The ids from one place to before another, (stop - start,) int32."""
+        """Return the ids from `start` to before `stop`, (stop - start,) int32."""
         parts = [np.zeros(0, "int32")]
         for begin, ids, _ in self._documents(start, stop):
             parts.append(ids[max(0, start - begin) : stop - begin])
         return np.concatenate(parts)
 
     def borders(self, start, stop):
-        """The places after `start` and before `stop` where a sentence begins, ascending."""
+        """Return the sentence starts strictly between `start` and `stop`, ascending."""
         found = [begin + starts for begin, _, starts in self._documents(start, stop)]
         found = np.concatenate(found)
         return found[(found > start) & (found < stop)]
 
     def sentence(self, place):
-        """Where the sentence of a place begins, and where the next one does."""
+        """Return the start of the sentence at a position, and that of the next one."""
         ((begin, ids, starts),) = self._documents(place, place + 1)
         bounds = np.append(starts, len(ids)) + begin
         i = np.searchsorted(bounds, place, "right")
         return int(bounds[i - 1]), int(bounds[i])
 
     def _documents(self, start, stop):
-        """Yields where each document of a stretch begins, its ids and its sentences' starts."""
+        """Yield the start, the ids and the sentence starts of each document in a range."""
         number = int(np.searchsorted(self._stops, start, "right"))
         while start < stop:
             begin = int(self._stops[number - 1]) if number else 0
@@ -73,7 +73,7 @@ class TokenStream:
             start, number = int(self._stops[number]), number + 1
 
     def _read_document(self, index):
-        """A document's ids with its end, and where in them its sentences begin."""
+        """Return a document's ids with its end token, and its sentence starts."""
         sentences = [ids for ids in self.corpus.sentences(index) if len(ids)]
         starts = np.cumsum([0, *map(len, sentences[:-1])])
         end = [] if self.end_token_id is None else [[self.end_token_id]]
@@ -82,12 +82,12 @@ class TokenStream:
 
 @dataclasses.dataclass(frozen=True)
 class Lane:
-    """A stretch of a stream that is read from its first token on, or backwards from its last.
+    """A range of a stream, read forwards or backwards.
 
     Args:
         stream: a `TokenStream`.
-        start, size: the stretch.
-        backward: whether its last token is the first that is read.
+        start, size: the range.
+        backward: whether to read from the last token to the first.
     """
 
     stream: TokenStream
@@ -96,21 +96,21 @@ class Lane:
     backward: bool = False
 
     def read(self, begin, end):
-        """The ids of places `begin` to before `end` in the order of reading, int32."""
+        """Return the ids from `begin` to before `end` in reading order, int32."""
         stop = self.start + self.size
         if self.backward:
             return self.stream.read(stop - end, stop - begin)[::-1]
         return self.stream.read(self.start + begin, self.start + end)
 
     def borders(self, begin, end):
-        """The places between, where a sentence is read from its one end or the other."""
+        """Return the sentence boundaries strictly between `begin` and `end`, in reading order."""
         stop = self.start + self.size
         if self.backward:
             return (stop - self.stream.borders(stop - end, stop - begin))[::-1]
         return self.stream.borders(self.start + begin, self.start + end) - self.start
 
     def sentence_start(self, place):
-        """Where the reading of the sentence of a place begins, 0 at least."""
+        """Return where the sentence at `place` begins in reading order, at least 0."""
         stop = self.start + self.size
         if self.backward:
             return max(0, stop - self.stream.sentence(stop - 1 - place)[1])
@@ -118,19 +118,20 @@ class Lane:
 
 
 class StreamBatches:
-    """Batches that read a stream of a corpus, whose documents have a new order in each epoch.
+    """Batches from a stream of a corpus, with a new document order in each epoch.
 
-    They are what `tfnlp.training.fit` asks of `LengthBatches`. What an epoch's batches are depends
-    on the seed and the epoch alone, and any of them is made without those before it. A subclass
-    sets `rows`, the examples of an epoch, and has `epoch`, `signature` and `settings`.
+    They have the interface of `LengthBatches` for `tfnlp.training.fit`. The batches of an epoch
+    depend on the seed and the epoch alone, and any batch can be built without those before it. A
+    subclass sets `rows`, the number of examples of an epoch, and defines `epoch`, `signature` and
+    `settings`.
 
     Args:
         corpus: a `Corpus`, or one on disk.
         tokenizer: see `tfnlp.text`.
         batch_size: B.
         max_length: L.
-        seed: of the order, and what else is drawn.
-        shuffle: whether the documents' order is drawn; else it is the corpus' own.
+        seed: the seed of the order and all other draws.
+        shuffle: whether the document order is random; else it is that of the corpus.
     """
 
     def __init__(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
@@ -145,38 +146,38 @@ class StreamBatches:
 
     @property
     def lengths(self):
-        """The tokens of each example of an epoch."""
+        """The number of tokens of each example of an epoch."""
         return np.full(self.rows, self.max_length)
 
     def __len__(self):
-        """The number of batches in an epoch."""
+        """Return the number of batches in an epoch."""
         return math.ceil(self.rows / self.batch_size)
 
-    # The same of all batches that have these methods.
+    # Works for all batches with these methods.
     dataset = LengthBatches.dataset
 
     def stream(self, epoch):
-        """The `TokenStream` of an epoch."""
+        """Return the `TokenStream` of an epoch."""
         documents = np.arange(len(self.corpus))
         if self.shuffle:
             documents = np.random.default_rng([self.seed, epoch]).permutation(documents)
         return TokenStream(self.corpus, documents, self.end_token_id, self.batch_size)
 
     def window_order(self, epoch):
-        """The order of an epoch's examples, where none goes on from another: (rows,) integers."""
-        # Not the generator of the documents' order, nor that of what a batch draws.
+        """Return the order of an epoch's examples if they are independent: (rows,) integers."""
+        # Differs from the seeds of the document order and of the draws of a batch.
         rng = np.random.default_rng([self.seed, epoch, 0, 1])
         return rng.permutation(self.rows) if self.shuffle else np.arange(self.rows)
 
     def fingerprint(self):
-        """A SHA-256 of all that decides the batches of every epoch."""
+        """Return a SHA-256 of all that determines the batches of every epoch."""
         settings = [self.batch_size, self.max_length, self.seed, self.shuffle]
         settings += [self.pad_token_id, self.end_token_id, *self.settings()]
         text = f"{type(self).__name__} {self.corpus.fingerprint()} {settings}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def check_tokens(self, needed, what):
-        """Raises an InputError unless the stream has so many tokens."""
+        """Raise an InputError if the stream has fewer than `needed` tokens."""
         if self.tokens < needed:
             raise InputError(
                 f"There are {self.tokens} tokens, but {what} takes {needed} at least; give "
@@ -185,7 +186,7 @@ class StreamBatches:
 
 
 def as_inputs(token_ids, segment_ids=None):
-    """Whole rows of ids (B, L) as a model's inputs."""
+    """Return rows of ids (B, L) without padding as model inputs."""
     segments = np.zeros_like(token_ids) if segment_ids is None else segment_ids
     return {
         "token_ids": token_ids,

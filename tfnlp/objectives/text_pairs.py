@@ -1,7 +1,7 @@
-"""Masked language modelling of pairs of texts, of which one more thing is to be told.
+"""Masked language modelling of text pairs with a pair classification.
 
 Devlin et al. 2019, 'BERT', appendix A.2, and Lan et al. 2020, 'ALBERT', section 3.1; both cut
-documents as BERT's own code does (create_pretraining_data.py).
+documents as in BERT's own code (create_pretraining_data.py).
 """
 
 import array
@@ -23,20 +23,20 @@ from tfnlp.objectives.positions import logits_at_positions
 from tfnlp.objectives.segments import pad
 
 TOKENS, PAIR = "tokens", "pair"
-# Draws of a text of another document, of which the nearest in length is taken.
+# The number of texts to draw; the nearest in length is taken.
 TRIES = 16
 
 
 @dataclasses.dataclass(frozen=True)
 class PairObjective:
-    """What objectives on pairs of texts have in common; children say how a pair is drawn.
+    """Base class of objectives on text pairs; subclasses define `draw`.
 
     Args:
-        masked_lm: a `MaskedLM`, of the tokens of both texts.
-        short_share: of pairs that are cut from the corpus at a random length.
+        masked_lm: the `MaskedLM` for the tokens of both texts.
+        short_share: the share of pairs that are cut from the corpus at a random length.
 
     Raises:
-        InputError: for a share that is none.
+        InputError: if `short_share` is not in [0, 1].
     """
 
     masked_lm: MaskedLM = dataclasses.field(default_factory=MaskedLM)
@@ -52,31 +52,31 @@ class PairObjective:
 
     @property
     def loss_weights(self):
-        """The total is the sum of both losses, as in both papers."""
+        """The loss weights: the total is the sum of both losses, as in both papers."""
         return {"masked_lm_loss": 1.0, self.loss_name: 1.0}
 
     def check(self, config, tokenizer):
-        """Raises an InputError where a model's config or its tokenizer does not fit."""
+        """Raise an InputError if the model's config or the tokenizer does not fit."""
         check_head(config, self.head)
         self.masked_lm.check(config, tokenizer)
 
     def trained(self, model):
-        """What is fitted: from a batch's inputs to `logits` (B, P, V) and `pair_logits` (B, 2)."""
+        """Return the model to fit, with outputs `logits` (B, P, V) and `pair_logits` (B, 2)."""
         return logits_at_positions(model)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """The batches of a corpus, with labels `tokens` (B, P) and `pair` (B,).
+        """Build the batches of a corpus, with labels `tokens` (B, P) and `pair` (B,).
 
         Args:
-            corpus, tokenizer, batch_size, max_length, shuffle: as `MaskedLM.batches` takes them.
-            seed: of where documents are cut, of the order, the pairs and what is hidden.
+            corpus, tokenizer, batch_size, max_length, shuffle: as in `MaskedLM.batches`.
+            seed: the seed of the document cuts, the order, the pairs and the masking.
 
         Returns:
             `PairBatches`.
 
         Raises:
-            InputError: if `max_length` leaves no room, a span is longer than every text, or the
-                corpus has no document of two sentences, or too few documents.
+            InputError: if `max_length` leaves no room, `longest_span` exceeds the longest text, no
+                document has two sentences, or there are too few documents.
         """
         frame = Frame.of(tokenizer)
         passages = Passages.of(corpus, frame, max_length, self.short_share, seed)
@@ -94,14 +94,14 @@ class PairObjective:
         )
 
     def check_documents(self, passages):
-        """Raises an InputError where pairs cannot be drawn from these documents."""
+        """Raise an InputError if pairs cannot be drawn from these documents."""
 
     def draw(self, passages, index, rng):
-        """One pair.
+        """Draw a pair of texts.
 
         Args:
             passages: the `Passages`.
-            index: of the passage to draw from.
+            index: the index of the passage.
             rng: a `numpy.random.Generator`.
 
         Returns:
@@ -111,14 +111,14 @@ class PairObjective:
         raise NotImplementedError
 
     def losses(self, labels, outputs, sample_weight=None):
-        """The two losses of a batch, by their names: means over hidden tokens and over pairs."""
+        """Return both losses of a batch by name, means over masked tokens and over pairs."""
         return {
             "masked_lm_loss": self.masked_lm.loss(labels[TOKENS], outputs, sample_weight),
             self.loss_name: cross_entropy(labels[PAIR], outputs["pair_logits"], sample_weight),
         }
 
     def scores(self, labels, outputs):
-        """What is right, and how many there are: of hidden tokens, and of pairs."""
+        """Return the numbers of correct and of all predictions, for tokens and for pairs."""
         return {
             **self.masked_lm.scores(labels[TOKENS], outputs),
             self.score_name: count_hits(labels[PAIR], outputs["pair_logits"]),
@@ -127,20 +127,21 @@ class PairObjective:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Passages:
-    """Stretches of two or more sentences of a document, to be made pairs of texts.
+    """Passages of two or more sentences of a document, to be split into pairs.
 
-    What is kept is 8 bytes a sentence, 8 a document and 20 a passage. They stand for the
-    encodings of `tfnlp.text.LengthBatches`.
+    They take 8 bytes a sentence, 8 a document and 20 a passage. They can replace the encodings of
+    `tfnlp.text.LengthBatches`.
 
     Args:
         corpus: see `tfnlp.objectives.Corpus`.
-        frame: a `Frame`, of two texts.
-        ends: (sentences + 1,) int64, the tokens of the corpus up to each sentence that has any.
-        document_starts: (documents + 1,) int64, each one's first such sentence.
+        frame: the `Frame` of two texts.
+        ends: (sentences + 1,) int64, cumulative token counts over all non-empty sentences of the
+            corpus.
+        document_starts: (documents + 1,) int64, the first such sentence of each document.
         documents: (n,) int32, the document of each passage.
         starts: (n,) int64, its first sentence.
         counts: (n,) int32, its sentences.
-        sizes: (n,) int32, the most tokens of its pair.
+        sizes: (n,) int32, the maximum number of tokens of its pair.
     """
 
     corpus: object
@@ -152,15 +153,16 @@ class Passages:
     counts: np.ndarray
     sizes: np.ndarray
 
-    choices = None  # as `Encodings` have it
+    choices = None  # as in `Encodings`
 
     @classmethod
     def of(cls, corpus, frame, max_length, short_share, seed):
-        """Cuts all documents.
+        """Cut all documents into passages.
 
-        Sentences are taken up to the length of a pair, or in `short_share` of passages to one
-        drawn from 2 to it. A passage ends with its document, and none is of one sentence: BERT's
-        own code gives those another document's text, which makes more than half of all.
+        A passage takes sentences up to the maximum length of a pair, or, in `short_share` of
+        cases, up to a random length of at least 2. It ends with its document. Single-sentence
+        passages are left out: BERT's own code pairs them with another document, so that more than
+        half of all pairs are random.
 
         Raises:
             InputError: if `max_length` leaves no room for two tokens, or no document has two
@@ -206,40 +208,40 @@ class Passages:
 
     @property
     def lengths(self):
-        """The most ids of each pair, special tokens counted: (n,) int64."""
+        """The maximum number of ids of each pair, including special tokens: (n,) int64."""
         return self.sizes.astype("int64") + self.frame.pair_size
 
     def text(self, document, start, end):
-        """The ids of some sentences of a document, which are counted through the corpus."""
+        """Return the ids of sentences of a document, with sentence indices of the whole corpus."""
         first = self.ends[self.document_starts[document]]
         return self.corpus.part(document, self.ends[start] - first, self.ends[end] - first)
 
     def halves(self, index, rng):
-        """A passage in two at a random border: where it begins, the second, and its end."""
+        """Split a passage at a random sentence boundary, and return its start, split and end."""
         start = int(self.starts[index])
         end = start + int(self.counts[index])
         return start, int(rng.integers(start + 1, end)), end
 
     @functools.cached_property
     def _by_size(self):
-        """The documents from the smallest on, and the tokens of each, (documents,) int64 both."""
+        """The documents by increasing size, and their token counts, (documents,) int64 each."""
         sizes = np.diff(self.ends[self.document_starts])
         order = np.argsort(sizes, kind="stable")
         return order, sizes[order]
 
     def other_text(self, document, size, rng):
-        """Draw whole sentences of another document, of about so many tokens.
+        """Draw whole sentences of another document with about `size` tokens.
 
-        Of `TRIES` draws the nearest in length is taken. Each begins where as many tokens are left
-        in its document, or with it where no other document has as many.
+        The nearest in length of up to `TRIES` draws is taken. Each starts where at least as many
+        tokens are left in its document, or at the start of a document if no other one has as many.
 
         Args:
-            document: the one that they are not of.
-            size: tokens, 1 or more.
+            document: the document to avoid.
+            size: the number of tokens, 1 or more.
             rng: a `numpy.random.Generator`.
 
         Returns:
-            The document, its first sentence and the one after its last, as `text` takes them.
+            The document, its first sentence and the one after its last, as arguments of `text`.
         """
         order, sizes = self._by_size
         least = np.searchsorted(sizes, size)
@@ -257,7 +259,7 @@ class Passages:
         return tuple(int(x[nearest]) for x in (others, starts, ends))
 
     def fingerprint(self):
-        """A SHA-256 of all passages."""
+        """Return a SHA-256 of all passages."""
         frame = (self.frame.pair, self.frame.pair_segments)
         digest = hashlib.sha256(f"{self.corpus.fingerprint()} {frame}".encode())
         for index in (self.documents, self.starts, self.counts, self.sizes):
@@ -266,7 +268,7 @@ class Passages:
 
 
 def passage_counts(sizes, room, short_share, rng):
-    """How many sentences each passage of a document has, of sentences of these sizes."""
+    """Return the number of sentences of each passage of a document, from its sentence sizes."""
     counts, start = [], 0
     while len(sizes) - start > 1:
         short = rng.random() < short_share
@@ -275,7 +277,7 @@ def passage_counts(sizes, room, short_share, rng):
         while end < len(sizes) and (tokens < target or end - start < 2):
             tokens += sizes[end]
             end += 1
-        if len(sizes) - end == 1:  # a last sentence is not left alone
+        if len(sizes) - end == 1:  # do not leave a last sentence alone
             end += 1
         counts.append(end - start)
         start = end
@@ -283,18 +285,18 @@ def passage_counts(sizes, room, short_share, rng):
 
 
 def truncate_pair(first, second, size, rng):
-    """Two texts cut to so many tokens together.
+    """Truncate two texts to a total number of tokens.
 
-    As in BERT's own code, a token at a time is taken from the longer text (the second of equal
-    ones), from its front or its end with equal probability.
+    As in BERT's own code, tokens are removed one by one from the longer text (the second on a
+    tie), from its front or end with equal probability.
 
     Args:
         first, second: (tokens,) each.
-        size: of both together, 2 or more.
+        size: the total number of tokens, 2 or more.
         rng: a `numpy.random.Generator`.
 
     Returns:
-        The texts.
+        Both texts.
     """
     if len(first) + len(second) <= size:
         return first, second
@@ -308,14 +310,14 @@ def _cut(ids, size, rng):
 
 
 class PairBatches(MaskedBatches):
-    """Pairs of texts with hidden tokens: labels `tokens` (B, P) and `pair` (B,).
+    """Batches of masked text pairs, with labels `tokens` (B, P) and `pair` (B,).
 
-    Pairs are drawn anew in each epoch, by the seed, the epoch and the batch's number alone.
+    Pairs are drawn anew in each epoch, by the seed, the epoch and the batch number alone.
 
     Args:
-        passages, batch_size, masking, options: as `MaskedBatches` takes them.
-        draw: gives a pair, as `PairObjective.draw`.
-        kind: the name of what is drawn, for the fingerprint.
+        passages, batch_size, masking, options: as in `MaskedBatches`.
+        draw: a function that returns a pair, as in `PairObjective.draw`.
+        kind: the name of the objective, for the fingerprint.
     """
 
     def __init__(self, passages, batch_size, masking, draw, kind, **options):

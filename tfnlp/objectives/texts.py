@@ -1,4 +1,4 @@
-"""Unlabelled texts from files, as ids."""
+"""Unlabelled texts of files as ids."""
 
 import hashlib
 import itertools
@@ -11,20 +11,20 @@ from tfnlp.progress import progress_bar
 from tfnlp.text import Encodings
 from tfnlp.text.readers import read_every_text
 
-# Texts that are held as such at a time.
+# The number of texts that are held in memory as strings.
 PIECE = 20_000
 
 
 def read_texts(paths, text_column="sentence", documents="lines"):
-    """Yields the texts of files, without white space around them, but for empty ones.
+    """Yield the non-empty texts of files, stripped of white space.
 
     Args:
-        paths: of .tsv, .csv, .json or .jsonl files, or of plain text; each may end in .gz.
-        text_column: the column of the text where there are columns.
-        documents: what parts the texts of plain text, as `read_documents` takes it.
+        paths: .tsv, .csv, .json or .jsonl files, or plain text; each may end in .gz.
+        text_column: the column of the text, if there are columns.
+        documents: the separator of texts in plain text, as in `read_documents`.
 
     Raises:
-        InputError: for a file that is missing, broken or not UTF-8, or that holds no text.
+        InputError: if a file is missing, broken or not UTF-8, or holds no text.
     """
     for path in paths:
         found = False
@@ -41,12 +41,13 @@ def read_texts(paths, text_column="sentence", documents="lines"):
 
 
 def encode_texts(texts, tokenizer, max_length):
-    """Texts as ids, without holding more than some of the texts.
+    """Encode texts as ids, holding only some of them in memory at a time.
 
     Args:
-        texts: an iterable of strings, such as `read_texts` gives.
+        texts: an iterable of strings, such as from `read_texts`.
         tokenizer: see `tfnlp.text`.
-        max_length: the most tokens of a text; the rest of a longer one is a further text.
+        max_length: the maximum number of tokens of a text; the rest of a longer one becomes
+            another text.
 
     Returns:
         `Encodings`, and the SHA-256 of the texts.

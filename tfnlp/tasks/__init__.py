@@ -1,23 +1,23 @@
-"""What is fine-tuned for: each task encodes its examples, and has a loss and a score.
+"""Fine-tuning tasks: each encodes its examples and defines a loss and scores.
 
 A task has
 
-- `head`, `num_classes`, `label_names`: of the model that does it;
-- `settings`: a dict of how it reads texts, which the model's folder is to say; or None;
-- `outputs`: the names of the model's outputs that it reads;
-- `monitor`: the metric that the best epoch has the most of;
+- `head`, `num_classes`, `label_names`: of its model;
+- `settings`: a dict of how it reads texts, to be stored in the model's folder; or None;
+- `outputs`: the names of the model outputs that it reads;
+- `monitor`: the metric that selects the best epoch, the larger the better;
 - `encode(tokenizer, examples, max_length)`: encodings, and labels or None;
 - `loss(labels, outputs, sample_weight=None)`: of one batch, a mean as in `tfnlp.losses`;
 - `score(examples, encodings, outputs)`: a dict of metrics, from each encoding's outputs.
 
 and may have
 
-- `start(model, examples)`: sets what a fresh model begins with, from the training examples;
-- `answers(examples, encodings, outputs)`: what is right, and what the model says, two lists;
-- `baseline(train, examples)`: the metrics of the one answer that fits the training examples best.
+- `start(model, examples)`: initialises a new model from the training examples;
+- `answers(examples, encodings, outputs)`: the correct and the predicted answers, two lists;
+- `baseline(train, examples)`: the metrics of the best constant answer on the training examples.
 
-`Translation` is trained by `tfnlp.training.train_translator`, and has `batches` of its own in
-place of `encode`, and `losses` and `scores` of a batch as an objective of `tfnlp.objectives` has.
+`Translation` is trained by `tfnlp.training.train_translator`. It has `batches` in place of
+`encode`, and `losses` and `scores` of a batch like an objective of `tfnlp.objectives`.
 """
 
 from tfnlp.tasks.answering import Answering, read_questions

@@ -1,4 +1,4 @@
-"""Answers that stand in a text, as in SQuAD 1.1 and 2.0."""
+"""Extractive question answering, as in SQuAD 1.1 and 2.0."""
 
 import collections
 import dataclasses
@@ -20,14 +20,14 @@ from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 
 @dataclasses.dataclass
 class Questions:
-    """Questions, each with a text that may hold its answer.
+    """Questions with the contexts that may answer them.
 
     Args:
         ids: a list of strings.
         questions: a list of strings.
         contexts: a list of strings.
-        answers: for each question a list of (first character, text); an empty list where the
-            text does not answer it.
+        answers: for each question a list of (first character, text); an empty list if the context
+            does not answer it.
     """
 
     ids: list
@@ -40,16 +40,16 @@ class Questions:
 
 
 def read_questions(path, null_answers=True):
-    """Reads a file in the JSON format of SQuAD 1.1 or 2.0, gzipped or not; KLUE-MRC's too.
+    """Read a file in the JSON format of SQuAD 1.1 or 2.0, or KLUE-MRC, plain or gzipped.
 
     Args:
         path: the file.
-        null_answers: whether questions may have no answer in their text (SQuAD 2.0).
+        null_answers: whether questions may be unanswerable (SQuAD 2.0).
 
     Raises:
-        InputError: if the file is missing or no such JSON, an id is there twice, or an answer
-            does not stand in its context where the file says; without `null_answers`, if a
-            question has no answer.
+        InputError: if the file is missing or not in this format, an id is duplicated, or an answer
+            is not at its stated position in the context; without `null_answers`, if a question has
+            no answer.
     """
     path = pathlib.Path(path)
     found = Questions([], [], [], [])
@@ -75,7 +75,7 @@ def read_questions(path, null_answers=True):
 
 
 def _questions(path, value):
-    """Yields (context, question) of a JSON value in SQuAD's format."""
+    """Yield (context, question) of a JSON value in SQuAD's format."""
     for article in _field(path, "the file", value, "data", list):
         for paragraph in _field(path, "an article", article, "paragraphs", list):
             context = _field(path, "a paragraph", paragraph, "context", str)
@@ -84,7 +84,7 @@ def _questions(path, value):
 
 
 def _field(path, place, value, name, kind):
-    """A field of an object in SQuAD's format."""
+    """Return a field of an object in SQuAD's format, checked for its type."""
     if not isinstance(value, dict) or not isinstance(value.get(name), kind):
         kinds = {list: "a list", str: "a text", int: "a number"}
         raise InputError(
@@ -95,7 +95,7 @@ def _field(path, place, value, name, kind):
 
 
 def _answer(path, i, context, answer):
-    """(First character, text) of an answer, the text empty where it says that there is none."""
+    """Return (first character, text) of an answer; the text is empty if there is no answer."""
     place = f"an answer of question {i}"
     text = _field(path, place, answer, "text", str)
     start = _field(path, place, answer, "answer_start", int) if text else 0
@@ -108,7 +108,7 @@ def _answer(path, i, context, answer):
 
 
 def _check_answered(examples, place=""):
-    """Raises an InputError if a question has no answer."""
+    """Raise an InputError if a question has no answer."""
     without = [i for i, answers in zip(examples.ids, examples.answers, strict=True) if not answers]
     if without:
         raise InputError(
@@ -118,18 +118,18 @@ def _check_answered(examples, place=""):
 
 
 class Answering:
-    """Where an answer starts and ends (Devlin et al. 2019, sections 4.2 and 4.3).
+    """Extractive question answering (Devlin et al. 2019, sections 4.2 and 4.3).
 
-    Long texts are read in windows. A window without the answer is taught to point at its
-    first special token, which is also what "no answer" is. The loss is over all tokens of a
-    batch, padding too, as in BERT's own code and `transformers`.
+    Long contexts are split into windows. For a window without the answer the label is its first
+    special token, which stands for "no answer". The loss is over all tokens of a batch, including
+    padding, as in BERT's own code and `transformers`.
 
     Args:
-        stride: tokens that a window shares with the one before.
-        null_answers: whether there may be none (SQuAD 2.0); else `encode` refuses questions
-            without an answer, which it could only teach to give a wrong one.
-        max_question_length: the most tokens of a question that are read, as in BERT's own
-            code; half a window at most. How many questions were cut is logged.
+        stride: the number of tokens shared by consecutive windows.
+        null_answers: whether questions may be unanswerable (SQuAD 2.0); else `encode` refuses
+            questions without an answer, which would only teach wrong answers.
+        max_question_length: the maximum number of tokens of a question, as in BERT's own code; at
+            most half a window. The number of cut questions is logged.
     """
 
     head = "answerer"
@@ -179,11 +179,11 @@ class Answering:
         return (start + end) / 2
 
     def n_best(self, examples, encodings, outputs, count=20):
-        """The best answers of each question, best first.
+        """Return the best answers to each question, best first.
 
         Returns:
-            For each question a list of at most `count` `Answer`s, one of them the empty one
-            where there may be none.
+            For each question a list of at most `count` `Answer`s. With `null_answers` the empty
+            answer is a candidate.
         """
         return best_answers(
             encodings,
@@ -199,7 +199,7 @@ class Answering:
         return self.score_answers(examples, [answers[0].text for answers in best])
 
     def score_answers(self, examples, texts):
-        """The scores of one answer to each question; an empty one says that there is none."""
+        """Return the scores of one answer to each question; an empty one means no answer."""
         rights = [[text for _, text in answers] or [""] for answers in examples.answers]
         pairs = list(zip(texts, rights, strict=True))
         return {
@@ -211,15 +211,15 @@ class Answering:
 
 
 def write_n_best(task, run_folder, examples, max_length, count=5, block_size=None):
-    """Writes a run's best answers to each question to its n_best.json.
+    """Write a run's best answers to each question to its n_best.json.
 
     Args:
         task: an `Answering`.
-        run_folder: holds the fine-tuned model in `best`.
+        run_folder: the folder of the run, with the fine-tuned model in `best`.
         examples: `Questions`.
-        max_length: the longest input in tokens.
-        count: answers for each question.
-        block_size: as `load_model` takes it.
+        max_length: the maximum input length in tokens.
+        count: the number of answers for each question.
+        block_size: as in `load_model`.
     """
     from tfnlp.checkpoints import load_model
     from tfnlp.text import load_tokenizer
@@ -241,17 +241,17 @@ def write_n_best(task, run_folder, examples, max_length, count=5, block_size=Non
 
 
 def normalise(text):
-    """An answer as SQuAD's official script compares it.
+    """Normalise an answer as SQuAD's official script does.
 
     Rajpurkar et al. 2016, 'SQuAD', section 6.1: lower case, without punctuation, articles and
-    spare white space.
+    extra white space.
     """
     text = "".join(c for c in text.lower() if c not in set(string.punctuation))
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
 
 
 def f1(found, right):
-    """The overlap of two answers' words, as SQuAD's official script counts it."""
+    """Compute the word-overlap F1 of two answers, as in SQuAD's official script."""
     a, b = normalise(found).split(), normalise(right).split()
     if not a or not b:
         return float(a == b)

@@ -1,4 +1,4 @@
-"""The best of several endings, as in SWAG and CODAH."""
+"""Multiple choice among endings, as in SWAG and CODAH."""
 
 import dataclasses
 import re
@@ -12,12 +12,12 @@ from tfnlp.text.readers import read_columns, read_header
 
 @dataclasses.dataclass
 class Choices:
-    """Beginnings with several endings each.
+    """Prompts with several endings each.
 
     Args:
         prompts: a list of strings.
-        endings: a list of as many strings each.
-        labels: which ending is right, counted from 0; or None.
+        endings: a list of equally long lists of strings.
+        labels: the index of each correct ending, from 0; or None.
     """
 
     prompts: list
@@ -29,18 +29,18 @@ class Choices:
 
 
 def read_choices(path, prompt_column="prompt", choice_columns=None, label_column="label"):
-    """Reads beginnings, endings and which is right from a TSV, CSV, JSON or JSON Lines file.
+    """Read prompts, endings and labels from a TSV, CSV, JSON or JSON Lines file.
 
     Args:
         path: the file.
-        prompt_column: the column of the beginning.
-        choice_columns: the columns of the endings in order; where None, those called choice0,
-            choice1, ... (or ending0, ..., or from 1 on) in the order of their numbers.
-        label_column: the column of the right ending's number, from 0; None to read none.
+        prompt_column: the column of the prompt.
+        choice_columns: the columns of the endings in order; where None, the columns choice0,
+            choice1, ... (or ending0, ..., or from 1 on) in numeric order.
+        label_column: the column of the correct ending's index, from 0; None to read no labels.
 
     Raises:
-        InputError: as `read_columns`, for fewer than 2 endings, columns of endings that are
-            not numbered one by one, and for a label that is not the number of an ending.
+        InputError: as in `read_columns`; and for fewer than 2 endings, numbered columns with gaps,
+            or a label that is not the index of an ending.
     """
     if choice_columns is None:
         choice_columns = _numbered_columns(path, read_header(path))
@@ -70,11 +70,11 @@ def read_choices(path, prompt_column="prompt", choice_columns=None, label_column
 
 
 def _numbered_columns(path, header):
-    """The columns choice0, choice1, ... or ending0, ..., in the order of their numbers."""
+    """Return the columns choice0, choice1, ... or ending0, ..., in numeric order."""
     matches = [m for m in (re.fullmatch("(choice|ending)([0-9]+)", c) for c in header) if m]
     matches.sort(key=lambda match: int(match[2]))
     names, numbers = [m[0] for m in matches], [int(m[2]) for m in matches]
-    # COPA's are from 1 on, and its labels from 0 all the same.
+    # COPA's columns count from 1, but its labels from 0.
     first = 1 if numbers[:1] == [1] else 0
     gapless = numbers == list(range(first, first + len(numbers)))
     if len({m[1] for m in matches}) > 1 or not gapless:
@@ -86,7 +86,7 @@ def _numbered_columns(path, header):
 
 
 class Choosing:
-    """Which ending goes with a beginning (Devlin et al. 2019, section 4.4)."""
+    """Multiple choice: select the ending of a prompt (Devlin et al. 2019, section 4.4)."""
 
     head = "chooser"
     num_classes = None

@@ -1,4 +1,4 @@
-"""Classes of texts, or of pairs of texts."""
+"""Classification of texts, or of pairs of texts."""
 
 import numpy as np
 from sklearn import metrics
@@ -11,17 +11,17 @@ SCORES = ("accuracy", "matthews", "macro_f1", "f1")
 
 
 class Classification:
-    """One of several classes for each text or pair (Devlin et al. 2019, section 4.1).
+    """Classification of a text or pair (Devlin et al. 2019, section 4.1).
 
     Args:
         label_names: the classes in order of their ids.
-        monitor: "accuracy", "matthews" (the correlation that CoLA is scored by), "macro_f1" (the
-            mean over classes) or "f1" (that of `positive_label`, as MRPC and QQP are scored).
-        positive_label: the class that the score `f1` is of; without one there is no such score.
+        monitor: "accuracy", "matthews" (the correlation that CoLA uses), "macro_f1" (the mean over
+            classes) or "f1" (that of `positive_label`, as MRPC and QQP use).
+        positive_label: the class that `f1` scores; None for no `f1`.
 
     Raises:
-        InputError: for fewer than 2 classes, one without a name or given twice, another
-            `positive_label` than one of them, or a `monitor` that is not there.
+        InputError: for fewer than 2 classes, an empty or duplicate class name, an unknown
+            `positive_label`, or an unavailable `monitor`.
     """
 
     head = "classifier"

@@ -1,4 +1,4 @@
-"""Contextual embeddings of texts, by layer choice (Devlin et al. 2019, section 5.3, table 7)."""
+"""Contextual embeddings of texts by layer (Devlin et al. 2019, section 5.3, table 7)."""
 
 import importlib.util
 import pathlib
@@ -10,7 +10,7 @@ from tfnlp.errors import InputError
 from tfnlp.files import check_writable, replaced_when_whole
 from tfnlp.progress import progress_bar
 
-# What to make of the hidden states of all layers, a list of (B, L, D).
+# Selections from the hidden states of all layers, a list of (B, L, D).
 LAYERS = {
     "last": lambda states: states[-1],
     "second_to_last": lambda states: states[-2],
@@ -21,20 +21,20 @@ POOLINGS = ("mean", "first", "none")
 
 
 def extract_features(model, batches, layers="last", pooling="mean"):
-    """The features of every text, in the texts' own order.
+    """Compute the features of each text, in the original order.
 
     Args:
-        model: an encoder that gives `hidden_states`.
+        model: an encoder with the output `hidden_states`.
         batches: `LengthBatches`.
         layers: one of `LAYERS`.
-        pooling: "mean" over real tokens, "first" token, or "none" for one row a token.
+        pooling: "mean" over real tokens, "first" token, or "none" for a row for each token.
 
     Returns:
-        A list of arrays, (D,) each, or (L, D) without pooling; four times as wide for
+        A list of arrays, (D,) each, or (L, D) without pooling; D is four times as large for
         "concat_last_four".
 
     Raises:
-        InputError: if the model has fewer layers than are asked for.
+        InputError: if the model has fewer layers than requested.
     """
     if "four" in layers and model.text_config.num_layers < 4:
         raise InputError(
@@ -62,10 +62,10 @@ def extract_features(model, batches, layers="last", pooling="mean"):
 
 
 def check_features_file(path):
-    """Raises an `InputError` if `write_features` could not write the file; before all the work.
+    """Raise an `InputError` early if `write_features` could not write the file.
 
-    That is for a name that does not end in .npz or .parquet, for a .parquet where pyarrow is not
-    installed, and for a folder that cannot be written in.
+    That is a name that does not end in .npz or .parquet, a .parquet without pyarrow installed, or
+    a folder without write permission.
     """
     path = pathlib.Path(path)
     if path.suffix not in (".npz", ".parquet"):
@@ -76,13 +76,14 @@ def check_features_file(path):
 
 
 def write_features(path, features, texts, encodings):
-    """Writes features as .npz or .parquet, by the name.
+    """Write features as .npz or .parquet, by the file name.
 
-    A .npz holds `features` (texts, D); of tokens (all tokens, D), with `text`, the number of
-    each token's text, and `token_id`. A .parquet has a row for each, with the text itself.
+    An .npz holds `features`, (texts, D). Without pooling they are (all tokens, D), and `text`
+    holds the index of each token's text and `token_id` its id. A .parquet has a row for each
+    feature vector, with the text itself.
 
     Raises:
-        InputError: as `check_features_file`.
+        InputError: as in `check_features_file`.
     """
     path = pathlib.Path(path)
     check_features_file(path)

@@ -1,4 +1,4 @@
-"""Batches that say where a decoder reads its own tokens in training (scheduled sampling)."""
+"""Scheduled sampling: batches that mark where the decoder reads its own predictions."""
 
 import hashlib
 
@@ -8,16 +8,16 @@ from tfnlp.text.batches import LengthBatches
 
 
 class OwnTokens:
-    """`PairBatches` with one more input, `own_tokens` (B, T), 1 at a share of the places.
+    """`PairBatches` with the extra input `own_tokens` (B, T), 1 at a random share of positions.
 
     The share rises linearly from 0 at the first step to `rate` at the last (Bengio et al. 2015,
-    'Scheduled Sampling', section 2.4). What is drawn depends on the seed, the epoch and the
-    batch's number alone.
+    'Scheduled Sampling', section 2.4). The draw depends on the seed, the epoch and the batch
+    number alone.
 
     Args:
         batches: `PairBatches`.
-        rate: the share at the end.
-        epochs: of the training.
+        rate: the share at the last step.
+        epochs: the number of training epochs.
     """
 
     dataset = LengthBatches.dataset
@@ -30,7 +30,7 @@ class OwnTokens:
         return len(self.batches)
 
     def epoch(self, epoch=0, skip=0):
-        """Yields the batches of an epoch, without the first `skip`."""
+        """Yield the batches of an epoch, without the first `skip`."""
         last = max(self.epochs * len(self) - 1, 1)
         for number, (inputs, labels) in enumerate(self.batches.epoch(epoch, skip), start=skip):
             rng = np.random.default_rng([self.batches.seed, epoch, number])
@@ -39,10 +39,10 @@ class OwnTokens:
             yield inputs | {"own_tokens": own}, labels
 
     def signature(self):
-        """The `tf.TensorSpec`s of a batch."""
+        """Return the `tf.TensorSpec`s of a batch."""
         inputs, labels = self.batches.signature()
         return inputs | {"own_tokens": labels}, labels
 
     def fingerprint(self):
-        """A SHA-256 of all that decides the batches of every epoch, but the number of epochs."""
+        """Return a SHA-256 of all that determines the batches, except the number of epochs."""
         return hashlib.sha256(f"{self.batches.fingerprint()} {self.rate}".encode()).hexdigest()

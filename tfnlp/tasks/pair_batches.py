@@ -1,4 +1,4 @@
-"""Pairs of source and target in batches of so many tokens."""
+"""Source-target pairs in batches with a token limit."""
 
 import hashlib
 
@@ -8,24 +8,26 @@ from tfnlp.text.batches import IGNORED, LengthBatches
 
 
 class PairBatches:
-    """Pairs of like length in padded batches of at most so many tokens (Vaswani et al., 5.1).
+    """Padded batches of pairs of similar length with a token limit (Vaswani et al., 5.1).
 
-    A batch of B pairs, padded to S source and T target tokens, has B * (S + T) of them. Pairs are
-    sorted by the longer side, pairs of equal sizes in a new order in each epoch, and cut; so each
-    epoch has batches of the same sizes, in an order of its own. Both orders depend on the
-    seed and the epoch's number alone.
+    A batch of B pairs, padded to S source and T target tokens, counts B * (S + T) tokens. Pairs
+    are sorted by the longer side and cut into batches; pairs of equal sizes are shuffled in each
+    epoch. So every epoch has batches of the same sizes, in a new order. Both orders depend on the
+    seed and the epoch number alone.
 
     Args:
-        sources: `Encodings`, each with the end token at its end.
-        targets: `Encodings` of as many, likewise.
-        max_tokens: the most tokens of a batch, padding counted; no pair is longer.
-        pad_token_id: the id that fills the ends.
-        start_token_id: what the decoder reads first.
-        shuffle: whether each epoch has its own order; else sorted by length.
-        seed: of the orders.
+        sources: `Encodings` that end with the end token.
+        targets: `Encodings` that end with the end token, as many as sources.
+        max_tokens: the maximum number of tokens of a batch, including padding; no pair may be
+            longer.
+        pad_token_id: the id of padding.
+        start_token_id: the first input of the decoder.
+        shuffle: whether each epoch has its own order; else batches are sorted by length.
+        seed: the seed of the orders.
 
     Raises:
-        ValueError: for unequal numbers, none, or a pair that is longer than a batch.
+        ValueError: if there are no pairs, sources and targets differ in number, or a pair exceeds
+            `max_tokens`.
     """
 
     dataset = LengthBatches.dataset
@@ -48,19 +50,19 @@ class PairBatches:
 
     @property
     def lengths(self):
-        """The tokens of each pair's longer side, which a model must have positions for."""
+        """The length of the longer side of each pair, at most the positions of the model."""
         return self._sizes.max(axis=1)
 
     def __len__(self):
-        """The number of batches in an epoch."""
+        """Return the number of batches in an epoch."""
         return len(self._ends)
 
     def _sorted(self, ranks):
-        """The pairs by their sizes, of equal sizes in the order of their ranks."""
+        """Return the pairs sorted by size, and by `ranks` among equal sizes."""
         return np.lexsort((ranks, *self._sizes.T, self.lengths))
 
     def _cut(self, order):
-        """Where each batch of the sorted pairs ends: their sizes alone decide it."""
+        """Return where each batch of the sorted pairs ends; it depends on their sizes alone."""
         ends, begin, longest = [], 0, np.zeros(2, "int64")
         for i, size in enumerate(self._sizes[order]):
             longest = np.maximum(longest, size)
@@ -70,7 +72,7 @@ class PairBatches:
         return [*ends, len(order)]
 
     def order(self, epoch=0):
-        """The indices of every batch of an epoch, a list of arrays."""
+        """Return the indices of each batch of an epoch, a list of arrays."""
         rng = np.random.default_rng([self.seed, epoch])
         count = len(self._sizes)
         ranks = rng.permutation(count) if self.shuffle else np.arange(count)
@@ -80,12 +82,12 @@ class PairBatches:
         return batches
 
     def batch(self, indices):
-        """The inputs and labels of some pairs.
+        """Return the inputs and labels of some pairs.
 
         Returns:
             A dict of `encoder_token_ids` and `encoder_padding_mask`, (B, S) int32, and
-            `decoder_token_ids`, (B, T) int32, which are the start token and the target without
-            its last; and the labels (B, T) int32, the target, `IGNORED` where it is padded.
+            `decoder_token_ids`, (B, T) int32, the start token followed by the target without its
+            last token; and the labels (B, T) int32, the target, with `IGNORED` at padding.
         """
         source = self.sources.padded(indices, self.pad_token_id)
         target = self.targets.padded(indices, self.pad_token_id)
@@ -101,12 +103,12 @@ class PairBatches:
         return inputs, np.where(real, ids, IGNORED).astype("int32")
 
     def epoch(self, epoch=0, skip=0):
-        """Yields the batches of an epoch, without the first `skip`."""
+        """Yield the batches of an epoch, without the first `skip`."""
         for indices in self.order(epoch)[skip:]:
             yield self.batch(indices)
 
     def signature(self):
-        """The `tf.TensorSpec`s of a batch, as `batch` gives it."""
+        """Return the `tf.TensorSpec`s of a batch, in the structure of `batch`."""
         import tensorflow as tf
 
         ids = tf.TensorSpec((None, None), "int32")
@@ -114,12 +116,12 @@ class PairBatches:
         return dict.fromkeys(names, ids), ids
 
     def fingerprint(self):
-        """A SHA-256 of all that decides the batches of every epoch."""
+        """Return a SHA-256 of all that determines the batches of every epoch."""
         settings = [self.max_tokens, self.pad_token_id, self.start_token_id, self.shuffle]
         parts = (self.sources.fingerprint(), self.targets.fingerprint(), settings, self.seed)
         return hashlib.sha256(f"{parts}".encode()).hexdigest()
 
     def padding_share(self):
-        """The share of padding among the tokens of an epoch's batches."""
+        """Return the share of padding among the tokens of an epoch's batches."""
         longest = [(len(b), self._sizes[b].max(axis=0).sum()) for b in self.order()]
         return 1 - self._sizes.sum() / sum(count * tokens for count, tokens in longest)

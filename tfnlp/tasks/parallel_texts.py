@@ -1,4 +1,4 @@
-"""Texts with their translations: from a table, or from two files line by line."""
+"""Parallel texts from a table, or from two files line by line."""
 
 import dataclasses
 import itertools
@@ -14,7 +14,8 @@ class ParallelTexts:
     Args:
         sources: a list of strings.
         targets: a list of as many strings.
-        places: where each pair was read, a list of strings for errors; None of texts of no file.
+        places: the position of each pair in its file, a list of strings for error messages; None
+            without files.
     """
 
     sources: list
@@ -25,22 +26,22 @@ class ParallelTexts:
         return len(self.sources)
 
     def place(self, number):
-        """What errors call a pair."""
+        """Return the name of a pair in error messages."""
         return self.places[number] if self.places else f"pairs[{number}]"
 
 
 def read_parallel_texts(paths, source_column="source", target_column="target"):
-    """Reads texts with their translations.
+    """Read texts with their translations.
 
     Args:
-        paths: a .tsv, .csv, .json or .jsonl file with a column of each; or two files, of which
-            each line of the first has its translation in that line of the second; with .gz or
-            without.
-        source_column, target_column: of the table; unused of two files.
+        paths: a .tsv, .csv, .json or .jsonl file with a column for each side; or two files with
+            the same number of lines, where a line of the second translates that line of the first.
+            Each may end in .gz.
+        source_column, target_column: the columns of a table; unused for two files.
 
     Raises:
-        InputError: for more than two files, files of unequal numbers of lines, and an empty side,
-            named by its file and line; and as `read_columns` and `read_lines`.
+        InputError: for more than two files, files of different numbers of lines, or an empty side,
+            with its file and line; and as in `read_columns` and `read_lines`.
     """
     paths = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else [*paths]
     if len(paths) == 1:
@@ -66,7 +67,7 @@ def read_parallel_texts(paths, source_column="source", target_column="target"):
 
 
 def _side_by_side(source_path, target_path):
-    """Yields (number, source, target) of two files of as many lines."""
+    """Yield (line number, source, target) of two files with equally many lines."""
     counts = [0, 0]
     for rows in itertools.zip_longest(read_lines(source_path), read_lines(target_path)):
         for side, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""A number for each text or pair, such as how alike two sentences are."""
+"""Regression: a number for each text or pair, such as the similarity of two sentences."""
 
 import dataclasses
 import math
@@ -14,14 +14,14 @@ from tfnlp.text.readers import Examples, as_number, read_columns
 
 @dataclasses.dataclass
 class ScoredExamples(Examples):
-    """Texts or pairs with a number each, `labels`."""
+    """Texts or pairs with a number each in `labels`."""
 
 
 def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", column="score"):
-    """Reads texts, or pairs, with a number each from a TSV, CSV, JSON or JSON Lines file.
+    """Read texts or pairs with scores from a TSV, CSV, JSON or JSON Lines file.
 
     Raises:
-        InputError: as `read_columns`, and for a score that is no finite number.
+        InputError: as in `read_columns`, and for a score that is not a finite number.
     """
     texts, pairs, labels = [], [], []
     for place, row in read_columns(path, [c for c in (text_column, pair_column, column) if c]):
@@ -40,12 +40,12 @@ def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", co
 
 
 class Regression:
-    """A number for each text or pair, by mean squared error (Devlin et al. 2019, STS-B).
+    """Regression by mean squared error (Devlin et al. 2019, STS-B).
 
-    A fresh model begins at the mean of the training numbers.
+    The output bias of a new model starts at the mean of the training labels.
 
     Args:
-        monitor: "pearson" or "spearman", the correlations that STS-B is scored by.
+        monitor: "pearson" or "spearman", the correlations that STS-B uses.
     """
 
     head = "classifier"
@@ -58,14 +58,14 @@ class Regression:
         self.monitor = monitor
 
     def start(self, model, examples):
-        """Set the output bias of a fresh head to the mean of the labels.
+        """Set the output bias of a new head to the mean of the labels.
 
-        Else a short training is spent on the way there from 0. A bias that is exactly 0 is a
-        fresh one; heads without a bias (GPT's) stay as they are.
+        Otherwise a short training spends its steps on the way there from 0. A bias of exactly 0
+        counts as new. Heads without a bias (GPT's) stay unchanged.
 
         Args:
             model: a `TextModel` with the head.
-            examples: to train on.
+            examples: the training examples.
         """
         bias = model.get_layer("classifier").bias
         if bias is not None and not np.asarray(bias).any():
@@ -77,7 +77,7 @@ class Regression:
 
     def loss(self, labels, outputs, sample_weight=None):
         found = ops.cast(outputs["logits"][:, 0], "float32")  # (B,)
-        labels = ops.reshape(labels, ops.shape(found))  # (B, 1) is what Keras allows too
+        labels = ops.reshape(labels, ops.shape(found))  # Keras allows (B, 1) too
         return weighted_mean(ops.square(found - labels), sample_weight)
 
     def answers(self, examples, encodings, outputs):
@@ -89,7 +89,7 @@ class Regression:
 
     def score(self, examples, encodings, outputs):
         found = np.stack(outputs["logits"])[:, 0]  # (examples,)
-        # Of a constant there is no correlation: an untrained model is as good as none.
+        # A constant has no correlation; an untrained model scores 0.
         varied = np.ptp(found) and np.ptp(examples.labels)
         pearson = stats.pearsonr(found, examples.labels).statistic if varied else 0.0
         spearman = stats.spearmanr(found, examples.labels).statistic if varied else 0.0

@@ -1,4 +1,4 @@
-"""Tagged words, or tagged characters, from files of columns."""
+"""Tagged words or characters from column files."""
 
 import dataclasses
 import pathlib
@@ -7,21 +7,21 @@ import re
 from tfnlp.errors import InputError, unknown_name
 from tfnlp.text.readers import read_lines
 
-# What has a tag each.
+# The units that are tagged.
 UNITS = ("word", "character")
-# BIO: outside, at the beginning of, or inside an entity of some kind.
+# BIO: outside, beginning or inside of an entity of some type.
 BIO_TAG = re.compile(r"O|[BI]-.+")
 _COMMENT = re.compile(r"#+ ")
-# KLUE's own comments, the first line of its files among them.
+# KLUE's own comments, including the first line of its files.
 _KLUE_COMMENT = re.compile(r"## (klue-ner|토큰, 레이블 구분자)")
 
 
 @dataclasses.dataclass
 class TaggedSentences:
-    """Sentences as words, or as characters, with a tag each.
+    """Sentences of words or characters with a tag each.
 
     Args:
-        sentences: a list of lists of words; of characters a list of strings.
+        sentences: a list of lists of words; for characters a list of strings.
         tags: a list of lists of tags, or None.
     """
 
@@ -33,32 +33,30 @@ class TaggedSentences:
 
     @property
     def texts(self):
-        """The sentences as strings, words with a space between them."""
+        """The sentences as strings, with words joined by spaces."""
         return [s if isinstance(s, str) else " ".join(s) for s in self.sentences]
 
 
 def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
-    """Reads a file of columns: a word (or a character) and its tag on each line.
+    """Read a column file with a word (or a character) and its tag on each line.
 
-    Sentences end with an empty line. Of words it is the CoNLL format: the word first and the
-    tag last, separated by tabs, between which a word may hold spaces, or by spaces; the number
-    of columns is that of the first line. Lines that begin with `-DOCSTART-`, and comments (`# `
-    or `## ` before a sentence, without a tab), are left out.
+    Sentences end with an empty line. For words the format is CoNLL: the word first and the tag
+    last, separated by tabs, in which case a word may hold spaces, or by spaces. All lines have as
+    many columns as the first. Lines that begin with `-DOCSTART-`, and comments (`# ` or `## `
+    before a sentence, without a tab), are skipped.
 
-    Of characters it is that of KLUE-NER: one character, which may be a space, a tab and its
-    tag. Lines that begin with `##`, unless that is a character with its tag, are left out.
+    For characters the format is KLUE-NER: a character, which may be a space, a tab and its tag.
+    Lines that begin with `##` are skipped unless they are a character with its tag.
 
     Args:
         path: the file.
-        tag_names: the tags there may be; those of BIO (`O`, `B-x`, `I-x`) where None.
+        tag_names: the allowed tags; where None, those of BIO (`O`, `B-x`, `I-x`).
         unit: "word" or "character".
-        comment_prefix: what lines begin with that are left out wherever they stand; as said
-            above where None.
+        comment_prefix: the prefix of lines that are skipped anywhere; where None, the rules above.
 
     Raises:
-        InputError: if the file is missing, empty or not UTF-8, a line has no tag or other
-            columns than the first, is not of one character where it should be, or a tag is not
-            one of those.
+        InputError: if the file is missing, empty or not UTF-8, a line has no tag or other columns
+            than the first, a line of characters holds more than one, or a tag is not allowed.
     """
     path = pathlib.Path(path)
     check_unit(unit)
@@ -89,18 +87,19 @@ def read_tagged(path, tag_names=None, unit="word", comment_prefix=None):
 
 
 def holds_tags(path, tag_names):
-    """Whether a file has a tag at the end of each line, as `read_tagged` reads it, or is of texts.
+    """Return whether a file has a tag on each line, as for `read_tagged`, rather than texts.
 
     Args:
         path: the file.
-        tag_names: the tags there may be.
+        tag_names: the allowed tags.
 
     Raises:
-        InputError: as `read_lines`; or if it may be either: some lines end in a tag, or all have
-            as many columns, with tabs in them or in groups between empty lines.
+        InputError: as in `read_lines`; or if the file is ambiguous: only some lines end in a tag,
+            or all lines have equally many columns, with tabs in them or in groups between empty
+            lines.
     """
     lines = list(read_lines(path))
-    # What `read_tagged` may leave out says nothing of the others.
+    # Lines that `read_tagged` may skip are no evidence.
     known = [line for _, line in lines if line.strip() and not line.startswith(("#", "-DOC"))]
     columns = [_columns(line) for line in known]
     tagged = [len(found) > 1 and found[-1] in tag_names for found, _ in columns]
@@ -118,13 +117,13 @@ def holds_tags(path, tag_names):
 
 
 def check_unit(unit):
-    """Raises an InputError unless this is one of `UNITS`."""
+    """Raise an InputError for a value that is not in `UNITS`."""
     if unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
 
 
 def tag_names(examples):
-    """The tags of sentences, "O" first, then sorted."""
+    """Return the tags of sentences, "O" first, then sorted."""
     found = {tag for tags in examples.tags for tag in tags}
     return sorted(found, key=lambda tag: (tag != "O", tag))
 
@@ -142,7 +141,7 @@ def _not_allowed(tag, tag_names):
 
 
 def _character_rows(path, comment_prefix):
-    """Yields (line number, character, tag), None for both at the end of a sentence."""
+    """Yield (line number, character, tag), with None for both at a sentence end."""
     for number, line in read_lines(path):
         character, tab, tag = line[:1], line[1:2], line[2:].strip()
         if not line.strip():
@@ -157,9 +156,9 @@ def _character_rows(path, comment_prefix):
 
 
 def _word_rows(path, allowed, comment_prefix):
-    """Yields (line number, word, tag), None for both at the end of a sentence."""
-    first = None  # the first line with a word: its number and its layout
-    inside = False  # a sentence
+    """Yield (line number, word, tag), with None for both at a sentence end."""
+    first = None  # number and layout of the first line with a word
+    inside = False  # of a sentence
     for number, line in read_lines(path):
         columns, layout = _columns(line)
         if comment_prefix and line.startswith(comment_prefix):
@@ -169,7 +168,7 @@ def _word_rows(path, allowed, comment_prefix):
             yield number, None, None
             continue
         like_others = first is None or layout == first[1]
-        word_and_tag = like_others and allowed(columns[-1])  # as "# O" is, too
+        word_and_tag = like_others and allowed(columns[-1])  # "# O" is one too
         if not inside and not word_and_tag:
             if _KLUE_COMMENT.match(line):
                 raise InputError(
@@ -197,7 +196,10 @@ def _word_rows(path, allowed, comment_prefix):
 
 
 def _columns(line):
-    """A line's columns, and their layout in words; tabs separate them if it has any."""
+    """Return a line's columns, and a description of their layout.
+
+    Tabs separate the columns if the line has any, else spaces.
+    """
     if not line.strip():
         return [], None
     if "\t" in line:

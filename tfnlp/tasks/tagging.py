@@ -1,4 +1,4 @@
-"""Tags of words, or of characters, such as named entities."""
+"""Tagging of words or characters, such as named-entity recognition."""
 
 import collections
 import itertools
@@ -20,34 +20,33 @@ from tfnlp.text.tags import best_tags, first_tokens
 
 __all__ = ["TaggedSentences", "Tagging", "read_tagged", "tag_names"]
 
-# BIO, IOBES and BILOU, which tag the end and a single word too; a kind may be missing.
+# BIO, IOBES and BILOU; the latter two also tag the end and a single word. The type may be missing.
 _ENTITY_TAG = re.compile(r"O|[BIESLU](-.+)?")
 
 
 class Tagging:
     """A tag for each word, or for each character.
 
-    The first token of a word carries its tag (Devlin et al. 2019, section 5.3). Characters are
-    read as the text that they are (Park et al. 2021, 'KLUE', section 3.4): each token carries
-    the tag of its first character, and a token's tag is that of its characters.
+    The first token of a word carries its tag (Devlin et al. 2019, section 5.3). For characters,
+    texts are tokenised whole (Park et al. 2021, 'KLUE', section 3.4). Each token carries the tag
+    of its first character, and a predicted tag applies to all characters of its token.
 
-    Long sentences are read in windows; a word in two windows gets the tag of the one where
-    it has more words around it.
+    Long sentences are split into windows. A word in two windows gets its tag from the window where
+    it has more context on both sides.
 
-    The score is the F1 of entities, where tags are of BIO, IOBES or BILOU; else the share of
-    words with the right tag. Of characters it is `macro_f1`, KLUE's mean of the F1 of each kind
-    of entity.
+    For words the score is the F1 of entities if tags are in BIO, IOBES or BILOU, else the share of
+    correct tags. For characters it is `macro_f1`, KLUE's mean of the F1 over entity types.
 
     Args:
         label_names: the tags in order of their ids.
-        stride: tokens that a window shares with the one before.
-        unit: what has a tag each, "word" or "character"; characters have tags of BIO.
-        splitter: a `tfnlp.text.words.WordSplitter` of the training sentences, by which runners
-            of the model split texts into words; at white space alone where None.
+        stride: the number of tokens shared by consecutive windows.
+        unit: "word" or "character"; characters need BIO tags.
+        splitter: the `tfnlp.text.words.WordSplitter` of the training sentences, which the model's
+            runners use to split texts into words; None for white space alone.
 
     Raises:
-        InputError: for fewer than 2 tags, one that is empty or given twice, an unknown unit, or
-            a tag that is not of BIO where characters have them.
+        InputError: for fewer than 2 tags, an empty or duplicate tag, an unknown unit, or a tag
+            outside BIO for characters.
     """
 
     head = "tagger"
@@ -115,7 +114,7 @@ class Tagging:
         return cross_entropy(labels, outputs["logits"], sample_weight)
 
     def predict(self, sentences, encodings, outputs):
-        """The tag of each word, or character: a list of lists of names."""
+        """Return the tag of each word or character, a list of lists of names."""
         best = best_character_tags if self.unit == "character" else best_tags
         return best(sentences, encodings, outputs["logits"], self.label_names)
 
@@ -133,7 +132,7 @@ class Tagging:
         return self.score_tags(examples, found)
 
     def score_tags(self, examples, found):
-        """The scores of tags that `predict` found."""
+        """Return the scores of the tags that `predict` returned."""
         if self.unit == "character":
             return _character_scores(examples, found)
         scores = {"word_accuracy": _share_right(examples.tags, found)}
@@ -150,7 +149,7 @@ def _share_right(right, found):
 
 
 def _entity_scores(right, found):
-    """F1, precision and recall of all entities, as CoNLL's script counts them."""
+    """Return F1, precision and recall of all entities, as in CoNLL's script."""
     from seqeval.metrics import sequence_labeling
 
     precision, recall, f1, _ = sequence_labeling.precision_recall_fscore_support(
@@ -160,9 +159,9 @@ def _entity_scores(right, found):
 
 
 def _character_scores(examples, found):
-    """Scores without white space, which KLUE does not count: no model needs to tag it.
+    """Return scores that exclude white space, which KLUE does not count.
 
-    `macro_f1` is KLUE's entity F1, by the strict rules of IOB2; `character_macro_f1` its
+    `macro_f1` is KLUE's entity F1, by the strict rules of IOB2. `character_macro_f1` is its
     character F1, the mean over tags.
     """
     from seqeval import metrics
@@ -177,7 +176,7 @@ def _character_scores(examples, found):
         for tags in (examples.tags, found)
     )
     flat = [list(itertools.chain(*tags)) for tags in (right, found)]
-    macro_f1 = 0.0  # of no entity seqeval takes the mean of nothing
+    macro_f1 = 0.0  # without entities seqeval takes the mean of nothing
     if any(tag.startswith("B") for tag in itertools.chain(*flat)):
         strict = {"average": "macro", "mode": "strict", "scheme": IOB2, "zero_division": 0}
         macro_f1 = float(metrics.f1_score(right, found, **strict))
@@ -189,6 +188,6 @@ def _character_scores(examples, found):
 
 
 def _seqeval_tags(sentences):
-    """Tags as seqeval reads them: it knows the end and the single word by E and S alone."""
+    """Convert tags for seqeval, which knows only E and S for the end and the single word."""
     others = {"L": "E", "U": "S"}
     return [[others.get(tag[0], tag[0]) + tag[1:] for tag in tags] for tags in sentences]

@@ -1,4 +1,4 @@
-"""Texts into another language, or any texts into others."""
+"""Sequence-to-sequence tasks, such as translation."""
 
 import dataclasses
 from typing import ClassVar
@@ -15,22 +15,22 @@ from tfnlp.text.encoding import Encodings
 from tfnlp.text.special_tokens import with_target
 from tfnlp.text.texts import check_too_long
 
-# What may be done with a text, or a pair, that is too long.
-
 
 @dataclasses.dataclass(frozen=True)
 class Translation:
-    """Each token of the target from the source and the tokens before it (Sutskever et al., eq. 1).
+    """Sequence to sequence: predict each target token from the source and the tokens before it.
+
+    Sutskever et al., eq. 1.
 
     Args:
         label_smoothing: e of `tfnlp.losses.token_cross_entropy` (Vaswani et al. 2017, section
             5.4); 0 for none.
-        too_long: what is done with a pair that is too long: "error" raises, "skip" leaves it out,
-            and "cut" drops the ends of its texts; a cut source has the end token, which a cut
-            target is not taught to end with. How many are skipped or cut is logged.
+        too_long: the policy for a pair that is too long. "error" raises; "skip" leaves it out;
+            "cut" drops the ends of its texts. A cut source keeps an end token; a cut target has
+            none, so its end is not learned. The number of skipped or cut pairs is logged.
 
     Raises:
-        InputError: for a label smoothing out of [0, 1), and an unknown `too_long`.
+        InputError: if label smoothing is outside [0, 1), or `too_long` is unknown.
     """
 
     label_smoothing: float = 0.1
@@ -59,21 +59,22 @@ class Translation:
         shuffle=False,
         seed=0,
     ):
-        """The `PairBatches` of texts.
+        """Build the `PairBatches` of texts.
 
         Args:
             texts: `ParallelTexts`.
-            tokenizer: of the sources.
-            config: of the model, which says what pads, starts and ends a text.
-            max_tokens, shuffle, seed: as `PairBatches` takes them.
-            max_length: the most tokens of a source, and of a target, the end token counted.
-            target_tokenizer: of the targets; where None `tokenizer.target`, if there is one
-                (`MarianTokenizer`), else that of the sources. Two have each its own end token.
+            tokenizer: the tokenizer of the sources.
+            config: the config of the model, with the padding, start and end ids.
+            max_tokens, shuffle, seed: as in `PairBatches`.
+            max_length: the maximum number of tokens of a source, and of a target, including the
+                end token.
+            target_tokenizer: the tokenizer of the targets; where None, `tokenizer.target` if there
+                is one (`MarianTokenizer`), else `tokenizer`. Two tokenizers have separate end
+                tokens.
 
         Raises:
-            InputError: for a pair that is too long, named by its place, where the task's
-                `too_long` is "error"; one of more than `max_tokens` after its texts are cut; and
-                if no pair is left.
+            InputError: for a pair that is too long, with its place, if `too_long` is "error"; for
+                a pair of more than `max_tokens` after its texts are cut; and if no pair is left.
         """
         end = config.end_token_id
         target_tokenizer, source_end = with_target(tokenizer, target_tokenizer, end)
@@ -111,14 +112,14 @@ class Translation:
         return PairBatches(sources, targets, max_tokens, *ids, shuffle, seed)
 
     def losses(self, labels, outputs, sample_weight=None):
-        """The mean cross-entropy of the labels (B, T), -100 counting nothing."""
+        """Return the mean cross-entropy of the labels (B, T), ignoring -100."""
         weights = () if sample_weight is None else (sample_weight,)
         smoothing = self.label_smoothing
         loss = token_cross_entropy(labels, outputs["logits"], *weights, label_smoothing=smoothing)
         return {self.loss_name: loss}
 
     def scores(self, labels, outputs):
-        """The log-likelihood of the labels, which are not smoothed, and the accuracy."""
+        """Return the log-likelihood of the labels, without smoothing, and the accuracy."""
         real = ops.cast(ops.not_equal(labels, IGNORED), "float32")
         return {
             "log_likelihood": log_likelihood(labels, outputs["logits"], real),
@@ -127,7 +128,7 @@ class Translation:
 
 
 def check_each(texts, what, sizes, **limit):
-    """Raises an InputError for the first of the sizes that is above a limit, given by its name."""
+    """Raise an InputError for the first size above a limit, which is a keyword argument."""
     ((name, most),) = limit.items()
     for number in np.flatnonzero(sizes > most)[:1]:
         raise InputError(
@@ -138,13 +139,13 @@ def check_each(texts, what, sizes, **limit):
 
 
 def _rows(encodings, kept):
-    """Return the rows of `Encodings` that are kept, (rows,) bool."""
+    """Return the rows of `Encodings` where `kept`, (rows,) bool, is true."""
     lengths = encodings.lengths
     return _parts(encodings, np.repeat(kept, lengths), lengths[kept], encodings.cut[kept])
 
 
 def _cut(encodings, most, end=None):
-    """Cut rows of `Encodings` to so many tokens, the last of a cut one being `end` if given."""
+    """Cut rows of `Encodings` to `most` tokens, and end a cut row with `end` if it is not None."""
     lengths = encodings.lengths
     places = np.arange(len(encodings.token_ids)) - np.repeat(encodings.starts[:-1], lengths)
     kept = _parts(encodings, places < most, np.minimum(lengths, most), lengths > most)
@@ -154,6 +155,6 @@ def _cut(encodings, most, end=None):
 
 
 def _parts(encodings, mask, lengths, cut):
-    """Return `Encodings` of some of the tokens, in rows of other lengths."""
+    """Return `Encodings` of some of the tokens, in rows of new lengths."""
     starts = np.append(0, np.cumsum(lengths))
     return Encodings(encodings.token_ids[mask], encodings.segment_ids[mask], starts, cut)

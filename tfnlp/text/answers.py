@@ -1,4 +1,4 @@
-"""Answers in a text from the logits of their first and last tokens."""
+"""Extractive answers from the logits of their first and last tokens."""
 
 import dataclasses
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from tfnlp.text.texts import character_end
 
-# An answer longer than so many tokens is none.
+# The maximum length of an answer in tokens.
 MAX_ANSWER_TOKENS = 30
-# How many starts and ends of a window are paired.
+# The number of start and end candidates of a window.
 CANDIDATES = 20
 
 
@@ -17,13 +17,13 @@ class Answer:
     """One answer.
 
     Args:
-        text: of the context; empty where there is none.
-        start: its first character in the context.
-        end: the character after its last.
-        score: the sum of both logits.
-        cut: whether the question was longer than is read, and its end ignored.
-        probability: the softmax of the score among all answers that were found to the question;
-            None before they are compared.
+        text: the answer in the context; empty for no answer.
+        start: index of its first character in the context.
+        end: index after its last character.
+        score: the sum of the start and end logits.
+        cut: whether the question exceeded the length limit and lost its end.
+        probability: the softmax of the score over all candidate answers to the question; None
+            before they are compared.
     """
 
     text: str
@@ -35,25 +35,25 @@ class Answer:
 
 
 def best_answers(windows, start_logits, end_logits, contexts, null_answers=False, count=20):
-    """The best answers of each question, from all windows over its text.
+    """Return the best answers to each question, from all windows over its text.
 
-    Devlin et al. 2019, sections 4.2 and 4.3: the highest sum of both logits. Probabilities are
-    the softmax of the sums, as in BERT's own code: over the likely spans of all windows, however
-    few are asked for, and no answer where there may be none. (The pipeline of `transformers` 4
-    multiplies the softmax of starts by that of ends, in each window by itself, so that its
-    scores of several windows do not add up to 1.)
+    The score is the sum of both logits (Devlin et al. 2019, sections 4.2 and 4.3). The probability
+    is the softmax of the scores, as in BERT's own code. It runs over the likely spans of all
+    windows, whatever `count` is, and over the empty answer if `null_answers` allows it. (The
+    pipeline of `transformers` 4 multiplies the softmax of starts by that of ends within each
+    window, so its scores over several windows do not add up to 1.)
 
     Args:
         windows: from `Tokenizer.encode_windows`.
-        start_logits: for each window (L,).
-        end_logits: likewise.
-        contexts: the text of each question.
-        null_answers: whether there may be none.
-        count: the most answers to give for a question.
+        start_logits: (L,) for each window.
+        end_logits: (L,) for each window.
+        contexts: the context of each question.
+        null_answers: whether a question may have no answer.
+        count: the maximum number of answers for each question.
 
     Returns:
-        For each question a list of `Answer`s, best first, at least one; where there may be
-        none, the empty one is among them.
+        For each question a list of `Answer`s, best first, with at least one entry. With
+        `null_answers` the empty answer is a candidate.
     """
     found = [{} for _ in contexts]
     none = [np.inf] * len(contexts)
@@ -85,11 +85,11 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
 
 
 def window_answers(window, start, end, context, count=CANDIDATES):
-    """The answers that a window's logits (L,) point at, the most likely ones, unordered.
+    """Return the most likely answers of one window by its logits (L,), unordered.
 
-    White space around an answer is not of it, though some tokenizers say that a token begins with
-    the space before it; tokens of nothing else neither start nor end one. An accent behind an
-    answer is of it, though some tokenizers drop it.
+    White space around an answer is stripped, since some tokenizers include the space before a word
+    in its token. Tokens of white space alone neither start nor end an answer. A combining accent
+    behind an answer is included, since some tokenizers drop it.
     """
     spans = {
         place: without_spaces(context, *window.offsets[place])
@@ -115,26 +115,26 @@ def window_answers(window, start, end, context, count=CANDIDATES):
 
 
 def without_spaces(text, start, end):
-    """The span (start, end) of a text without the white space at its ends; empty if all is."""
+    """Return the span (start, end) stripped of white space; empty if it holds nothing else."""
     inside = text[start:end]
     start += len(inside) - len(inside.lstrip())
     return start, start + len(inside.strip())
 
 
 def answer_places(windows, answers):
-    """Return the first and last token of a question's first answer in each window of its text.
+    """Return the first and last token of the first answer to a question, in each window.
 
-    These are the tokens that share a character with the answer. What a normaliser drops at its
-    edges, such as an accent or U+200E, is of no token.
+    These are the tokens that share a character with the answer. Characters that the normaliser
+    drops at its edges, such as an accent or U+200E, belong to no token.
 
     Args:
-        windows: all of the question, from `Tokenizer.encode_windows`.
-        answers: (first character, text) of each right answer; empty where there is none.
-            White space around an answer is not of it.
+        windows: all windows of the question, from `Tokenizer.encode_windows`.
+        answers: (first character, text) of each correct answer; empty if there is none. White
+            space around an answer is ignored.
 
     Returns:
-        Two places for each window; twice that of no answer where it does not hold the whole
-        answer.
+        A pair of positions for each window. A window without the whole answer has the null
+        position twice.
     """
     places = [(null_place(window),) * 2 for window in windows]
     if not answers:
@@ -160,5 +160,5 @@ def answer_places(windows, answers):
 
 
 def null_place(window):
-    """The place of the first special token, which stands for no answer."""
+    """Return the position of the first special token, which stands for no answer."""
     return next((i for i, source in enumerate(window.sources) if source is None), 0)

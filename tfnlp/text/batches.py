@@ -1,4 +1,4 @@
-"""Batches of encodings of like length, so that little is padding."""
+"""Batches of encodings of similar length, to reduce padding."""
 
 import hashlib
 import math
@@ -8,32 +8,33 @@ import numpy as np
 from tfnlp.errors import InputError
 from tfnlp.text.encoding import Encodings
 
-# Batches that are sorted by length together: enough for little padding, few enough that
-# every epoch mixes the examples anew.
+# The number of batches sorted by length together: enough for little padding, few enough that every
+# epoch mixes the examples anew.
 POOL = 50
-# The label of tokens that have none.
+# The label of tokens without a label.
 IGNORED = -100
 
 
 class LengthBatches:
-    """Encodings and targets in padded batches of like length.
+    """Padded batches of encodings and targets of similar length.
 
-    An epoch's batches depend on the seed and the epoch's number alone, so that a killed run
-    finds them again.
+    The batches of an epoch depend on the seed and the epoch number alone, so a resumed run gets
+    the same ones.
 
     Args:
-        encodings: from a tokenizer; or a list of `tfnlp.text.Encoding`, or of lists of as many
-            each, to choose from; or what has `lengths`, `padded` and `fingerprint` as `Encodings`
-            have them.
+        encodings: from a tokenizer; or a list of `tfnlp.text.Encoding`; or, for multiple choice, a
+            list of equally long lists of them; or an object with `lengths`, `padded` and
+            `fingerprint` like those of `Encodings`.
         batch_size: B.
-        labels: for each encoding a number or as many numbers each; or one for each of its
-            tokens, padded with `IGNORED`; or None.
-        targets: an object whose `batch(indices, length)` gives a dict of further arrays
-            (cached teacher outputs) and whose `signature()` gives their specs; or None.
-        shuffle: whether each epoch has its own order; else sorted by length.
-        seed: of the orders.
-        pad_token_id: the id that fills the ends.
-        fixed_length: the length that all batches are padded to; None for that of their longest.
+        labels: a number or a vector for each encoding; or one label for each token, padded with
+            `IGNORED`; or None.
+        targets: an object whose `batch(indices, length)` returns a dict of further arrays (cached
+            teacher outputs) and whose `signature()` returns their specs; or None.
+        shuffle: whether each epoch has its own order; else batches are sorted by length.
+        seed: the seed of the orders.
+        pad_token_id: the id of padding.
+        fixed_length: the length that all batches are padded to; None for the longest of each
+            batch.
     """
 
     def __init__(
@@ -68,11 +69,11 @@ class LengthBatches:
         self.fixed_length = fixed_length
 
     def __len__(self):
-        """The number of batches in an epoch."""
+        """Return the number of batches in an epoch."""
         return math.ceil(len(self.encodings) / self.batch_size)
 
     def order(self, epoch=0):
-        """The indices of every batch of an epoch, a list of arrays."""
+        """Return the indices of each batch of an epoch, a list of arrays."""
         if not self.shuffle:
             return self._split(np.argsort(self.lengths, kind="stable"))
         rng = np.random.default_rng([self.seed, epoch])
@@ -89,9 +90,9 @@ class LengthBatches:
         return [indices[i : i + self.batch_size] for i in range(0, len(indices), self.batch_size)]
 
     def batch(self, indices):
-        """The inputs of some encodings, (B, L) int32 each; with their targets if any.
+        """Return the inputs of some encodings, (B, L) int32 each, and any targets.
 
-        To choose from, inputs are (B, choices, L).
+        For multiple choice, inputs are (B, choices, L).
         """
         inputs = self.to_fixed_length(self._rows.padded(indices, self.pad_token_id))
         length = inputs["token_ids"].shape[-1]
@@ -108,22 +109,22 @@ class LengthBatches:
         return inputs, {"labels": labels, **self.targets.batch(indices, length)}
 
     def to_fixed_length(self, inputs):
-        """Inputs (..., L) padded to the `fixed_length`; as they are where there is none."""
+        """Return inputs (..., L) padded to `fixed_length`, or unchanged if that is None."""
         if self.fixed_length is None:
             return inputs
         return _padded_to(self.fixed_length, inputs, self.pad_token_id)
 
     def epoch(self, epoch=0, skip=0):
-        """Yields the batches of an epoch, without the first `skip`."""
+        """Yield the batches of an epoch, without the first `skip`."""
         for indices in self.order(epoch)[skip:]:
             yield self.batch(indices)
 
     def inputs_fingerprint(self):
-        """A SHA-256 of the encodings."""
+        """Return a SHA-256 of the encodings."""
         return self._rows.fingerprint()
 
     def fingerprint(self):
-        """A SHA-256 of all that decides the batches of every epoch, save `targets`."""
+        """Return a SHA-256 of all that determines the batches of every epoch, except `targets`."""
         settings = [self.batch_size, self.shuffle, self.seed, self.pad_token_id]
         if self.fixed_length is not None:
             settings.append(self.fixed_length)
@@ -136,31 +137,31 @@ class LengthBatches:
         return digest.hexdigest()
 
     def dataset(self, epoch=lambda: 0, skip=0):
-        """A `tf.data.Dataset` of one epoch's batches.
+        """Return a `tf.data.Dataset` of one epoch's batches.
 
         Args:
-            epoch: called at the start of each pass; gives the epoch.
-            skip: the number of batches to leave out at the start.
+            epoch: a function that returns the epoch; called at the start of each pass.
+            skip: the number of batches to skip at the start.
 
         Raises:
             ValueError: if there are fewer batches than `skip`.
         """
-        if not 0 <= skip <= len(self):  # a negative count would say "infinite" to TensorFlow
+        if not 0 <= skip <= len(self):  # TensorFlow reads a negative count as infinite
             raise ValueError(f"skip={skip} must lie between 0 and the {len(self)} batches.")
-        import tensorflow as tf  # here, so that texts are read where only LiteRT is installed
+        import tensorflow as tf  # so that LiteRT-only installations can use this module
 
         data = tf.data.Dataset.from_generator(
             lambda: _with_kept_error(self, epoch(), skip), output_signature=self.signature()
         )
         options = tf.data.Options()
-        # There is nothing to tune, and an epoch's end at times waits for the thread that would:
-        # as long as the epoch took by then, up to a minute.
+        # There is nothing to tune, and the end of an epoch can wait for the autotuning
+        # thread: as long as the epoch took so far, up to a minute.
         options.autotune.enabled = False
         data = data.apply(tf.data.experimental.assert_cardinality(len(self) - skip))
         return data.prefetch(4).with_options(options)
 
     def signature(self):
-        """The `tf.TensorSpec`s of a batch, as `batch` gives it."""
+        """Return the `tf.TensorSpec`s of a batch, in the structure of `batch`."""
         import tensorflow as tf
 
         ids = tf.TensorSpec((None, None, None) if self.choices else (None, None), "int32")
@@ -177,14 +178,14 @@ class LengthBatches:
         return signature
 
     def padding_share(self, epoch=0):
-        """The share of padding among the tokens of an epoch's batches."""
+        """Return the share of padding among all tokens of an epoch's batches."""
         fixed = self.fixed_length
         padded = sum(len(b) * (fixed or int(self.lengths[b].max())) for b in self.order(epoch))
         return 1 - self.lengths.sum() / padded
 
 
 def _with_kept_error(batches, epoch, skip):
-    """An epoch of batches, whose InputError they keep: tf.data makes another error of it."""
+    """Yield an epoch's batches and keep any InputError as `batches.error`; tf.data replaces it."""
     try:
         yield from batches.epoch(epoch, skip)
     except InputError as e:
@@ -193,7 +194,7 @@ def _with_kept_error(batches, epoch, skip):
 
 
 def _padded_to(length, inputs, pad_token_id):
-    """Inputs (..., L) of that length, which is no less than theirs."""
+    """Return inputs (..., L) padded to `length`, which is at least L."""
     missing = length - inputs["token_ids"].shape[-1]
     axes = [(0, 0)] * (inputs["token_ids"].ndim - 1) + [(0, missing)]
     fill = {"token_ids": pad_token_id}

@@ -1,4 +1,4 @@
-"""Byte-level BPE, as GPT-2, RoBERTa and DeBERTa v1 have it."""
+"""Byte-level BPE tokenizers of GPT-2, RoBERTa and DeBERTa v1."""
 
 import json
 import pathlib
@@ -17,24 +17,24 @@ FAMILIES = ("roberta", "gpt2", "deberta")
 
 
 class ByteLevelBpeTokenizer(Tokenizer):
-    """Text to ids by merging bytes (Radford et al. 2019, section 2.2).
+    """Byte-level BPE tokenizer (Radford et al. 2019, section 2.2).
 
-    Nothing is unknown, and nothing is lost: every text comes back from its ids.
+    There are no unknown tokens and encoding is lossless: decoding restores every text.
 
     Args:
-        vocabulary: {token: id}; bytes are written as GPT-2 does, a space as "Ġ".
-        merges: pairs of tokens, the earliest learned first.
-        family: "gpt2", "roberta" or "deberta": which special tokens frame a text.
-        add_prefix_space: whether a text's first word is one like the others.
+        vocabulary: {token: id}; bytes are written as in GPT-2, a space as "Ġ".
+        merges: pairs of tokens, in the order they were learned.
+        family: "gpt2", "roberta" or "deberta"; determines the special-token template.
+        add_prefix_space: whether to add a space before the first word, as before other words.
 
     Raises:
-        InputError: if a merge is of tokens that the vocabulary lacks.
+        InputError: if a merge uses tokens that the vocabulary lacks.
     """
 
     def __init__(self, vocabulary, merges, family="roberta", add_prefix_space=False):
         try:
             engine = tokenizers.Tokenizer(models.BPE(vocab=dict(vocabulary), merges=list(merges)))
-        except Exception as e:  # the engine's errors have no class of their own
+        except Exception as e:  # the engine raises plain Exception
             raise InputError(
                 f"The merges do not belong to the vocabulary ({e}); give vocab.json and "
                 "merges.txt of one tokenizer."
@@ -45,14 +45,14 @@ class ByteLevelBpeTokenizer(Tokenizer):
         self.special_tokens = SPECIAL_TOKENS[family]
         self.add_prefix_space = add_prefix_space
         self.special_tokens.frame(engine)
-        # Offsets leave out the space that belongs to a token.
+        # Offsets exclude the space that belongs to a token.
         trim = processors.ByteLevel(add_prefix_space=add_prefix_space, trim_offsets=True)
         engine.post_processor = processors.Sequence([trim, engine.post_processor])
         super().__init__(engine, self.special_tokens.tokens["pad_token"])
 
     @classmethod
     def from_folder(cls, folder, family):
-        """Reads vocab.json and merges.txt (or tokenizer.json) of a checkpoint.
+        """Load vocab.json and merges.txt (or tokenizer.json) of a checkpoint.
 
         Raises:
             InputError: if a file is missing, broken, or of another kind of tokenizer.
@@ -70,7 +70,7 @@ class ByteLevelBpeTokenizer(Tokenizer):
                     f"{path} is not a byte-level BPE tokenizer; a {family} folder must hold one."
                 )
             vocabulary = content["model"]["vocab"]
-            # Tokens that were added later stand beside the vocabulary.
+            # Added tokens are stored beside the vocabulary.
             vocabulary |= {t["content"]: t["id"] for t in content.get("added_tokens", [])}
             merges = [
                 tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge)
@@ -84,7 +84,7 @@ class ByteLevelBpeTokenizer(Tokenizer):
             raise InputError(f"{folder}: {e}") from None
 
     def settings(self):
-        """The fields of a tokenizer_config.json."""
+        """Return the fields of a tokenizer_config.json."""
         tokens = self.special_tokens.tokens
         return {
             "tokenizer_class": self.special_tokens.tokenizer_class,
@@ -93,7 +93,7 @@ class ByteLevelBpeTokenizer(Tokenizer):
         }
 
     def save(self, folder):
-        """Writes vocab.json, merges.txt, tokenizer_config.json and tokenizer.json.
+        """Write vocab.json, merges.txt, tokenizer_config.json and tokenizer.json.
 
         Another tokenizer's files in the folder are removed.
 
@@ -112,13 +112,13 @@ class ByteLevelBpeTokenizer(Tokenizer):
 
 
 def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency=2):
-    """Learns a byte-level BPE vocabulary from texts; the same texts give the same one.
+    """Train a byte-level BPE vocabulary on texts, deterministically.
 
     Args:
         texts: a list of strings.
-        vocabulary_size: the most tokens to learn, bytes and special ones counted.
-        family: "gpt2", "roberta" or "deberta": which special tokens there are.
-        min_frequency: how often a pair must occur to be merged.
+        vocabulary_size: the maximum vocabulary size, including bytes and special tokens.
+        family: "gpt2", "roberta" or "deberta"; determines the special tokens.
+        min_frequency: the minimum count of a pair that is merged.
 
     Returns:
         A `ByteLevelBpeTokenizer`.
@@ -144,7 +144,7 @@ def train_byte_level_bpe(texts, vocabulary_size, family="roberta", min_frequency
 
 
 def first_tokens(family, vocabulary_size):
-    """The special tokens and the 256 bytes, with which every vocabulary of a family begins.
+    """Return the special tokens and the 256 bytes, the first entries of a family's vocabulary.
 
     Raises:
         InputError: if the size has no room for them.
@@ -160,7 +160,7 @@ def first_tokens(family, vocabulary_size):
 
 
 def read_merges(path):
-    """The pairs of tokens in a merges.txt.
+    """Read the token pairs of a merges.txt.
 
     Raises:
         InputError: if the file is missing or broken.

@@ -1,4 +1,4 @@
-"""Tags of characters from the logits of the tokens that they are in."""
+"""Character tags from the logits of tokens."""
 
 import itertools
 
@@ -6,14 +6,15 @@ from tfnlp.text.texts import character_end
 
 
 def token_characters(window, text):
-    """Yields (place, first character, the one after its last) of a window's tokens.
+    """Yield (position, first character, end character) of each token of a window.
 
-    White space before a token is not of it, though some tokenizers say so; tokens of nothing
-    else are left out. An accent behind a token is of it, though some tokenizers drop it.
+    Leading white space of a token is excluded, although some tokenizers include it. Tokens of
+    white space alone are skipped. A combining accent behind a token is included, although some
+    tokenizers drop it.
 
     Args:
         window: from `Tokenizer.encode_text_windows`.
-        text: that it is of.
+        text: the text of the window.
     """
     for place, (start, end) in enumerate(window.offsets):
         while start < end and text[start].isspace():
@@ -23,35 +24,35 @@ def token_characters(window, text):
 
 
 def best_character_tags(texts, windows, logits, names):
-    """The tag of each character, of BIO.
+    """Return the BIO tag of each character.
 
-    A token's tag is that of its first character, the others are inside the same entity (Park et
-    al. 2021, 'KLUE', section 3.4 and its code). What has no token, such as white space, is
-    inside an entity that goes on after it, else outside. A token in two windows gets the tag of
-    the one where it has more tokens around it.
+    The first character of a token gets the token's tag; the others are inside the same entity
+    (Park et al. 2021, 'KLUE', section 3.4 and its code). A character without a token, such as
+    white space, is inside an entity that continues after it, else outside. A token in two windows
+    gets its tag from the window where it has more context on both sides.
 
     Args:
         texts: a list of strings.
         windows: from `Tokenizer.encode_text_windows`.
-        logits: for each window (L, tags).
-        names: of the tags, in order of their ids.
+        logits: (L, tags) for each window.
+        names: the tag names in order of their ids.
 
     Returns:
-        For each text a list of as many names.
+        For each text a list of tag names, one for each character.
     """
     found = best_characters(texts, windows, logits, names)
     return [[tag for tag, _ in characters] for characters in found]
 
 
 def best_characters(texts, windows, logits, names):
-    """The tag of each character, as `best_character_tags`, and its logit.
+    """Return the tag and logit of each character, by the rules of `best_character_tags`.
 
-    A character without a token has the logit of the one before, 1 at the beginning.
+    A character without a token has the logit of the character before it, or 1 at the start.
 
     Returns:
-        For each text a list of as many (name, logit).
+        For each text a list of (name, logit), one for each character.
     """
-    # For each text {first character: (margin, the one after the last, tag, logit)}.
+    # For each text {first character: (margin, end character, tag, logit)}.
     found = [{} for _ in texts]
     for window, rows in zip(windows, logits, strict=True):
         tokens = list(token_characters(window, texts[window.example]))
@@ -59,8 +60,9 @@ def best_characters(texts, windows, logits, names):
         covered, kept = 0, None
         for k, (place, start, end) in enumerate(tokens):
             margin = min(k, len(tokens) - 1 - k)
-            # The later tokens of one character (jamo, bytes) have no say in its tag; where they
-            # reach beyond it, as a piece after a "▁" of its own does, so does the tag.
+            # Later tokens of the same character (jamo, bytes) do not decide its tag.
+            # If they reach beyond it, as a piece after a separate "▁" does, the tag
+            # extends to their end.
             if start < covered:
                 if kept is not None and end > best[kept][1]:
                     best[kept] = best[kept][0], end, *best[kept][2:]
@@ -68,13 +70,13 @@ def best_characters(texts, windows, logits, names):
                 row, kept = rows[place], start
                 best[start] = margin, end, names[int(row.argmax())], float(row.max())
             else:
-                kept = None  # another window has the say
+                kept = None  # another window decides
             covered = max(covered, end)
     return [_spread(len(text), best) for text, best in zip(texts, found, strict=True)]
 
 
 def _spread(length, tokens):
-    """The tag and logit of so many characters; `tokens` are {first: (margin, end, tag, logit)}."""
+    """Return the (tag, logit) of `length` characters from {first: (margin, end, tag, logit)}."""
     tags, logits = [None] * length, [1.0] * length
     found = sorted(tokens.items())
     following = [*(start for start, _ in found[1:]), length]

@@ -1,4 +1,4 @@
-"""A vocabulary of characters, as byte-level BPE."""
+"""Character vocabularies in the format of byte-level BPE."""
 
 import collections
 
@@ -9,16 +9,16 @@ from tfnlp.text.texts import as_texts
 
 
 def train_characters(texts, vocabulary_size, family="gpt2"):
-    """Makes characters of texts tokens, such as syllables of Hangul, the most frequent first.
+    """Build a vocabulary of the most frequent characters, such as Hangul syllables.
 
-    A byte is a token too: of those a character is made that the texts lack, or for which there is
-    no room, so that nothing is unknown. No token has two characters, as bytes are merged within
-    one alone.
+    All bytes are tokens too. A character that is absent from the texts, or that does not fit the
+    vocabulary, is encoded as its bytes, so there are no unknown tokens. No token holds two
+    characters, since merges stay within one.
 
     Args:
         texts: a list of strings.
-        vocabulary_size: the most tokens, bytes and special ones counted.
-        family: "gpt2", "roberta" or "deberta": which special tokens there are.
+        vocabulary_size: the maximum vocabulary size, including bytes and special tokens.
+        family: "gpt2", "roberta" or "deberta"; determines the special tokens.
 
     Returns:
         A `ByteLevelBpeTokenizer`.
@@ -44,6 +44,6 @@ def train_characters(texts, vocabulary_size, family="gpt2"):
 
 
 def byte_names(character):
-    """The bytes of a character as byte-level BPE writes them: a printable letter for each."""
+    """Return the bytes of a character in the notation of byte-level BPE, a letter for each."""
     engine = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     return "".join(piece for piece, _ in engine.pre_tokenize_str(character))

@@ -1,4 +1,4 @@
-"""Columns of TSV, CSV, JSON and JSON Lines files, by their names."""
+"""Named columns of TSV, CSV, JSON and JSON Lines files."""
 
 import csv
 import pathlib
@@ -8,27 +8,28 @@ from tfnlp.text.json_data import field_text, read_objects
 from tfnlp.text.lines import check_file, read_lines
 
 FORMATS = (".tsv", ".csv", ".json", ".jsonl", ".txt")
-# The csv module has a limit of 131,072 characters, and takes none above that of a C long.
+# The csv module limits fields to 131,072 characters by default, and accepts no limit above that of
+# a C long.
 _LONGEST_FIELD = 2**31 - 1
 
 
 def read_columns(path, columns, on_read=None):
-    """Some columns of a TSV, CSV, JSON or JSON Lines file.
+    """Read columns of a TSV, CSV, JSON or JSON Lines file.
 
-    Of JSON, a column may be a path to a field within a field, such as "labels.real-label".
+    In JSON, a column may be a path to a nested field, such as "labels.real-label".
 
     Args:
         path: the file.
-        columns: their names.
-        on_read: as `read_lines` takes it.
+        columns: the column names.
+        on_read: the progress callback of `read_lines`.
 
     Returns:
-        Yields (place, {column: value}), the place as errors call it: "line 3", or "example 3"
-        of a JSON file.
+        A generator of (place, {column: value}). The place is "line 3", or "example 3" of a JSON
+        file, as in error messages.
 
     Raises:
         InputError: if the file is missing, without data, of an unknown format or not UTF-8, a
-            column is missing or there twice, or a line has the wrong number of columns.
+            column is missing or duplicated, or a line has the wrong number of columns.
     """
     path = pathlib.Path(path)
     rows = _json_rows if format_of(path) in (".json", ".jsonl") else _table_rows
@@ -40,7 +41,7 @@ def read_columns(path, columns, on_read=None):
 
 
 def read_header(path):
-    """The names of a TSV or CSV file's columns, or of all fields of a JSON file's objects."""
+    """Return the column names of a TSV or CSV file, or all field names in a JSON file."""
     path = pathlib.Path(path)
     if format_of(path) in (".json", ".jsonl"):
         return list(dict.fromkeys(name for _, value in _objects(path) for name in value))
@@ -48,10 +49,10 @@ def read_header(path):
 
 
 def format_of(path):
-    """The format of a file by its name: one of `FORMATS`.
+    """Return the format of a file by its name, one of `FORMATS`.
 
     Raises:
-        InputError: if there is no such file, or its name ends otherwise.
+        InputError: if there is no such file, or its name has another ending.
     """
     check_file(path)
     suffix = pathlib.Path(path.name.lower().removesuffix(".gz")).suffix
@@ -78,7 +79,7 @@ def _table_rows(path, columns, on_read):
     places = {column: _place(path, header, column) for column in columns}
     for number, record in records:
         if not record and len(header) == 1:
-            record = [""]  # an empty text; where there are more columns an empty line is none
+            record = [""]  # an empty text; with more columns, an empty line is skipped
         if not record:
             continue
         if len(record) != len(header):
@@ -90,12 +91,12 @@ def _table_rows(path, columns, on_read):
 
 
 def _header(records):
-    """The first of the records that is not empty."""
+    """Return the first non-empty record."""
     return next((record for _, record in records if record), [])
 
 
 def _records(path, on_read=None):
-    """Yields (line number, list of values) of a TSV or CSV file; none of an empty line."""
+    """Yield (line number, values) of a TSV or CSV file; an empty list for an empty TSV line."""
     suffix = format_of(path)
     if suffix == ".txt":
         raise InputError(f"{path} has no columns; give a .tsv, .csv, .json or .jsonl file.")
@@ -114,7 +115,7 @@ def _csv_records(path, lines):
             yield text + "\n"
 
     csv.field_size_limit(_LONGEST_FIELD)
-    # Strict, so that a stray quote is an error rather than a text that swallows the file.
+    # In strict mode a stray quote is an error; otherwise the field would swallow the file.
     # Quotes count after a space too, as people write "a, b" by hand.
     reader = csv.reader(texts(), strict=True, skipinitialspace=True)
     while True:

@@ -1,4 +1,4 @@
-"""Prompts as ids, and what was written after them as text again."""
+"""Prompts as ids, and generated ids as text."""
 
 import dataclasses
 
@@ -8,13 +8,13 @@ from tfnlp.searches import Beam, Sample
 
 @dataclasses.dataclass(frozen=True)
 class Generated:
-    """A text that was written.
+    """A generated text.
 
     Args:
-        text: what comes after the prompt, or of a source.
+        text: the continuation of a prompt, or the output for a source.
         token_ids: its ids, a tuple, without the end token.
-        ended: whether the model ended it, before the greatest length.
-        score: of a beam search (`Beam`), else None.
+        ended: whether the model generated the end token before the length limit.
+        score: the score of a beam search (`Beam`), else None.
     """
 
     text: str
@@ -24,13 +24,13 @@ class Generated:
 
 
 def blank_texts(how):
-    """What is made of a blank source, of which a model writes too: as many texts as of others.
+    """Return empty outputs for a blank source, as many as for any other source.
 
     Args:
-        how: a `Greedy`, `Beam` or `Sample`.
+        how: the decoding method, a `Greedy`, `Beam` or `Sample`.
 
     Returns:
-        A list of `Generated` without text.
+        A list of `Generated` with empty text.
     """
     if isinstance(how, Beam):
         return [Generated("", (), True, 0.0)] * how.best
@@ -38,37 +38,37 @@ def blank_texts(how):
 
 
 def unframed_ids(tokenizer, texts, before, after):
-    """The ids of texts, a list for each, without what frames a text.
+    """Return the ids of each text without the special-token template, a list of lists.
 
     Args:
         tokenizer: from `tfnlp.text`.
         texts: a list of strings.
-        before: how many special tokens the tokenizer puts before a text.
-        after: how many after it.
+        before: the number of special tokens before a text.
+        after: the number of special tokens after a text.
     """
     rows = (list(encoding.token_ids) for encoding in tokenizer.encode(texts))
     return [ids[before : len(ids) - after] for ids in rows]
 
 
 def continuation(tokenizer, prompt, written):
-    """The text of ids that were written after others, cut off behind the text of those.
+    """Return the text of generated ids, without the text of the prompt.
 
     Args:
         tokenizer: from `tfnlp.text`.
-        prompt: ids.
-        written: ids.
+        prompt: the ids of the prompt.
+        written: the generated ids.
     """
     before, whole = tokenizer.decode([*prompt]), tokenizer.decode([*prompt, *written])
     return whole[len(before) :] if whole.startswith(before) else tokenizer.decode([*written])
 
 
 def check_prompts(prompts, max_new_tokens, max_length):
-    """Raises an InputError for prompts without a token, and those too long for a model.
+    """Raise an InputError for an empty prompt, or one too long for the model.
 
     Args:
         prompts: a list of lists of ids.
-        max_new_tokens: the most that are written after each.
-        max_length: the model's positions, or None where there is no limit.
+        max_new_tokens: the maximum number of tokens to generate.
+        max_length: the number of positions of the model; None for no limit.
     """
     for number, ids in enumerate(prompts):
         if not len(ids):

@@ -1,4 +1,4 @@
-"""Texts as ids: one of them, and millions of them in a few flat arrays."""
+"""Encoded texts: a single encoding, and large collections in flat arrays."""
 
 import array
 import collections.abc
@@ -11,21 +11,21 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Encoding:
-    """One text, or a pair, or a window of one, as ids.
+    """The ids of a text, a pair of texts or a window.
 
     Args:
-        token_ids: list of ids, special tokens among them.
-        segment_ids: which segment each token is of; as long as `token_ids`.
-        cut: whether tokens were dropped to keep to a length limit; of a window, whether its
-            question was cut.
-        offsets: the first character of each token and the one after its last, counted in its
-            own text; (0, 0) for special tokens. Only where asked for, else None.
-        sources: 0 for tokens of the first text, 1 for the second's, None for special ones;
-            likewise.
-        words: the word that each token is of, None for special ones and for the rest of a word
-            that begins in an earlier window; of `encode_words` only.
-        example: the text that a window is of; of `encode_words`, `encode_text_windows` and
-            `encode_windows` only.
+        token_ids: list of ids, including special tokens.
+        segment_ids: the segment of each token; as long as `token_ids`.
+        cut: whether tokens were dropped for a length limit; in a window, whether its question was
+            cut.
+        offsets: (first character, end character) of each token in its own text, (0, 0) for special
+            tokens; None unless requested.
+        sources: 0 for tokens of the first text, 1 for those of the second, None for special
+            tokens; None unless requested.
+        words: the word index of each token; None for special tokens and for the rest of a word
+            that begins in an earlier window. Only from `encode_words`.
+        example: the index of the text of a window. Only from `encode_words`, `encode_text_windows`
+            and `encode_windows`.
     """
 
     token_ids: list
@@ -39,22 +39,22 @@ class Encoding:
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Encodings(collections.abc.Sequence):
-    """A sequence of `Encoding`s that are made when they are asked for.
+    """A sequence of `Encoding`s, stored as flat arrays and built on access.
 
-    What is kept is some 5 bytes a token, 13 more with places: lists of Python's integers
-    would take ten times that.
+    It takes some 5 bytes a token, and 13 more with offsets, sources and words. Lists of Python
+    integers would take ten times that.
 
     Args:
-        token_ids: (tokens,) int32, all rows end to end.
+        token_ids: (tokens,) int32, all rows concatenated.
         segment_ids: (tokens,) uint8.
-        starts: (rows + 1,) int64; where each row begins, and the end.
+        starts: (rows + 1,) int64, the start of each row, and the end of the last.
         cut: (rows,) bool.
         offsets: (tokens, 2) int32, or None.
         sources: (tokens,) int8, -1 for special tokens; or None.
-        words: (tokens,) int32, likewise.
+        words: (tokens,) int32, -1 for none; or None.
         examples: (rows,) int32, or None.
-        choices: how many rows stand together to choose from, an item being a list of as many;
-            None where each row is an item.
+        choices: the number of rows in each item of a multiple-choice task; None if each row is an
+            item.
     """
 
     token_ids: np.ndarray
@@ -69,7 +69,10 @@ class Encodings(collections.abc.Sequence):
 
     @classmethod
     def of(cls, encodings):
-        """From a list of `Encoding`s, or of lists of as many each to choose from: ids alone."""
+        """Build `Encodings` from a list of `Encoding`s or of equally long lists of them.
+
+        Only ids, segments and `cut` are kept.
+        """
         if isinstance(encodings, cls):
             return encodings
         choices = None
@@ -93,27 +96,27 @@ class Encodings(collections.abc.Sequence):
     def __getitem__(self, i):
         if isinstance(i, slice):
             return [self[k] for k in range(len(self))[i]]
-        i = range(len(self))[i]  # counts from the end too, and ends an iteration
+        i = range(len(self))[i]  # supports negative indices, and its IndexError ends an iteration
         if self.choices is None:
             return self._row(i)
         return [self._row(i * self.choices + k) for k in range(self.choices)]
 
     @property
     def lengths(self):
-        """The tokens of each item, of its longest row: (items,) int64."""
+        """The length of each item, that of its longest row: (items,) int64."""
         lengths = np.diff(self.starts)
         return lengths if self.choices is None else lengths.reshape(-1, self.choices).max(1)
 
     def padded(self, items, pad_token_id):
-        """Some items as a model's inputs.
+        """Return some items as model inputs.
 
         Args:
             items: (B,) integers.
-            pad_token_id: the id that fills the ends.
+            pad_token_id: the id of padding.
 
         Returns:
-            A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each, or
-            (B, choices, L).
+            A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each, or (B,
+            choices, L) for multiple choice.
         """
         rows = np.asarray(items, "int64")
         if self.choices is not None:
@@ -137,7 +140,7 @@ class Encodings(collections.abc.Sequence):
         return inputs
 
     def fingerprint(self):
-        """A SHA-256 of the ids and the segments of all rows."""
+        """Return a SHA-256 of the ids and segments of all rows."""
         digest = hashlib.sha256(f"{self.choices}".encode())
         for flat in (self.starts, self.token_ids, self.segment_ids):
             digest.update(np.ascontiguousarray(flat))
@@ -157,7 +160,7 @@ class Encodings(collections.abc.Sequence):
 
 
 class EncodingsBuilder:
-    """Collects rows into `Encodings`; its arrays grow in place.
+    """Builder of `Encodings` with arrays that grow in place.
 
     Args:
         offsets: whether rows have `offsets` and `sources`.
@@ -174,7 +177,7 @@ class EncodingsBuilder:
         self._examples = array.array("i") if examples else None
 
     def add(self, e, cut=False, example=None, continued=None):
-        """One row, from an encoding of `tokenizers`; the word `continued` is left out."""
+        """Add a row from an encoding of `tokenizers`, without the word index `continued`."""
         self.add_ids(e.ids, e.type_ids, cut)
         if self._offsets is not None:
             self._offsets.extend(itertools.chain.from_iterable(e.offsets))
@@ -185,14 +188,14 @@ class EncodingsBuilder:
             self._examples.append(example)
 
     def add_ids(self, ids, segments, cut=False):
-        """One row, from its ids alone."""
+        """Add a row from its ids and segments."""
         self._ids.fromlist(ids)
         self._segments.fromlist(segments)
         self._starts.append(len(self._ids))
         self._cut.append(cut)
 
     def finish(self, choices=None):
-        """The `Encodings` of all rows; nothing is copied."""
+        """Return the `Encodings` of all rows; ids and offsets are not copied."""
         flat = [
             None if column is None else np.asarray(column)
             for column in (self._offsets, self._sources, self._words, self._examples)

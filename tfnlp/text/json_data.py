@@ -1,4 +1,4 @@
-"""JSON and JSON Lines files: whole values, objects, and fields by their paths."""
+"""JSON and JSON Lines files: values, objects and nested fields."""
 
 import json
 import math
@@ -7,33 +7,33 @@ import re
 from tfnlp.errors import ColumnError, InputError
 from tfnlp.text.lines import read_lines
 
-# Halves of a pair of UTF-16, which JSON can name alone ("\ud800") and UTF-8 cannot.
+# Lone UTF-16 surrogates, which JSON can name ("\ud800") and UTF-8 cannot hold.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_json_data(path):
-    """The value in a JSON file, gzipped or not.
+    """Load a JSON file, plain or gzipped.
 
-    JSON can name half of a pair of UTF-16 alone, as where a text was cut inside an emoji, of
-    which no file can be written: each becomes U+FFFD, so that all places stay where they are.
+    JSON can hold a lone UTF-16 surrogate, for example if a text was cut inside an emoji, which
+    cannot be written as UTF-8. Each becomes U+FFFD, so offsets stay valid.
 
     Raises:
-        InputError: as `read_lines`, and if it is not JSON.
+        InputError: as in `read_lines`, and if the file is not JSON.
     """
     return _parse(path, 1, "\n".join(line for _, line in read_lines(path)))
 
 
 def read_objects(path, lines, on_read=None):
-    """Yields (place, object) of a file of JSON objects, the place as errors call it.
+    """Yield (place, object) of a file of JSON objects, with the place for error messages.
 
     Args:
         path: the file.
-        lines: whether each line is an object (JSON Lines); else the file is a list of them, or
+        lines: whether each line is an object (JSON Lines); else the file is a list of objects, or
             an object with that list as its `data`.
-        on_read: as `read_lines` takes it, of JSON Lines.
+        on_read: the progress callback of `read_lines`, for JSON Lines.
 
     Raises:
-        InputError: as `read_json_data`, and if there is another value where an object is due.
+        InputError: as in `read_json_data`, and if a value is not an object.
     """
     if lines:
         values = (
@@ -57,14 +57,14 @@ def read_objects(path, lines, on_read=None):
 
 
 def field_text(path, place, value, column):
-    """The text, or number, that an object has in a column.
+    """Return a field of an object as a string; the field is a text or a number.
 
     Args:
-        path: of the file, for errors.
-        place: of the object in it, likewise.
+        path: the file, for errors.
+        place: the position of the object in the file, for errors.
         value: the object.
-        column: the name of its field; or, of a field of its fields, the names from the outside
-            in, with dots between ("labels.real-label").
+        column: the field name, or the path of a nested field with dots between the names
+            ("labels.real-label").
     """
     field = value
     names = [column] if column in value else column.split(".")
@@ -81,14 +81,17 @@ def field_text(path, place, value, column):
 
 
 def _parse(path, first_line, text):
-    """The value of a JSON text that begins in a line of a file."""
+    """Parse a JSON text that starts at the line `first_line` of a file."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as e:
         line, message = first_line + e.lineno - 1, e.msg
         if message == "Extra data" and line > first_line:
             message += "; if each line is an object, end the name in .jsonl"
-    except (ValueError, RecursionError) as e:  # a field twice, endless digits or brackets
+    except (
+        ValueError,
+        RecursionError,
+    ) as e:  # duplicate field, too long number or too deep nesting
         line, message = first_line, e
     raise InputError(f"{path}, line {line}: not valid JSON ({message}).")
 

@@ -1,4 +1,4 @@
-"""Tokenizers of keras-hub's preset folders, read without keras-hub.
+"""Tokenizers of keras-hub preset folders, loaded without keras-hub.
 
 `tokenizer.save_to_preset` writes tokenizer.json, which names a class, and the vocabulary under
 assets/tokenizer/.
@@ -17,7 +17,7 @@ ASSET_NAMES = ("vocabulary.txt", "vocabulary.json", "merges.txt", "vocabulary.sp
 WORDPIECE = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
 BPE = {"RobertaTokenizer": "roberta", "GPT2Tokenizer": "gpt2"}
 UNIGRAM = {"AlbertTokenizer": "albert", "DebertaV3Tokenizer": "deberta-v2"}
-# Settings that would give other ids, and the one value of each that is supported.
+# Settings that change the ids, each with its only supported value.
 FIXED = {
     "split": True,
     "special_tokens_in_strings": False,
@@ -29,7 +29,7 @@ FIXED = {
 
 
 def is_preset_file(path):
-    """Whether a JSON file is one of keras-hub's, and not of the same name by Hugging Face."""
+    """Return whether a JSON file is keras-hub's, not a Hugging Face file of the same name."""
     if not path.exists():
         return False
     fields = read_json(path)
@@ -37,8 +37,8 @@ def is_preset_file(path):
 
 
 def is_preset(folder):
-    """Whether a folder's tokenizer is one of keras-hub's, or missing from such a preset."""
-    # Not tokenizer.json first: that of Hugging Face may be large.
+    """Return whether a folder has a keras-hub tokenizer, or is such a preset without one."""
+    # tokenizer.json is checked last, as that of Hugging Face may be large.
     if not (folder / ASSETS).is_dir() and not is_preset_file(folder / "config.json"):
         return False
     missing = not any((folder / name).exists() for name in FILES)
@@ -46,15 +46,15 @@ def is_preset(folder):
 
 
 def read_preset_tokenizer(folder):
-    """The tokenizer of a preset folder.
+    """Load the tokenizer of a preset folder.
 
-    What is lowercased, and what of accents, is by the preset's settings; but texts are lowercased
-    as BERT does, character by character, where keras-hub folds their cases by NFKC ("ㅋㅋ" becomes
-    initial consonants, "ß" "ss"), so that ids of such texts differ.
+    The preset's settings decide on lowercasing and on stripping accents. Texts are lowercased as
+    in BERT, character by character. keras-hub instead folds case by NFKC ("ㅋㅋ" becomes initial
+    consonants, "ß" becomes "ss"), so ids of such texts differ.
 
     Raises:
-        InputError: if there is none, it is broken, of a class that tfnlp lacks, or has a setting
-            that is not supported.
+        InputError: if the tokenizer is missing or broken, of an unsupported class, or has an
+            unsupported setting.
     """
     path = folder / "tokenizer.json"
     if not path.exists():
@@ -82,7 +82,7 @@ def read_preset_tokenizer(folder):
 
 
 def read_pad_token_id(folder):
-    """The id that a preset's tokenizer pads with; None where there is none that tfnlp reads."""
+    """Return the padding id of a preset's tokenizer, or None if tfnlp cannot read it."""
     path, assets = folder / "tokenizer.json", folder / ASSETS
     if not is_preset_file(path):
         return None
@@ -97,7 +97,7 @@ def read_pad_token_id(folder):
             pieces = [piece for piece, _ in read_sentencepiece(assets / "vocabulary.spm")[0]]
             return pieces.index(SPECIAL_TOKENS[UNIGRAM[name]].tokens["pad_token"])
     except (InputError, FileNotFoundError, KeyError, ValueError):
-        pass  # `read_preset_tokenizer` says what is wrong
+        pass  # `read_preset_tokenizer` raises the error
     return None
 
 

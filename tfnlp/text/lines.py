@@ -8,17 +8,17 @@ import zlib
 
 from tfnlp.errors import InputError
 
-# Lines between two calls of `on_read`.
+# The number of lines between two calls of `on_read`.
 LINES_BETWEEN = 1000
-# A syllable of Hangul that is written as its letters, as Unicode's NFD has it. With an old letter
-# at its end it has no other form in KS X 1026-1.
+# A Hangul syllable written as single letters (Unicode NFD). With an old final letter it has no
+# composed form in KS X 1026-1.
 DECOMPOSED = re.compile("[\u1100-\u1112][\u1161-\u1175](?![\u11c3-\u11ff\ud7cb-\ud7fb])")
-# What a file raises that is not whole gzip.
+# The errors of a broken gzip file.
 _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 def check_file(path):
-    """Raises an InputError unless there is such a file."""
+    """Raise an InputError if the file is missing or a folder."""
     if not path.exists():
         raise InputError(f"{path} does not exist; check the path.")
     if path.is_dir():
@@ -26,7 +26,7 @@ def check_file(path):
 
 
 def holds_nothing(path):
-    """Whether a file is empty, or what is gzipped in it."""
+    """Return whether a file is empty, after decompression if it is gzipped."""
     path = pathlib.Path(path)
     if path.stat().st_size == 0 or not path.name.lower().endswith(".gz"):
         return path.stat().st_size == 0
@@ -34,22 +34,23 @@ def holds_nothing(path):
         with gzip.open(path) as file:
             return not file.read(1)
     except _BROKEN:
-        return False  # which reading it says
+        return False  # reading the file raises the error
 
 
 def read_lines(path, on_read=None):
-    """Yields (number, text) of each line, the line end removed.
+    """Yield (number, text) of each line, without the line end.
 
-    A line of the log names the first with decomposed Hangul, which looks alike and has other
-    tokens.
+    The first line with decomposed Hangul is logged as a warning: it looks like composed Hangul but
+    has other tokens.
 
     Args:
-        path: the file; gzipped where its name ends in .gz.
-        on_read: called now and then with how many bytes of the file are read.
+        path: the file, gzipped if its name ends in .gz.
+        on_read: a callback that is called every `LINES_BETWEEN` lines with the number of bytes
+            read so far.
 
     Raises:
         InputError: if the file is missing, empty, not UTF-8 or not a whole gzip file, or a line
-            has a NUL byte or a CR that does not end it.
+            has a NUL byte or a CR before its end.
     """
     path = pathlib.Path(path)
     check_file(path)
@@ -63,7 +64,7 @@ def read_lines(path, on_read=None):
                 text = _decoded(line, f"{path}, line {number}")
                 if composed and DECOMPOSED.search(text):
                     composed = False
-                    # Not absl's, which the runtime for phones is without.
+                    # Not absl's logger, which the mobile runtime lacks.
                     logging.getLogger(__name__).warning(
                         "%s, line %d: Hangul is written as single letters (NFD), which few "
                         "tokenizers join; save the file in NFC.",
@@ -82,24 +83,24 @@ def read_lines(path, on_read=None):
 
 
 def decoded_lines(file, name):
-    """Yields (number, text) of each line of a file that is open for bytes, as `read_lines`.
+    """Yield (number, text) of each line of an open binary file, as in `read_lines`.
 
     Args:
-        file: yields lines of bytes.
-        name: what errors call it.
+        file: an iterable of lines of bytes.
+        name: the name of the file in error messages.
 
     Raises:
-        InputError: for a line that is not UTF-8, or has a NUL byte or a CR that does not end it.
+        InputError: if a line is not UTF-8, or has a NUL byte or a CR before its end.
     """
     for number, line in enumerate(file, start=1):
         yield number, _decoded(line, f"{name}, line {number}")
 
 
 def _decoded(line, place):
-    """Decode a line's bytes, without its end.
+    """Decode a line of bytes, without its line end.
 
-    A byte order mark at its beginning is left out: files that are put together have more than
-    one. Before a tab it is a character that has a tag.
+    A byte order mark at the start is dropped on any line, since concatenated files have several.
+    Before a tab it is kept, as a character with a tag.
     """
     try:
         text = line.decode().rstrip("\r\n")

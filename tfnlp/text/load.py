@@ -1,4 +1,4 @@
-"""Any kind of tokenizer, loaded from a checkpoint folder or learned from texts."""
+"""Loading and training of tokenizers of any kind."""
 
 import numpy as np
 
@@ -16,33 +16,33 @@ from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
 
 WORDPIECE_FAMILIES = ("bert", "distilbert", "electra")
 WORDPIECE_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
-# The families of each kind of tokenizer; the first is the kind's own.
+# The families of each kind of tokenizer, the default first.
 KINDS = {
     "wordpiece": WORDPIECE_FAMILIES,
     "bpe": byte_level_bpe.FAMILIES,
     "unigram": unigram.FAMILIES,
     "characters": ("gpt2", "roberta", "deberta"),
 }
-# What tokenizer_config.json calls the tokenizers of other kinds.
+# The families of the other tokenizer classes in tokenizer_config.json.
 OTHER_CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
-# The files to fetch of a model on the Hub.
+# The files to download for a model on the Hub.
 FETCHED = ("config.json", *FILES, *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
 
 
 def load_tokenizer(folder):
-    """The tokenizer of a checkpoint folder, or of a model on the Hugging Face Hub.
+    """Load the tokenizer of a checkpoint folder, or of a model on the Hugging Face Hub.
 
-    Which kind it is follows the class that tokenizer_config.json names and the family that
-    config.json names; the first alone, or the second alone, is enough. Without both the
-    tokenizer is WordPiece. A GPT's and a Transformer-XL's is what the class says. A preset of
-    keras-hub says its own class.
+    The kind follows the class in tokenizer_config.json and the family in config.json; either one
+    is enough. Without both the tokenizer is WordPiece. For a GPT or a Transformer-XL the class
+    decides. A keras-hub preset names its own class.
 
     Args:
-        folder: holds the tokenizer's files; or a name on the Hub, as `name` or `name@revision`.
+        folder: the folder of the tokenizer's files; or a name on the Hub, as `name` or
+            `name@revision`.
 
     Returns:
         A `WordPieceTokenizer`, `ByteLevelBpeTokenizer` or `UnigramTokenizer`; a `MarianTokenizer`
-        of a pair of SentencePiece files.
+        for a pair of different SentencePiece models.
 
     Raises:
         TypeError: if `folder` is neither a path nor a name.
@@ -51,13 +51,13 @@ def load_tokenizer(folder):
     folder = find_folder(folder, FETCHED)
     if is_preset(folder):
         return read_preset_tokenizer(folder)
-    # Older versions of `transformers` call some classes so.
+    # Older versions of `transformers` add "Fast" to some class names.
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
     family = read_family(folder) or "bert"
     if family in ANY_TOKENIZER or not read_family(folder):
         own = "marian" if (folder / "source.spm").exists() else family
         family = OTHER_CLASSES.get(name, own)
-    # Korean models of many families come with WordPiece: no other kind has a vocab.txt.
+    # Korean models of many families use WordPiece, and no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
     if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:
         return WordPieceTokenizer.from_folder(folder)
@@ -71,31 +71,32 @@ def load_tokenizer(folder):
 
 
 def kind_for(family):
-    """The kind of tokenizer for a model of a family.
+    """Return the kind of tokenizer for a model family.
 
-    WordPiece goes with any, and takes the place of GPT's and Transformer-XL's own kinds, which
-    tfnlp lacks.
+    WordPiece works with any family. It also replaces the original kinds of GPT and Transformer-XL,
+    which tfnlp lacks.
     """
     family = "marian" if family == "pegasus" else family
     return next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
 
 
 def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
-    """Learns a tokenizer from texts.
+    """Train a tokenizer on texts.
 
     Args:
         texts: a list of strings.
         kind: "wordpiece", "bpe", "unigram" or "characters".
-        vocabulary_size: the most tokens to learn.
-        family: whose special tokens; "bert", "roberta", "albert" or "gpt2" by kind where None.
-        lowercase: whether WordPiece and unigram lowercase; as the family's released models where
-            None: WordPiece and ALBERT do, XLNet and DeBERTa v2 and v3 do not.
+        vocabulary_size: the maximum vocabulary size.
+        family: the family of the special tokens; where None, "bert", "roberta", "albert" or "gpt2"
+            by kind.
+        lowercase: whether WordPiece and unigram lowercase; where None, as the family's released
+            models (WordPiece and ALBERT do, XLNet and DeBERTa v2 and v3 do not).
 
     Returns:
         The tokenizer, and the family.
 
     Raises:
-        InputError: for a family that has another kind of tokenizer, or too small a size.
+        InputError: if the family has another kind of tokenizer, or the size is too small.
     """
     family = family_of_kind(kind, family)
     if kind == "wordpiece":
@@ -108,7 +109,7 @@ def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
 
 
 def family_of_kind(kind, family=None):
-    """The family whose special tokens a tokenizer has; arguments as `train_tokenizer`."""
+    """Return the family of the special tokens, checked against the kind of `train_tokenizer`."""
     families = KINDS[kind]
     family = family or families[0]
     if family not in families:
@@ -119,11 +120,11 @@ def family_of_kind(kind, family=None):
 
 
 def fit_of_tokenizer(tokenizer, texts):
-    """How well a tokenizer fits texts.
+    """Return how well a tokenizer fits texts.
 
     Returns:
-        The tokens of a word (what stands between white space), and the share of the tokens
-        that are unknown to it.
+        The mean number of tokens in a word (split at white space), and the share of unknown
+        tokens.
     """
     encodings = tokenizer.encode(texts)
     frames = len(tokenizer.encode([""])[0].token_ids) * len(encodings)

@@ -1,4 +1,4 @@
-"""Marian's tokenizer: a SentencePiece model for each language over one list of tokens."""
+"""Marian tokenizer: a SentencePiece model for each language over a token table."""
 
 import json
 import pathlib
@@ -16,21 +16,21 @@ from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece
 
 TOKENS = SPECIAL_TOKENS["marian"].tokens
 SPECIAL = re.compile("(" + "|".join(map(re.escape, TOKENS.values())) + ")")
-# The language to translate into, of models of several, which stands before a text.
+# The target-language code of multilingual models, at the start of a text.
 LANGUAGE = re.compile(r">>.*?<<", re.DOTALL)
 
 
 class MarianTokenizer:
-    """Text to ids by the pieces of a language's own SentencePiece model.
+    """SentencePiece tokenizer with ids from vocab.json.
 
-    A piece's id is its place in vocab.json, not in the model; one that is not there is unknown. So
-    `MarianTokenizer` of `transformers` has it, whose ids these are. The pieces are SentencePiece's
-    own, which a device runtime lacks.
+    The id of a piece is its entry in vocab.json, not its place in the model; a piece without an
+    entry is unknown. The ids equal those of `MarianTokenizer` of `transformers`. It needs the
+    sentencepiece package, which the device runtime lacks.
 
     Args:
-        source: the file of the language's model, bytes.
-        target: that of the other language.
-        tokens: {token: id} of the language.
+        source: the SentencePiece model file of this language, bytes.
+        target: the SentencePiece model file of the other language, bytes.
+        token: id: of this language.
         target_tokens: {token: id} of the other language; `tokens` where None.
 
     Raises:
@@ -69,19 +69,19 @@ class MarianTokenizer:
 
     @property
     def special_token_ids(self):
-        """The ids that no text has, such as what ends it, in ascending order."""
+        """The ids of special tokens, which no text contains, in ascending order."""
         return sorted(self._special_ids)
 
     def token_id(self, token):
-        """The id of a token, or None."""
+        """Return the id of a token, or None if it has none."""
         return self._tokens.get(token)
 
     def token(self, token_id):
-        """The token of an id, or None."""
+        """Return the token of an id, or None if there is none."""
         return self._names.get(token_id)
 
     def tokens(self, text):
-        """The pieces of one text, without special tokens."""
+        """Return the pieces of one text, without special tokens."""
         (text,) = as_texts([text], "text")
         found = []
         for part in SPECIAL.split(text):
@@ -95,13 +95,13 @@ class MarianTokenizer:
         return found
 
     def encode(self, texts, pairs=None, max_length=None):
-        """Texts, or pairs of texts, as ids that end with the end token.
+        """Encode texts or pairs of texts as ids that end with the end token.
 
         Args:
             texts: a list of strings; an empty one gives the end token alone.
             pairs: the second texts, one for each; or None.
-            max_length: the most ids an encoding may have, the end token counted; no limit where
-                None.
+            max_length: the maximum number of ids of an encoding, including the end token; None for
+                no limit.
 
         Returns:
             `Encodings`, a sequence of `Encoding`.
@@ -128,7 +128,7 @@ class MarianTokenizer:
         return rows.finish()
 
     def encode_closed(self, texts, end_token_id):
-        """As `Tokenizer.encode_closed`."""
+        """Encode texts as in `Tokenizer.encode_closed`."""
         rows = EncodingsBuilder()
         for text in as_texts(texts):
             ids = [*self._ids(text), end_token_id]
@@ -136,18 +136,18 @@ class MarianTokenizer:
         return rows.finish()
 
     def __call__(self, texts, pairs=None, max_length=None):
-        """A model's inputs for one batch, as `Tokenizer` gives them."""
+        """Return the model inputs of a batch, as in `Tokenizer`."""
         encodings = self.encode(texts, pairs, max_length)
         return encodings.padded(range(len(encodings)), self.pad_token_id)
 
     def decode(self, token_ids):
-        """The text of ids, without special tokens.
+        """Decode ids to text, without special tokens.
 
         Args:
             token_ids: (L,) integers, or a list of lists or (B, L) of them.
 
         Returns:
-            A string, or a list of one for each row.
+            A string, or a list with a string for each row.
         """
         if any(np.ndim(row) for row in token_ids):
             return [self.decode(row) for row in token_ids]
@@ -156,9 +156,9 @@ class MarianTokenizer:
         return "".join(pieces).replace("▁", " ").strip()
 
     def save(self, folder):
-        """Writes source.spm, target.spm, vocab.json and the settings, which `transformers` reads.
+        """Write source.spm, target.spm, vocab.json and the settings, as `transformers` does.
 
-        Another tokenizer's files in the folder are removed.
+        Files of another tokenizer in the folder are removed.
 
         Raises:
             InputError: if the folder holds a model of another family.
@@ -169,7 +169,7 @@ class MarianTokenizer:
         write_tokenizer(folder, self, {"tokenizer_config.json": settings} | self.files())
 
     def files(self):
-        """What makes the tokenizer, {name of a file: bytes or text}."""
+        """Return the files that define the tokenizer, {file name: bytes or text}."""
         source, target = self._models
         files = {"source.spm": source, "target.spm": target, "vocab.json": as_json(self._tokens)}
         if self._other_tokens is not None:
@@ -178,7 +178,7 @@ class MarianTokenizer:
 
     @classmethod
     def from_files(cls, files):
-        """The tokenizer of such `files`."""
+        """Build the tokenizer from the result of `files`."""
         other = files.get("target_vocab.json")
         tokens = json.loads(files["vocab.json"])
         other = None if other is None else json.loads(other)
@@ -189,14 +189,14 @@ class MarianTokenizer:
 
 
 def read_marian(folder):
-    """The tokenizer of a Marian's folder.
+    """Load the tokenizer of a Marian folder.
 
     Args:
         folder: a path.
 
     Returns:
-        A `UnigramTokenizer` where both languages have one model and its ids, as models that tfnlp
-        trained have; else a `MarianTokenizer`, of the sources.
+        A `UnigramTokenizer` if both languages share one model and its ids, as in models trained by
+        tfnlp; else the `MarianTokenizer` of the sources.
 
     Raises:
         InputError: if a file is missing or broken.

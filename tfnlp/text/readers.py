@@ -21,7 +21,7 @@ __all__ = [
     "read_lines",
 ]
 
-# Files that have columns, by what their names end in; of others a line is a text.
+# File name endings with columns; in other files a line is a text.
 TABLES = (".tsv", ".csv", ".json", ".jsonl")
 
 
@@ -32,7 +32,7 @@ class Examples:
     Args:
         texts: a list of strings.
         pairs: the second texts, or None.
-        labels: a list of ids into `label_names`, or None for a file without labels.
+        labels: a list of ids into `label_names`, or None without labels.
         label_names: the class names in order of their ids.
     """
 
@@ -48,29 +48,29 @@ class Examples:
 def read_examples(
     path, text_column="sentence", pair_column=None, label_column="label", label_names=None
 ):
-    """Reads a file of examples by column name.
+    """Read a file of examples by column names.
 
-    The format follows the name: `.tsv` (tab-separated, no quoting), `.csv` (quoted as
-    spreadsheets do), `.jsonl` (an object a line), `.json` (a list of objects, or an object with
-    that list as its `data`), each with `.gz` or without. TSV and CSV begin with a header line; an
-    empty line is an empty text where there is but one column, else left out.
-    Of JSON a column may be a path into an object within one, such as "labels.real-label". In a
-    `.txt` file every line is a text, without label.
+    The format follows the file name. `.tsv` is tab-separated without quoting; `.csv` has quotes as
+    in spreadsheets; `.jsonl` has an object on each line; `.json` is a list of objects, or an
+    object with that list as its `data`. Each may end in `.gz`. TSV and CSV begin with a header
+    line. An empty line is an empty text if there is only one column, else it is skipped. In JSON a
+    column may be a path to a nested field, such as "labels.real-label". In a `.txt` file every
+    line is a text without a label.
 
     Args:
         path: the file.
         text_column: the column of the text.
         pair_column: the column of the second text of a pair, or None.
         label_column: the column of the label, or None to read no labels.
-        label_names: the labels there may be, in order of their ids; those that the file
-            holds, sorted (by number where all are numbers), where None. White space around
-            labels is left out; their case counts.
+        label_names: the allowed labels in order of their ids; where None, those in the file,
+            sorted (by number if all are numbers). White space around labels is stripped; case
+            matters.
 
     Raises:
-        InputError: if the file is missing, empty, of an unknown format or not UTF-8; if a
-            column is missing, or is asked of a `.txt` file; if a line has the wrong number of
-            columns, an empty label, a label that is not among `label_names`, or, without
-            those, the number of another label in other letters (1 and 1.0).
+        InputError: if the file is missing, empty, of an unknown format or not UTF-8; if a column
+            is missing, or requested of a `.txt` file; if a line has the wrong number of columns,
+            an empty label, a label that is not in `label_names`, or, without those, a label that
+            is the same number as another in a different spelling (1 and 1.0).
     """
     path = pathlib.Path(path)
     columns = [c for c in (text_column, pair_column, label_column) if c]
@@ -101,18 +101,20 @@ def read_examples(
 
 
 def read_every_text(path, column="text"):
-    """The texts of a file in their order, empty ones too, as a file beside it has its own.
+    """Return a generator of all texts of a file in order, including empty ones.
+
+    The order and count match those of a parallel file.
 
     Args:
-        path: of a .tsv, .csv, .json or .jsonl file, or of another, in which each line is a text;
-            or with .gz.
-        column: the column of the texts, where there are columns.
+        path: a .tsv, .csv, .json or .jsonl file, or another one with a text on each line; each may
+            end in .gz.
+        column: the column of the texts, if there are columns.
 
     Returns:
-        Yields strings.
+        A generator of strings.
 
     Raises:
-        InputError: as `read_columns` and `read_lines`.
+        InputError: as in `read_columns` and `read_lines`.
     """
     path = pathlib.Path(path)
     if path.name.lower().removesuffix(".gz").endswith(TABLES):
@@ -121,7 +123,7 @@ def read_every_text(path, column="text"):
 
 
 def check_label_names(names, least=1):
-    """Raises an InputError unless there are `least` labels, none empty and none given twice."""
+    """Raise an InputError for fewer than `least` labels, or an empty or duplicate one."""
     names = [str(name).strip() for name in names or []]
     seen = set()
     for name in names:
@@ -138,12 +140,12 @@ def check_label_names(names, least=1):
 
 
 def check_positive_label(label_names, monitor, positive_label):
-    """Raise an InputError for a score F1 of no class, or of one that there is not.
+    """Raise an InputError for a missing or unknown positive label.
 
     Args:
-        label_names: the classes; None where they are not known yet.
-        monitor: score that picks the best epoch.
-        positive_label: the class of `f1`, or None.
+        label_names: the classes; None if they are not known yet.
+        monitor: the score that selects the best epoch.
+        positive_label: the class that `f1` scores, or None.
     """
     if monitor == "f1" and positive_label is None:
         raise InputError(
@@ -158,10 +160,10 @@ def check_positive_label(label_names, monitor, positive_label):
 
 
 def as_number(text):
-    """Return the number that a text is.
+    """Return a text as a number.
 
     Raises:
-        ValueError: if it is none; `float` alone takes "1_0" for 10.
+        ValueError: if it is not a number; unlike `float`, "1_0" is not one.
     """
     if "_" in text:
         raise ValueError(f"{text!r} is not a number.")
@@ -169,13 +171,13 @@ def as_number(text):
 
 
 def _label_names(path, labels):
-    """The labels of a file, sorted, by number where all are numbers."""
+    """Return the labels of a file, sorted, by number if all are numbers."""
     names = sorted({label for _, label in labels})
     try:
         numbers = [as_number(name) for name in names]
     except ValueError:
         return names
-    if not all(map(math.isfinite, numbers)):  # "nan" has no place among numbers
+    if not all(map(math.isfinite, numbers)):  # "nan" cannot be sorted among numbers
         return names
     spellings = {}
     for place, label in labels:

@@ -1,12 +1,12 @@
-"""What models say of texts: labels, entities, answers, numbers and choices.
+"""Prediction interfaces: labels, entities, answers, scores, choices and embeddings.
 
-Each class here is the half of a runner that knows its task. The other half runs the model, by
-LiteRT (`distill.device.runtime.TextRunner`) or by Keras (`tfnlp.training.runners.ModelRunner`).
-It has
+Each class here implements one task. It is combined with a class that runs the model, by LiteRT
+(`distill.device.runtime.TextRunner`) or by Keras (`tfnlp.training.runners.ModelRunner`), and that
+provides
 
 - `tokenizer`, `max_length` and, where there are some, `labels` of the model;
-- `settings`: a dict of how the model was trained, which may be empty;
-- `outputs_of(encodings)`: a list with {name: array without batch} for each encoding.
+- `settings`: a dict of the training settings, which may be empty;
+- `outputs_of(encodings)`: a list of {name: array without batch axis}, one for each encoding.
 """
 
 import collections.abc
@@ -25,12 +25,12 @@ from tfnlp.text.words import WordSplitter
 
 @dataclasses.dataclass(frozen=True)
 class Classification:
-    """What a classifier says of one text.
+    """The prediction of a classifier for one text.
 
     Args:
         label: the most probable class.
         probabilities: {label: probability}, in the model's order.
-        cut: whether the text was longer than the model reads, and its end ignored.
+        cut: whether the text exceeded the model's length limit and lost its end.
     """
 
     label: str
@@ -40,13 +40,13 @@ class Classification:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What a chooser says of one beginning.
+    """The prediction of a multiple-choice model for one prompt.
 
     Args:
-        place: of the most probable ending, from 0.
-        ending: that one.
-        probabilities: of each ending, in their order.
-        cut: whether the beginning with one of the endings was longer than the model reads.
+        place: the index of the most probable ending, from 0.
+        ending: the most probable ending.
+        probabilities: the probability of each ending, in order.
+        cut: whether the prompt with one of the endings exceeded the model's length limit.
     """
 
     place: int
@@ -56,11 +56,11 @@ class Choice:
 
 
 class _OtherKind(InputError, AttributeError):
-    """An attribute that a runner of another kind has, so that `hasattr` is false."""
+    """An attribute of another kind of runner; as an AttributeError it keeps `hasattr` false."""
 
 
 class Runner:
-    """One that is asked for what a runner of another kind does says so."""
+    """Base class of runners, with clear errors for methods of another kind of runner."""
 
     def __getattr__(self, name):
         others = [kind for kind in Runner.__subclasses__() if name in vars(kind)]
@@ -75,7 +75,7 @@ class Runner:
         )
 
     def _check_pairs(self, pairs):
-        """Raises an InputError for single texts where `settings` say that pairs were learned."""
+        """Raise an InputError for single texts if the model was trained on pairs."""
         if pairs is None and self.settings.get("pairs"):
             raise InputError(
                 "The model was trained on pairs of texts, and single texts are given; give each "
@@ -84,22 +84,22 @@ class Runner:
 
 
 class Classifier(Runner):
-    """Classes of texts: outputs `probability`, (C,)."""
+    """Text classifier; reads the output `probability`, (C,)."""
 
     kind = "classifier"
 
     def classify(self, texts, pairs=None):
-        """Classifies texts, or pairs of texts.
+        """Classify texts, or pairs of texts.
 
         Args:
-            texts: a list of strings; a string is a list of one.
+            texts: a list of strings, or a single string.
             pairs: the second texts, one for each, or None.
 
         Returns:
             A list of `Classification`, one for each text.
 
         Raises:
-            InputError: for single texts, where the model was trained on pairs.
+            InputError: if single texts are passed to a model trained on pairs.
         """
         self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
@@ -109,7 +109,7 @@ class Classifier(Runner):
         ]
 
     def classification(self, probabilities, cut):
-        """The `Classification` of one text's probabilities (C,)."""
+        """Return the `Classification` of one text from its probabilities (C,)."""
         return Classification(
             self.labels[int(np.argmax(probabilities))],
             {label: float(p) for label, p in zip(self.labels, probabilities, strict=True)},
@@ -118,40 +118,41 @@ class Classifier(Runner):
 
 
 class Tagger(Runner):
-    """Tags of words: outputs `probability`, (L, C).
+    """Word or character tagger; reads the output `probability`, (L, C).
 
-    A text that is not split into words is split as the training data was, where `settings` has
-    that as `words`, else at white space. Where `settings` have character for a `unit`, each
-    character of the text stands for a word, and is tagged as the text's tokens are. Windows share
-    the `stride` of `settings`, or a quarter of their tokens.
+    Strings are split into words as the training data was, by the `words` of `settings`, else at
+    white space. If the `unit` in `settings` is "character", each character gets a tag, and texts
+    are tokenised whole. Windows overlap by the `stride` of `settings`, at most and by default a
+    quarter of their length.
     """
 
     kind = "tagger"
 
     def tag(self, sentences):
-        """Tags words; long sentences are read in windows.
+        """Tag words; long sentences are split into windows.
 
         Args:
-            sentences: a list of lists of words, or of strings, which are split; a string is a
-                list of one.
+            sentences: a list of lists of words, or of strings, which are split into words; or a
+                single string.
 
         Returns:
-            A list of lists of (word, tag), one for each sentence; without words, an empty one.
+            A list of lists of (word, tag), one for each sentence; an empty list for a sentence
+            without words.
         """
         return [list(zip(t.words, t.tags, strict=True)) for t in self.read(sentences)]
 
     def entities(self, sentences):
-        """The entities in sentences, by tags of BIO, IOBES or BILOU.
+        """Return the entities in sentences, from BIO, IOBES or BILOU tags.
 
         Args:
-            sentences: as `tag` takes them. Places in a list of words are those in the words
-                joined by spaces.
+            sentences: as in `tag`. For a list of words, positions count in the words joined by
+                spaces.
 
         Returns:
             A list of lists of `tfnlp.text.tags.Entity`, one for each sentence.
 
         Raises:
-            InputError: where the tags are of no entities, such as parts of speech.
+            InputError: if the tags do not mark entities, such as parts of speech.
         """
         if not self.of_entities:
             raise InputError(
@@ -160,10 +161,10 @@ class Tagger(Runner):
         return [tagged.entities for tagged in self.read(sentences)]
 
     def read(self, sentences):
-        """Tags, their places and their probabilities, from which the others are made.
+        """Compute the tags with their spans and probabilities.
 
         Args:
-            sentences: as `tag` takes them.
+            sentences: as in `tag`.
 
         Returns:
             A list of `tfnlp.text.tags.TaggedText`.
@@ -174,7 +175,7 @@ class Tagger(Runner):
         words = [[text[a:b] for a, b in row] for text, row in zip(texts, spans, strict=True)]
         windows = self.tokenizer.encode_words(words, self.max_length, self._stride)
         outputs = [row["probability"] for row in self.outputs_of(windows)]
-        nothing = np.eye(len(self.labels))[outside(self.labels)]  # where a word has no token
+        nothing = np.eye(len(self.labels))[outside(self.labels)]  # for a word without a token
         found = []
         for text, places, rows in zip(
             texts, spans, best_rows(words, windows, outputs), strict=True
@@ -197,22 +198,22 @@ class Tagger(Runner):
 
     @property
     def by_character(self):
-        """Whether each character has a tag, and not each word."""
+        """True if each character, rather than each word, has a tag."""
         return self.settings.get("unit") == "character"
 
     @property
     def _stride(self):
-        # As `tfnlp.tasks.Tagging` has it in training.
+        # The same limit as in training (`tfnlp.tasks.Tagging`).
         quarter = self.max_length // 4
         return min(self.settings.get("stride", quarter), quarter)
 
     @property
     def of_entities(self):
-        """Whether the tags are of entities: of BIO, IOBES or BILOU."""
+        """True if the tags mark entities in BIO, IOBES or BILOU."""
         return all(ENTITY_TAG.fullmatch(tag) for tag in self.labels)
 
     def _split(self, sentences):
-        """The texts, and the spans of their words."""
+        """Return the texts and the spans of their words."""
         if isinstance(sentences, str):
             sentences = [sentences]
         elif isinstance(sentences, collections.abc.Iterator):
@@ -232,43 +233,42 @@ class Tagger(Runner):
 
 
 class Answerer(Runner):
-    """Answers in texts: outputs `start_logits` and `end_logits`, (L,).
+    """Extractive question answering; reads the outputs `start_logits` and `end_logits`, (L,).
 
-    Questions are cut to the `max_question_length` of `settings`, and windows share its `stride`,
-    where it has them.
+    Questions are cut to the `max_question_length` of `settings`, and windows overlap by its
+    `stride`, if it has them.
     """
 
     kind = "answerer"
 
     def answer(self, question, context, null_answers=None, count=1):
-        """Finds the answer to a question; long texts are read in windows.
+        """Answer a question; long contexts are split into windows.
 
         Args:
             question: a string.
-            context: the text to look in.
-            null_answers: whether the text may not answer it; where None, as `settings` say
-                that the model was trained, else not.
-            count: how many answers to give.
+            context: the text that holds the answer.
+            null_answers: whether the context may hold no answer; where None, as in training by
+                `settings`, else False.
+            count: the number of answers.
 
         Returns:
-            A list of `tfnlp.text.answers.Answer`, best first: text, its first character and
-            the one after its last, score, probability, and whether the question was cut.
+            A list of `tfnlp.text.answers.Answer`, best first.
 
         Raises:
-            InputError: for a `count` below 1.
+            InputError: if `count` is below 1.
         """
         return self.answer_all([question], [context], null_answers, count)[0]
 
     def answer_all(self, questions, contexts, null_answers=None, count=1):
-        """Finds the answers to many questions, each in its own text.
+        """Answer many questions, each from its own context.
 
         Args:
             questions: a list of strings.
-            contexts: the texts to look in, one for each.
-            null_answers, count: as `answer` takes them.
+            contexts: the contexts, one for each question.
+            null_answers, count: as in `answer`.
 
         Returns:
-            A list of lists as `answer` gives.
+            For each question a list of answers, as in `answer`.
         """
         check_whole(count=count)
         if count < 1:
@@ -289,22 +289,22 @@ class Answerer(Runner):
 
 
 class Scorer(Runner):
-    """A number for a text or a pair: output `score`, (1,)."""
+    """Text regression; reads the output `score`, (1,)."""
 
     kind = "scorer"
 
     def score(self, texts, pairs=None):
-        """The number of each text, or pair of texts.
+        """Return the score of each text, or pair of texts.
 
         Args:
-            texts: a list of strings; a string is a list of one.
+            texts: a list of strings, or a single string.
             pairs: the second texts, one for each, or None.
 
         Returns:
             A list of floats, one for each text.
 
         Raises:
-            InputError: for single texts, where the model was trained on pairs.
+            InputError: if single texts are passed to a model trained on pairs.
         """
         self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
@@ -312,12 +312,12 @@ class Scorer(Runner):
 
 
 class Chooser(Runner):
-    """The best of several endings: output `score`, (1,), of a beginning with one of them."""
+    """Multiple choice; reads the output `score`, (1,), of a prompt with each ending."""
 
     kind = "chooser"
 
     def choose(self, prompt, endings):
-        """The ending that goes with a beginning.
+        """Choose the most probable ending of a prompt.
 
         Args:
             prompt: a string.
@@ -332,11 +332,11 @@ class Chooser(Runner):
         return self.choose_all([prompt], [endings])[0]
 
     def choose_all(self, prompts, endings):
-        """The endings that go with many beginnings.
+        """Choose the most probable ending of each of many prompts.
 
         Args:
             prompts: a list of strings.
-            endings: a list of strings for each; there may be more for one than for another.
+            endings: a list of strings for each prompt; their numbers may differ.
 
         Returns:
             A list of `Choice`.
@@ -368,20 +368,22 @@ class Chooser(Runner):
 
 
 class Embedder(Runner):
-    """Texts as vectors: output `embedding`, (D,), of length 1."""
+    """Text embeddings; reads the output `embedding`, (D,), of length 1."""
 
     kind = "embedder"
 
     def embed(self, texts, pairs=None):
-        """The vector of each text, or pair of texts; those of similar texts have a large product.
+        """Return the embedding of each text, or pair of texts.
+
+        The dot product of two embeddings is their cosine similarity.
 
         Args:
-            texts: a list of strings; a string is a list of one.
+            texts: a list of strings, or a single string.
             pairs: the second texts, one for each, or None.
 
         Returns:
-            A float32 array (texts, D), whose rows have length 1: `rows @ rows.T` is the cosine of
-            each two.
+            A float32 array (texts, D) with rows of length 1: `rows @ rows.T` is the cosine
+            similarity of each two; (0, 0) without texts.
         """
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
         rows = [outputs["embedding"] for outputs in self.outputs_of(encodings)]

@@ -1,16 +1,16 @@
-"""SentencePiece's own files: pieces, scores and the compiled normalisation of texts.
+"""SentencePiece model files: pieces, scores and the compiled normalisation.
 
-`sentencepiece` is imported when a file is read or written: a device runtime lacks it.
+`sentencepiece` is imported only when a file is read or written, as the device runtime lacks it.
 """
 
 from tfnlp.errors import InputError
 
 
 def read_sentencepiece(path):
-    """The pieces of a SentencePiece model, and its compiled normalisation or None.
+    """Read the pieces of a SentencePiece model and its compiled normalisation, or None.
 
     Raises:
-        InputError: if the file is broken, or no unigram model.
+        InputError: if the file is broken, or not a unigram model.
     """
     from google.protobuf.message import DecodeError
     from sentencepiece import sentencepiece_model_pb2
@@ -27,12 +27,12 @@ def read_sentencepiece(path):
 
 
 def sentencepiece_bytes(pieces, unknown, special, character_map):
-    """A SentencePiece model's file, of which `read_sentencepiece` gives the same again.
+    """Return the contents of a SentencePiece model file, the inverse of `read_sentencepiece`.
 
     Args:
         pieces: (piece, log probability) in order of their ids.
-        unknown: the piece that stands for what is none.
-        special: the other pieces that are no text.
+        unknown: the unknown piece.
+        special: the other special pieces.
         character_map: the compiled normalisation, bytes; or None.
     """
     from sentencepiece import sentencepiece_model_pb2
@@ -54,7 +54,7 @@ def sentencepiece_bytes(pieces, unknown, special, character_map):
 
 
 def compiled_normalization(rule):
-    """SentencePiece's own normalisation of a name, such as "nmt_nfkc", as bytes."""
+    """Return a normalisation rule of SentencePiece, such as "nmt_nfkc", compiled to bytes."""
     import sentencepiece
     from sentencepiece import sentencepiece_model_pb2
 

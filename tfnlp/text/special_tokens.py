@@ -1,4 +1,4 @@
-"""The special tokens of each family, and how they frame texts and pairs."""
+"""Special tokens of each family, and their templates for texts and pairs."""
 
 import dataclasses
 
@@ -10,15 +10,15 @@ from tfnlp.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class SpecialTokens:
-    """A family's special tokens.
+    """The special tokens of a family.
 
     Args:
-        tokenizer_class: what tokenizer_config.json calls the tokenizer.
+        tokenizer_class: the class name in tokenizer_config.json.
         tokens: {role: token}, such as {"pad_token": "<pad>"}.
-        single: the frame of a text, in the notation of `tokenizers`: `$A`, and `:1` for
-            segment 1.
-        pair: the frame of a pair.
-        mask_takes_space: whether the mask token swallows the space before it.
+        single: the special-token template of a text, in the notation of `tokenizers`: `$A` for the
+            text, `:1` for segment 1.
+        pair: the special-token template of a pair.
+        mask_takes_space: whether the mask token absorbs the space before it.
     """
 
     tokenizer_class: str
@@ -28,7 +28,7 @@ class SpecialTokens:
     mask_takes_space: bool = True
 
     def frame(self, engine):
-        """Gives an engine the special tokens and the frames."""
+        """Add the special tokens and templates to an engine of `tokenizers`, and return it."""
         for role, token in self.tokens.items():
             left = role == "mask_token" and self.mask_takes_space
             engine.add_special_tokens(
@@ -55,7 +55,7 @@ def _bracketed(unknown="[UNK]", pad="[PAD]"):
 
 _BERT_FRAMES = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
 
-# By the model_type of config.json.
+# Keys are the model_type of config.json.
 SPECIAL_TOKENS = {
     "gpt2": SpecialTokens(
         "GPT2Tokenizer",
@@ -102,30 +102,31 @@ SPECIAL_TOKENS = {
     ),
 }
 
-# What ends a text, of the tokens that a tokenizer may have; the first of them.
+# Candidates for the end token, in order of preference.
 END_TOKENS = ("<eod>", "<|endoftext|>", "<eos>", "</s>", "[SEP]", "<sep>")
 
 
 def end_token_id(tokenizer):
-    """The id of the token that ends a text or a document; None of a tokenizer without one."""
+    """Return the id of the token that ends a text or document, or None if there is none."""
     found = map(tokenizer.token_id, END_TOKENS)
     return next((i for i in found if i is not None), None)
 
 
 def with_target(tokenizer, target_tokenizer, end_id):
-    """Of a translator's tokenizers that of the targets, and what ends a source.
+    """Return the target tokenizer of a translator, and the id that ends a source.
 
     Args:
-        tokenizer: of the sources.
-        target_tokenizer: of the targets; where None `tokenizer.target`, if there is one
-            (`MarianTokenizer`), else that of the sources.
-        end_id: what ends the model's texts, and sources too where both have one tokenizer.
+        tokenizer: the tokenizer of the sources.
+        target_tokenizer: the tokenizer of the targets; where None, `tokenizer.target` if there is
+            one (`MarianTokenizer`), else `tokenizer`.
+        end_id: the end token of the model, which also ends sources if both sides share a
+            tokenizer.
 
     Returns:
-        The target's tokenizer, and an id.
+        The target tokenizer, and the id that ends a source.
 
     Raises:
-        InputError: where the sources have a tokenizer of their own, without an end token.
+        InputError: if there is no end token for the sources.
     """
     if target_tokenizer is None:
         target_tokenizer = getattr(tokenizer, "target", tokenizer)

@@ -1,23 +1,23 @@
-"""Tags of words from the logits of their first tokens, and the entities that tags name."""
+"""Word tags from the logits of first tokens, and entities from tags."""
 
 import dataclasses
 import re
 
 import numpy as np
 
-# BIO, IOBES or BILOU: outside, or a place in an entity and its kind, which may be missing.
+# BIO, IOBES or BILOU: outside, or a position in an entity and an optional type.
 ENTITY_TAG = re.compile(r"O|[BIESLU](-.+)?")
 
 
 @dataclasses.dataclass(frozen=True)
 class Entity:
-    """An entity in a text.
+    """A named entity in a text.
 
     Args:
-        text: as it stands there.
-        label: its kind, such as "location"; "_" where the tags name none.
-        start: its first character in the text.
-        end: the character after its last.
+        text: the surface form in the text.
+        label: its type, such as "location"; "_" if the tags have no type.
+        start: index of its first character in the text.
+        end: index after its last character.
         score: the mean probability of its words' tags.
     """
 
@@ -30,12 +30,12 @@ class Entity:
 
 @dataclasses.dataclass(frozen=True)
 class TaggedText:
-    """A text whose words have tags.
+    """A text with a tag for each word.
 
     Args:
         text: a string.
-        spans: the first character of each word and the one after its last.
-        tags: of each word.
+        spans: (first character, end character) of each word.
+        tags: the tag of each word.
         scores: the probability of each tag.
     """
 
@@ -51,15 +51,15 @@ class TaggedText:
 
     @property
     def entities(self):
-        """The entities that tags of BIO, IOBES or BILOU name, as seqeval counts them.
+        """The entities that BIO, IOBES or BILOU tags mark, counted as in seqeval.
 
-        An entity begins where its first tag says so, after another entity's end, and where the
-        kind changes.
+        A new entity begins at a B, S or U tag, after the end of another entity, and where the type
+        changes.
 
         Returns:
             A list of `Entity`.
         """
-        groups, kind = [], None  # of the entity that is open
+        groups, kind = [], None  # the type of the open entity
         for i, tag in enumerate(self.tags):
             place, _, here = tag.partition("-")
             if place == "O":
@@ -78,7 +78,7 @@ class TaggedText:
 
 
 def first_tokens(window):
-    """Yields (word, place of its first token) of a window of `Tokenizer.encode_words`."""
+    """Yield (word, position of its first token) of a window of `Tokenizer.encode_words`."""
     before = None
     for place, word in enumerate(window.words):
         if word is not None and word != before:
@@ -87,16 +87,16 @@ def first_tokens(window):
 
 
 def best_tags(sentences, windows, logits, names):
-    """The tag of each word.
+    """Return the tag of each word.
 
-    A word in two windows gets the tag of the one where it has more words around it.
+    A word in two windows gets its tag from the window where it has more context on both sides.
 
     Args:
         sentences: lists of words.
         windows: from `Tokenizer.encode_words`.
-        logits: for each window (L, tags).
-        names: of the tags, in order of their ids; "O", or else the first, where a word has no
-            token.
+        logits: (L, tags) for each window.
+        names: the tag names in order of their ids. A word without a token gets "O", or the first
+            name if there is no "O".
 
     Returns:
         A list of lists of names.
@@ -109,12 +109,15 @@ def best_tags(sentences, windows, logits, names):
 
 
 def outside(names):
-    """The id of the tag of what is in no entity: "O", or the first where there is none."""
+    """Return the id of the tag outside entities: "O", or the first tag if there is no "O"."""
     return names.index("O") if "O" in names else 0
 
 
 def best_rows(sentences, windows, logits):
-    """The logits (tags,) of each word, or None where it has no token; else as `best_tags`."""
+    """Return the logits (tags,) of each word, or None without a token.
+
+    A word in two windows is treated as in `best_tags`.
+    """
     found = [[None] * len(words) for words in sentences]
     margins = [[-1] * len(words) for words in sentences]
     for window, rows in zip(windows, logits, strict=True):

@@ -1,4 +1,4 @@
-"""What callers may give for texts, pairs and sentences, made plain lists for the engines."""
+"""Validation of texts, pairs, sentences and numbers from callers."""
 
 import math
 import operator
@@ -7,26 +7,26 @@ import unicodedata
 
 from tfnlp.errors import InputError, unknown_name
 
-# Ways to treat a text that is too long: refuse it, drop its end, or leave it out.
+# Policies for a text that is too long: refuse it, drop its end, or leave it out.
 TOO_LONG = ("error", "cut", "skip")
-# Half of a character of UTF-16: no text, but JSON and broken file names bring them in.
+# Half of a UTF-16 surrogate pair: not text, but JSON and broken file names contain them.
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# Vowels and last letters of syllables of Hangul (NFD), which are no marks to Unicode.
+# Vowels and final letters of Hangul syllables (NFD), which Unicode does not class as marks.
 _JAMO = re.compile("[\u1160-\u11ff\ud7b0-\ud7fb]")
 
 
 def as_texts(texts, name="texts"):
-    """Texts as a list of strings that can be written as UTF-8.
+    """Return texts as a list of strings that can be encoded in UTF-8.
 
-    A string is one text. A lone surrogate becomes U+FFFD, one character as before, so that
-    offsets stay those of the text that was given.
+    A single string is one text. A lone surrogate becomes U+FFFD, also one character, so offsets in
+    the original text stay valid.
 
     Args:
         texts: a string, or a sequence of strings.
-        name: what errors call it.
+        name: the name of the argument in error messages.
 
     Raises:
-        InputError: if one is not a string, by its place.
+        InputError: if an item is not a string, with its index.
     """
     if isinstance(texts, str):
         texts = [texts]
@@ -43,10 +43,10 @@ def as_texts(texts, name="texts"):
 
 
 def as_pairs(texts, pairs, names=("texts", "pairs")):
-    """Two lists of texts, one of each for a pair.
+    """Return two equally long lists of texts that form pairs.
 
     Raises:
-        InputError: as `as_texts`, and if one list is longer than the other.
+        InputError: as in `as_texts`, and if the lists differ in length.
     """
     first, second = as_texts(texts, names[0]), as_texts(pairs, names[1])
     if len(first) != len(second):
@@ -58,16 +58,16 @@ def as_pairs(texts, pairs, names=("texts", "pairs")):
 
 
 def as_sentences(sentences, name="sentences"):
-    """Sentences as lists of words.
+    """Return sentences as lists of words.
 
-    A string is one sentence. One that is not split into words yet is split at white space.
+    A single string is one sentence. A sentence that is a string is split at white space.
 
     Args:
         sentences: a string, or a sequence of strings and of sequences of strings.
-        name: what errors call it.
+        name: the name of the argument in error messages.
 
     Raises:
-        InputError: if a word is not a string, by its place.
+        InputError: if a word is not a string, with its index.
     """
     if isinstance(sentences, str):
         sentences = [sentences]
@@ -86,8 +86,8 @@ def as_sentences(sentences, name="sentences"):
 def character_end(text, end):
     """Return the end of a span, moved behind the marks that belong to its last character.
 
-    Normalisers drop an accent (U+0301), or compose it, and the letters of a syllable of Hangul,
-    with the character before: tokens then end before them.
+    Normalisers drop a combining accent (U+0301) or compose it with the character before, as they
+    do with the letters of a Hangul syllable. Tokens then end before them.
     """
     while 0 < end < len(text) and _continues(text[end]):
         end += 1
@@ -95,7 +95,7 @@ def character_end(text, end):
 
 
 def check_whole(**numbers):
-    """Raises an `InputError` for an argument, given by its name, that is no whole number."""
+    """Raise an `InputError` for a keyword argument that is not an integer."""
     for name, value in numbers.items():
         try:
             operator.index(value)
@@ -108,13 +108,13 @@ def _continues(character):
 
 
 def check_too_long(too_long):
-    """Raise an `InputError` for a name that is none of `TOO_LONG`."""
+    """Raise an `InputError` for a value that is not in `TOO_LONG`."""
     if too_long not in TOO_LONG:
         raise unknown_name("too_long", too_long, TOO_LONG)
 
 
 def check_finite(**numbers):
-    """Raise an `InputError` for an argument, given by its name, that is no finite number."""
+    """Raise an `InputError` for a keyword argument that is not a finite number."""
     for name, value in numbers.items():
         try:
             finite = math.isfinite(value)

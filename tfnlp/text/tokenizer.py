@@ -1,4 +1,4 @@
-"""What every tokenizer does: texts, pairs, words and windows to ids, by one engine."""
+"""Base class of tokenizers: texts, pairs, words and windows to ids."""
 
 import functools
 import json
@@ -16,27 +16,27 @@ from tfnlp.text.word_starts import WordStarts, bytes_of_name
 
 __all__ = ["Encoding", "Encodings", "Tokenizer"]
 
-# BERT's own code reads so many tokens of a question (run_squad.py, max_query_length).
+# The limit of BERT's own code (run_squad.py, max_query_length).
 MAX_QUESTION_LENGTH = 64
-# The engine keeps some 150 bytes a character until a piece is done.
+# The engine keeps some 150 bytes a character until a piece is finished.
 PIECE_CHARACTERS = 400_000
-# From so many texts on, progress is shown.
+# The number of texts from which on a progress bar is shown.
 LARGE = 100_000
-# A corpus may have them for words that its makers left out, as WikiText has.
+# Some corpora contain unknown tokens for words that their makers left out, as WikiText does.
 UNKNOWN_TOKENS = ("[UNK]", "<unk>")
-# An engine's length limit is a setting of it: two threads must not set it at once.
+# The length limit is part of an engine's state, so threads must not set it at the same time.
 _ENGINES = threading.Lock()
 
 
 class Tokenizer:
-    """Texts to ids by an engine of Hugging Face's `tokenizers`.
+    """Tokenizer on an engine of Hugging Face's `tokenizers`.
 
-    Wherever texts are taken, a string alone is one text, and a lone surrogate is read as
-    U+FFFD; what is not a string is an `InputError`, which names its place.
+    Methods that take texts accept a single string as one text and read a lone surrogate as U+FFFD.
+    They raise an `InputError` with the index of an item that is not a string.
 
     Args:
         engine: a `tokenizers.Tokenizer`.
-        pad_token: the token that fills up a batch.
+        pad_token: the padding token.
     """
 
     def __init__(self, engine, pad_token):
@@ -47,14 +47,14 @@ class Tokenizer:
         self._special_ids = {i for i, token in added.items() if token.special}
 
     def to_json(self):
-        """The whole tokenizer as one text, which `Tokenizer.from_json` reads."""
+        """Return the whole tokenizer as a JSON string, which `Tokenizer.from_json` loads."""
         with _ENGINES:
             self._engine.no_truncation()
             return self._engine.to_str()
 
     @classmethod
     def from_json(cls, text, pad_token):
-        """The tokenizer that `to_json` wrote."""
+        """Build a tokenizer from the result of `to_json`."""
         return cls(tokenizers.Tokenizer.from_str(text), pad_token)
 
     @property
@@ -64,7 +64,7 @@ class Tokenizer:
 
     @property
     def unknown_token_id(self):
-        """The id of what the vocabulary lacks; None of byte-level BPE, which has every byte."""
+        """The id of the unknown token; None in byte-level BPE, which has every byte."""
         model = self._engine.model
         if isinstance(model, models.Unigram):
             return json.loads(self._engine.to_str())["model"]["unk_id"]
@@ -72,17 +72,17 @@ class Tokenizer:
 
     @property
     def special_token_ids(self):
-        """The ids that no text has, such as those that frame it, in ascending order."""
+        """The ids of special tokens, which no text contains, in ascending order."""
         return sorted(self._special_ids)
 
     @property
     def mask_token_id(self):
-        """The id of the token that hides another; None without one."""
+        """The id of the mask token, or None."""
         ids = map(self.token_id, ("[MASK]", "<mask>"))
         return next((i for i in ids if i in self._special_ids), None)
 
     def word_starts(self):
-        """The `WordStarts` of the tokens, which tells where words begin in ids."""
+        """Return the `WordStarts` of the vocabulary, which finds word boundaries in ids."""
         tokens = [self._engine.id_to_token(i) or "" for i in range(self.vocabulary_size)]
         model = self._engine.model
         if isinstance(model, models.WordPiece):
@@ -95,19 +95,18 @@ class Tokenizer:
         )
 
     def token_id(self, token):
-        """The id of a token, or None."""
+        """Return the id of a token, or None if it has none."""
         return self._engine.token_to_id(token)
 
     def token(self, token_id):
-        """The token of an id, or None."""
+        """Return the token of an id, or None if there is none."""
         return self._engine.id_to_token(token_id)
 
     def tokens_by_id(self):
-        """All tokens in the order of their ids, a list.
+        """Return all tokens in order of their ids, a list.
 
         Raises:
-            InputError: for ids that leave some out: a token's place in the list would not be its
-                id.
+            InputError: if ids are missing, as list positions would differ from ids.
         """
         found = [self.token(i) for i in range(self.vocabulary_size)]
         if None in found:
@@ -118,10 +117,10 @@ class Tokenizer:
         return found
 
     def __call__(self, texts, pairs=None, max_length=None):
-        """A model's inputs for one batch of texts, or of pairs of texts.
+        """Return the model inputs of a batch of texts, or of pairs of texts.
 
         Args:
-            texts, pairs, max_length: as `encode` takes them.
+            texts, pairs, max_length: as in `encode`.
 
         Returns:
             A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each.
@@ -130,16 +129,16 @@ class Tokenizer:
         return encodings.padded(range(len(encodings)), self.pad_token_id)
 
     def encode(self, texts, pairs=None, max_length=None, offsets=False, literal=False):
-        """Texts, or pairs of texts, as ids.
+        """Encode texts, or pairs of texts, as ids.
 
         Args:
             texts: a list of strings; an empty one gives the special tokens alone.
             pairs: the second texts, one for each; or None.
-            max_length: the most ids an encoding may have, special tokens counted; the
-                longer text of a pair is cut first. No limit where None.
-            offsets: whether the encodings say where their tokens stand.
-            literal: whether "</s>" in a text, and any other special token but an unknown one,
-                is text, and not the token.
+            max_length: the maximum number of ids of an encoding, including special tokens; the
+                longer text of a pair is cut first. None for no limit.
+            offsets: whether to include character offsets.
+            literal: whether special tokens in a text, such as "</s>", are read as plain text;
+                unknown tokens always stay tokens.
 
         Returns:
             `Encodings`, a sequence of `Encoding`.
@@ -161,14 +160,14 @@ class Tokenizer:
         return rows.finish()
 
     def encode_closed(self, texts, end_token_id):
-        """Texts as a translator reads and writes them: no special tokens but the end token.
+        """Encode texts for a translator, with the end token as the only special token.
 
         Args:
             texts: a list of strings.
-            end_token_id: what stands after each.
+            end_token_id: the id that ends each text.
 
         Returns:
-            `Encodings`, each of one segment.
+            `Encodings` with segment 0 alone.
 
         Raises:
             InputError: if a text is not a string.
@@ -182,17 +181,17 @@ class Tokenizer:
         return rows.finish()
 
     def encode_words(self, sentences, max_length, stride=0):
-        """Sentences that are split into words, as windows of ids.
+        """Encode sentences that are split into words, as windows of ids.
 
         Args:
             sentences: a list of lists of words.
-            max_length: the most ids a window may have, special tokens counted.
-            stride: how many tokens a window shares with the one before.
+            max_length: the maximum number of ids of a window, including special tokens.
+            stride: the number of tokens shared by consecutive windows.
 
         Returns:
-            `Encodings` with `words`, `example` and offsets, counted in each word; a sentence
-            that fits is one window. A word whose first token is in the window before has no
-            tokens in the next.
+            `Encodings` with `words`, `example`, and offsets within each word. A sentence that fits
+            is one window. A word that begins in an earlier window has no tokens marked in the
+            next.
 
         Raises:
             InputError: if a word is not a string, or `max_length` leaves no room for more
@@ -202,13 +201,13 @@ class Tokenizer:
         return self._long(self._word_engine, sentences, max_length, stride, words=True)
 
     def encode_text_windows(self, texts, max_length, stride=0, literal=False):
-        """Texts as windows of ids.
+        """Encode texts as windows of ids.
 
         Args:
             texts: a list of strings.
-            max_length: the most ids a window may have, special tokens counted.
-            stride: how many tokens a window shares with the one before.
-            literal: as `encode` takes it.
+            max_length: the maximum number of ids of a window, including special tokens.
+            stride: the number of tokens shared by consecutive windows.
+            literal: as in `encode`.
 
         Returns:
             `Encodings` with `example` and offsets; a text that fits is one window.
@@ -221,7 +220,7 @@ class Tokenizer:
         return self._long(engine, as_texts(texts), max_length, stride)
 
     def _long(self, engine, inputs, max_length, stride, words=False):
-        """Texts, or sentences split into `words`, as windows over them."""
+        """Encode texts, or sentences of words if `words`, as overlapping windows."""
         room = self._room(max_length, pair=False)
         if not 0 <= stride < room:
             raise InputError(
@@ -232,7 +231,7 @@ class Tokenizer:
         found = self._run(
             engine, inputs, len(inputs), max_length, is_pretokenized=words, stride=stride
         )
-        step = room - stride  # tokens from the beginning of a window to that of the next
+        step = room - stride  # tokens between the starts of consecutive windows
         for i, whole in enumerate(found):
             before = None
             for window in (whole, *whole.overflowing):
@@ -253,21 +252,21 @@ class Tokenizer:
         stride,
         max_question_length=MAX_QUESTION_LENGTH,
     ):
-        """Pairs as windows over the second text, the first one in each.
+        """Encode questions with windows over their contexts.
 
-        A question is cut from its end as in BERT's own code; to half of a window at most, so
-        that the other half is left for the context.
+        A question is cut at its end, as in BERT's own code. It takes at most half of the tokens of
+        a window, so that the context gets the other half.
 
         Args:
             questions: a list of strings.
-            contexts: the texts to read, one for each.
-            max_length: the most ids a window may have, special tokens counted.
-            stride: how many tokens of the context a window shares with the one before; half
-                of what there is room for, where that is fewer.
-            max_question_length: the most tokens of a question that are read.
+            contexts: the contexts, one for each question.
+            max_length: the maximum number of ids of a window, including special tokens.
+            stride: the number of context tokens shared by consecutive windows; at most half of the
+                context tokens of a window.
+            max_question_length: the maximum number of tokens of a question.
 
         Returns:
-            `Encodings` with offsets and `example`; `cut` where the question was.
+            `Encodings` with offsets and `example`; `cut` is set where the question was cut.
 
         Raises:
             InputError: if a text is not a string, or a length leaves no room for one.
@@ -298,16 +297,16 @@ class Tokenizer:
         return rows.finish()
 
     def decode(self, token_ids):
-        """The text of ids, without special tokens, as `transformers` writes it.
+        """Decode ids to text, without special tokens, as `transformers` does.
 
         Args:
             token_ids: (L,) integers, or a list of lists or (B, L) of them.
 
         Returns:
-            A string, or a list of one for each row.
+            A string, or a list with a string for each row.
 
         Raises:
-            InputError: if one is no id, such as a label's -100.
+            InputError: if a value is not an id, such as a label's -100.
         """
         try:
             nested = any(np.ndim(row) for row in token_ids)
@@ -325,7 +324,7 @@ class Tokenizer:
         return self._engine.decode([i for i in ids if i not in self._special_ids])
 
     def tokens(self, text):
-        """The pieces of one text, without special tokens."""
+        """Return the pieces of one text, without special tokens."""
         (text,) = as_texts([text], "text")
         with _ENGINES:
             self._engine.no_truncation()
@@ -333,24 +332,24 @@ class Tokenizer:
 
     @property
     def num_special_tokens(self):
-        """How many special tokens a pair has."""
+        """The number of special tokens in a pair."""
         return self._engine.num_special_tokens_to_add(is_pair=True)
 
     @functools.cached_property
     def _word_engine(self):
-        """The engine for words that are split already."""
+        """The engine for texts that are already split into words."""
         if not isinstance(self._engine.pre_tokenizer, pre_tokenizers.ByteLevel):
             return self._engine
-        # Each word gets the space before it that it has in running text.
+        # Each word gets the space before it, as in running text.
         return tokenizers.Tokenizer.from_str(
             json.dumps(_with_prefix_space(json.loads(self._engine.to_str())))
         )
 
     @functools.cached_property
     def _literal_engine(self):
-        """The engine for texts in which special tokens are text, of the same ids."""
+        """The engine that reads special tokens in texts as plain text, with the same ids."""
         if isinstance(self._engine.model, models.WordPiece):
-            return self._engine  # reads them so anyway
+            return self._engine  # reads them as text anyway
         settings = json.loads(self.to_json())
         dropped = {
             token["content"]
@@ -360,7 +359,7 @@ class Tokenizer:
         return tokenizers.Tokenizer.from_str(json.dumps(_without_tokens(settings, dropped)))
 
     def _room(self, max_length, pair):
-        """The tokens of text that `max_length` leaves beside the special ones."""
+        """Return the number of text tokens that `max_length` leaves beside the special tokens."""
         check_whole(max_length=max_length)
         special = self._engine.num_special_tokens_to_add(is_pair=pair)
         if max_length <= special:
@@ -371,13 +370,13 @@ class Tokenizer:
         return max_length - special
 
     def _cut_questions(self, questions, limit):
-        """{question: (what is read of it, its tokens)}, `limit` tokens at most."""
+        """Return {question: (its kept text, its number of tokens)} with at most `limit` tokens."""
         read = {}
         questions = list(dict.fromkeys(questions))
         found = self._run(self._engine, questions, len(questions), None, add_special_tokens=False)
         for question, e in zip(questions, found, strict=True):
             text, length, end = question, len(e.ids), limit
-            # What is left of a word may have more pieces than it had in the word.
+            # A cut word may have more pieces than it had before.
             while length > limit:
                 place = e.offsets[end - 1][1] if end > 0 else 0
                 text = question[: character_end(question, place)]
@@ -386,7 +385,7 @@ class Tokenizer:
         return read
 
     def _run(self, engine, inputs, count, max_length, offsets=True, **options):
-        """Yields the engine's encoding of each of `count` inputs, a piece of them at a time."""
+        """Yield the engine's encoding of each of `count` inputs, piece by piece."""
         cut = {key: options.pop(key) for key in ("stride", "strategy") if key in options}
         encode = engine.encode_batch if offsets else engine.encode_batch_fast
 
@@ -405,7 +404,7 @@ class Tokenizer:
 
 
 def _pieces(inputs):
-    """Yields lists of inputs, each of about `PIECE_CHARACTERS`."""
+    """Yield lists of inputs of about `PIECE_CHARACTERS` characters each."""
     piece, size = [], 0
     for one in inputs:
         piece.append(one)
@@ -418,22 +417,22 @@ def _pieces(inputs):
 
 
 def _with_prefix_space(part):
-    """An engine's settings where all that adds, or trims, a space before a text does so."""
+    """Return engine settings with every `add_prefix_space` set to True."""
     if isinstance(part, list):
         return [_with_prefix_space(x) for x in part]
     if not isinstance(part, dict):
         return part
-    # The vocabulary may hold any word.
+    # The vocabulary is skipped, as a token may equal the key.
     found = {k: v if k == "model" else _with_prefix_space(v) for k, v in part.items()}
     return found | ({"add_prefix_space": True} if "add_prefix_space" in part else {})
 
 
 def _without_tokens(settings, tokens):
-    """An engine's settings in which no text comes to some tokens, whose ids are as before."""
+    """Return engine settings in which no text encodes to some tokens; other ids stay the same."""
     model = settings["model"]
 
     def renamed(token):
-        return f" {token}" if token in tokens else token  # no token of a text has a space
+        return f" {token}" if token in tokens else token  # no text token contains a space
 
     if model["type"] == "Unigram":
         vocabulary = [[renamed(token), score] for token, score in model["vocab"]]

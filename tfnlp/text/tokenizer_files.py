@@ -1,17 +1,17 @@
-"""A tokenizer's files in a checkpoint folder, which may hold a model, or another tokenizer."""
+"""Tokenizer files of checkpoint folders, which may hold a model or another tokenizer."""
 
 import pathlib
 
 from tfnlp.errors import InputError
 from tfnlp.files import read_json, replaced_when_whole, write_text
 
-# What tokenizers of any kind are read from, by us or by `transformers`.
+# The files from which tfnlp or `transformers` loads tokenizers.
 FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "tokenizer.model"),
     *("source.spm", "target.spm", "target_vocab.json"),
 )
-# Families of models that go with any tokenizer; of the last two tfnlp lacks their own kind.
+# Families that work with any tokenizer; tfnlp lacks the original kind of the last two.
 ANY_TOKENIZER = (
     *("marian", "pegasus", "recurrent", "recurrent_translator"),
     *("transfo-xl", "openai-gpt"),
@@ -19,28 +19,28 @@ ANY_TOKENIZER = (
 
 
 def read_family(folder):
-    """The family that the folder's config.json names, or None without one."""
+    """Return the family in the folder's config.json, or None without that file."""
     path = pathlib.Path(folder) / "config.json"
     return read_json(path).get("model_type") if path.exists() else None
 
 
 def read_settings(folder):
-    """The fields of the folder's tokenizer_config.json; none without one."""
+    """Read the folder's tokenizer_config.json; an empty dict without that file."""
     path = pathlib.Path(folder) / "tokenizer_config.json"
     return read_json(path) if path.exists() else {}
 
 
 def check_family(folder, family, tokenizer):
-    """Raises an `InputError` where the model in a folder takes another family's tokenizer.
+    """Raise an `InputError` if the model in a folder needs another family's tokenizer.
 
-    WordPiece goes with any: Korean models of many families have it. Models of `ANY_TOKENIZER` take
-    any.
+    WordPiece works with any family, as Korean models of many families use it. Families in
+    `ANY_TOKENIZER` take any tokenizer.
     """
     check_families(folder, family, getattr(tokenizer, "family", None))
 
 
 def check_families(folder, family, own):
-    """As `check_family`; `own` is the tokenizer's family, None where it goes with any."""
+    """Check families as in `check_family`; `own` is the tokenizer's, None if it fits any."""
     if None not in (family, own) and family not in (own, *ANY_TOKENIZER):
         raise InputError(
             f"{folder}: the model is of the family {family!r} and the tokenizer one for {own!r}; "
@@ -49,11 +49,11 @@ def check_families(folder, family, own):
 
 
 def write_tokenizer(folder, tokenizer, files):
-    """Writes a tokenizer's files, and removes those of a tokenizer that was there before.
+    """Write the files of a tokenizer, and remove those of an earlier one.
 
     Args:
-        folder: created if need be; what belongs to no tokenizer is left alone.
-        tokenizer: whose files they are.
+        folder: the folder, created if needed; other files in it are left alone.
+        tokenizer: the tokenizer of the files.
         files: {name: text or bytes}.
 
     Raises:

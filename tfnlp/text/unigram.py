@@ -1,4 +1,4 @@
-"""SentencePiece unigram, as ALBERT, XLNet, DeBERTa v2 and v3 and Marian have it."""
+"""SentencePiece unigram tokenizers of ALBERT, XLNet, DeBERTa v2 and v3, and Marian."""
 
 import base64
 import json
@@ -30,15 +30,15 @@ FAMILIES = tuple(MODEL_FILES)
 
 
 class UnigramTokenizer(Tokenizer):
-    """Text to ids by the most probable pieces (Kudo 2018, 'Subword Regularization', eq. 7).
+    """Unigram tokenizer, by the most probable pieces (Kudo 2018, 'Subword Regularization', eq. 7).
 
     Args:
         pieces: (piece, log probability) in order of their ids.
-        family: "albert", "xlnet", "deberta-v2" or "marian": which special tokens frame a text,
-            and how texts are normalised; Marian's by its `character_map` alone.
-        lowercase: whether to lowercase; the family's way where None.
-        keep_accents: whether ALBERT keeps accents; stripping them takes Hangul syllables
-            apart, which its pieces are then learned from too.
+        family: "albert", "xlnet", "deberta-v2" or "marian"; determines the special-token template
+            and the normalisation, which is `character_map` alone for Marian.
+        lowercase: whether to lowercase; the family's default where None.
+        keep_accents: whether ALBERT keeps accents. Stripping them decomposes Hangul syllables, and
+            the pieces are then learned from the decomposed text.
         character_map: SentencePiece's compiled normalisation, bytes; or None.
 
     Raises:
@@ -62,7 +62,7 @@ class UnigramTokenizer(Tokenizer):
         engine.pre_tokenizer = _pre_tokenizer(family)
         engine.decoder = decoders.Metaspace()
         if family == "marian":
-            # A token that is left out, such as an unknown one, leaves its space behind.
+            # A token that is dropped, such as an unknown one, leaves its space behind.
             strip = decoders.Replace(tokenizers.Regex("^ +| +$"), "")
             engine.decoder = decoders.Sequence([decoders.Metaspace(), decoders.Fuse(), strip])
         super().__init__(
@@ -71,10 +71,10 @@ class UnigramTokenizer(Tokenizer):
 
     @classmethod
     def from_folder(cls, folder, family):
-        """Reads tokenizer.json, or SentencePiece's own file, of a checkpoint.
+        """Load tokenizer.json, or the SentencePiece model file, of a checkpoint.
 
         Raises:
-            InputError: if there is none, or it is broken or of another kind of tokenizer.
+            InputError: if there is no such file, or it is broken or of another kind of tokenizer.
         """
         folder = pathlib.Path(folder)
         settings = read_settings(folder)
@@ -99,7 +99,7 @@ class UnigramTokenizer(Tokenizer):
             raise InputError(f"{folder}: {e}") from None
 
     def settings(self):
-        """The fields of a tokenizer_config.json."""
+        """Return the fields of a tokenizer_config.json."""
         return {
             "tokenizer_class": self.special_tokens.tokenizer_class,
             "do_lower_case": self.lowercase,
@@ -108,10 +108,10 @@ class UnigramTokenizer(Tokenizer):
         }
 
     def save(self, folder):
-        """Writes tokenizer_config.json and tokenizer.json, which `transformers` reads.
+        """Write tokenizer_config.json and tokenizer.json, in the format of `transformers`.
 
-        Of a Marian it writes the pair of SentencePiece files, which are one here, and vocab.json.
-        Another tokenizer's files in the folder are removed.
+        For Marian it writes two identical SentencePiece files and vocab.json instead of
+        tokenizer.json. Files of another tokenizer in the folder are removed.
 
         Raises:
             InputError: if the folder holds a model of another family.
@@ -131,14 +131,14 @@ class UnigramTokenizer(Tokenizer):
 
 
 def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_accents=True):
-    """Learns unigram pieces from texts.
+    """Train unigram pieces on texts.
 
     Args:
         texts: a list of strings.
-        vocabulary_size: the most pieces to learn, special tokens counted.
+        vocabulary_size: the maximum number of pieces, including special tokens.
         family: "albert", "xlnet", "deberta-v2" or "marian".
-        lowercase: whether the tokenizer lowercases; the family's way where None.
-        keep_accents: whether ALBERT's keeps accents (XLNet's never does).
+        lowercase: whether the tokenizer lowercases; the family's default where None.
+        keep_accents: whether ALBERT keeps accents (XLNet never does).
 
     Returns:
         A `UnigramTokenizer`.
@@ -160,24 +160,24 @@ def train_unigram(texts, vocabulary_size, family="albert", lowercase=None, keep_
     )
     try:
         engine.train_from_iterator(as_texts(texts), trainer)
-    except Exception as e:  # the engine has no class of its own for it
+    except Exception as e:  # the engine raises plain Exception
         if "not large enough" not in str(e):
             raise
         raise InputError(
             f"vocabulary_size={vocabulary_size} is less than the characters of the texts and the "
             "special tokens; give a larger one."
         ) from None
-    # Rounded, as a file's reader may lose the last bit, and that decides ties ("ㅋㅋㅋ").
+    # Rounded, as reading the file may lose the last bit, which decides ties ("ㅋㅋㅋ").
     learned = json.loads(engine.to_str())["model"]["vocab"]
     pieces = [(piece, round(score, 6)) for piece, score in learned]
     return UnigramTokenizer(pieces, family, lowercase, keep_accents, character_map)
 
 
 def _normalizer(family, lowercase, keep_accents, character_map):
-    """What each family's tokenizer of `transformers` does to a text first."""
+    """Return the normaliser that the family's tokenizer of `transformers` has."""
     steps = []
     if family == "marian":
-        # As SentencePiece itself: what it maps, then no space twice, nor at the ends.
+        # As in SentencePiece: apply its map, then collapse and strip spaces.
         steps = [normalizers.Precompiled(character_map)] if character_map else []
         steps.append(normalizers.Replace(tokenizers.Regex(" {2,}"), " "))
         return normalizers.Sequence([*steps, normalizers.Replace(tokenizers.Regex("^ +| +$"), "")])
@@ -214,7 +214,7 @@ def _from_tokenizer_json(path, family):
             f"{path} is not a SentencePiece unigram tokenizer; a {family} folder must hold one."
         )
     pieces = [tuple(piece) for piece in content["model"]["vocab"]]
-    # Tokens that were added later, such as DeBERTa's [MASK], follow the pieces.
+    # Added tokens, such as DeBERTa's [MASK], follow the pieces.
     late = sorted((t["id"], t["content"]) for t in content.get("added_tokens", []))
     pieces += [(token, 0.0) for i, token in late if i >= len(pieces)]
     steps = (content.get("normalizer") or {}).get("normalizers", [])

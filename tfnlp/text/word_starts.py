@@ -1,14 +1,14 @@
-"""Which tokens of texts begin a word."""
+"""Detection of tokens that begin a word."""
 
 import numpy as np
 
-# White space of Unicode in UTF-8, as numbers, by how many bytes it has.
+# Unicode white space in UTF-8 as integers, by the number of bytes.
 _WHITE = {1: [], 2: [], 3: []}
 for _code in range(0x3001):
     if chr(_code).isspace():
         _character = chr(_code).encode()
         _WHITE[len(_character)].append(int.from_bytes(_character))
-# What stands for the bytes of a token that is no text.
+# The bytes of a token without text.
 _NO_TEXT = b"\0"
 # Bytes that byte-level BPE writes as themselves; the others are letters from U+0100 on.
 _PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -18,23 +18,22 @@ _BYTES = {chr(byte): byte for byte in _PRINTABLE} | {
 
 
 class WordStarts:
-    """Which tokens begin a word, by the bytes of the tokens.
+    """Lookup of the tokens that begin a word, by the bytes of the tokens.
 
-    A word is a run of white space and what follows it: in byte-level BPE, and between pieces of
-    SentencePiece, white space belongs to the word behind it. A character of white space may be of
-    several tokens, as bytes.
+    A word is a run of white space and the characters after it: byte-level BPE and SentencePiece
+    attach white space to the following word. A white-space character may span several byte tokens.
 
     Args:
-        tokens: for each id the bytes of its text; empty where it has none.
+        tokens: the bytes of each id's text; empty if it has none.
     """
 
     def __init__(self, tokens):
-        tokens = [token or _NO_TEXT for token in [*tokens, _NO_TEXT]]  # the last begins rows
+        tokens = [token or _NO_TEXT for token in [*tokens, _NO_TEXT]]  # the last precedes each row
         self.bytes = np.frombuffer(b"".join(tokens), "uint8")
         self.ends = np.cumsum([len(token) for token in tokens])
 
     def __call__(self, ids):
-        """Return whether each token begins a word, where white space is before it.
+        """Return whether each token begins a word, that is, a run of white space.
 
         Args:
             ids: (B, L) integers.
@@ -53,7 +52,7 @@ class WordStarts:
 
 
 def _white(text):
-    """Which bytes (N,) are of white space: (N,) bool."""
+    """Return whether each byte (N,) belongs to a white-space character: (N,) bool."""
     white, codes = np.zeros(len(text), bool), text
     for length, characters in _WHITE.items():
         (places,) = np.nonzero(np.isin(codes, characters))
@@ -63,5 +62,5 @@ def _white(text):
 
 
 def bytes_of_name(name):
-    """Return the bytes of a token of byte-level BPE, which writes a letter for each."""
+    """Return the bytes of a byte-level BPE token, which is written as a letter for each byte."""
     return bytes(_BYTES[letter] for letter in name)

@@ -1,4 +1,4 @@
-"""WordPiece tokenization as BERT has it."""
+"""WordPiece tokenizer of BERT."""
 
 import collections
 import pathlib
@@ -13,31 +13,31 @@ from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-# BERT gives up on longer words; `transformers` has the same bound.
+# BERT maps longer words to [UNK]; `transformers` has the same limit.
 MAX_CHARS_PER_WORD = 100
-# Characters that a learned vocabulary holds by themselves; rarer ones are [UNK]. Korean text
-# has some 2,000 syllables.
+# The maximum number of characters in a trained vocabulary; rarer ones are [UNK]. Korean text has
+# some 2,000 syllables.
 MAX_ALPHABET = 3000
 
 
 class WordPieceTokenizer(Tokenizer):
-    """Text to WordPiece ids, equal to those of BERT's own tokenizer.
+    """WordPiece tokenizer with the ids of BERT's own.
 
-    Devlin et al. 2019, section 4 and the released `tokenization.py`: clean control
-    characters, split off CJK ideographs, lowercase and strip accents, split at white space
-    and punctuation, then the longest matching pieces from the left. The work is done by
-    Hugging Face's `tokenizers`.
+    Devlin et al. 2019, section 4 and the released `tokenization.py`. It removes control
+    characters, splits off CJK ideographs, lowercases and strips accents, splits at white space and
+    punctuation, and then takes the longest matching pieces from the left. Hugging Face's
+    `tokenizers` does the work.
 
     Args:
-        vocabulary: the tokens in order of their ids, `[PAD]`, `[UNK]`, `[CLS]` and `[SEP]`
-            among them.
+        vocabulary: the tokens in order of their ids, including `[PAD]`, `[UNK]`, `[CLS]` and
+            `[SEP]`.
         lowercase: whether to lowercase.
-        strip_accents: whether to decompose characters and drop the accents, which takes
-            Hangul syllables apart; as `lowercase` where None, BERT's rule.
-        split_cjk: whether CJK ideographs are words of their own.
+        strip_accents: whether to decompose characters and drop the accents, which also decomposes
+            Hangul syllables; equal to `lowercase` where None, as in BERT.
+        split_cjk: whether each CJK ideograph is a separate word.
 
     Raises:
-        InputError: if the vocabulary lacks a special token or has one token twice.
+        InputError: if the vocabulary lacks a special token or has a duplicate token.
     """
 
     def __init__(self, vocabulary, lowercase=True, strip_accents=None, split_cjk=True):
@@ -57,7 +57,7 @@ class WordPieceTokenizer(Tokenizer):
 
     @classmethod
     def from_folder(cls, folder):
-        """Reads vocab.txt (or tokenizer.json) and tokenizer_config.json of a checkpoint.
+        """Load vocab.txt (or tokenizer.json) and tokenizer_config.json of a checkpoint.
 
         Raises:
             InputError: if there is no vocabulary, or a file is broken.
@@ -81,7 +81,7 @@ class WordPieceTokenizer(Tokenizer):
 
     @classmethod
     def from_settings(cls, vocabulary, settings):
-        """From the tokens and the fields of a tokenizer_config.json."""
+        """Build a tokenizer from its tokens and the fields of a tokenizer_config.json."""
         return cls(
             vocabulary,
             lowercase=settings.get("do_lower_case", True),
@@ -90,7 +90,7 @@ class WordPieceTokenizer(Tokenizer):
         )
 
     def settings(self):
-        """The fields of a tokenizer_config.json."""
+        """Return the fields of a tokenizer_config.json."""
         return {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lowercase,
@@ -104,12 +104,13 @@ class WordPieceTokenizer(Tokenizer):
         }
 
     def save(self, folder):
-        """Writes vocab.txt, tokenizer_config.json and tokenizer.json, as `transformers` does.
+        """Write vocab.txt, tokenizer_config.json and tokenizer.json, as `transformers` does.
 
-        Another tokenizer's files in the folder are removed.
+        Files of another tokenizer in the folder are removed.
         """
-        # `transformers` takes "[MASK]" in a text for the token; BERT's own tokenizer, the
-        # mobile runtimes and `encode` take it for text, so the tokens are told there alone.
+        # `transformers` reads "[MASK]" in a text as the token. BERT's own tokenizer, the
+        # mobile runtimes and `encode` read it as text, so only this file declares special
+        # tokens.
         engine = tokenizers.Tokenizer.from_str(self.to_json())
         engine.add_special_tokens([t for t in SPECIAL_TOKENS if t in self.vocabulary])
         files = {
@@ -121,17 +122,17 @@ class WordPieceTokenizer(Tokenizer):
 
 
 def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False, min_frequency=2):
-    """Learns a WordPiece vocabulary from texts.
+    """Train a WordPiece vocabulary on texts, deterministically.
 
-    Accents are kept by default: stripping them takes Hangul syllables apart, and mobile
-    runtimes do not do it. The same texts give the same vocabulary.
+    Accents are kept by default: stripping them decomposes Hangul syllables, and mobile runtimes do
+    not do it.
 
     Args:
         texts: a list of strings.
-        vocabulary_size: the most tokens to learn, special ones counted.
+        vocabulary_size: the maximum vocabulary size, including special tokens.
         lowercase: whether the tokenizer lowercases.
         strip_accents: whether the tokenizer strips accents.
-        min_frequency: how often a pair must occur to be merged.
+        min_frequency: the minimum count of a pair that is merged.
 
     Returns:
         A `WordPieceTokenizer`.
@@ -143,8 +144,8 @@ def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False,
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocabulary_size,
         min_frequency=min_frequency,
-        # The trainer numbers "##" characters in an order that changes from run to run, and
-        # merges by number where counts are equal; as special tokens they are numbered here.
+        # The trainer numbers "##" characters in an order that varies from run to run, and
+        # breaks ties by number. As special tokens they have fixed numbers.
         special_tokens=[*SPECIAL_TOKENS, *alphabet, *(f"##{c}" for c in continuing)],
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
@@ -156,9 +157,10 @@ def train_wordpiece(texts, vocabulary_size, lowercase=True, strip_accents=False,
 
 
 def _alphabet(engine, texts, limit):
-    """The most frequent characters, and those among them that follow others in a word.
+    """Return the most frequent characters, and those among them that continue a word.
 
-    At most `limit` characters, so that with their "##" forms they fit the vocabulary.
+    There are at most `limit` characters, so that they fit the vocabulary together with their "##"
+    forms.
     """
     counts, continuing = collections.Counter(), set()
     for text in texts:
@@ -171,7 +173,7 @@ def _alphabet(engine, texts, limit):
 
 
 def read_vocabulary(path):
-    """The tokens of a vocab.txt, one a line.
+    """Read the tokens of a vocab.txt, one on each line.
 
     Raises:
         InputError: if the file is empty or not UTF-8.
@@ -190,7 +192,7 @@ def read_vocabulary(path):
 
 
 def bert_normalizer(lowercase, strip_accents, split_cjk):
-    """Return BERT's normaliser; arguments as of `WordPieceTokenizer`."""
+    """Return BERT's normaliser, with the options of `WordPieceTokenizer`."""
     return normalizers.BertNormalizer(
         clean_text=True,
         handle_chinese_chars=split_cjk,

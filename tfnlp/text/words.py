@@ -1,23 +1,23 @@
-"""Where the words of a text stand, split as those were that a tagger learned from."""
+"""Word segmentation that reproduces the tokenisation of a tagger's training data."""
 
 import collections
 import dataclasses
 import re
 
 _CHUNK = re.compile(r"\S+")
-# What English parts from the word before it: 's, 're, n't.
+# English clitics: 's, 're, n't.
 _CLITIC = re.compile(r"['’]\w{1,3}|n['’]t")
-_LONGEST = 8  # characters of a prefix or suffix
+_LONGEST = 8  # the maximum length of a prefix or suffix
 
 
 @dataclasses.dataclass(frozen=True)
 class WordSplitter:
-    """Splits texts at white space, and what is named here from the words that it stands at.
+    """Splitter of texts at white space, and of prefixes and suffixes from words.
 
     Args:
-        prefixes: words of their own before another word, such as "(".
-        suffixes: words of their own behind another word, such as "." and "'s".
-        whole: words that stay whole all the same, such as "U.S.".
+        prefixes: prefixes that are split off as separate words, such as "(".
+        suffixes: suffixes that are split off as separate words, such as "." and "'s".
+        whole: words that are never split, such as "U.S.".
     """
 
     prefixes: frozenset = frozenset()
@@ -26,10 +26,10 @@ class WordSplitter:
 
     @classmethod
     def of(cls, sentences):
-        """Learns how words were split.
+        """Learn the segmentation from sentences that are split into words.
 
-        Punctuation, and English clitics, are parted from words where they are more often a
-        word of their own than the beginning or end of one.
+        Punctuation and English clitics become prefixes or suffixes if they are more often a
+        separate word than the start or end of a longer one.
 
         Args:
             sentences: lists of words.
@@ -48,7 +48,7 @@ class WordSplitter:
         )
         parted = {word: split._parts(word) for word in counts}
         parted = {word: tuple(parts) for word, parts in parted.items() if len(parts) > 1}
-        # Words that the data has whole, and more often so than in parts.
+        # Words that the data keeps whole at least as often as it splits them.
         wanted, apart = set(parted.values()), collections.Counter()
         sizes = {len(parts) for parts in wanted}
         for words in sentences:
@@ -60,15 +60,15 @@ class WordSplitter:
 
     @classmethod
     def from_settings(cls, settings):
-        """From what `settings` gave; of None that which splits at white space alone."""
+        """Build a splitter from the result of `settings`; None splits at white space alone."""
         return cls(**{name: frozenset(words) for name, words in (settings or {}).items()})
 
     def settings(self):
-        """A dict of sorted lists, for JSON."""
+        """Return the fields as a dict of sorted lists, for JSON."""
         return {name: sorted(words) for name, words in vars(self).items()}
 
     def spans(self, text):
-        """The first character of each word of a text, and the one after its last."""
+        """Return (first character, end character) of each word of a text."""
         found = []
         for chunk in _CHUNK.finditer(text):
             start = chunk.start()
