@@ -120,7 +120,7 @@ def read_config(folder):
     """Return the model config of a checkpoint.
 
     Args:
-        folder: as `load_model` takes it.
+        folder: as in `load_model`.
 
     Raises:
         InputError: if config.json is missing, broken, or of a family that tfnlp lacks.
@@ -132,7 +132,7 @@ def read_labels(folder):
     """Return the class names of a checkpoint, in order of their ids, or None.
 
     Args:
-        folder: as `load_model` takes it.
+        folder: as in `load_model`.
     """
     id2label = read_json(_find(folder) / "config.json").get("id2label")
     if not id2label:
@@ -158,7 +158,7 @@ def read_head(folder):
     """Return the head of a checkpoint: one of `tfnlp.models.HEADS`, or None.
 
     Args:
-        folder: as `load_model` takes it.
+        folder: as in `load_model`.
 
     Raises:
         InputError: if config.json names a model of `transformers` that tfnlp lacks.
@@ -198,7 +198,7 @@ def load_model(
         attention_scores: also output every layer's scores before the softmax.
         memory: also take a memory and give the next, of a Transformer-XL or an XLNet.
         dtype: a Keras dtype policy; the global one where None.
-        block_size: tokens that attention looks at together, as `build_model` takes it.
+        block_size: tokens that attention looks at together, as in `build_model`.
         attention_projections: also output every layer's queries, keys and values.
 
     Returns:
@@ -334,7 +334,7 @@ def read_pooler(folder):
     """Return the pooler of a checkpoint's encoder, to save it with a model without one.
 
     Args:
-        folder: as `load_model` takes it.
+        folder: as in `load_model`.
 
     Returns:
         A dict of tensors by their names, as `save_model` takes it; empty where there is none.
@@ -361,7 +361,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
         tokenizer: also written where given, in place of one that is there.
         task_settings: a dict of how the head reads texts, for `read_task_settings`; None for
             nothing to say.
-        pooler: what `read_pooler` gave, of a model that has none; None for none.
+        pooler: the result of `read_pooler`, for a model without one; None for none.
 
     Raises:
         InputError: if a file cannot be written, `transformers` has no such model or no field

@@ -108,7 +108,7 @@ class PresetReader:
 
     Args:
         folder: holds model.weights.h5, or model.weights.json and its shards.
-        preset, config: what `read_preset` gave for it.
+        preset, config: the results of `read_preset` for the folder.
 
     Raises:
         InputError: if a file is missing, cut short or no HDF5.
@@ -355,11 +355,11 @@ def _preset(stem, family, encoder, fields=FIELDS, decode=None, heads=None, **kwa
     """Return {keras-hub class: `Preset`} of a family.
 
     Args:
-        stem: what the names of keras-hub's classes begin with.
+        stem: prefix of the names of keras-hub's classes.
         family: as `transformers` has it.
-        encoder: of a config, yields the `Weight`s of the backbone.
-        fields: as `Family` takes them.
-        decode: of a dict of our fields, gives those to change.
+        encoder: function from a config to the `Weight`s of the backbone, an iterator.
+        fields: as in `Family`.
+        decode: function from a dict of our fields to those to change.
         heads: {head: class} beside the classifier.
         kwargs: of the `Preset`.
     """

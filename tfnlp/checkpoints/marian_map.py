@@ -41,7 +41,7 @@ FIELDS = {
     # A field of ours, for files without logits.
     "output_bias": "output_bias",
 }
-# What a Pegasus lacks, whose two tables are always one.
+# Fields that a Pegasus lacks, since its two tables are always one.
 MARIAN_FIELDS = FIELDS | {
     "share_encoder_decoder_embeddings": "share_embeddings",
     "decoder_vocab_size": "target_vocabulary_size",
@@ -62,7 +62,7 @@ HARMLESS = {name: why for name, why in COMMON_HARMLESS.items() if name not in FI
     *("static_position_embeddings", "extra_pos_embeddings", "force_bos_token_to_be_generated"),
     *("classif_dropout", "classifier_dropout", "_num_labels"),
 )
-# What both mean without a field.
+# Defaults of fields that both lack in config.json.
 DEFAULTS = {
     "d_model": 1024,
     "encoder_layers": 12,

@@ -6,7 +6,7 @@ from tfnlp.checkpoints.family import Family, Weight
 from tfnlp.models.recurrent import STATES, RecurrentConfig
 from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
 
-# What Keras calls the cells within its layers.
+# Keras' names of the cells within its layers.
 CELL_NAMES = {"rnn": "simple_rnn_cell", "lstm": "lstm_cell", "gru": "gru_cell"}
 CELL_WEIGHTS = ("kernel", "recurrent_kernel", "bias")
 

@@ -16,7 +16,7 @@ from tfnlp.hub import PICKLES, refused_pickle
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
-# What safetensors calls the types that weights come in.
+# NumPy types by safetensors' names.
 DTYPES = {
     "F64": "<f8",
     "F32": "<f4",

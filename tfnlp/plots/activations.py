@@ -20,10 +20,10 @@ def plot_activations(tokens, values, path):
         path: of the PNG.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
 
     Raises:
-        ValueError: for more or fewer numbers than tokens.
+        ValueError: if there are not as many numbers as tokens.
     """
     try:
         figure = draw_activations(tokens, values)

@@ -19,10 +19,10 @@ def plot_alignments(weights, source, target, path):
         path: of the PNG.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
 
     Raises:
-        ValueError: for weights of another shape.
+        ValueError: if weights have another shape.
     """
     try:
         figure = draw_alignments(weights, source, target)

@@ -18,7 +18,7 @@ def plot_curves(metrics, path, metric="accuracy"):
         metric: the other metric; None for none.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
     """
     try:
         figure = draw_curves(metrics, metric)

@@ -12,7 +12,7 @@ def plot_gradient_norms(norms, path):
         path: of the PNG.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
     """
     try:
         figure = draw_gradient_norms(norms)

@@ -17,7 +17,7 @@ def plot_variants(runs, summary, base, path):
         path: of the PNG.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
     """
     try:
         figure = draw_variants(runs, summary, base)
