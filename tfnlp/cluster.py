@@ -14,7 +14,7 @@ EXAMPLE = (
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The workers of a TF_CONFIG and the index of this process.
+    """Workers of a TF_CONFIG and the index of this process.
 
     Args:
         workers: addresses "host:port" of all processes, the chief's first.

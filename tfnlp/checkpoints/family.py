@@ -48,7 +48,7 @@ HEAD_FIELDS = {"head_dim": "head_dim"}
 
 
 def because(reason, *names):
-    """Return {name: reason} for config fields without effect in tfnlp."""
+    """Return {name: reason}, for config fields without effect in what tfnlp computes."""
     return dict.fromkeys(names, reason)
 
 
