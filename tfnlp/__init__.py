@@ -1,7 +1,7 @@
-"""tfnlp: exact, fast Keras 3 layers and models for NLP transformers, and the road to a phone.
+"""tfnlp: exact, fast Keras 3 layers and models for NLP transformers, up to export for phones.
 
-Import what is needed from its subpackage, for example
-`from tfnlp.layers import MultiHeadAttention`; importing `tfnlp` itself costs nothing.
+Import from the subpackages, for example `from tfnlp.layers import MultiHeadAttention`. Importing
+`tfnlp` itself loads nothing.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The processes that train one model together, as the environment's TF_CONFIG names them."""
+"""Cluster of worker processes that train one model, read from TF_CONFIG."""
 
 import collections
 import dataclasses
@@ -14,11 +14,11 @@ EXAMPLE = (
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """What TF_CONFIG says.
+    """Workers of a TF_CONFIG and the index of this process.
 
     Args:
         workers: addresses "host:port" of all processes, the chief's first.
-        index: which of them this process is.
+        index: index of this process in `workers`.
     """
 
     workers: tuple
@@ -26,15 +26,15 @@ class Cluster:
 
 
 def read_cluster(text=None):
-    """The `Cluster` of a TF_CONFIG.
+    """Return the `Cluster` of a TF_CONFIG.
 
     Args:
-        text: its JSON; that of the environment where None. Beside "worker" it may have a "chief",
+        text: its JSON; None reads the environment variable. Beside "worker" it may have a "chief",
             as Kubernetes' training operator writes it.
 
     Raises:
-        InputError: where it is missing, is not JSON, or says something that is no cluster of
-            workers with this process among them.
+        InputError: if it is missing, is not JSON, or does not describe a cluster of workers that
+            includes this process.
     """
     text = os.environ.get("TF_CONFIG") if text is None else text
     if not text:

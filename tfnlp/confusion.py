@@ -1,17 +1,17 @@
-"""Which labels are said where others are right."""
+"""Confusion matrices of predicted labels."""
 
 
 def confusion_matrix(right, answers, labels):
-    """Count the answers to each right label.
+    """Count the predicted labels for each true label.
 
     Args:
-        right: the right label of each example, a list of strings.
-        answers: what was said of each, likewise.
-        labels: all of them, in the order of rows and columns.
+        right: the true label of each example, a list of strings.
+        answers: the predicted label of each example, a list of strings.
+        labels: all labels, in the order of rows and columns.
 
     Returns:
-        {"labels": list of C strings, "counts": C lists of C numbers}, row i of the examples whose
-        right label is i, by what was said of them.
+        {"labels": list of C strings, "counts": C lists of C numbers}. Row i counts the examples
+        with true label i, column j those with predicted label j.
     """
     counts = {label: dict.fromkeys(labels, 0) for label in labels}
     for label, answer in zip(right, answers, strict=True):
@@ -20,7 +20,7 @@ def confusion_matrix(right, answers, labels):
 
 
 def matrix_rows(matrix):
-    """Return a matrix of `confusion_matrix` as rows of texts, a header first."""
+    """Return a matrix of `confusion_matrix` as rows of strings, with a header row."""
     rows = [["right \\ said", *matrix["labels"]]]
     for label, counts in zip(matrix["labels"], matrix["counts"], strict=True):
         rows.append([label, *map(str, counts)])
@@ -35,10 +35,10 @@ def confusion_table(matrix):
 
 
 def only_answer(right, answers):
-    """Return the label that all answers are where not all right ones are alike; None elsewhere.
+    """Return the single answer to all examples; None if answers differ or all true labels agree.
 
-    Numbers are alike whose range is below a hundredth of that of the right ones; their middle is
-    returned then.
+    Numbers count as one answer if their range is below a hundredth of that of the true values; the
+    midpoint of the range is returned.
     """
     if not len(answers) or len(set(right)) == 1:
         return None

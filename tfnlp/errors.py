@@ -1,19 +1,19 @@
-"""The one error type for bad input: a file, a line, an argument or a tensor of no use."""
+"""Errors for bad input: a file, a line, an argument or a tensor."""
 
 import difflib
 
 
 class InputError(ValueError):
-    """Input that the user can mend.
+    """Error in the user's input.
 
-    Its message is one sentence that names the file, line, column, argument or tensor, says
-    what was expected, and what to do. Recipes print it without a traceback, arguments as the flags
-    that they are there, and exit with status 2.
+    The message is one sentence. It names the file, line, column, argument or tensor, and says what
+    was expected and what to do. Recipes print it without a traceback, with arguments written as
+    flags, and exit with status 2.
     """
 
 
 class ColumnError(InputError):
-    """A file lacks a column, `column`, or the field of that name."""
+    """Missing column, or missing field, of a file; its name is in `column`."""
 
     def __init__(self, message, column):
         super().__init__(message)
@@ -21,15 +21,15 @@ class ColumnError(InputError):
 
 
 def unknown_name(argument, name, names):
-    """Return the InputError of an argument whose value `name` is none of `names`.
+    """Return the InputError for an argument whose value `name` is not in `names`.
 
-    It says those that are spelt alike first, then all.
+    The message suggests similar spellings first, then lists all names.
     """
     hint = spelt_alike(str(name).lower(), names)
     return InputError(f"{argument}={name} is unknown{hint}; use one of {', '.join(names)}.")
 
 
 def spelt_alike(name, names):
-    """Return the part of an error that says which `names` are spelt like `name`; "" for none."""
+    """Return the hint of an error with the `names` spelt like `name`; "" if there are none."""
     alike = difflib.get_close_matches(name, names)
     return f" (did you mean {' or '.join(alike)}?)" if alike else ""

@@ -1,4 +1,4 @@
-"""Files read with clear errors, and written whole or not at all."""
+"""Reading of files with clear errors, and atomic writing."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from tfnlp.errors import InputError
 
 
 def read_json(path):
-    """The object in a JSON file.
+    """Return the object in a JSON file.
 
     Raises:
         InputError: if the file is missing, is not UTF-8, or is not a JSON object.
@@ -34,20 +34,20 @@ def read_json(path):
 
 @contextlib.contextmanager
 def replaced_when_whole(path):
-    """Gives a temporary path beside `path`, moved over it only once it is written whole.
+    """Yield a temporary path beside `path`, and move it over `path` once it is completely written.
 
-    A full disk or a kill leaves what was there before untouched.
+    After a full disk or a kill the previous file is untouched.
 
     Raises:
-        InputError: if the file cannot be written, saying which and why.
+        InputError: if the file cannot be written; it names the file and the reason.
     """
     path = pathlib.Path(path)
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         name = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
-        # Made with these rights the file gets the usual ones; `tempfile` makes private ones, and
-        # the mask that would widen them is one for all threads.
+        # With 0o666 the file gets the usual permissions. `tempfile` makes private files, and the
+        # umask that would widen them is shared by all threads.
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         temporary = str(name)
         yield temporary
@@ -65,17 +65,17 @@ def replaced_when_whole(path):
 
 
 def write_text(path, text):
-    """Writes UTF-8 text, whole or not at all."""
+    """Write UTF-8 text atomically."""
     with replaced_when_whole(path) as temporary:
         pathlib.Path(temporary).write_text(text, encoding="utf-8", newline="\n")
 
 
 def json_text(value, **options):
-    """A value as JSON, `null` for the floats that JSON cannot say (NaN and infinities).
+    """Return a value as JSON, with `null` for floats that JSON lacks (NaN and infinities).
 
     Args:
-        value: of dicts with strings for keys, lists, tuples and scalars.
-        options: as `json.dumps` takes them.
+        value: dicts with string keys, lists, tuples and scalars.
+        options: keyword arguments of `json.dumps`.
     """
     return json.dumps(_sayable(value), ensure_ascii=False, allow_nan=False, **options)
 
@@ -89,20 +89,20 @@ def _sayable(value):
 
 
 def write_json(path, value):
-    """Writes a JSON object, whole or not at all."""
+    """Write a JSON object atomically."""
     write_text(path, as_json(value))
 
 
 def as_json(value):
-    """A JSON object as the text of a file."""
+    """Return a JSON object as the text of a file."""
     return json_text(value, indent=2) + "\n"
 
 
 def make_folder(path):
-    """Makes a folder, and those above it, where they are not there.
+    """Create a folder and its missing parents.
 
     Raises:
-        InputError: if it cannot be made, saying why.
+        InputError: if it cannot be created; it gives the reason.
     """
     try:
         pathlib.Path(path).mkdir(parents=True, exist_ok=True)
@@ -113,10 +113,13 @@ def make_folder(path):
 
 
 def check_writable(path):
-    """Raises an `InputError` if a file could not be written; for use before long work.
+    """Check before long work that a file could be written; nothing is created.
 
     Args:
-        path: of the file, which need not exist, nor its folder; nothing is made.
+        path: of the file; neither the file nor its folder needs to exist.
+
+    Raises:
+        InputError: if it could not be written.
     """
     path = pathlib.Path(path).absolute()
     if path.is_dir():

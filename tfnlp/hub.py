@@ -1,6 +1,6 @@
-"""Where a checkpoint is: a folder here, or a model on the Hugging Face Hub by its name.
+"""Lookup of checkpoints: a local folder, or a model on the Hugging Face Hub by name.
 
-It stands beside `files.py`, not in `tfnlp/checkpoints/`: tokenizers are fetched without Keras.
+This module is not in `tfnlp/checkpoints/`, so that tokenizers are fetched without Keras.
 """
 
 import os
@@ -12,29 +12,29 @@ from tqdm import tqdm
 from tfnlp.errors import InputError
 from tfnlp.progress import bar_settings
 
-# "owner/model" or, as the oldest ones are called, "model"; then "@" and a branch, tag or commit.
+# "owner/model", or "model" for the oldest ones; then "@" and a branch, tag or commit.
 NAME = re.compile(r"(?P<name>(\w[\w.-]*/)?\w[\w.-]*)(@(?P<revision>[^@\s]+))?", re.ASCII)
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "model.ckpt.index")
-# The commit of each name and revision: a process sees one, however the branch moves meanwhile.
+# The commit of each name and revision, so that a process uses one even if the branch moves.
 _COMMITS = {}
 
 
 def find_folder(source, files):
-    """The folder of a checkpoint or of a tokenizer.
+    """Return the folder of a checkpoint or of a tokenizer, fetched from the Hub if needed.
 
     Args:
         source: a folder, or the name of a model on the Hugging Face Hub, such as
-            "sentence-transformers/all-MiniLM-L6-v2" or "name@revision". A folder that is there
-            is taken, whatever the Hub has under its name.
-        files: the names of the files to fetch of a model on the Hub, where it has them.
+            "sentence-transformers/all-MiniLM-L6-v2" or "name@revision". A local folder takes
+            precedence over a model of the same name.
+        files: names of the files to fetch from the Hub; those that the model lacks are skipped.
 
     Returns:
-        A `pathlib.Path`; of a model on the Hub, that of its commit in the Hub's cache.
+        A `pathlib.Path`; for a model on the Hub, the folder of its commit in the Hub's cache.
 
     Raises:
         TypeError: if `source` is neither a string nor a path.
-        InputError: if there is neither a folder nor a model, it is a run's folder, or files
-            could not be fetched.
+        InputError: if there is neither a folder nor a model, if it is the folder of a run, or if
+            files could not be fetched.
     """
     if not isinstance(source, str | os.PathLike):
         raise TypeError(
@@ -53,24 +53,24 @@ def find_folder(source, files):
 
 
 def is_hub_name(source):
-    """Whether this is no folder here, and could be a name on the Hub."""
+    """Return whether `source` is not a local path and could be a name on the Hub."""
     if not isinstance(source, str) or pathlib.Path(source).exists():
         return False
     return NAME.fullmatch(source) is not None
 
 
 def fetch_weights(source, folder, names):
-    """Fetches files of weights into the cached folder of a model on the Hub.
+    """Fetch weight files into the cached folder of a model on the Hub.
 
-    A download that breaks is taken up again; one that breaks for good leaves no file.
+    An interrupted download is resumed; one that fails leaves no file.
 
     Args:
-        source: the name, as `find_folder` takes it.
-        folder: what `find_folder` gave for it.
-        names: of the files; those that are there are not asked for again.
+        source: name of the model, as in `find_folder`.
+        folder: the folder that `find_folder` returned for it.
+        names: names of the files; existing files are not fetched again.
 
     Raises:
-        InputError: if one is not there, or could not be fetched.
+        InputError: if a file does not exist or could not be fetched.
     """
     hub = _library(source)
     for file in names:
@@ -83,23 +83,22 @@ def fetch_weights(source, folder, names):
                 raise _explained(e, hub, source, file) from e
             name = NAME.fullmatch(source)["name"]
             raise _no_weights(hub, source, name, folder.name, file) from e
-        except Exception as e:  # HTTP, Xet and disk: they have no class in common
+        except Exception as e:  # errors of HTTP, Xet and disk have no common class
             raise _explained(e, hub, source, file) from e
 
 
 def fetch_whole(source, folder, whole, names):
-    """Fetches the one file that holds what shards hold too, where the model on the Hub has it.
+    """Fetch the single weight file that replaces shards, if the model on the Hub has it.
 
-    It then goes before the shards, as in `transformers`, and as in a folder that has both.
+    It takes precedence over shards, as in `transformers` and in a local folder that has both.
 
     Args:
-        source, folder: as `fetch_weights` takes them.
-        whole: the name of that file.
-        names: those of the files that are to be fetched else; where all are there, nothing is
-            asked for.
+        source, folder: as in `fetch_weights`.
+        whole: name of the single file.
+        names: names of the shards; if all of them exist, nothing is fetched.
 
     Raises:
-        InputError: if it is there, and could not be fetched.
+        InputError: if the file exists and could not be fetched.
     """
     if all((folder / file).exists() for file in names):
         return
@@ -107,7 +106,7 @@ def fetch_whole(source, folder, whole, names):
     try:
         _download(hub, source, folder, whole)
     except hub.errors.EntryNotFoundError:
-        pass  # nor is it told that nobody answers: the shards, which come next, say so
+        pass  # also while offline: fetching the shards next reports that
     except Exception as e:  # as above
         raise _explained(e, hub, source, whole) from e
 
@@ -118,7 +117,7 @@ def _download(hub, source, folder, file):
 
 
 def refused_pickle(path):
-    """The `InputError` for weights in a pickle."""
+    """Return the `InputError` for weights in a pickle."""
     return InputError(
         f"{path} is not safetensors, and tfnlp never opens pickles, which can run code; convert "
         "it once with transformers: AutoModel.from_pretrained(folder).save_pretrained(folder)."
@@ -169,18 +168,18 @@ def _library(source):
 
 
 class _DownloadBar(tqdm):
-    """A bar as all of ours, unless the Hub's own setting turns bars off."""
+    """Progress bar with the settings of tfnlp, off where the Hub's own setting turns bars off."""
 
     def __init__(self, *args, **kwargs):
         from huggingface_hub.utils import are_progress_bars_disabled
 
-        kwargs.pop("name", None)  # a group of bars, to some versions
+        kwargs.pop("name", None)  # some versions of the Hub pass a bar group
         own = bar_settings() | {"disable": are_progress_bars_disabled()}
         super().__init__(*args, **kwargs | own)
 
 
 class _NoBar(tqdm):
-    """For small files, and for those that are there."""
+    """Disabled progress bar, for small or cached files."""
 
     def __init__(self, *args, **kwargs):
         kwargs.pop("name", None)
@@ -188,7 +187,7 @@ class _NoBar(tqdm):
 
 
 def _no_weights(hub, source, name, commit, file):
-    """The `InputError` for a model on the Hub that lacks a file of its weights."""
+    """Return the `InputError` for a model on the Hub without the weight file `file`."""
     try:
         there = hub.HfApi().list_repo_files(name, revision=commit)
     except Exception as e:  # as above
@@ -203,7 +202,7 @@ def _no_weights(hub, source, name, commit, file):
 
 
 def _explained(error, hub, source, file=None):
-    """The `InputError` that says in one sentence why something could not be fetched."""
+    """Return the `InputError` that explains in one sentence why a download failed."""
     errors, constants = hub.errors, hub.constants
     name, revision = NAME.fullmatch(source).group("name", "revision")
     token = "HF_TOKEN, or by the command hf auth login"
@@ -255,14 +254,14 @@ def _explained(error, hub, source, file=None):
 
 
 def _causes(error):
-    """Yields an error, what it came from, and so on."""
+    """Yield an error and its chain of causes."""
     while error is not None:
         yield error
         error = error.__cause__
 
 
 def _reason(error):
-    """What an error comes from, in a few words."""
+    """Return the first line of an error's root cause."""
     *_, first = _causes(error)
     text = str(first).strip().partition("\n")[0].rstrip(".")
     return text or type(first).__name__

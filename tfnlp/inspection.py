@@ -1,4 +1,4 @@
-"""What a model does inside, as numbers: alignments, gradients over time, activations."""
+"""Model internals as arrays: alignments, activations, and gradient norms over time."""
 
 import numpy as np
 import tensorflow as tf
@@ -9,29 +9,29 @@ from tfnlp.models import RecurrentConfig, build_model, config_of
 from tfnlp.models.recurrent_translator import output_logits
 from tfnlp.objectives.frame import Frame
 
-# As many ids are read before one to see whether a space is between.
+# Number of preceding ids that are decoded with an id, to see whether a space precedes it.
 CONTEXT = 8
-# What stands for bytes that are no whole character.
+# Replacement character for bytes that are no whole character.
 BROKEN = "\ufffd"
 
 
 def text_ids(tokenizer, text):
-    """The ids of a text, a list, without what frames one."""
+    """Return the ids of a text, a list, without special tokens at its ends."""
     before, after = Frame.of(tokenizer).single
     ids = list(tokenizer.encode([text])[0].token_ids)
     return ids[len(before) : len(ids) - len(after)]
 
 
 def token_texts(tokenizer, token_ids):
-    """Each id's text by itself; special tokens, and parts of a character, by their names."""
+    """Return the text of each id alone; special tokens and parts of characters by their names."""
     texts = ((i, tokenizer.decode([i])) for i in map(int, token_ids))
     return [text if text and BROKEN not in text else tokenizer.token(i) for i, text in texts]
 
 
 def running_texts(tokenizer, token_ids):
-    """What each id adds to the text before it, its space too; a special token by its name.
+    """Return the text that each id adds, with its space; special tokens by their names.
 
-    A character of several tokens is what the last of them adds.
+    A character of several tokens is added by its last token.
     """
     ids, special = [int(i) for i in token_ids], set(tokenizer.special_token_ids)
     texts, begin = [], 0
@@ -47,18 +47,18 @@ def running_texts(tokenizer, token_ids):
 
 
 def windows(token_ids, length, most):
-    """The first pieces of a text, one after another, as `gradient_norms` takes them.
+    """Return the first windows of a text, as `gradient_norms` takes them.
 
     Args:
         token_ids: of the text, a list.
-        length: the tokens that are read in each.
-        most: how many pieces at most.
+        length: tokens read in each window.
+        most: largest number of windows.
 
     Returns:
         (B, length + 1) int32.
 
     Raises:
-        InputError: for a text that is shorter than a piece.
+        InputError: if the text is shorter than a window.
     """
     count = min(most, len(token_ids) // (length + 1))
     if not count:
@@ -70,7 +70,11 @@ def windows(token_ids, length, most):
 
 
 def check_attends(model):
-    """Raises an InputError for a model without attention to a source."""
+    """Check that a model has attention to a source.
+
+    Raises:
+        InputError: if it has none.
+    """
     config = config_of(model)
     if model.head != "sequence_to_sequence" or getattr(config, "attention", "") is None:
         raise InputError(
@@ -79,7 +83,7 @@ def check_attends(model):
 
 
 def alignments(model, source_ids, target_ids):
-    """How much of each source token is behind each target token.
+    """Return the attention weights of each target token over the source tokens.
 
     Bahdanau et al. 2015, section 5.2.1 and figure 3.
 
@@ -89,11 +93,12 @@ def alignments(model, source_ids, target_ids):
         target_ids: the target's ids, a list, without start and end.
 
     Returns:
-        {name: weights (T + 1, S)}: of a recurrent model "attention", of a transformer "layer 1,
-        head 1" and so on. Row t is of the target's token t, the last of the end token.
+        {name: weights (T + 1, S)}, with the name "attention" for a recurrent model, and "layer 1,
+        head 1" and so on for a transformer. Row t belongs to target token t, the last row to the
+        end token.
 
     Raises:
-        InputError: for a model without attention to a source, and an empty source.
+        InputError: if the model has no attention to a source, or the source is empty.
     """
     check_attends(model)
     config = config_of(model)
@@ -117,39 +122,39 @@ def alignments(model, source_ids, target_ids):
 
 
 def states_over_text(model, token_ids):
-    """The states of a recurrent language model after each token.
+    """Return the states of a recurrent language model after each token.
 
     Args:
         model: of a `RecurrentConfig`, with the head "causal_lm".
         token_ids: (B, L) integers.
 
     Returns:
-        (B, L, num_layers, S, D) float32; of the S states of each layer the first is its output h,
-        an LSTM's second c.
+        (B, L, num_layers, S, D) float32. The first of the S states of a layer is its output h, the
+        second of an LSTM is c.
 
     Raises:
-        InputError: for another model, and no token.
+        InputError: if the model is another one, or there is no token.
     """
     _, states, _ = _read(model, token_ids)
     return np.stack([np.stack(of_token, axis=1) for of_token in states], axis=1)
 
 
 def activations(model, token_ids, layer=None):
-    """What each cell of a layer holds after each token of a text, from -1 to 1.
+    """Return the activation of each cell of a layer after each token, from -1 to 1.
 
-    Karpathy et al. 2015, 'Visualizing and Understanding Recurrent Networks', section 4.2: of an
-    LSTM tanh(c), of the others h.
+    Karpathy et al. 2015, 'Visualizing and Understanding Recurrent Networks', section 4.2: tanh(c)
+    of an LSTM, h of the others.
 
     Args:
         model: of a `RecurrentConfig`, with the head "causal_lm".
         token_ids: a list of ids.
-        layer: which, from 0 on; the last where None.
+        layer: index of the layer, from 0; the last where None.
 
     Returns:
         (L, D) float32.
 
     Raises:
-        InputError: for another model, no token, and a layer that there is not.
+        InputError: if the model is another one, there is no token, or the layer does not exist.
     """
     states = states_over_text(model, [token_ids])[0]
     layers = states.shape[1]
@@ -161,22 +166,22 @@ def activations(model, token_ids, layer=None):
 
 
 def gradient_norms(model, token_ids):
-    """How far back the loss of a text's last token reaches.
+    """Return the gradient norms of a text's last loss by the state after each earlier token.
 
-    Pascanu et al. 2013, 'On the difficulty of training recurrent neural networks', eq. 3 to 5:
-    the norm of the gradient of the last token's loss by the state after each token before it, of
-    all layers together (h, and of an LSTM c), when all later tokens are as they are.
+    Pascanu et al. 2013, 'On the difficulty of training recurrent neural networks', eq. 3 to 5. The
+    gradient is that of the last token's loss by the state after a token, over all layers together
+    (h, and c of an LSTM), with all later tokens fixed.
 
     Args:
         model: of a `RecurrentConfig`, with the head "causal_lm".
-        token_ids: (B, L + 1) integers; the last of each text is predicted from the others.
+        token_ids: (B, L + 1) integers; the last token of each text is predicted from the others.
 
     Returns:
-        (L,) float64, means over the texts: the first of the state after the first token, the last
-        of that from which the last token is predicted.
+        (L,) float64, means over the texts. The first entry belongs to the state after the first
+        token, the last to the state that predicts the last token.
 
     Raises:
-        InputError: for another model, and fewer than 2 tokens.
+        InputError: if the model is another one, or there are fewer than 2 tokens.
     """
     token_ids = np.asarray(token_ids, "int32")
     if token_ids.ndim != 2 or token_ids.shape[1] < 2:
@@ -193,12 +198,15 @@ def gradient_norms(model, token_ids):
 
 
 def _read(model, token_ids):
-    """Reads texts (B, L) token by token.
+    """Run a recurrent language model over texts (B, L) token by token.
 
     Returns:
         The logits (B, V) after the last token; for each token the states (B, S, D) of each layer;
-        and to take gradients by, the same states one by one: copies, through which all that
-        comes later reads them, and nothing else.
+        and the same states one by one, as the copies that all later steps read, to take gradients
+        by.
+
+    Raises:
+        InputError: if the model is no recurrent language model, or there is no token.
     """
     config = config_of(model)
     if not isinstance(config, RecurrentConfig) or model.head != "causal_lm":

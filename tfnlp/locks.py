@@ -1,4 +1,4 @@
-"""Files that one process holds at a time; apart from `files.py`, which runs on Windows too."""
+"""Exclusive file locks; kept out of `files.py`, which also runs on Windows."""
 
 import contextlib
 import fcntl
@@ -9,14 +9,14 @@ from tfnlp.errors import InputError
 
 @contextlib.contextmanager
 def held_alone(descriptor, refusal):
-    """Within, no other process holds an open file or folder, which is closed in the end.
+    """Hold an exclusive lock on an open file or folder, and close it at the end.
 
     Args:
-        descriptor: of the open file, as `os.open` gives it.
-        refusal: the sentence where another process holds it.
+        descriptor: of the open file, from `os.open`.
+        refusal: the error message if another process holds it.
 
     Raises:
-        InputError: of that sentence.
+        InputError: if another process holds it.
     """
     try:
         try:

@@ -1,8 +1,8 @@
-"""Losses as means over a whole batch, wherever its examples are.
+"""Losses as means over a whole batch, across all replicas.
 
-Every loss is a sum of weighted entries (examples, tokens, pairs of tokens) over the sum of the
-weights of all replicas, so that training under a `tf.distribute` strategy is training on one
-device, however many entries each replica has, and be it none.
+Every loss is a sum of weighted entries (examples, tokens, pairs of tokens) divided by the sum of
+the weights over all replicas. So training under a `tf.distribute` strategy equals training on one
+device, however many entries each replica has, even none.
 """
 
 import contextlib
@@ -16,20 +16,20 @@ from tfnlp.text.batches import IGNORED
 
 
 def weighted_mean(values, *weights):
-    """The mean of a batch's entries, over all replicas together.
+    """Return the weighted mean of a batch's entries over all replicas together.
 
     Args:
-        values: (B, ...), an entry each.
-        weights: of the entries, (B,) or with more of the axes of `values`; the product of all
-            counts. None is left out.
+        values: (B, ...), one value per entry.
+        weights: of the entries, (B,) or with more of the axes of `values`; they are multiplied.
+            None is ignored.
 
     Returns:
-        A float32 scalar; 0 where all weights are 0. On one of n replicas it is a share, the mean
-        over n, as Keras' trainer expects it: the gradient is of the replica's own entries, and
-        the sum of all replicas' gradients is that of the mean.
+        A float32 scalar; 0 where all weights are 0. On one of n replicas it is the mean over n, as
+        Keras' trainer expects it. Its gradient is that of the replica's own entries, and the sum
+        of all replicas' gradients is the gradient of the mean.
 
     Raises:
-        ValueError: for weights that do not fit.
+        ValueError: if the weights do not fit the values.
     """
     values = ops.cast(values, "float32")
     weight = entry_weights(values, *weights)
@@ -43,21 +43,21 @@ def weighted_mean(values, *weights):
     all_total, all_weight = context.all_reduce(tf.distribute.ReduceOp.SUM, fixed)
     own = ops.divide_no_nan(total, all_weight)
     share = ops.divide_no_nan(all_total, all_weight) / context.num_replicas_in_sync
-    # All replicas show the same value, so that means over replicas or steps stay exact.
+    # All replicas return the same value, so that means over replicas or steps stay exact.
     return own + ops.stop_gradient(share - own)
 
 
-# The threads of replicas each have parts of their own.
+# Each replica has its own thread, and so its own parts.
 _thread = threading.local()
 
 
 def reads_parts():
-    """Whether this thread reads a part of a batch: see `in_parts`."""
+    """Return whether this thread computes losses for a part of a batch; see `in_parts`."""
     return getattr(_thread, "parts", None) is not None
 
 
 class CountedWeights:
-    """While a batch's parts are counted: the weight of every `weighted_mean`, in their order."""
+    """Recorder of the weight of each `weighted_mean`, in order, to count a batch's parts."""
 
     def __init__(self):
         self.weights = []
@@ -68,12 +68,12 @@ class CountedWeights:
 
 
 class KnownWeights:
-    """While a part is learned from: each `weighted_mean` is over the weights of the whole batch.
+    """Means of a part's entries over the weights of the whole batch, for training on the part.
 
     Args:
-        weights: (n,) of the n means in their order, of all parts and replicas.
-        scale: what the value of a part's mean, but not its gradient, is multiplied with, so that
-            means over parts by their examples are those of the whole batch.
+        weights: (n,), total weights of the n means in order, over all parts and replicas.
+        scale: factor of the value of a part's mean, but not of its gradient, so that means over
+            parts, weighted by examples, are those of the whole batch.
     """
 
     def __init__(self, weights, scale):
@@ -88,7 +88,7 @@ class KnownWeights:
 
 
 class KeptSums:
-    """While dev is measured: each `weighted_mean` and what it is of, to be summed over batches."""
+    """Recorder of the sum and weight of each `weighted_mean`, for sums over evaluation batches."""
 
     def __init__(self):
         self._found = []
@@ -99,10 +99,10 @@ class KeptSums:
         return value
 
     def of(self, loss):
-        """The sum of entries and that of their weights, of what a `weighted_mean` gave.
+        """Return the weighted sum of entries and the sum of weights behind a `weighted_mean`.
 
         Raises:
-            ValueError: for another loss.
+            ValueError: if the loss did not come from `weighted_mean`.
         """
         for value, total, weight in self._found:
             if value is loss:
@@ -112,7 +112,7 @@ class KeptSums:
 
 @contextlib.contextmanager
 def in_parts(parts):
-    """Within, this thread's `weighted_mean` is that of an object such as `KnownWeights`."""
+    """Compute this thread's `weighted_mean` by an object such as `KnownWeights`."""
     _thread.parts = parts
     try:
         yield parts
@@ -121,12 +121,12 @@ def in_parts(parts):
 
 
 def entry_weights(values, *weights):
-    """The product of weights as `weighted_mean` takes them, float32 in the shape of `values`."""
+    """Return the product of the weights of `weighted_mean`, float32 in the shape of `values`."""
     product = ops.ones_like(values, dtype="float32")
     for weight in weights:
         if weight is not None:
             missing = len(values.shape) - len(weight.shape)
-            # (B, 1) for entries (B,) is what Keras allows too.
+            # Keras also allows weights (B, 1) for entries (B,).
             axes = [1] * missing
             shape = (*ops.shape(weight), *axes) if missing >= 0 else ops.shape(values)
             product = product * ops.reshape(ops.cast(weight, "float32"), shape)
@@ -134,21 +134,21 @@ def entry_weights(values, *weights):
 
 
 def whole(loss):
-    """The mean over all replicas that a replica's `loss` is a share of, for a metric."""
+    """Return the mean over all replicas from a replica's share `loss`, for a metric."""
     context = tf.distribute.get_replica_context()
     return loss if context is None else loss * context.num_replicas_in_sync
 
 
 def cross_entropy(labels, logits, *weights):
-    """The mean cross-entropy of labels (...) and logits (..., C); the label -100 counts nothing.
+    """Return the mean cross-entropy of labels (...) and logits (..., C), ignoring the label -100.
 
     Args:
         labels: integers.
         logits: of 2 or more classes.
-        weights: as `weighted_mean` takes them.
+        weights: as in `weighted_mean`.
 
     Raises:
-        ValueError: for logits of one class, whose cross-entropy is 0 whatever they are.
+        ValueError: if the logits have one class, whose cross-entropy is always 0.
     """
     check_classes(logits)
     labels = ops.convert_to_tensor(labels)
@@ -160,15 +160,15 @@ def cross_entropy(labels, logits, *weights):
 
 
 def token_cross_entropy(labels, logits, *weights, label_smoothing=0.0):
-    """`cross_entropy` of many classes, such as a vocabulary's, in a third of the time on a CPU.
+    """Return `cross_entropy` for many classes, such as a vocabulary, in a third of the CPU time.
 
-    The probabilities are computed once, and are all that the gradient needs. With label smoothing
-    e a label is e / V of each of the V classes, and 1 - e more of its own (Szegedy et al. 2016,
-    section 7), as `LabelSmoother` of `transformers` and PyTorch have it; fairseq spreads e over
-    the other V - 1.
+    The probabilities are computed once and are all that the gradient needs. With label smoothing e
+    each of the V classes has the target e / V, and the label 1 - e more (Szegedy et al. 2016,
+    section 7), as in `LabelSmoother` of `transformers` and in PyTorch. fairseq spreads e over the
+    other V - 1 classes.
 
     Args:
-        labels, logits, weights: as `cross_entropy` takes them.
+        labels, logits, weights: as in `cross_entropy`.
         label_smoothing: e, at least 0 and below 1.
     """
     labels = ops.convert_to_tensor(labels)
@@ -180,14 +180,14 @@ def token_cross_entropy(labels, logits, *weights, label_smoothing=0.0):
 
 
 def _row_entropies(labels, logits, smoothing):
-    """The cross-entropy of each row: (n,) of labels (n,) and logits (n, C)."""
+    """Return the cross-entropy of each row, (n,), for labels (n,) and logits (n, C)."""
     places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
-    each = smoothing / logits.shape[-1]  # of the label in every class
+    each = smoothing / logits.shape[-1]  # smoothed target of every class
 
     @tf.custom_gradient
     def entropies(logits):
         shares = tf.nn.softmax(logits)
-        # The largest logit's share is never 0, whatever the label's is.
+        # The largest logit's probability is never 0, unlike the label's.
         total = tf.reduce_max(logits, -1) - tf.math.log(tf.reduce_max(shares, -1))
         due = (1 - smoothing) * tf.gather_nd(logits, places)
         if smoothing:
@@ -204,7 +204,7 @@ def _row_entropies(labels, logits, smoothing):
 
 
 def log_likelihood(labels, logits, weights):
-    """The sum of the labels' log-probabilities, and that of the weights (...)."""
+    """Return the sum of the labels' log-probabilities and the sum of the weights (...)."""
     values = keras.losses.sparse_categorical_crossentropy(
         ops.where(weights > 0, labels, 0), ops.cast(logits, "float32"), from_logits=True
     )
@@ -212,7 +212,7 @@ def log_likelihood(labels, logits, weights):
 
 
 def correct(labels, logits, weights):
-    """The weighted number of labels that have the largest logit, and the sum of the weights."""
+    """Return the weighted number of labels with the largest logit and the sum of the weights."""
     found = ops.cast(ops.argmax(logits, axis=-1), labels.dtype)
     return ops.sum(ops.cast(found == labels, "float32") * weights), ops.sum(weights)
 
@@ -225,7 +225,11 @@ class CrossEntropy(keras.losses.Loss):
 
 
 def check_classes(logits):
-    """Raises a ValueError for logits (..., 1): a softmax of them teaches nothing."""
+    """Check that logits have more than one class: a softmax of (..., 1) has no gradient.
+
+    Raises:
+        ValueError: if they have one class.
+    """
     if logits.shape[-1] == 1:
         raise ValueError(
             f"logits of shape {tuple(logits.shape)} have one class, so that every loss of their "

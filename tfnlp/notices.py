@@ -1,4 +1,4 @@
-"""Notices of LiteRT and SentencePiece on standard error, which no setting silences."""
+"""Filter for notices of LiteRT and SentencePiece on standard error, which no setting silences."""
 
 import contextlib
 import os
@@ -7,8 +7,8 @@ import sys
 import tempfile
 import threading
 
-# The logs of LiteRT and of SentencePiece name their source files; LiteRT's notice of its delegate,
-# and the second lines of others, do not. Errors among them are raised too.
+# Log lines of LiteRT and SentencePiece name their source files, except LiteRT's delegate notice
+# and second lines of others. Errors among them are raised as exceptions too.
 NOTICE = re.compile(
     rb"(INFO|WARNING|ERROR): \[[\w/]+\.cc:\d+\]|INFO: Created TensorFlow Lite|\xe2\x94\x94 "
     rb"|I0000 \S+ +\d+ \w+\.cc:\d+\]|WARNING: All log messages before absl::InitializeLog"
@@ -18,11 +18,11 @@ _LOCK = threading.Lock()
 
 @contextlib.contextmanager
 def without_notices():
-    """Leave out notices; all other lines are written at the end.
+    """Drop notices from standard error; write all other lines at the end.
 
-    One thread at a time is within: standard error is the process' own.
+    Only one thread enters at a time, since standard error belongs to the process.
     """
-    if sys.stderr is None:  # of a process that was started without one
+    if sys.stderr is None:  # the process was started without standard error
         yield
         return
     with _LOCK, tempfile.TemporaryFile() as written:

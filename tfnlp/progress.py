@@ -1,4 +1,4 @@
-"""Progress bars that are lively in a terminal and sparing in a log file."""
+"""Progress bars: frequent updates in a terminal, few lines in a log file."""
 
 import sys
 
@@ -6,12 +6,12 @@ from tqdm import tqdm
 
 
 def progress_bar(*args, **kwargs):
-    """A `tqdm` bar; where standard error is no terminal, a line every 20 seconds at most."""
+    """Return a `tqdm` bar; without a terminal it writes a line every 20 seconds at most."""
     return tqdm(*args, **bar_settings(), **kwargs)
 
 
 def bar_settings():
-    """What `tqdm` is given for such a bar."""
+    """Return the `tqdm` settings of `progress_bar`."""
     live = sys.stderr.isatty()
     return {
         "dynamic_ncols": True,

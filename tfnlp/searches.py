@@ -1,4 +1,4 @@
-"""How text is generated: which tokens are chosen, and which may not be."""
+"""Settings of text generation: search strategies and constraints."""
 
 import dataclasses
 
@@ -6,34 +6,34 @@ from tfnlp.errors import InputError
 from tfnlp.text.texts import check_finite, check_whole
 
 NORMALIZATIONS = ("length", "gnmt")
-# The sum of log-probabilities of a text that there is not: worse than any.
+# Score of an absent text, below any sum of log-probabilities.
 WORST = -1e9
 
 
 @dataclasses.dataclass(frozen=True)
 class Greedy:
-    """The most probable token at each place."""
+    """Greedy search: the most probable token at each position."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Beam:
-    """The best of several texts that are written side by side (beam search).
+    """Beam search: the best of several texts that are generated in parallel.
 
     A text's score is the sum of its tokens' log-probabilities over a norm of its length t, the
     prompt not counted and the end token counted: t ** length_penalty, or ((5 + t) / 6) **
-    length_penalty (Wu et al. 2016, eq. 14). Which texts are kept is as in `transformers`.
+    length_penalty (Wu et al. 2016, eq. 14). Texts are kept as in `transformers`.
 
     Args:
-        beams: K, the texts that are written side by side.
+        beams: K, the number of parallel texts.
         length_penalty: the exponent, from -10 to 10; 0 for none.
         normalization: "length" or "gnmt" (Wu et al.).
-        early_stopping: when a prompt's search ends, beside the greatest length: True once K texts
-            have ended; False once the best open text, ended now, would not be among the best K;
-            "never" once it could not be at any length.
-        best: how many texts a prompt gets, the best first; fewer where constraints leave fewer.
+        early_stopping: when a prompt's search ends before the greatest length. True: once K texts
+            have ended. False: once the best open text, ended now, would not be among the best K.
+            "never": once it could not be at any length.
+        best: number of texts per prompt, the best first; fewer where constraints leave fewer.
 
     Raises:
-        InputError: for a number out of its range.
+        InputError: if a number is out of its range.
     """
 
     beams: int = 4
@@ -63,30 +63,30 @@ class Beam:
             )
 
     def norm(self, length):
-        """By what the score of a text of `length` tokens is divided."""
+        """Return the divisor of the score of a text of `length` tokens."""
         if self.normalization == "gnmt":
             length = (5 + length) / 6
         return length**self.length_penalty
 
     def is_text(self, score, length):
-        """Return whether a score is of a text of `length` tokens that may be written."""
+        """Return whether a score belongs to an allowed text of `length` tokens."""
         return length > 0 and score * self.norm(length) > WORST / 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Tokens drawn from the model's distribution, after the three settings below in their order.
+    """Tokens sampled from the model's distribution after temperature, top_k and top_p, in order.
 
     Args:
-        temperature: by which logits are divided.
-        top_k: the most probable tokens to draw from; 0 for all.
-        top_p: to draw from the fewest most probable tokens that have this share together
-            (nucleus sampling, Holtzman et al. 2020, section 3.1).
-        seed: of the draws, which depend on it, the prompt's number and the text's number alone.
-        texts: how many texts a prompt gets.
+        temperature: divisor of the logits.
+        top_k: number of most probable tokens to sample from; 0 for all.
+        top_p: probability mass of the smallest set of most probable tokens to sample from (nucleus
+            sampling, Holtzman et al. 2020, section 3.1).
+        seed: of the samples, which depend only on it, the prompt's number and the text's number.
+        texts: number of texts per prompt.
 
     Raises:
-        InputError: for a number out of its range.
+        InputError: if a number is out of its range.
     """
 
     temperature: float = 1.0
@@ -112,23 +112,23 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True)
 class Constraints:
-    """What a text must, or may not, have; in the order in which scores are changed.
+    """Constraints on generated texts, in the order in which they change scores.
 
     Args:
-        repetition_penalty: scores of tokens that stand in the prompt or the text already are
-            divided by it where positive, and multiplied where negative (Keskar et al. 2019,
-            'CTRL', section 4.1).
-        no_repeat_ngram_size: n, where no n tokens in a row may occur twice, in prompt and text
-            together; 0 for no such rule.
-        forbidden: ids that may not be written, and tuples of ids that may not in a row.
-        min_new_tokens: how many tokens are written before the end token may be.
-        forced_first: the id that a text begins with, or None.
-        forced_last: the id that stands at the greatest length, or None.
-        renormalize: whether what is left has the probability 1 together, so that a beam's score
-            does not fall by what may not be written.
+        repetition_penalty: scores of tokens that are already in the prompt or the text are divided
+            by it where positive, and multiplied where negative (Keskar et al. 2019, 'CTRL',
+            section 4.1).
+        no_repeat_ngram_size: n, such that no n-gram of tokens occurs twice in prompt and text
+            together; 0 for no such constraint.
+        forbidden: ids that may not be generated, and tuples of ids that may not be in a row.
+        min_new_tokens: number of tokens before the end token is allowed.
+        forced_first: the first id of a text, or None.
+        forced_last: the id at the greatest length, or None.
+        renormalize: whether the remaining tokens are scaled to the total probability 1, so that a
+            beam's score does not fall with the excluded mass.
 
     Raises:
-        InputError: for a number out of its range.
+        InputError: if a number is out of its range.
     """
 
     repetition_penalty: float = 1.0
@@ -161,7 +161,12 @@ class Constraints:
         object.__setattr__(self, "forbidden", rows)
 
     def check(self, vocabulary_size, max_new_tokens):
-        """Raises an InputError for ids beyond a vocabulary, and lengths that contradict."""
+        """Check ids against a vocabulary, and lengths for contradictions.
+
+        Raises:
+            InputError: if an id is outside the vocabulary, all ids are forbidden, or lengths
+                contradict.
+        """
         forced = [i for i in (self.forced_first, self.forced_last) if i is not None]
         for i in (*forced, *(i for row in self.forbidden for i in row)):
             if not 0 <= i < vocabulary_size:

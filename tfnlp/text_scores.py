@@ -1,4 +1,4 @@
-"""How near written texts, such as translations, come to their references."""
+"""Scores of generated texts, such as translations, against references."""
 
 import collections
 import math
@@ -7,20 +7,20 @@ import re
 from tfnlp.errors import InputError
 from tfnlp.text.texts import as_texts
 
-# The orders of n-grams that BLEU counts (Papineni et al. 2002, section 2.3).
+# Largest n-gram order of BLEU (Papineni et al. 2002, section 2.3).
 ORDERS = 4
 ROUGE_KINDS = ("rouge1", "rouge2", "rougeL")
 
 
 def word_overlap(references, hypotheses):
-    """Precision, recall and F of words, wherever they stand, over all texts together.
+    """Return precision, recall and F1 of words regardless of position, over all texts together.
 
     Args:
         references: a list of strings; one string is one text.
-        hypotheses: as many likewise. Where both texts of a pair are blank, it counts nothing.
+        hypotheses: as many strings. A pair of two blank texts is ignored.
 
     Returns:
-        A dict of `word_precision`, `word_recall` and `word_f1`, 0 where nothing was written.
+        A dict of `word_precision`, `word_recall` and `word_f1`, 0 where nothing was generated.
     """
     matched = written = due = 0
     for reference, hypothesis in zip(*_pairs(references, hypotheses), strict=True):
@@ -35,15 +35,15 @@ def word_overlap(references, hypotheses):
 
 
 def ngram_precisions(references, hypotheses, orders=ORDERS):
-    """The shares of n-grams that the references have too (Papineni et al. 2002, section 2.1).
+    """Return the matched and total n-grams per order (Papineni et al. 2002, section 2.1).
 
     Args:
-        references, hypotheses: as `word_overlap` takes them.
+        references, hypotheses: as in `word_overlap`.
         orders: the longest n-grams, in words.
 
     Returns:
-        A list of (matched, written), two whole numbers for each order from 1 on. An n-gram is
-        matched as often as its reference has it.
+        A list of (matched, written), two integers for each order from 1 on. An n-gram matches at
+        most as often as its reference has it.
     """
     counts = [[0, 0] for _ in range(orders)]
     for reference, hypothesis in zip(*_pairs(references, hypotheses), strict=True):
@@ -56,10 +56,10 @@ def ngram_precisions(references, hypotheses, orders=ORDERS):
 
 
 def length_ratio_bleu(references, hypotheses):
-    """BLEU with the ratio of lengths for its penalty: min(1, words written / words due).
+    """Return BLEU with the ratio of lengths as penalty: min(1, generated words / reference words).
 
-    The mean of n-gram precisions up to 4 is geometric, as in Papineni et al. 2002, whose own
-    penalty, exp(1 - due / written), is milder; `text_scores` has it.
+    It uses the geometric mean of n-gram precisions up to 4, as in Papineni et al. 2002. Their own
+    penalty, exp(1 - reference / generated), is milder; `text_scores` has it.
     """
     references, hypotheses = _pairs(references, hypotheses)
     counts = ngram_precisions(references, hypotheses)
@@ -71,22 +71,22 @@ def length_ratio_bleu(references, hypotheses):
 
 
 def text_scores(references, hypotheses, tokenize="13a"):
-    """BLEU, chrF, ROUGE and the overlap of words.
+    """Return BLEU, chrF, ROUGE and word overlap.
 
     Args:
-        references, hypotheses: as `word_overlap` takes them.
-        tokenize: how sacrebleu splits words for BLEU: "13a" as WMT does, "char" by characters,
-            "none" at white space, "intl", "zh", "ja-mecab" or "ko-mecab".
+        references, hypotheses: as in `word_overlap`.
+        tokenize: sacrebleu's tokenizer for BLEU: "13a" as WMT does, "char" by characters, "none"
+            at white space, "intl", "zh", "ja-mecab" or "ko-mecab".
 
     Returns:
-        A dict of `bleu` and `chrf` (0 to 100, of all texts together, by sacrebleu), their
+        A dict of `bleu` and `chrf` (0 to 100, over all texts together, by sacrebleu), their
         `bleu_signature` and `chrf_signature`; `rouge1`, `rouge2` and `rougeL` (mean F of the
-        texts, 0 to 1, by rouge-score, of words in any script in lower case); and what
-        `word_overlap` gives.
+        texts, 0 to 1, by rouge-score, on lower-case words of any script); and the entries of
+        `word_overlap`.
 
     Raises:
-        InputError: for unequal numbers of texts, none, a hypothesis with a blank reference, or a
-            tokenizer that sacrebleu has not.
+        InputError: if there are no texts or unequal numbers, a hypothesis has a blank reference,
+            or sacrebleu lacks the tokenizer.
     """
     references, hypotheses = _pairs(references, hypotheses)
     sacrebleu, rouge_scorer = scoring_libraries()
@@ -108,14 +108,14 @@ def text_scores(references, hypotheses, tokenize="13a"):
 
 
 class _Words:
-    """Words for rouge-score, whose own keep the letters a to z alone, and so no Korean."""
+    """Tokenizer for rouge-score, whose own keeps only the letters a to z, and so no Korean."""
 
     def tokenize(self, text):
         return re.findall(r"\w+", text.lower())
 
 
 def _pairs(references, hypotheses):
-    """Return the references and hypotheses to score, without pairs of two blank texts."""
+    """Return the references and hypotheses to score, without pairs with a blank reference."""
     references = as_texts(references, "references")
     hypotheses = as_texts(hypotheses, "hypotheses")
     if len(references) != len(hypotheses):
@@ -146,10 +146,10 @@ def _matches(reference, hypothesis):
 
 
 def make_bleu(tokenize):
-    """sacrebleu's `BLEU`.
+    """Return sacrebleu's `BLEU`.
 
     Raises:
-        InputError: as `text_scores` does, of the tokenizer, and of what is not installed.
+        InputError: if sacrebleu lacks the tokenizer, or a package is not installed.
     """
     sacrebleu, _ = scoring_libraries()
     try:
@@ -163,7 +163,11 @@ def make_bleu(tokenize):
 
 
 def scoring_libraries():
-    """sacrebleu and rouge-score's module; an InputError where they are not installed."""
+    """Return sacrebleu and the `rouge_scorer` module.
+
+    Raises:
+        InputError: if they are not installed.
+    """
     try:
         import sacrebleu
         from rouge_score import rouge_scorer

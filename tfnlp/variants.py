@@ -1,4 +1,4 @@
-"""Figures of variants over seeds: means, their standard errors, and differences to a base."""
+"""Statistics of variants over seeds: means, standard errors, and differences to a base."""
 
 import dataclasses
 import math
@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """A mean, with its standard error where there are two values or more (else None)."""
+    """Mean with its standard error; the error is None for fewer than two values."""
 
     mean: float
     error: float | None
@@ -16,7 +16,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values):
-        """The estimate from numbers; None where there are none."""
+        """Return the estimate from numbers; None if no number is finite."""
         values = np.asarray([v for v in values if v is not None and math.isfinite(v)], "float64")
         if not len(values):
             return None
@@ -28,12 +28,12 @@ class Estimate:
 
 @dataclasses.dataclass(frozen=True)
 class VariantFigure:
-    """A figure of a variant over its seeds.
+    """Figure of a variant over its seeds.
 
     Args:
         estimate: an `Estimate`, or None where no run has the figure.
-        difference: the `Estimate` of the difference to the base, from the seeds that both have:
-            what a seed does to both alike is not in its error. None for the base.
+        difference: the `Estimate` of the difference to the base, over the seeds that both have, so
+            that effects of a seed on both cancel. None for the base.
     """
 
     estimate: Estimate | None
@@ -41,7 +41,7 @@ class VariantFigure:
 
 
 def summarise_variants(runs, base, metrics):
-    """The figures of each variant over its seeds.
+    """Return the figures of each variant over its seeds.
 
     Args:
         runs: {variant: {seed: {name: number}}}.

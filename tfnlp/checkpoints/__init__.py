@@ -1,4 +1,4 @@
-"""Checkpoint folders, of Hugging Face and of keras-hub, read and written."""
+"""Loading and saving of Hugging Face and keras-hub checkpoint folders."""
 
 from tfnlp.checkpoints.folder import (
     check_saves,

@@ -1,4 +1,4 @@
-"""ALBERT between tfnlp and Hugging Face."""
+"""Mapping of ALBERT between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.bert_map import FIXED, embeddings
 from tfnlp.checkpoints.family import (

@@ -1,4 +1,4 @@
-"""BERT and RoBERTa between tfnlp and Hugging Face."""
+"""Mapping of BERT and RoBERTa between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.family import (
     COMMON_FIELDS,
@@ -23,7 +23,7 @@ SELF_ATTENTION = {part: f"attention.self.{part}" for part in ("query", "key", "v
 
 
 def embeddings(config):
-    """The tables of BERT's kin, and their layer norm."""
+    """Yield the `Weight`s of BERT-like embeddings and their layer norm."""
     yield Weight("embeddings/token_table", "embeddings.word_embeddings.weight")
     yield Weight("embeddings/position_table", "embeddings.position_embeddings.weight")
     if config.num_segments:
@@ -32,7 +32,7 @@ def embeddings(config):
 
 
 def layer_rest(ours, theirs):
-    """What follows the attention in a layer of BERT and its kin."""
+    """Yield the `Weight`s after self-attention in a BERT-like layer."""
     yield from dense(f"{ours}/attention/output", f"{theirs}.attention.output.dense")
     yield from norm(f"{ours}/attention_norm", f"{theirs}.attention.output.LayerNorm")
     yield from dense(f"{ours}/feed_forward/intermediate", f"{theirs}.intermediate.dense")
@@ -41,7 +41,7 @@ def layer_rest(ours, theirs):
 
 
 def layers(config):
-    """Every layer of BERT and its kin."""
+    """Yield the `Weight`s of all BERT-like layers."""
     for i in range(config.num_layers):
         ours, theirs = f"encoder_{i}", f"encoder.layer.{i}"
         for part, name in SELF_ATTENTION.items():
@@ -50,7 +50,7 @@ def layers(config):
 
 
 def bert_lm_head(config):
-    """BERT's masked-token head."""
+    """Yield the `Weight`s of BERT's masked LM head."""
     stem = "cls.predictions"
     yield from lm_transform(f"{stem}.transform")
     yield from output_table(config, f"{stem}.decoder.weight")
@@ -58,7 +58,7 @@ def bert_lm_head(config):
 
 
 def lm_transform(name):
-    """What comes before the output in a masked-token head as BERT's."""
+    """Yield the `Weight`s before the output layer of a BERT-like masked LM head."""
     yield from dense("lm_transform", f"{name}.dense", head=True)
     yield from norm("lm_norm", f"{name}.LayerNorm", head=True)
 
@@ -96,7 +96,7 @@ def roberta_weights(config, head):
 
 
 def _count_positions(ours, fields):
-    """The rows before the first position's are in their number of positions, not in ours."""
+    """Return our fields with `max_length` less the rows before the first position."""
     offset = ours.get("pad_token_id", 1) + 1
     return ours | {"max_length": ours["max_length"] - offset}
 

@@ -1,4 +1,4 @@
-"""DeBERTa v1, v2 and v3 between tfnlp and Hugging Face."""
+"""Mapping of DeBERTa v1, v2 and v3 between tfnlp and Hugging Face."""
 
 import dataclasses
 
@@ -32,7 +32,7 @@ V2_FIELDS = FIELDS | {
     "conv_groups": "convolution_groups",
     "conv_act": "convolution_activation",
 }
-# The class of Microsoft's code.
+# Class name in Microsoft's code.
 DISCRIMINATOR = "ReplacedTokenDetectionModel"
 POSITIONS = "embeddings.position_embeddings.weight"
 FIXED = COMMON_FIXED | {"pooler_hidden_act": "gelu", "pooler_dropout": 0, "talking_head": False}
@@ -93,7 +93,7 @@ def weights(config, head):
     if head == "masked_lm":
         yield from _lm_head(config)
     elif head == "discriminator":
-        # That of Microsoft's own files; `transformers` has none.
+        # Names of Microsoft's own files; `transformers` lacks this head.
         stem = "mask_predictions"
         yield from norm("discriminator_norm", f"{stem}.LayerNorm", head=True)
         yield from dense("discriminator_transform", f"{stem}.dense", head=True)
@@ -101,7 +101,7 @@ def weights(config, head):
 
 
 def _lm_head(config):
-    # The names of Microsoft's own files.
+    # Names of Microsoft's own files.
     stem = "lm_predictions.lm_head"
     own = [*lm_transform(stem), Weight("lm_bias/bias", f"{stem}.bias", head=True)]
     if config.enhanced_mask_decoder:
@@ -136,7 +136,7 @@ def _v2_attention(config, ours, theirs):
 
 
 def _unread(config):
-    """The table of positions, and its norm, that attention without positions leaves alone."""
+    """Return the names of position tables and norms unused by attention without positions."""
     names = ("rel_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")
     return [f"encoder.{name}" for name in names] if config.terms == ("c2c",) else []
 
@@ -147,11 +147,11 @@ def _decode(ours, fields):
     check_only(fields, "embedding_size", width)
     check_only(fields, "attention_head_size", width // fields["num_attention_heads"])
     kinds = fields["pos_att_type"] or ()
-    # Old files join the kinds by bars.
+    # Old files separate the kinds by "|".
     kinds = kinds.split("|") if isinstance(kinds, str) else kinds
     kinds = [kind.strip() for kind in kinds if kind]
     if kinds and not fields["relative_attention"]:
-        # `transformers` scales by the number of kinds even so.
+        # `transformers` would still scale by the number of kinds.
         raise InputError(
             f"relative_attention={fields['relative_attention']!r} with pos_att_type={kinds} is "
             "not supported; give pos_att_type=[] or relative_attention=true."
@@ -171,7 +171,7 @@ def _decode(ours, fields):
     except ValueError as e:
         buckets = fields.get("position_buckets")
         raise InputError(f"position_buckets={buckets} is not supported: {e}") from None
-    # The head by Microsoft's names has no output of its own.
+    # The head with Microsoft's names has no separate output table.
     return ours | ({} if fields["legacy"] else {"tie_embeddings": True})
 
 
@@ -181,12 +181,15 @@ def _encode(theirs, config):
     if "norm_rel_ebd" in theirs:
         theirs["norm_rel_ebd"] = "layer_norm" if config.normalize_positions else "none"
         theirs["position_buckets"] = config.num_buckets or -1
-    # `transformers` takes the head by Microsoft's names, though it decodes without positions.
+    # `transformers` loads the head with Microsoft's names, but decodes without positions.
     return theirs | {"legacy": not config.enhanced_mask_decoder}
 
 
 def _adapt(config, names):
-    """Microsoft's files have absolute positions for the mask decoder alone, and tied outputs."""
+    """Return the config with tied outputs and mask decoder as in Microsoft's files.
+
+    Their files have absolute positions only for the mask decoder, and tied outputs.
+    """
     has_head = any(name.startswith("lm_predictions.") for name in names)
     has_positions = any(name.endswith(POSITIONS) for name in names)
     if not has_head:

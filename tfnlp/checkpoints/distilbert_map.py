@@ -1,4 +1,4 @@
-"""DistilBERT between tfnlp and Hugging Face."""
+"""Mapping of DistilBERT between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.bert_map import embeddings
 from tfnlp.checkpoints.family import (

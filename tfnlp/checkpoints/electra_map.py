@@ -1,4 +1,4 @@
-"""ELECTRA between tfnlp and Hugging Face."""
+"""Mapping of ELECTRA between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.bert_map import FIXED, embeddings, layers
 from tfnlp.checkpoints.family import (

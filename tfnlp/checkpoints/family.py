@@ -1,4 +1,4 @@
-"""What a family's map says of its Hugging Face checkpoints, and helpers to write one."""
+"""Description of a model family's Hugging Face checkpoints, and helpers for it."""
 
 import collections.abc
 import dataclasses
@@ -48,7 +48,7 @@ HEAD_FIELDS = {"head_dim": "head_dim"}
 
 
 def because(reason, *names):
-    """Fields that change nothing in what tfnlp computes, each with its reason."""
+    """Return {name: reason}, for config fields without effect in what tfnlp computes."""
     return dict.fromkeys(names, reason)
 
 
@@ -104,17 +104,17 @@ COMMON_HARMLESS = (
 
 @dataclasses.dataclass(frozen=True)
 class Weight:
-    """Where one of our variables stands in a checkpoint.
+    """Location of one of our variables in a checkpoint.
 
     Args:
         path: of our variable.
-        name: theirs, less the prefix of the encoder.
+        name: theirs, without the prefix of the encoder.
         transpose: whether theirs is (out, in), where a Keras kernel is (in, out).
         shape: theirs before `transpose` and `part`, where it has more axes than ours.
         part: (i, n) where ours is the i-th of n equal parts of theirs, along the axis of
             outputs: the first with `transpose`, else the last.
-        head: whether the name stands without the encoder's prefix.
-        other_names: names that it may have instead, which are looked for first.
+        head: whether the name has no encoder prefix.
+        other_names: alternative names, which are looked up first.
         all_names: whether it is written under all of its names.
     """
 
@@ -138,31 +138,31 @@ def _nothing(*_):
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A family's checkpoints.
+    """Checkpoint format of a model family.
 
     Args:
-        model_type: what config.json calls it.
+        model_type: its name in config.json.
         config: our config class.
-        prefix: of the encoder's names where there is a head.
-        fields: their config field: ours.
-        weights: of a config and a head, yields the `Weight`s.
-        architectures: our head: the class of `transformers` that config.json names.
-        fixed: their fields that would change the model: the one value that is supported.
-        harmless: their fields that change nothing in what tfnlp computes: the reason.
-        aliases: other names of their fields: theirs.
-        defaults: their fields: what a config.json means that lacks them, where it is not
-            what our config's default says, and for those that `decode` reads.
-        decode: of our fields and theirs, gives our fields with what takes more than a name.
-        encode: of their fields and our config, likewise the other way.
-        constants: of our config and a head, gives tensors that are computed here and that their
-            files hold, by their names.
-        unread: of our config, gives the names of tensors that their files may hold, but that no
-            part of a model with it reads.
-        generation: of our config, gives the fields of a generation_config.json, beside a head that
-            writes texts; None without one.
-        only: our fields by which a config is of this family, of two that have one class.
-        adapt: of our config and the names of the tensors in a checkpoint, gives the config
-            with what config.json does not tell.
+        prefix: of the encoder's names in models with a head.
+        fields: {their config field: ours}.
+        weights: function from a config and a head to the `Weight`s, an iterator.
+        architectures: {our head: class of `transformers` in config.json}.
+        fixed: {their field that would change the model: the only supported value}.
+        harmless: {their field without effect in tfnlp: the reason}.
+        aliases: {other name of a field of theirs: the field}.
+        defaults: {their field: value if config.json lacks it}, where it differs from our config's
+            default, and for fields that `decode` reads.
+        decode: function from our fields and theirs to our fields, for conversions beyond names.
+        encode: function from their fields and our config to their fields, for the other direction.
+        constants: function from our config and a head to tensors by name that their files hold but
+            that are computed here.
+        unread: function from our config to the names of tensors that their files may hold but that
+            no part of such a model reads.
+        generation: function from our config to the fields of a generation_config.json, for a head
+            that generates text; None without one.
+        only: values of our fields that distinguish two families with one config class.
+        adapt: function from our config and the names of a checkpoint's tensors to the config with
+            facts that config.json lacks.
     """
 
     model_type: str
@@ -185,13 +185,13 @@ class Family:
 
 
 def read_fields(family, fields, path):
-    """Our config from the fields of a config.json.
+    """Return our config from the fields of a config.json.
 
     Returns:
-        The config, and the names of fields that are not known.
+        The config, and the names of unknown fields.
 
     Raises:
-        InputError: for an unknown activation and for fields that ask for another model.
+        InputError: if an activation is unknown, or fields describe an unsupported model.
     """
     others = {family.aliases[name]: fields[name] for name in family.aliases if name in fields}
     fields = family.defaults | fields | others
@@ -227,7 +227,7 @@ def read_fields(family, fields, path):
 
 
 def write_fields(family, config):
-    """The fields of a config.json from our config."""
+    """Return the fields of a config.json from our config."""
     theirs = {name: getattr(config, ours) for name, ours in family.fields.items()}
     for name, ours in family.fields.items():
         if ours in ("activation", "convolution_activation"):
@@ -238,25 +238,29 @@ def write_fields(family, config):
 
 
 def check_only(fields, name, value):
-    """Raises an InputError where a field is there and has another value."""
+    """Check that a field is absent or has the given value.
+
+    Raises:
+        InputError: if it has another value.
+    """
     if fields.get(name) not in (value, None):
         raise InputError(f"{name}={fields[name]!r} is not supported; only {value!r} is.")
 
 
 def dense(path, name, **kwargs):
-    """The kernel and the bias of a torch Linear."""
+    """Yield the kernel and the bias of a torch Linear."""
     yield Weight(f"{path}/kernel", f"{name}.weight", transpose=True, **kwargs)
     yield Weight(f"{path}/bias", f"{name}.bias", **kwargs)
 
 
 def norm(path, name, **kwargs):
-    """The scale and the shift of a torch LayerNorm."""
+    """Yield the scale and the shift of a torch LayerNorm."""
     yield Weight(f"{path}/gamma", f"{name}.weight", **kwargs)
     yield Weight(f"{path}/beta", f"{name}.bias", **kwargs)
 
 
 def token_heads(head):
-    """The weights of a tagger and an answerer, which all families call the same."""
+    """Yield the weights of a tagger or an answerer, named alike in all families."""
     if head == "tagger":
         yield from dense("classifier", "classifier", head=True)
     elif head == "answerer":
@@ -264,7 +268,7 @@ def token_heads(head):
 
 
 def output_bias(config, bias, decoder):
-    """The bias of an output over the vocabulary, which files also hold as their decoder's.
+    """Yield the bias of an output over the vocabulary, stored also under the decoder's name.
 
     `transformers` reads the decoder's, and needs both where the output is not tied.
     """
@@ -278,13 +282,13 @@ def output_bias(config, bias, decoder):
 
 
 def output_table(config, name):
-    """The output over the vocabulary, where it is not the table of the tokens."""
+    """Yield the output over the vocabulary, if it is not tied to the token table."""
     if not config.tie_embeddings:
         yield Weight("lm_output/kernel", name, transpose=True, head=True)
 
 
 def architectures(stem, **names):
-    """The classes of `transformers` for the heads that most families have."""
+    """Return the classes of `transformers` for the heads that most families have."""
     return {
         None: f"{stem}Model",
         "classifier": f"{stem}ForSequenceClassification",

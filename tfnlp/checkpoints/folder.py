@@ -1,4 +1,4 @@
-"""Models from and to Hugging Face checkpoint folders, and from those of keras-hub."""
+"""Loading and saving of models in Hugging Face folders; loading from keras-hub presets."""
 
 import collections
 import dataclasses
@@ -65,7 +65,7 @@ FAMILIES = (
     marian_map.MARIAN,
     marian_map.PEGASUS,
 )
-# What a head for pretraining has beside a masked language model's.
+# Part of a pretraining head beyond that of a masked LM.
 PAIR_HEAD = "pair_classifier"
 # Layers that a checkpoint without that head lacks; they start from fresh weights.
 HEAD_LAYERS = {
@@ -73,7 +73,7 @@ HEAD_LAYERS = {
     *("discriminator_norm", "discriminator_transform", "discriminator", "lm_softmax"),
     *("decoder_positions", PAIR_HEAD),
 }
-# Heads that a fine-tuning puts on an encoder, new.
+# Heads that fine-tuning adds to an encoder.
 TASK_HEADS = ("classifier", "tagger", "answerer", "chooser")
 # Weights of other heads.
 OTHER_HEADS = (
@@ -88,9 +88,9 @@ OTHER_HEADS = (
 BUFFERS = (".position_ids", ".attn.bias", ".attn.masked_bias", "pos_emb.inv_freq")
 # Sinusoids, which are computed, and a table that a Marian without ties does not use.
 BUFFERS += (".embed_positions.weight", "shared.weight")
-# From so many bytes of weights on, progress is shown.
+# Bytes of weights above which a progress bar is shown.
 LARGE = 500_000_000
-# The files to fetch of a model on the Hub before its weights, which they tell the names of.
+# Files to fetch from the Hub before the weights, whose names they contain.
 FETCHED = ("config.json", INDEX, "task.json", PRESET_INDEX)
 
 
@@ -99,7 +99,7 @@ FETCHED_OF_PRESET = (*FETCHED, "tokenizer.json", *(f"{ASSETS}/{name}" for name i
 
 
 def family_of(config):
-    """The `Family` of a config."""
+    """Return the `Family` of a config."""
     return next(
         family
         for family in FAMILIES
@@ -109,7 +109,7 @@ def family_of(config):
 
 
 def _find(source):
-    """The folder of a checkpoint, of which all but the weights is there."""
+    """Return the local folder of a checkpoint, with all files except the weights."""
     folder = find_folder(source, FETCHED)
     if is_hub_name(source) and is_preset_file(folder / "config.json"):
         folder = find_folder(source, FETCHED_OF_PRESET)
@@ -117,10 +117,10 @@ def _find(source):
 
 
 def read_config(folder):
-    """The model config of a checkpoint.
+    """Return the model config of a checkpoint.
 
     Args:
-        folder: as `load_model` takes it.
+        folder: as in `load_model`.
 
     Raises:
         InputError: if config.json is missing, broken, or of a family that tfnlp lacks.
@@ -129,10 +129,10 @@ def read_config(folder):
 
 
 def read_labels(folder):
-    """The class names of a checkpoint, in order of their ids, or None.
+    """Return the class names of a checkpoint, in order of their ids, or None.
 
     Args:
-        folder: as `load_model` takes it.
+        folder: as in `load_model`.
     """
     id2label = read_json(_find(folder) / "config.json").get("id2label")
     if not id2label:
@@ -141,13 +141,13 @@ def read_labels(folder):
 
 
 def read_task_settings(folder):
-    """What a checkpoint says of how its head reads texts, as `save_model` wrote it.
+    """Return the input settings of a checkpoint's head, as `save_model` wrote them.
 
     Args:
-        folder: as `load_model` takes it.
+        folder: as in `load_model`.
 
     Returns:
-        A dict, such as {"unit": "character"} of a tagger; empty where it says nothing.
+        A dict, such as {"unit": "character"} of a tagger; empty where there are none.
     """
     stored = read_json(_find(folder) / "config.json").get("task_specific_params")
     settings = stored.get(read_head(folder)) if isinstance(stored, dict) else None
@@ -155,10 +155,10 @@ def read_task_settings(folder):
 
 
 def read_head(folder):
-    """The head of a checkpoint: one of `tfnlp.models.HEADS`, or None.
+    """Return the head of a checkpoint: one of `tfnlp.models.HEADS`, or None.
 
     Args:
-        folder: as `load_model` takes it.
+        folder: as in `load_model`.
 
     Raises:
         InputError: if config.json names a model of `transformers` that tfnlp lacks.
@@ -185,7 +185,7 @@ def load_model(
     block_size=None,
     attention_projections=False,
 ):
-    """Builds the model of a checkpoint and loads its weights.
+    """Build the model of a checkpoint and load its weights.
 
     Args:
         folder: holds config.json and model.safetensors (or its index and shards), as Hugging
@@ -198,7 +198,7 @@ def load_model(
         attention_scores: also output every layer's scores before the softmax.
         memory: also take a memory and give the next, of a Transformer-XL or an XLNet.
         dtype: a Keras dtype policy; the global one where None.
-        block_size: tokens that attention looks at together, as `build_model` takes it.
+        block_size: tokens that attention looks at together, as in `build_model`.
         attention_projections: also output every layer's queries, keys and values.
 
     Returns:
@@ -268,7 +268,7 @@ def load_model(
 
 
 def _set_encoder_ranges(model, ranges):
-    """Gives an encoder its ranges of those of a model with a head; a new pooler stays in float."""
+    """Set an encoder's ranges from those of a model with a head; a new pooler stays in float."""
     for layer in model.layers:
         own = {name: x for name, x in ranges.items() if name.startswith(f"{layer.path}/")}
         if own or layer.name not in HEAD_LAYERS:
@@ -276,7 +276,7 @@ def _set_encoder_ranges(model, ranges):
 
 
 def _kind(folder, family):
-    """What a checkpoint is, in words."""
+    """Return a description of a checkpoint's kind."""
     heads = {name: head for head, name in family.architectures.items()}
     stored = _stored_architecture(folder) or family.architectures[None]
     what = heads.get(stored, stored) or "encoder"
@@ -284,7 +284,7 @@ def _kind(folder, family):
 
 
 def _open(source):
-    """A checkpoint's folder here, its `Family`, its config, and the reader of its tensors."""
+    """Return a checkpoint's local folder, its `Family`, its config, and its tensor reader."""
     folder = _find(source)
     # Before the weights, which may be large, are fetched.
     family, config = _read_config(folder)
@@ -301,7 +301,7 @@ def _open(source):
 
 
 def _read_config(folder):
-    """The `Family` and the config of a folder."""
+    """Return the `Family` and the config of a folder."""
     path = folder / "config.json"
     if is_preset_file(path):
         preset, config, unknown = read_preset(folder)
@@ -322,7 +322,7 @@ def _read_config(folder):
 
 
 def _stored_architecture(folder):
-    """The class that a folder's files name, or None."""
+    """Return the class name in a folder's files, or None."""
     path = folder / "config.json"
     if is_preset_file(path):
         return read_task(folder)
@@ -331,10 +331,10 @@ def _stored_architecture(folder):
 
 
 def read_pooler(folder):
-    """The pooler that a checkpoint's encoder comes with, for a model without it to be saved with.
+    """Return the pooler of a checkpoint's encoder, to save it with a model without one.
 
     Args:
-        folder: as `load_model` takes it.
+        folder: as in `load_model`.
 
     Returns:
         A dict of tensors by their names, as `save_model` takes it; empty where there is none.
@@ -349,7 +349,7 @@ def read_pooler(folder):
 
 
 def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, pooler=None):
-    """Writes a model as a Hugging Face folder that `transformers` loads.
+    """Write a model as a Hugging Face folder that `transformers` loads.
 
     One that is fake-quantised computes in float there; `load_model` gives it its ranges back.
 
@@ -361,7 +361,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
         tokenizer: also written where given, in place of one that is there.
         task_settings: a dict of how the head reads texts, for `read_task_settings`; None for
             nothing to say.
-        pooler: what `read_pooler` gave, of a model that has none; None for none.
+        pooler: the result of `read_pooler`, for a model without one; None for none.
 
     Raises:
         InputError: if a file cannot be written, `transformers` has no such model or no field
@@ -400,7 +400,11 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
 
 
 def check_saves(model):
-    """Raises an InputError where `save_model` has no folder for the model's head or config."""
+    """Check that `save_model` supports the model's head and config.
+
+    Raises:
+        InputError: if it does not.
+    """
     config = config_of(model)
     family = family_of(config)
     if model.head not in family.architectures:
@@ -412,7 +416,11 @@ def check_saves(model):
 
 
 def _check_read_back(family, config, fields, tensors):
-    """Raises an InputError where the folder would be read as another config."""
+    """Check that the written folder would be read as the same config.
+
+    Raises:
+        InputError: if it would not.
+    """
     read, _ = read_fields(family, fields, "config.json")
     read = family.adapt(read, list(tensors))
     differing = [
@@ -429,7 +437,7 @@ def _check_read_back(family, config, fields, tensors):
 
 
 def _tensors(model, family):
-    """Their tensors by their names."""
+    """Return the tensors of a model by their Hugging Face names."""
     variables = {v.path: v for v in model.weights}
     for layer in model.layers:
         if isinstance(layer, GradientDisentangledEmbedding):  # whole tables, not what makes them
@@ -449,21 +457,21 @@ def _tensors(model, family):
 
 
 def _part_axis(weight):
-    """The axis of their tensor along which ours are parts of it."""
+    """Return the axis of their tensor along which our variables are parts."""
     return 0 if weight.transpose else -1
 
 
 def _has_head(folder, family, head):
-    """Whether the folder says that its head is of this kind, or does not say."""
+    """Return whether the folder's head is of this kind, or unknown."""
     same = MASKED_LMS if head in MASKED_LMS else (head,)
     others = {name for kind, name in family.architectures.items() if kind not in (None, *same)}
     return _stored_architecture(folder) not in others
 
 
 def _with_stored_output(config, family, head, reader):
-    """The config, untied where the file has an output beside another table of tokens.
+    """Return the config, untied if the file has an output that differs from the token table.
 
-    So it is in `transformers` 5, whatever config.json says.
+    `transformers` 5 does the same, whatever config.json says.
     """
     one_table = not (config.enhanced_mask_decoder or config.adaptive_softmax)
     predicts = head == config.language_model or (
@@ -489,7 +497,7 @@ def _with_stored_output(config, family, head, reader):
 
 
 def _stored_classes(folder, family, head, reader):
-    """The classes of the folder's head, or None where it has no such head."""
+    """Return the number of classes of the folder's head, or None if it has no such head."""
     if head not in ("classifier", "tagger") or not _has_head(folder, family, head):
         return None
     weights = family.weights(family.config(), head)
@@ -500,7 +508,7 @@ def _stored_classes(folder, family, head, reader):
 
 
 def _assign(model, family, reader, with_head):
-    """Copies every tensor into its variable, once all names and shapes are known to fit.
+    """Copy every tensor into its variable, after all names and shapes are checked.
 
     Returns:
         The names of the weights that the checkpoint lacks, which start at random.
@@ -563,7 +571,7 @@ def _assign(model, family, reader, with_head):
 
 
 def _ours(value, weight, shape):
-    """Their tensor as one of our variables."""
+    """Return their tensor in the form of our variable."""
     if weight.part:
         index, count = weight.part
         value = np.split(value, count, _part_axis(weight))[index]
@@ -588,12 +596,12 @@ def _may_be_left_over(name, prefix):
 
 
 def _stored_prefix(family, reader):
-    """What a checkpoint has before the names of the encoder."""
+    """Return a checkpoint's prefix of encoder names."""
     return family.prefix if any(n.startswith(family.prefix) for n in reader.names()) else ""
 
 
 def _stored_name(weight, prefix, names):
-    """The name under which a checkpoint has a weight: with or without prefix, old or new."""
+    """Return the name of a weight in a checkpoint, with or without prefix, old or new; or None."""
     own = (*weight.other_names, weight.name)
     for candidate in (start + name for name in own for start in (prefix, "")):
         old = candidate.replace("LayerNorm.weight", "LayerNorm.gamma")

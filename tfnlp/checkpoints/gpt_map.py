@@ -1,4 +1,4 @@
-"""GPT and GPT-2 between tfnlp and Hugging Face."""
+"""Mapping of GPT and GPT-2 between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.family import (
     COMMON_FIXED,
@@ -66,7 +66,7 @@ def _weights(config, head, token_table, position_table):
 
 
 def _dense(path, name):
-    """Their Conv1D holds its kernel as Keras does, (in, out)."""
+    """Yield the kernel and bias of their Conv1D, whose kernel is (in, out) as in Keras."""
     yield Weight(f"{path}/kernel", f"{name}.weight")
     yield Weight(f"{path}/bias", f"{name}.bias")
 

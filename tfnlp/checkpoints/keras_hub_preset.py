@@ -49,13 +49,13 @@ HARMLESS = because("what Keras says of any model", "name", "trainable", "dtype")
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """How keras-hub saves a family.
+    """keras-hub's format of a family.
 
     Args:
         family: its `Family`, with keras-hub's names and fields.
-        unused: of a config, gives the layer that is no part of the model here by its name.
-        made: of a config and of a function that reads a tensor by name, {name: (shape, function
-            that gives it)} of tensors that are not stored as such.
+        unused: function from a config to the name of a layer that is not part of the model here.
+        made: function from a config and a reader of tensors by name to {name: (shape, function
+            that returns it)} for tensors that are not stored.
     """
 
     family: Family
@@ -64,10 +64,10 @@ class Preset:
 
 
 def read_preset(folder):
-    """The `Preset` of a folder, the config of its model, and the fields that are not known.
+    """Return the `Preset` of a folder, its model config, and the names of unknown fields.
 
     Raises:
-        InputError: if config.json is of a class or of a type of weights that tfnlp lacks.
+        InputError: if config.json has a class or a type of weights that tfnlp lacks.
     """
     path = pathlib.Path(folder) / "config.json"
     fields = read_json(path)
@@ -97,18 +97,18 @@ def read_preset(folder):
 
 
 def read_task(folder):
-    """The class that a preset's task.json names; else its backbone's."""
+    """Return the class in a preset's task.json, else that of its backbone."""
     folder = pathlib.Path(folder)
     path = folder / "task.json"
     return read_json(path if path.exists() else folder / "config.json").get("class_name")
 
 
 class PresetReader:
-    """The tensors of a preset by name, as `TensorReader` gives those of safetensors.
+    """Reader of a preset's tensors by name, with the interface of `TensorReader`.
 
     Args:
         folder: holds model.weights.h5, or model.weights.json and its shards.
-        preset, config: what `read_preset` gave for it.
+        preset, config: the results of `read_preset` for the folder.
 
     Raises:
         InputError: if a file is missing, cut short or no HDF5.
@@ -138,19 +138,19 @@ class PresetReader:
             file.visititems(add)
 
     def size(self):
-        """The bytes of all files together."""
+        """Return the size of all files together in bytes."""
         return sum(path.stat().st_size for paths in self._paths.values() for path in paths)
 
     def names(self):
-        """Every tensor's name."""
+        """Return the names of all tensors."""
         return self._names
 
     def shape(self, name):
-        """A tensor's shape."""
+        """Return a tensor's shape."""
         return self._made[name][0] if name in self._made else self._tensors[name][2]
 
     def read(self, name):
-        """One tensor as a NumPy array; bfloat16, which NumPy lacks, as float32."""
+        """Return a tensor as a NumPy array; bfloat16, which NumPy lacks, as float32."""
         if name in self._made:
             return self._made[name][1]()
         path, place, _ = self._tensors[name]
@@ -166,7 +166,7 @@ class PresetReader:
 
 
 def preset_weight_names(folder):
-    """The names of a preset's files of weights: of its one file, else those its index names."""
+    """Return the names of a preset's weight files: the single file, else those in its index."""
     if (folder / PRESET_WEIGHTS).exists() or not (folder / PRESET_INDEX).exists():
         return [PRESET_WEIGHTS]
     weight_map = read_json(folder / PRESET_INDEX).get("weight_map") or {}
@@ -177,13 +177,13 @@ def preset_weight_names(folder):
 
 
 def preset_files(folder):
-    """The names of all of a preset's files of weights, those of its task too."""
+    """Return the names of all weight files of a preset, including those of its task."""
     task = [TASK_WEIGHTS] if (read_task(folder) or "").endswith("TextClassifier") else []
     return preset_weight_names(folder) + task
 
 
 def _open(path):
-    """The HDF5 file, opened for a moment: while it is open it cannot be written anew."""
+    """Open an HDF5 file for a short time, since an open file cannot be rewritten."""
     try:
         return h5py.File(path, "r")
     except FileNotFoundError:
@@ -216,7 +216,7 @@ def _numbered(layer, i):
 
 
 def _attention(config, path, layer, underscore=""):
-    """Projections that hold the heads on an axis of their own."""
+    """Yield the projections of attention, which have a separate axis for the heads."""
     heads = config.num_heads, config.hidden_dim // config.num_heads
     for part in ("query", "key", "value"):
         name = f"layers/{layer}/{underscore}{part}_dense/vars"
@@ -245,7 +245,7 @@ def _blocks(config, layer="transformer_encoder", underscore=""):
 
 
 def _three_tables(config):
-    """The embeddings of BERT and its kin."""
+    """Yield the embeddings of BERT-like models."""
     yield from _table("embeddings/token_table", "reversible_embedding")
     yield from _table("embeddings/position_table", "position_embedding")
     yield from _table("embeddings/segment_table", "embedding")
@@ -266,7 +266,7 @@ def _electra(config):
 
 
 def _electra_pooler(config):
-    """A pooler that neither the paper's model nor that of `transformers` has."""
+    """Return the layer name of a pooler that the paper's and `transformers`' models lack."""
     return "dense_1" if config.embedding_dim != config.hidden_dim else "dense"
 
 
@@ -297,7 +297,7 @@ def _roberta(config):
 
 
 def _make_roberta_tables(config, read):
-    """Rows before the first position, and a segment, neither of which keras-hub has."""
+    """Return the rows before the first position and a segment, which keras-hub lacks."""
     before = np.zeros((config.pad_token_id + 1, config.hidden_dim), "float32")
     segments = np.zeros((1, config.hidden_dim), "float32")
     rows, stored = config.max_length + len(before), f"layers/{POSITIONS}/vars/0"
@@ -344,7 +344,7 @@ def _gpt2(config):
 
 
 def _classifier(has_pooler):
-    """A `TextClassifier`'s own weights: with the pooler, where the backbone has none."""
+    """Yield a `TextClassifier`'s own weights, with the pooler if the backbone has none."""
     layers = ["classifier"] if has_pooler else ["pooler", "classifier"]
     for i, path in enumerate(layers):
         for weight in _dense(path, _numbered("dense", i), head=True):
@@ -352,14 +352,14 @@ def _classifier(has_pooler):
 
 
 def _preset(stem, family, encoder, fields=FIELDS, decode=None, heads=None, **kwargs):
-    """A `Preset` of a family.
+    """Return {keras-hub class: `Preset`} of a family.
 
     Args:
-        stem: what the names of keras-hub's classes begin with.
+        stem: prefix of the names of keras-hub's classes.
         family: as `transformers` has it.
-        encoder: of a config, yields the `Weight`s of the backbone.
-        fields: as `Family` takes them.
-        decode: of a dict of our fields, gives those to change.
+        encoder: function from a config to the `Weight`s of the backbone, an iterator.
+        fields: as in `Family`.
+        decode: function from a dict of our fields to those to change.
         heads: {head: class} beside the classifier.
         kwargs: of the `Preset`.
     """
@@ -398,7 +398,7 @@ def _preset(stem, family, encoder, fields=FIELDS, decode=None, heads=None, **kwa
 
 
 def _tanh_gelu(ours):
-    """keras-hub computes it where the released models have the exact one."""
+    """Return keras-hub's tanh GELU; the released models have the exact one."""
     return {"activation": "gelu_new"}
 
 

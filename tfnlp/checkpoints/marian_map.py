@@ -1,4 +1,4 @@
-"""Encoder-decoder transformers between tfnlp and Hugging Face: Marian, and Pegasus (pre-norm)."""
+"""Mapping of Marian and Pegasus (pre-norm) between tfnlp and Hugging Face."""
 
 import dataclasses
 
@@ -41,7 +41,7 @@ FIELDS = {
     # A field of ours, for files without logits.
     "output_bias": "output_bias",
 }
-# What a Pegasus lacks, whose two tables are always one.
+# Fields that a Pegasus lacks, since its two tables are always one.
 MARIAN_FIELDS = FIELDS | {
     "share_encoder_decoder_embeddings": "share_embeddings",
     "decoder_vocab_size": "target_vocabulary_size",
@@ -62,7 +62,7 @@ HARMLESS = {name: why for name, why in COMMON_HARMLESS.items() if name not in FI
     *("static_position_embeddings", "extra_pos_embeddings", "force_bos_token_to_be_generated"),
     *("classif_dropout", "classifier_dropout", "_num_labels"),
 )
-# What both mean without a field.
+# Defaults of fields that both lack in config.json.
 DEFAULTS = {
     "d_model": 1024,
     "encoder_layers": 12,
@@ -79,7 +79,7 @@ DEFAULTS = {
 
 
 def transformer_weights(config, head):
-    """The `Weight`s of both families, which have the same names."""
+    """Yield the `Weight`s of both families, which have the same names."""
     if config.share_embeddings:
         # Old files hold the one table under all three names.
         copies = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
@@ -145,14 +145,14 @@ def _encode(theirs, config):
 
 
 def _sinusoids(config, head):
-    """The positions that a Pegasus' file holds, though they are computed."""
+    """Return the sinusoidal positions, which files hold though they are computed."""
     table = sinusoid_table(config.max_length, config.hidden_dim, interleaved=False)
     prefix = PREFIX if head else ""
     return {f"{prefix}{side}.embed_positions.weight": table for side in ("encoder", "decoder")}
 
 
 def _generation(config):
-    """How `generate` of `transformers` goes on, as the folders of released models say it."""
+    """Return the fields of generation_config.json, as in the folders of released models."""
     return {
         "decoder_start_token_id": config.start_token_id,
         "pad_token_id": config.pad_token_id,
@@ -166,7 +166,7 @@ def _generation(config):
 
 
 def _with_stored_bias(config, names):
-    """The config, which has an output bias where the file does, or ours says so."""
+    """Return the config with an output bias if the file or our config has one."""
     stored = config.output_bias or "final_logits_bias" in names
     return dataclasses.replace(config, output_bias=stored)
 

@@ -1,4 +1,4 @@
-"""Recurrent networks as folders, which `transformers` has no models for: the names are tfnlp's."""
+"""Folder format of recurrent networks with tfnlp's names; `transformers` lacks them."""
 
 import dataclasses
 
@@ -6,7 +6,7 @@ from tfnlp.checkpoints.family import Family, Weight
 from tfnlp.models.recurrent import STATES, RecurrentConfig
 from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
 
-# What Keras calls the cells within its layers.
+# Keras' names of the cells within its layers.
 CELL_NAMES = {"rnn": "simple_rnn_cell", "lstm": "lstm_cell", "gru": "gru_cell"}
 CELL_WEIGHTS = ("kernel", "recurrent_kernel", "bias")
 
@@ -67,7 +67,7 @@ def _weight(path, head=False):
 
 
 def _fields(config):
-    """Config fields have their own names, but for the one that `transformers` reads of any."""
+    """Return {their field: ours}: equal names, except for `vocab_size`."""
     names = {field.name: field.name for field in dataclasses.fields(config)}
     names["vocab_size"] = names.pop("vocabulary_size")
     return names

@@ -1,4 +1,4 @@
-"""The tensors of a checkpoint folder: safetensors, whole or in shards."""
+"""Reading and writing of safetensors files, single or sharded."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from tfnlp.hub import PICKLES, refused_pickle
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
-# What safetensors calls the types that weights come in.
+# NumPy types by safetensors' names.
 DTYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -30,7 +30,7 @@ DTYPES = {
 
 
 def write_tensors(path, tensors, metadata=None):
-    """Writes a dict of NumPy arrays as one safetensors file, whole or not at all."""
+    """Write a dict of NumPy arrays atomically as one safetensors file."""
     with replaced_when_whole(path) as temporary:
         try:
             safetensors.numpy.save_file(tensors, temporary, metadata=metadata or {"format": "pt"})
@@ -39,7 +39,7 @@ def write_tensors(path, tensors, metadata=None):
 
 
 class TensorReader:
-    """The tensors of a checkpoint folder by name, each read from disk when asked for.
+    """Reader of a checkpoint folder's tensors by name; each is read from disk on request.
 
     Args:
         folder: holds `model.safetensors`, or `model.safetensors.index.json` and its shards.
@@ -69,19 +69,19 @@ class TensorReader:
             ) from None
 
     def size(self):
-        """The bytes of all files together."""
+        """Return the size of all files together in bytes."""
         return sum(path.stat().st_size for path, _ in self._files)
 
     def names(self):
-        """Every tensor's name."""
+        """Return the names of all tensors."""
         return list(self._file_of)
 
     def shape(self, name):
-        """A tensor's shape, from the header alone."""
+        """Return a tensor's shape, from the header alone."""
         return tuple(self._file_of[name][1].get_slice(name).get_shape())
 
     def read(self, name):
-        """One tensor as a NumPy array; bfloat16, which NumPy lacks, as float32."""
+        """Return a tensor as a NumPy array; bfloat16, which NumPy lacks, as float32."""
         path, _ = self._file_of[name]
         try:
             start, header = self._header(path)
@@ -101,7 +101,7 @@ class TensorReader:
         return value
 
     def _header(self, path):
-        """Where the data of a file start, and what it says of each tensor."""
+        """Return the offset of a file's data and its header."""
         if path not in self._headers:
             with open(path, "rb") as file:
                 length = int.from_bytes(file.read(8), "little")
@@ -110,7 +110,7 @@ class TensorReader:
 
 
 def untouched(shape, dtype):
-    """A tensor whose memory is not written yet, so that it takes none until it is."""
+    """Return a tensor with uninitialised memory, which uses none until it is written."""
     if keras.backend.backend() != "tensorflow":
         return keras.ops.zeros(shape, dtype)
     import tensorflow as tf
@@ -119,9 +119,9 @@ def untouched(shape, dtype):
 
 
 def weight_names(folder):
-    """The names of a folder's safetensors files: the one file, else those that its index names.
+    """Return the names of a folder's safetensors files: the single file, else those in its index.
 
-    The one file goes before shards beside it, as in `transformers`.
+    The single file takes precedence over shards, as in `transformers`.
     """
     if (folder / WEIGHTS).exists() or not (folder / INDEX).exists():
         return [WEIGHTS]

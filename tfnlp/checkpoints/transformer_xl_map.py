@@ -1,4 +1,4 @@
-"""Transformer-XL between tfnlp and Hugging Face, whose releases had it up to 4.35."""
+"""Mapping of Transformer-XL between tfnlp and Hugging Face, which had it up to release 4.35."""
 
 from tfnlp.checkpoints.family import (
     COMMON_FIXED,

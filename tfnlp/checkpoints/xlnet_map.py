@@ -1,4 +1,4 @@
-"""XLNet between tfnlp and Hugging Face."""
+"""Mapping of XLNet between tfnlp and Hugging Face."""
 
 from tfnlp.checkpoints.family import (
     COMMON_FIXED,

@@ -1,4 +1,4 @@
-"""Text that comes out: greedy, beam search and sampling, with cached keys and values."""
+"""Text generation: greedy search, beam search and sampling, with cached keys and values."""
 
 from tfnlp.generation.causal_decoder import CausalDecoder
 from tfnlp.generation.decoders import decoder_of

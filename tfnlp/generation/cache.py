@@ -1,4 +1,4 @@
-"""What decoders that keep the keys and values of what they have read do alike."""
+"""Base of decoders with a cache of keys and values."""
 
 from typing import NamedTuple
 
@@ -9,19 +9,19 @@ from tfnlp.models import config_of
 
 
 class Cached(NamedTuple):
-    """What a `CausalDecoder` or an `EncoderDecoderCache` keeps between two steps; tensors all.
+    """State of a `CausalDecoder` or an `EncoderDecoderCache` between two steps; all tensors.
 
-    The prompt's keys stand first, then those of each step's K tokens, side by side. They stay
-    where they are: which of a step's tokens belongs to a text is told by a mask, so that a beam
-    search copies no keys when it gives one text up for two continuations of another, and the
-    prompt's are there once for all.
+    The prompt's keys come first, then those of each step's K tokens, side by side. They stay in
+    place: a mask tells which of a step's tokens belongs to a text. So a beam search copies no keys
+    when it replaces one text by two continuations of another, and the prompt's keys are stored
+    once.
 
     Args:
         keys: of each block (B, N, C, H), C being P + K * steps.
         values: of each block (B, N, C, H').
         prompt_mask: (B, P) boolean, true at real tokens.
-        ancestors: (B, K, steps) int32, which of each step's K tokens belongs to each text.
-        source: of an encoder-decoder what each block attends to, a tuple of keys (B, N, S, H) and
+        ancestors: (B, K, steps) int32, index of each step's token that belongs to each text.
+        source: in an encoder-decoder, what each block attends to: a tuple of keys (B, N, S, H) and
             values (B, N, S, H') each, and a mask (B, S), 1 at real tokens.
     """
 
@@ -33,14 +33,14 @@ class Cached(NamedTuple):
 
 
 class CachedDecoder:
-    """A model's own layers, one step at a time, on the keys and values of the steps before.
+    """Step-by-step decoder with a model's own layers and cached keys and values.
 
-    Each step computes the new tokens alone (K for each prompt), and gives what the model gives for
-    the whole text, but for rounding. All shapes are fixed, for XLA.
+    Each step computes only the new tokens (K for each prompt). It returns the model's outputs for
+    the whole text, up to rounding. All shapes are fixed, for XLA.
 
     Args:
         model: from `build_model`.
-        blocks: those that keep keys and values, in their order.
+        blocks: those that cache keys and values, in order.
         last: the name of the norm after them, which a model may lack.
     """
 
@@ -54,7 +54,7 @@ class CachedDecoder:
         self._output, self._bias = names.get("lm_output"), names.get("lm_bias")
 
     def _begin(self, token_ids, mask, beams, steps, source=()):
-        """The logits after the first tokens of texts, (B, P), and the `Cached` with them in it."""
+        """Return the logits after the first tokens of texts, (B, P), and their `Cached`."""
         batch, length = token_ids.shape
         mask = ops.cast(mask, "bool")
         places = length + beams * steps
@@ -76,20 +76,20 @@ class CachedDecoder:
         return self._logits(x[:, -1:])[:, 0], state
 
     def step(self, token_ids, parents, number, state):
-        """Reads one more token of each text.
+        """Process one more token of each text.
 
         Args:
             token_ids: (B, K) integers.
-            parents: (B, K) integers, the text of the step before that each text goes on from; None
-                where each goes on from itself.
+            parents: (B, K) integers, the text of the previous step that each text continues; None
+                if each continues itself.
             number: 0 at the first step after the prompt, 1 at the next; a scalar.
-            state: the `Cached` of the step before.
+            state: the `Cached` of the previous step.
 
         Returns:
-            The logits of what comes next, (B, K, V) float32, and a `Cached`.
+            The logits of the next token, (B, K, V) float32, and a `Cached`.
 
         Raises:
-            InputError: for a cache of another batch, or of another number of texts.
+            InputError: if the cache is of another batch, or of another number of texts.
         """
         batch, beams, steps = state.ancestors.shape
         if tuple(token_ids.shape) != (batch, beams):
@@ -116,7 +116,7 @@ class CachedDecoder:
         return self._logits(x), state
 
     def _read(self, token_ids, positions, seen, state, place):
-        """The states (B, T, D) of tokens (B, T), whose keys go to the cache at a place."""
+        """Return the states (B, T, D) of tokens (B, T), with keys cached from position `place`."""
         place = ops.convert_to_tensor(place, "int32")
         x = self._embed(token_ids, positions)
         keys, values = [], []
@@ -130,7 +130,7 @@ class CachedDecoder:
         return x, state._replace(keys=tuple(keys), values=tuple(values))
 
     def _logits(self, x):
-        """(B, T, V) float32 of states (B, T, D)."""
+        """Return the logits (B, T, V), float32, of states (B, T, D)."""
         logits = self._output(x) if self._output else self._embeddings(x, reverse=True)
         logits = self._bias(logits) if self._bias else logits
         return ops.cast(logits, "float32")

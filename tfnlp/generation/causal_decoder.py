@@ -1,4 +1,4 @@
-"""A causal model that keeps the keys and values of what it has read."""
+"""Causal decoder with cached keys and values."""
 
 from tfnlp.errors import InputError
 from tfnlp.generation.cache import CachedDecoder
@@ -6,17 +6,17 @@ from tfnlp.models import Gpt2Config, GptConfig, config_of
 
 
 class CausalDecoder(CachedDecoder):
-    """A GPT or a GPT-2, one step at a time, with the layers and so the weights of the model.
+    """Step-by-step decoder of a GPT or a GPT-2, with the model's layers and weights.
 
     Args:
         model: from `build_model` or `load_model`, with the head "causal_lm".
 
     Raises:
-        InputError: for a model of another head or family.
+        InputError: if the model has another head or family.
     """
 
     FAMILIES = (GptConfig, Gpt2Config)
-    # What the texts begin with, beside the prompt that they go on from.
+    # Texts continue the prompt, without a start token.
     start_token_id = None
 
     def __init__(self, model):
@@ -32,16 +32,16 @@ class CausalDecoder(CachedDecoder):
         self.vocabulary_size = config.vocabulary_size
 
     def start(self, token_ids, prompt_mask, beams, steps):
-        """Reads prompts.
+        """Process prompts.
 
         Args:
             token_ids: (B, P) integers, padded at the left.
             prompt_mask: (B, P), 1 or true at real tokens, at least one in each row.
             beams: K, the texts of each prompt.
-            steps: how many tokens will be read of each at most.
+            steps: the most tokens of each text.
 
         Returns:
-            The logits of what comes after the prompts, (B, V) float32, and a `Cached`.
+            The logits of the token after the prompts, (B, V) float32, and a `Cached`.
         """
         return self._begin(token_ids, prompt_mask, beams, steps)
 

@@ -1,4 +1,4 @@
-"""Scores of the next token, changed by what a text must or may not have."""
+"""Constraints applied to the scores of the next token."""
 
 import itertools
 
@@ -9,10 +9,10 @@ NEVER = -np.inf
 
 
 class Rules:
-    """`Constraints` on the tokens of a search, whose sizes are known.
+    """`Constraints` applied to a search of known sizes.
 
-    They are those of the logits processors of `transformers`, in their order, but that padding
-    counts as no token: there a repeated n-gram may begin with it.
+    They equal the logits processors of `transformers`, in their order, except that padding is not
+    a token: there a repeated n-gram may begin with it.
 
     Args:
         constraints: a `Constraints`.
@@ -31,15 +31,15 @@ class Rules:
         self._first = tf.repeat(padding, beams)[:, None]  # (B * K, 1), where each text begins
 
     def __call__(self, scores, tokens, number):
-        """The scores of token `number`.
+        """Return the constrained scores of token `number`.
 
         Args:
             scores: (B, K, V) float32.
-            tokens: (B, K, steps) int32, those of each text, from `number` on of no meaning.
-            number: how many tokens each text has, a scalar.
+            tokens: (B, K, steps) int32, those of each text; entries from `number` on are ignored.
+            number: number of tokens of each text, a scalar.
 
         Returns:
-            (B, K, V), minus infinity where a token may not be.
+            (B, K, V), minus infinity at forbidden tokens.
         """
         rules = self.constraints
         shape, vocabulary = scores.shape, scores.shape[-1]
@@ -76,7 +76,7 @@ class Rules:
 
     def _without_forbidden(self, scores, history, length):
         vocabulary = scores.shape[-1]
-        # The end token by itself is no matter of these, as in `transformers`.
+        # The end token alone is never forbidden here, as in `transformers`.
         rows = sorted({row for row in self.constraints.forbidden if row != (self.end,)})
         rows.sort(key=len)
         for size, group in itertools.groupby(rows, key=len):
@@ -90,20 +90,20 @@ class Rules:
                 continue
             begun = _last_tokens(history, length, size - 1)
             begun = tf.reduce_all(begun[:, None] == group[:, :-1], axis=2)  # (R, W)
-            begun &= length - (size - 1) >= self._first  # padding begins no row
+            begun &= length - (size - 1) >= self._first  # no sequence begins in padding
             banned = tf.matmul(tf.cast(begun, tf.float32), tf.cast(last, tf.float32)) > 0
             scores = tf.where(banned, NEVER, scores)
         return scores
 
 
 def _last_tokens(history, length, count):
-    """(R, count), the last of (R, L) of which `length` are there."""
+    """Return the last `count` of the first `length` tokens of (R, L), (R, count)."""
     start = tf.stack([0, tf.maximum(length - count, 0)])
     return tf.slice(history, start, (history.shape[0], count))
 
 
 def _ends_of_repeated(history, first, length, size, vocabulary):
-    """(R, V) boolean: which tokens would end a row of `size` that is there already."""
+    """Return (R, V) boolean, true at tokens that would complete a repeated n-gram."""
     windows = history.shape[1] - size + 1
     starts = tf.range(windows)
     same = (starts >= first) & (starts + size <= length)
@@ -114,7 +114,7 @@ def _ends_of_repeated(history, first, length, size, vocabulary):
 
 
 def _marked(ids, where, vocabulary):
-    """(R, V) boolean, true at the ids (R, L) that stand where `where` (R, L) is true."""
+    """Return (R, V) boolean, true at the ids of (R, L) where `where` (R, L) is true."""
     rows = tf.broadcast_to(tf.range(ids.shape[0])[:, None], ids.shape)
     columns = tf.where(where, ids, vocabulary)  # one more, for all others
     places = tf.stack([rows, columns], axis=-1)

@@ -1,4 +1,4 @@
-"""The decoder of any model that text comes out of."""
+"""Selection of a model's decoder for generation."""
 
 from tfnlp.generation.causal_decoder import CausalDecoder
 from tfnlp.generation.encoder_decoder_cache import EncoderDecoderCache
@@ -23,18 +23,18 @@ DECODERS = {
 
 
 def decoder_of(model):
-    """What `search` takes of a model: its layers, one step at a time.
+    """Return the step-by-step decoder of a model, for `search`.
 
     Args:
         model: from `build_model` or `load_model`, with the head "causal_lm", "permutation_lm" or
             "sequence_to_sequence".
 
     Returns:
-        An `EncoderDecoderCache` of a transformer, a `MemoryDecoder` of a Transformer-XL or an
-        XLNet, a `CausalDecoder` of a GPT or a GPT-2; of recurrent networks a
-        `RecurrentTranslatorDecoder` and a `RecurrentDecoder`.
+        An `EncoderDecoderCache` for a transformer, a `MemoryDecoder` for a Transformer-XL or an
+        XLNet, a `CausalDecoder` for a GPT or a GPT-2; for recurrent networks a
+        `RecurrentTranslatorDecoder` or a `RecurrentDecoder`.
 
     Raises:
-        InputError: for a model that no text comes out of.
+        InputError: if the model cannot generate text.
     """
     return DECODERS.get(type(config_of(model)), CausalDecoder)(model)

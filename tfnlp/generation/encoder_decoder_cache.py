@@ -1,4 +1,4 @@
-"""A transformer's decoder that keeps keys and values, the encoder's too."""
+"""Transformer decoder with cached keys and values, also of the encoder."""
 
 import keras
 from keras import ops
@@ -12,16 +12,16 @@ SOURCE_INPUTS = ("encoder_token_ids", "encoder_padding_mask")
 
 
 class EncoderDecoderCache(CachedDecoder):
-    """A transformer's decoder, one step at a time, with the model's layers and so its weights.
+    """Step-by-step decoder of an encoder-decoder transformer, with the model's layers and weights.
 
-    The encoder runs once for each source, and so do the projections that the decoder attends to.
+    The encoder and the projections for cross-attention run once per source.
 
     Args:
         model: a transformer with the head "sequence_to_sequence", from `build_model` or
             `load_model`.
 
     Raises:
-        InputError: for a model of another head or family.
+        InputError: if the model has another head or family.
     """
 
     FAMILIES = (TransformerConfig,)
@@ -44,13 +44,13 @@ class EncoderDecoderCache(CachedDecoder):
         self._encoder = keras.Model(inputs, model.output["encoder_output"])
 
     def start(self, token_ids, prompt_mask, beams, steps):
-        """Reads sources, and the token that each text begins with.
+        """Process sources and the start token of each text.
 
         Args:
             token_ids: (B, S) integers, padded at the right.
             prompt_mask: (B, S), 1 or true at real tokens, at least one in each row.
             beams: K, the texts of each source.
-            steps: how many tokens will be read of each at most.
+            steps: the most tokens of each text.
 
         Returns:
             The logits of the first token, (B, V) float32, and a `Cached`.
@@ -61,7 +61,7 @@ class EncoderDecoderCache(CachedDecoder):
         return self._begin(first, ops.ones_like(first), beams, steps, (source, mask))
 
     def encode(self, token_ids, mask):
-        """What each block attends to of sources (B, S): keys (B, N, S, H) and values of each."""
+        """Return each block's cross-attention keys (B, N, S, H) and values for sources (B, S)."""
         states = self._encoder(dict(zip(SOURCE_INPUTS, (token_ids, mask), strict=True)))
         return tuple(block.cross_attention.project_source(states) for block in self._blocks)
 

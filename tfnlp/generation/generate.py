@@ -1,4 +1,4 @@
-"""Prompts as texts in, continuations as texts out."""
+"""Continuation of prompts by a language model, from texts to texts."""
 
 from tfnlp.errors import InputError
 from tfnlp.generation.decoders import decoder_of
@@ -11,7 +11,7 @@ from tfnlp.text.texts import as_texts
 
 
 class Generator(Searcher):
-    """Continues prompts by a causal language model.
+    """Continuation of prompts by a causal language model.
 
     Args:
         model: a GPT, a GPT-2, a Transformer-XL or a recurrent network with the head "causal_lm",
@@ -19,14 +19,14 @@ class Generator(Searcher):
         tokenizer: its tokenizer.
         search: a `Greedy`, `Beam` or `Sample`; greedy where None.
         constraints: a `Constraints`; none where None.
-        max_new_tokens: the most tokens that are written.
+        max_new_tokens: the most generated tokens.
         batch_size: prompts in a batch.
-        end_token: the token that ends a text; what stands between the documents of pretraining
-            (`END_TOKENS`) where None.
+        end_token: the token that ends a text; where None, the separator of documents in
+            pretraining (`END_TOKENS`).
 
     Raises:
-        InputError: for a model of another family or head, a tokenizer that is not the model's or
-            has no end token, and settings that contradict each other.
+        InputError: if the model has another family or head, the tokenizer is not the model's or
+            has no end token, or settings contradict each other.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Generator(Searcher):
         super().__init__(decoder, search, constraints, max_new_tokens, batch_size, end, end)
 
     def __call__(self, prompts):
-        """Continues prompts.
+        """Return continuations of prompts.
 
         Args:
-            prompts: a list of strings; an empty one is a text from its beginning.
+            prompts: a list of strings; an empty one starts a new text.
 
         Returns:
             A list of `Generated` for each prompt, the best first.
@@ -68,19 +68,19 @@ class Generator(Searcher):
         return [[self._generated(ids, *one) for one in texts] for ids, texts in found]
 
     def continue_ids(self, prompts):
-        """Continues prompts that are ids already.
+        """Return continuations of prompts given as ids.
 
         Args:
             prompts: a list of lists of ids, none empty.
 
         Returns:
-            For each prompt its ids and a list of (ids, whether it was ended, score).
+            For each prompt its ids and a list of (ids, whether the end token was reached, score).
         """
         check_prompts(prompts, self.max_new_tokens, self.decoder.max_length)
         return list(zip(prompts, self._find(prompts), strict=True))
 
     def _ids(self, prompts):
-        """Each prompt's ids, without what frames a text."""
+        """Return the ids of each prompt without special tokens; the end token if empty."""
         before, after = Frame.of(self.tokenizer).single
         rows = unframed_ids(self.tokenizer, prompts, len(before), len(after))
         return [ids or [self.end] for ids in rows]
@@ -100,12 +100,12 @@ def generate(
     batch_size=16,
     end_token=None,
 ):
-    """Continues prompts, once; a `Generator` again and again, which compiles but once.
+    """Return continuations of prompts; for repeated calls use a `Generator`, which compiles once.
 
     Args:
         prompts: a list of strings.
-        model, tokenizer, search, max_new_tokens, constraints, batch_size, end_token: as
-            `Generator` takes them.
+        model, tokenizer, search, max_new_tokens, constraints, batch_size, end_token: as in
+            `Generator`.
 
     Returns:
         A list of `Generated` for each prompt, the best first.
@@ -120,18 +120,18 @@ def generate(
 
 
 def forbidden_ids(tokenizer, words):
-    """What `Constraints` forbid so that words are not written.
+    """Return the `forbidden` ids of `Constraints` that exclude words.
 
     Args:
         tokenizer: from `tfnlp.text`.
         words: a list of strings.
 
     Returns:
-        A tuple of tuples of ids: each word as it is read at the beginning of a text, and after a
-        space, which may have other tokens.
+        A tuple of tuples of ids: each word as tokenised at the beginning of a text, and after a
+        space, where its tokens may differ.
 
     Raises:
-        InputError: for a word that is empty, or that has no token.
+        InputError: if a word is empty or has no token.
     """
     words = as_texts(words, "words")
     before, after = Frame.of(tokenizer).single

@@ -1,4 +1,4 @@
-"""How probable a causal language model finds texts after others."""
+"""Likelihood of completions under a causal language model."""
 
 import numpy as np
 import tensorflow as tf
@@ -13,17 +13,17 @@ from tfnlp.text.texts import as_pairs, check_whole
 
 
 class LikelihoodScorer:
-    """Scores completions of prompts by their likelihood.
+    """Scores of completions of prompts by their likelihood.
 
     Args:
         model: with the head "causal_lm", from `build_model` or `load_model`.
         tokenizer: its tokenizer.
-        batch_size: rows that are read at a time.
-        end_token: what an empty prompt stands for, a text's beginning; what stands between
-            documents where None.
+        batch_size: rows of a batch.
+        end_token: the token that replaces an empty prompt, as the beginning of a text; the
+            separator of documents where None.
 
     Raises:
-        InputError: for a model of another head, and a tokenizer that is not the model's or has no
+        InputError: if the model has another head, or the tokenizer is not the model's or has no
             end token.
     """
 
@@ -45,32 +45,32 @@ class LikelihoodScorer:
         self._run = tf.function(self._log_probabilities, autograph=False)
 
     def __call__(self, prompts, completions):
-        """Scores each completion after its prompt.
+        """Return the log-probability of each completion after its prompt.
 
         Args:
             prompts: a list of strings.
             completions: a list of as many strings.
 
         Returns:
-            The log-probability of each completion, its tokens' summed, (n,) float64.
+            The log-probabilities, summed over the tokens of each completion, (n,) float64.
 
         Raises:
-            InputError: for unequal numbers, a completion without a token, or a row that is too
-                long for the model.
+            InputError: if numbers are unequal, a completion has no token, or a row is too long for
+                the model.
         """
         prompts, completions = as_pairs(prompts, completions, ("prompts", "completions"))
         return self.score_ids(self.prompt_ids(prompts), self.ids(completions))
 
     def ids(self, texts):
-        """The ids of texts, without what frames a text."""
+        """Return the ids of texts, without special tokens around them."""
         return unframed_ids(self.tokenizer, texts, *self._framed)
 
     def prompt_ids(self, prompts):
-        """The same; the end token for an empty one."""
+        """Return the ids of prompts; the end token for an empty one."""
         return [ids or [self.end] for ids in self.ids(prompts)]
 
     def score_ids(self, prompts, completions):
-        """The same of lists of ids, none empty. Rows that differ by their last token are one."""
+        """Return the scores of lists of ids, none empty; completions that share a row run once."""
         rows, places = {}, []
         for number, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
             if not len(completion):
@@ -83,7 +83,7 @@ class LikelihoodScorer:
                 )
             places.append((rows.setdefault(row, len(rows)), len(prompt)))
         rows = [list(row) for row in rows]
-        first = [len(row) for row in rows]  # from which position on tokens are asked for
+        first = [len(row) for row in rows]  # first position of each row to score
         asked = [[] for _ in rows]
         for number, (row, start) in enumerate(places):
             first[row] = min(first[row], start)
@@ -103,7 +103,7 @@ class LikelihoodScorer:
         return scores
 
     def _batch(self, rows, first):
-        """Log-probabilities (B, P, V) of what comes after the tokens from `first` - 1 on."""
+        """Return the log-probabilities (B, P, V) after the tokens from `first` - 1 on."""
         width = _power(max(map(len, rows)), SHORTEST)
         width = min(width, self.max_length or width)
         count = _power(
@@ -117,7 +117,7 @@ class LikelihoodScorer:
             ids[i, : len(row)], mask[i, : len(row)] = row, 1
             at[i] = np.minimum(start - 1 + np.arange(count), len(row) - 1)
         given = [*map(tf.constant, (ids, mask, at))]
-        # The function itself would warn of each length as of one traced in vain.
+        # Calling the function itself would warn of retracing at each new length.
         return self._run.get_concrete_function(*given)(*given).numpy()
 
     def _log_probabilities(self, ids, mask, at):
@@ -127,7 +127,7 @@ class LikelihoodScorer:
 
 
 def _power(number, least):
-    """The first of `least` times a power of two that holds a number."""
+    """Return the smallest `least` times a power of two that is at least `number`."""
     while least < number:
         least *= 2
     return least

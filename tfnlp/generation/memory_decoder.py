@@ -1,4 +1,4 @@
-"""Transformer-XL and XLNet, which keep the memory of what they have read."""
+"""Decoders of Transformer-XL and XLNet with a memory of earlier states."""
 
 from typing import NamedTuple
 
@@ -10,10 +10,10 @@ from tfnlp.models import TransformerXLConfig, XLNetConfig, config_of
 
 
 class Remembered(NamedTuple):
-    """What a `MemoryDecoder` keeps between two steps; tensors all.
+    """State of a `MemoryDecoder` between two steps; all tensors.
 
     Args:
-        memory: what went into each block, (B, K, M, D) each, the last position last.
+        memory: inputs of each block, (B, K, M, D) each, the last position last.
         real: (B, K, M) boolean, true where a position is a token of the text.
     """
 
@@ -22,22 +22,22 @@ class Remembered(NamedTuple):
 
 
 class MemoryDecoder:
-    """A model of relative positions, one step at a time, by its own layers and so its weights.
+    """Step-by-step decoder of a model with relative positions, with its layers and weights.
 
-    Dai et al. 2019, section 3.2: each step attends to the states of the steps before, which are
-    not computed again. They are kept until no later position sees them, so that each step gives
-    what the model gives for the whole text, but for rounding. Before a text there is padding that
-    nothing sees. Shapes are fixed, for XLA.
+    Dai et al. 2019, section 3.2: each step attends to the states of earlier steps, which are not
+    recomputed. They are kept until no later position sees them, so that each step returns the
+    model's outputs for the whole text, up to rounding. The padding before a text is masked. Shapes
+    are fixed, for XLA.
 
     Args:
         model: from `build_model` or `load_model`, with the head "causal_lm" of a Transformer-XL,
             or "permutation_lm" of an XLNet.
 
     Raises:
-        InputError: for a model of another head or family.
+        InputError: if the model has another head or family.
     """
 
-    # What the texts begin with, beside the prompt that they go on from.
+    # Texts continue the prompt, without a start token.
     start_token_id = None
 
     def __init__(self, model):
@@ -57,20 +57,20 @@ class MemoryDecoder:
 
     @property
     def _seen(self):
-        """The last positions that one sees; all where None."""
+        """Number of last positions that a position attends to; None for all."""
         return None
 
     def start(self, token_ids, prompt_mask, beams, steps):
-        """Reads prompts.
+        """Process prompts.
 
         Args:
             token_ids: (B, P) integers, padded at the left.
             prompt_mask: (B, P), 1 or true at real tokens, at least one in each row.
             beams: K, the texts of each prompt.
-            steps: how many tokens will be read of each at most.
+            steps: the most tokens of each text.
 
         Returns:
-            The logits of what comes after the prompts, (B, V) float32, and a `Remembered`.
+            The logits of the token after the prompts, (B, V) float32, and a `Remembered`.
         """
         _, length = token_ids.shape
         kept = min(length + steps, self._seen or length + steps)
@@ -78,7 +78,7 @@ class MemoryDecoder:
         logits, states = self._read(token_ids, real, None)
 
         def remembered(x):
-            """The last `kept` positions of (B, P, ...), for each text: (B, K, kept, ...)."""
+            """Return the last `kept` positions of (B, P, ...) for each text, (B, K, kept, ...)."""
             x = x[:, -kept:]
             x = ops.pad(x, [(0, 0), (kept - x.shape[1], 0)] + [(0, 0)] * (len(x.shape) - 2))
             return ops.repeat(x[:, None], beams, axis=1)
@@ -86,17 +86,17 @@ class MemoryDecoder:
         return logits, Remembered(tuple(map(remembered, states)), remembered(real))
 
     def step(self, token_ids, parents, number, state):
-        """Reads one more token of each text.
+        """Process one more token of each text.
 
         Args:
             token_ids: (B, K) integers.
-            parents: (B, K) integers, the text of the step before that each text goes on from; None
-                where each goes on from itself.
-            number: of the step, which the memory knows by itself.
-            state: the `Remembered` of the step before.
+            parents: (B, K) integers, the text of the previous step that each text continues; None
+                if each continues itself.
+            number: of the step; unused, since the memory implies it.
+            state: the `Remembered` of the previous step.
 
         Returns:
-            The logits of what comes next, (B, K, V) float32, and a `Remembered`.
+            The logits of the next token, (B, K, V) float32, and a `Remembered`.
         """
         batch, beams, kept = state.real.shape
         if parents is not None:
@@ -108,7 +108,7 @@ class MemoryDecoder:
         logits, states = self._read(ids, real, memory)
 
         def moved(before, now):
-            """(B, K, kept, ...) with a position more, and without the first."""
+            """Return (B, K, kept, ...) with the new position appended and the first dropped."""
             x = ops.concatenate([before, now], axis=1)[:, 1:]
             return ops.reshape(x, (batch, beams, *x.shape[1:]))
 
@@ -118,7 +118,7 @@ class MemoryDecoder:
 
 
 class TransformerXLDecoder(MemoryDecoder):
-    """A Transformer-XL that remembers; with `same_length` the last `memory_length` positions."""
+    """Decoder of a Transformer-XL; `same_length` limits attention to `memory_length`."""
 
     FAMILY, NAME = TransformerXLConfig, "a Transformer-XL"
 
@@ -127,9 +127,9 @@ class TransformerXLDecoder(MemoryDecoder):
         return self.config.memory_length if self.config.same_length else None
 
     def _read(self, token_ids, real, memory):
-        """The logits (R, V) after tokens (R, T), and what went into each block, (R, T, D) each.
+        """Return the logits (R, V) after tokens (R, T) and each block's inputs, (R, T, D) each.
 
-        `real` (R, M + T) is true at the tokens of a text, in the memory and of `token_ids`.
+        `real` (R, M + T) is true at the tokens of a text, in the memory and in `token_ids`.
         """
         x, tables, projections = self._embeddings(token_ids, return_tables=True)
         seen = real[:, None, :]
@@ -159,17 +159,17 @@ class TransformerXLDecoder(MemoryDecoder):
 
 
 class XLNetDecoder(MemoryDecoder):
-    """An XLNet that remembers, in the order of reading (Yang et al. 2019, section 2.3).
+    """Decoder of an XLNet, in left-to-right order (Yang et al. 2019, section 2.3).
 
-    Each token's content sees what is before it; what is to come is a query of one position more,
-    whose content nothing sees. In `transformers` earlier tokens see later ones, too, so that
-    none of its memories is what the whole text gives.
+    The content stream of each token attends to earlier tokens. The next token is a query at one
+    further position, whose content is masked. In `transformers` earlier tokens attend to later
+    ones too, so that its memories differ from those of the whole text.
     """
 
     FAMILY, NAME = XLNetConfig, "an XLNet"
 
     def _read(self, token_ids, real, memory):
-        """As `TransformerXLDecoder._read`."""
+        """Return logits and block inputs as `TransformerXLDecoder._read` does."""
         rows, length = token_ids.shape
         ids = ops.pad(token_ids, ((0, 0), (0, 1)))
         real = ops.pad(real, ((0, 0), (0, 1)), constant_values=True)
@@ -196,11 +196,11 @@ class XLNetDecoder(MemoryDecoder):
 
 
 def _map(function, state):
-    """A function of a `Remembered`'s tensors: of all memories, a tuple, and of `real`."""
+    """Return a function's results for all memories of a `Remembered`, and for `real`."""
     return tuple(map(function, state.memory)), function(state.real)
 
 
 def _rows(x, places):
-    """Of (B, K, ...) the texts that `places` (B, K) says, counted through the batch."""
+    """Return the texts of (B, K, ...) at `places` (B, K), indices into the flattened batch."""
     flat = ops.reshape(x, (-1, *x.shape[2:]))
     return ops.take(flat, places, axis=0)

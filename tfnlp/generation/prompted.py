@@ -1,4 +1,4 @@
-"""What a model does when it is shown a task by examples: accuracies by their number."""
+"""Few-shot evaluation: scores of a model by number of examples in the prompt."""
 
 import pathlib
 
@@ -11,24 +11,24 @@ from tfnlp.generation.written import write_generated
 from tfnlp.text_scores import text_scores
 from tfnlp.variants import Estimate
 
-# The scores of what was written that stand in the table.
+# Scores of generated texts in the table.
 WRITING_SCORES = ("bleu", "chrf", "rouge1", "rougeL")
 
 
 class PromptedRun:
-    """Results by number of shots and draw, kept in a file as they come.
+    """Few-shot results by number of shots and draw, saved to a file after each.
 
     Args:
-        path: of the file; what it holds is not done again.
-        settings: a dict of what decides the results, but for shots and draws.
+        path: of the file; results in it are not computed again.
+        settings: a dict of the settings that decide the results, except shots and draws.
         template: a `Template`.
         texts: a list of strings.
-        labels: a list of strings, as they are written in prompts, one for each text.
+        labels: a list of strings, as written in prompts, one for each text.
         pool: (text, label) pairs to draw shots from.
         seed: of the draws.
 
     Raises:
-        InputError: if the file is of other settings, by the first that differs.
+        InputError: if the file has other settings; it names the first difference.
     """
 
     def __init__(self, path, settings, template, texts, labels, pool=(), seed=0):
@@ -47,19 +47,19 @@ class PromptedRun:
             self.results = found["results"]
 
     def prompts(self, shots, draw):
-        """The prompt of each text, with the shots of a draw before it."""
+        """Return the prompt of each text, with the shots of a draw before it."""
         drawn = draw_shots(len(self.pool), shots, self.seed, draw)
         examples = [self.pool[i] for i in drawn]
         return [self.template.prompt(text, examples) for text in self.texts]
 
     def choose(self, scorer, names, shots, draws):
-        """Takes the most probable label for each text, and keeps the accuracies.
+        """Predict the most probable label for each text, and save the accuracies.
 
         Args:
             scorer: a `LikelihoodScorer`.
-            names: all labels, as they are written in prompts.
+            names: all labels, as written in prompts.
             shots: numbers of examples in a prompt.
-            draws: how often each number is drawn.
+            draws: number of draws for each number of shots.
         """
         true = np.array([names.index(label) for label in self.labels])
         endings = scorer.ids([self.template.completion(name) for name in names])
@@ -81,14 +81,14 @@ class PromptedRun:
         self._each(shots, draws, accuracies)
 
     def complete(self, generator, shots, draws, stop=""):
-        """Writes what comes after each prompt, and keeps its scores.
+        """Generate a completion for each prompt, and save its scores.
 
-        The texts are in files beside the results, written_4_0.jsonl for the draw 0 of 4 shots.
+        The texts are in files beside the results, such as written_4_0.jsonl for draw 0 of 4 shots.
 
         Args:
             generator: a `Generator`.
-            shots, draws: as `choose` takes them.
-            stop: where what is written ends, as `cut_at` takes it.
+            shots, draws: as in `choose`.
+            stop: string at which completions are cut, as in `cut_at`.
         """
 
         def scores(number, draw):
@@ -107,7 +107,7 @@ class PromptedRun:
 
     def _each(self, shots, draws, scores):
         for number in shots:
-            # Of no shots all draws are alike.
+            # Without shots all draws are equal.
             for draw in range(draws if number else 1):
                 key = f"{number}/{draw}"
                 if key not in self.results:
@@ -115,7 +115,7 @@ class PromptedRun:
                     write_json(self.path, {"settings": self.settings, "results": self.results})
 
     def table(self):
-        """Mean scores by number of shots with their standard errors, as lines of text."""
+        """Return mean scores by number of shots with their standard errors, as text lines."""
         rows = {}
         for key, scores in self.results.items():
             rows.setdefault(int(key.split("/")[0]), []).append(scores)
@@ -132,11 +132,14 @@ class PromptedRun:
 
 
 def check_apart(names, endings):
-    """Raises an InputError for labels of the same tokens, such as unknown ones, or of none.
+    """Check that each label has tokens, and that no two labels have the same tokens.
 
     Args:
-        names: the labels, as they are written in prompts.
+        names: the labels, as written in prompts.
         endings: a list of ids for each.
+
+    Raises:
+        InputError: if a label has no token, or two labels have the same.
     """
     seen = {}
     for name, ids in zip(names, map(tuple, endings), strict=True):
@@ -151,12 +154,15 @@ def check_apart(names, endings):
 
 
 def check_room(prompts, most, max_length):
-    """Raises an InputError for the first prompt that is too long with a label after it.
+    """Check that each prompt fits into the model with a label after it.
 
     Args:
         prompts: ids, a list for each text.
-        most: the tokens of the longest label, of which the last is not read.
-        max_length: the model's positions; None where there is no limit.
+        most: the tokens of the longest label, whose last token is not an input.
+        max_length: the model's positions; None for no limit.
+
+    Raises:
+        InputError: if a prompt is too long; it names the first.
     """
     for number, ids in enumerate(prompts, 1):
         if max_length is not None and len(ids) + most - 1 > max_length:
@@ -168,7 +174,7 @@ def check_room(prompts, most, max_length):
 
 
 def without_texts(pool, texts):
-    """Examples to draw from, without those whose text is to be labelled: they tell its label.
+    """Return the examples of a pool whose text is not to be labelled, to avoid leaking labels.
 
     Args:
         pool: (text, label) pairs.
@@ -179,17 +185,17 @@ def without_texts(pool, texts):
 
 
 def label_words(names, given):
-    """How labels are written in prompts.
+    """Return the word of each label in prompts.
 
     Args:
         names: of the labels.
-        given: "label=word" for each, or None for labels as they are.
+        given: "label=word" for each, or None for the labels themselves.
 
     Returns:
         {label: word}.
 
     Raises:
-        InputError: for one without a word, a word without its label, or a word of two labels.
+        InputError: if a label has no word, a word has no label, or two labels share a word.
     """
     if not given:
         return {name: name for name in names}

@@ -1,4 +1,4 @@
-"""Prompts of none, one or a few examples, and what makes of likelihoods a choice.
+"""Zero-, one- and few-shot prompts, and the choice of a label by likelihood.
 
 Brown et al. 2020, 'Language Models are Few-Shot Learners', sections 2 and 2.4.
 """
@@ -10,23 +10,23 @@ import numpy as np
 from tfnlp.errors import InputError
 from tfnlp.text.texts import check_whole
 
-# How likelihoods of completions are made comparable.
+# Normalisations of the likelihoods of completions.
 NORMALIZATIONS = ("sum", "length", "prior")
 
 
 @dataclasses.dataclass(frozen=True)
 class Template:
-    """How an example is written.
+    """Prompt template of an example.
 
     Args:
         pattern: with the slots {text} and, after it, {label}, such as
             "Review: {text}\\nSentiment: {label}".
-        separator: what stands between examples.
-        instruction: what stands before the first, the task in words; nothing where empty.
+        separator: the string between examples.
+        instruction: the task description before the first example; none where empty.
 
     Raises:
-        InputError: for a slot that is missing, there twice, or in another order, and for nothing
-            between the two, where text and label would run together.
+        InputError: if a slot is missing, repeated or out of order, or nothing separates the two,
+            so that text and label would run together.
     """
 
     pattern: str
@@ -56,35 +56,35 @@ class Template:
 
     @property
     def _parts(self):
-        """What stands before the text, between text and label, and after the label."""
+        """Strings before the text, between text and label, and after the label."""
         before, rest = self.pattern.split("{text}")
         return (before, *rest.split("{label}"))
 
     @property
     def answer_context(self):
-        """What stands before a label whatever the text: Brown et al.'s "Answer:"."""
+        """String before a label regardless of the text: Brown et al.'s "Answer:"."""
         return self._parts[1].strip()
 
     @property
     def border(self):
-        """Return the white space before a label."""
+        """White space before a label."""
         between = self._parts[1]
         return between[len(between.rstrip()) :]
 
     def example(self, text, label):
-        """An example with its label."""
+        """Return an example with its label."""
         before, between, after = self._parts
         return f"{before}{text}{between}{label}{after}"
 
     def prompt(self, text, shots=()):
-        """What the model reads before the label of a text.
+        """Return the prompt before the label of a text.
 
         Args:
             text: a string.
             shots: (text, label) pairs, written before it with their labels.
 
         Returns:
-            A string without white space at its end: that belongs to the label, see `completion`.
+            A string without trailing white space, which belongs to the label; see `completion`.
         """
         before, between, _ = self._parts
         examples = [self.example(*shot) for shot in shots]
@@ -92,23 +92,23 @@ class Template:
         return self.separator.join([*parts, f"{before}{text}{between}"]).rstrip()
 
     def completion(self, label):
-        """A label as it goes on from a prompt, with the white space before it."""
+        """Return a label as the continuation of a prompt, with the white space before it."""
         return self.border + label
 
 
 def draw_shots(examples, shots, seed, draw):
-    """Some examples, in the order in which they are drawn.
+    """Return the indices of random examples, in the order in which they are drawn.
 
     Args:
-        examples: how many there are.
-        shots: how many to draw, none twice.
-        seed, draw: what the draw depends on alone.
+        examples: number of examples.
+        shots: number of examples to draw, without replacement.
+        seed, draw: seeds of the draw, which depends only on them.
 
     Returns:
-        A list of their numbers.
+        A list of indices.
 
     Raises:
-        InputError: for more shots than there are examples, or fewer than none.
+        InputError: if there are more shots than examples, or fewer than 0.
     """
     check_whole(shots=shots)
     if not 0 <= shots <= examples:
@@ -121,16 +121,16 @@ def draw_shots(examples, shots, seed, draw):
 
 
 def normalized(likelihoods, lengths, priors):
-    """Log-likelihoods of completions, made comparable.
+    """Return normalised log-likelihoods of completions.
 
     Args:
         likelihoods: (B, C), each label's after each prompt, summed over tokens.
         lengths: (C,), the tokens of each label.
-        priors: (C,), each label's likelihood after the answer context alone.
+        priors: (C,), each label's log-likelihood after the answer context alone.
 
     Returns:
-        {name: (B, C)} with the names of `NORMALIZATIONS`: the sums as they are; over the number
-        of tokens; and less the prior, which is the log of P(completion | context) /
+        {name: (B, C)} with the names of `NORMALIZATIONS`: the sums; the sums divided by the number
+        of tokens; and the sums minus the prior, which is the log of P(completion | context) /
         P(completion | answer context).
     """
     return {
@@ -141,16 +141,13 @@ def normalized(likelihoods, lengths, priors):
 
 
 def cut_at(text, stop, border=""):
-    """A completion up to where it goes on to something else.
+    """Return a completion up to the stop string, without white space around.
 
     Args:
-        text: what was written.
-        stop: a string that ends it, such as a line break; nothing where empty.
-        border: the white space that a label begins with (`Template.border`), in which nothing
-            ends. An answer that ends right after it is empty.
-
-    Returns:
-        The text before it, without white space around.
+        text: the generated text.
+        stop: a string that ends it, such as a line break; none where empty.
+        border: the white space at the beginning of a label (`Template.border`), in which the stop
+            string is ignored. An answer that ends right after it is empty.
     """
     text = text.removeprefix(border)
     return (text.split(stop)[0] if stop else text).strip()

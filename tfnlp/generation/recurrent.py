@@ -1,4 +1,4 @@
-"""Recurrent models one step at a time, each step going on from the states of the one before."""
+"""Step-by-step decoders of recurrent models."""
 
 import contextlib
 from typing import NamedTuple
@@ -11,13 +11,12 @@ from tfnlp.models.recurrent_translator import decoder_inputs, output_logits
 
 
 class States(NamedTuple):
-    """What a recurrent decoder keeps between two steps; tensors all.
+    """State of a recurrent decoder between two steps; all tensors.
 
     Args:
         states: of each cell in turn, (B, K, D).
-        output: (B, K, D), what the decoder of a translator gave; () of a language model.
-        source: what attention needs of the source, as `RecurrentDecoderBlock.prepare` gives it; ()
-            without.
+        output: (B, K, D), the output of a translator's decoder; () for a language model.
+        source: projected source for attention, from `RecurrentDecoderBlock.prepare`; () without.
     """
 
     states: tuple
@@ -26,13 +25,13 @@ class States(NamedTuple):
 
 
 class RecurrentDecoder:
-    """A recurrent language model one step at a time, with its layers and so its weights.
+    """Step-by-step decoder of a recurrent language model, with the model's layers and weights.
 
     Args:
         model: of a `RecurrentConfig`, with the head "causal_lm".
 
     Raises:
-        InputError: for a model of another head or family.
+        InputError: if the model has another head or family.
     """
 
     def __init__(self, model):
@@ -45,7 +44,7 @@ class RecurrentDecoder:
         self._count = config.memory_length
 
     def start(self, token_ids, prompt_mask, beams, steps):
-        """As `CausalDecoder.start`; the padding at the left changes no state."""
+        """Process prompts as `CausalDecoder.start` does; padding at the left changes no state."""
         x, mask, states = self._embeddings(token_ids), ops.cast(prompt_mask, "bool"), []
         with _without_cudnn(self.model):
             for layer in self._layers:
@@ -54,7 +53,7 @@ class RecurrentDecoder:
         return output_logits(self.model, x[:, -1]), States(_beams(states, beams))
 
     def step(self, token_ids, parents, number, state):
-        """As `CausalDecoder.step`."""
+        """Process one more token of each text, as `CausalDecoder.step` does."""
         batch, beams = token_ids.shape
         states = _rows(_from_parents(state.states, parents))
         x, new = self._embeddings(token_ids[:, :, None])[:, :, 0], []
@@ -67,15 +66,15 @@ class RecurrentDecoder:
 
 
 class RecurrentTranslatorDecoder:
-    """The decoder of a recurrent encoder-decoder one step at a time; prompts are source texts.
+    """Step-by-step decoder of a recurrent encoder-decoder; prompts are source texts.
 
-    The encoder reads them once, and what attention compares is projected once.
+    The encoder and the attention's source projection run once per source.
 
     Args:
         model: of a `RecurrentTranslatorConfig`, with the head "sequence_to_sequence".
 
     Raises:
-        InputError: for a model of another head or family.
+        InputError: if the model has another head or family.
     """
 
     def __init__(self, model):
@@ -87,16 +86,16 @@ class RecurrentTranslatorDecoder:
         self._encode = decoder_inputs(model)
 
     def start(self, token_ids, prompt_mask, beams, steps):
-        """Reads source texts, and the start token.
+        """Process source texts and the start token.
 
         Args:
             token_ids: (B, S) integers, padded on either side.
             prompt_mask: (B, S), 1 at real tokens.
             beams: K, the targets of each source.
-            steps: how many tokens will be read of each at most.
+            steps: the most tokens of each text.
 
         Returns:
-            The logits of what comes first, (B, V) float32, and the `States`.
+            The logits of the first token, (B, V) float32, and the `States`.
         """
         batch = token_ids.shape[0]
         first = ops.full((batch, 1), self.start_token_id, "int32")
@@ -117,7 +116,7 @@ class RecurrentTranslatorDecoder:
         return output_logits(self.model, output), kept
 
     def step(self, token_ids, parents, number, state):
-        """As `CausalDecoder.step`."""
+        """Process one more token of each text, as `CausalDecoder.step` does."""
         batch, beams = token_ids.shape
         *states, output = _rows(_from_parents((*state.states, state.output), parents))
         x = ops.reshape(self._embeddings(token_ids), (batch * beams, -1))
@@ -129,7 +128,7 @@ class RecurrentTranslatorDecoder:
 
 @contextlib.contextmanager
 def _without_cudnn(model):
-    """Within, a GPU reads texts by cells: cuDNN has no padding at the left, and XLA no cuDNN."""
+    """Disable cuDNN temporarily: it does not support padding at the left or XLA."""
     layers = [layer for layer in model.layers if hasattr(layer, "use_cudnn")]
     before = [layer.use_cudnn for layer in layers]
     for layer in layers:
@@ -151,22 +150,22 @@ def _check_head(model, family, head):
 
 
 def _beams(states, beams):
-    """States (B, D) for each of K texts, (B, K, D)."""
+    """Return states (B, D) repeated for K texts, (B, K, D)."""
     return tuple(ops.repeat(x[:, None], beams, axis=1) for x in states)
 
 
 def _from_parents(states, parents):
-    """States (B, K, D) of the texts that each goes on from."""
+    """Return the states (B, K, D) of the texts that each text continues."""
     if parents is None:
         return states
     return tuple(ops.take_along_axis(x, parents[:, :, None], axis=1) for x in states)
 
 
 def _rows(states):
-    """States (B, K, D) as (B * K, D)."""
+    """Return states (B, K, D) as (B * K, D)."""
     return tuple(ops.reshape(x, (-1, x.shape[-1])) for x in states)
 
 
 def _by_beam(states, batch, beams):
-    """States (B * K, D) as (B, K, D)."""
+    """Return states (B * K, D) as (B, K, D)."""
     return tuple(ops.reshape(x, (batch, beams, x.shape[-1])) for x in states)

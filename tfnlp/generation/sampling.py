@@ -1,23 +1,23 @@
-"""Tokens drawn from a distribution."""
+"""Sampling of tokens from a distribution."""
 
 import tensorflow as tf
 
 from tfnlp.generation.constraints import NEVER
 
-# Halvings of the range of logits, after which nothing is left between two of them.
+# Bisection steps, after which the range of logits is too small to hold two values.
 HALVINGS = 48
 
 
 def filtered(scores, sample):
-    """The scores that a token is drawn by: temperature, then top-k, then top-p.
+    """Return the logits to sample from, after temperature, top-k and top-p in this order.
 
     Args:
         scores: (..., V) float32.
         sample: a `Sample`.
 
     Returns:
-        (..., V), minus infinity at tokens that are not drawn. Tokens that are as probable as the
-        last to be drawn are drawn too.
+        (..., V), minus infinity at excluded tokens. Tokens as probable as the last included one
+        are included too.
     """
     scores = scores / sample.temperature
     if 0 < sample.top_k < scores.shape[-1]:
@@ -29,9 +29,9 @@ def filtered(scores, sample):
 
 
 def _bound(scores, top_p):
-    """What the fewest most probable tokens with a share of `top_p` are above, (..., 1).
+    """Return the lower bound of the scores of the smallest top-p set, (..., 1).
 
-    Found by halving, without a sort, which takes a hundred times as long as a pass.
+    It is computed by bisection, since a sort takes a hundred times as long as a pass.
     """
     shares = tf.nn.softmax(scores)
     high = tf.reduce_max(scores, axis=-1, keepdims=True)
@@ -50,7 +50,7 @@ def _bound(scores, top_p):
 
 
 def draw(scores, uniform):
-    """Tokens by their probability: the first at which the summed shares pass a draw.
+    """Return sampled tokens: the first whose cumulative probability exceeds a uniform number.
 
     Args:
         scores: (..., V) float32, logits.
@@ -64,5 +64,5 @@ def draw(scores, uniform):
     passed = (sums > uniform[..., None] * sums[..., -1:]) & (shares > 0)
     first = tf.argmax(passed, axis=-1, output_type=tf.int32)
     best = tf.argmax(scores, axis=-1, output_type=tf.int32)
-    # Where rounding leaves none.
+    # Rounding may leave no such token: take the most probable one.
     return tf.where(tf.reduce_any(passed, axis=-1), first, best)

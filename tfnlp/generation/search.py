@@ -1,9 +1,9 @@
-"""Which tokens are written: by the best at each place, by draws, or by beam search.
+"""Greedy search, sampling and beam search.
 
-A decoder is what `CausalDecoder` and `EncoderDecoderCache` are: `start` reads the prompts, or the
-sources, `step` one token more of each text; `start_token_id` is what texts begin with, None where
-they go on from their prompts. The functions here hold for any, and are to be traced as one graph,
-loop and all.
+A decoder is a `CausalDecoder`, an `EncoderDecoderCache` or a similar class. Its `start` processes
+the prompts or sources, and `step` one more token of each text. Its `start_token_id` is the first
+token of texts, None if they continue their prompts. The functions here work with any decoder, and
+are meant to be traced as one graph including the loop.
 """
 
 from typing import NamedTuple
@@ -16,13 +16,13 @@ from tfnlp.searches import WORST, Beam, Constraints, Sample
 
 
 class Found(NamedTuple):
-    """The texts of a search.
+    """Texts of a search.
 
     Args:
-        token_ids: (B, n, steps) int32, after the end token the padding.
+        token_ids: (B, n, steps) int32, padding after the end token.
         lengths: (B, n) int32, the tokens of each text, its end token counted.
-        scores: (B, n) float32, of beam search, where `Beam.is_text` tells which are of texts; else
-            0, or minus infinity where the rules left no token at some place.
+        scores: (B, n) float32. For beam search `Beam.is_text` tells which belong to texts.
+            Otherwise 0, or minus infinity where the constraints left no token at some position.
     """
 
     token_ids: tf.Tensor
@@ -31,19 +31,19 @@ class Found(NamedTuple):
 
 
 def search(decoder, prompt, prompt_mask, draws, how, constraints, steps, end, pad):
-    """Continues prompts.
+    """Continue prompts by a search.
 
     Args:
         decoder: as a `CausalDecoder`.
-        prompt: (B, P) int32, padded at the left; the source, where the decoder has a
-            `start_token_id`, padded at the right.
+        prompt: (B, P) int32, padded at the left; for a decoder with a `start_token_id` the source,
+            padded at the right.
         prompt_mask: (B, P) int32, 1 at real tokens.
         draws: (B, steps) float32 from [0, 1), for a `Sample`.
         how: `Greedy`, `Sample` or `Beam`.
         constraints: a `Constraints`.
         steps: the greatest number of new tokens.
         end: the id of the token that ends a text.
-        pad: the id that stands after it.
+        pad: the id after the end token.
 
     Returns:
         `Found`, with n texts of each prompt: `how.best` of a `Beam`, one otherwise.
@@ -63,11 +63,11 @@ def search(decoder, prompt, prompt_mask, draws, how, constraints, steps, end, pa
 
 
 def _one_by_one(decoder, logits, state, draws, how, rules, steps, end, pad):
-    """One text of each prompt, token by token."""
+    """Return one text per prompt, generated token by token."""
     batch = logits.shape[0]
 
     def choose(logits, tokens, ended, scores, number):
-        """Puts token `number` at its place, and says which texts have ended."""
+        """Choose token `number`, and return the tokens, the choice, and which texts have ended."""
         if rules is not None:
             logits = rules(logits[:, None], tokens[:, None], number)[:, 0]
             possible = ended | tf.reduce_any(logits > NEVER, axis=-1)
@@ -98,12 +98,12 @@ def _one_by_one(decoder, logits, state, draws, how, rules, steps, end, pad):
 
 
 class _Beams(NamedTuple):
-    """A beam search in progress: open texts, and the best that have ended.
+    """State of a beam search: open texts, and the best ended ones.
 
     Args:
         tokens: (B, K, steps), of open texts, the best first.
-        sums: (B, K), the log-probabilities of each, summed.
-        parents: (B, K), which text of the step before each goes on from.
+        sums: (B, K), sum of log-probabilities of each text.
+        parents: (B, K), the text of the previous step that each text continues.
         ended_tokens: (B, K, steps), of texts that have ended.
         ended_scores: (B, K), divided by the norm of the length; `WORST` where there is none.
         ended_lengths: (B, K).
@@ -120,15 +120,15 @@ class _Beams(NamedTuple):
 
     @property
     def full(self):
-        """(B, 1) boolean, whether as many texts have ended as there are open ones."""
+        """(B, 1) boolean, true where K texts have ended."""
         return tf.reduce_all(self.ended_lengths > 0, axis=1, keepdims=True)
 
 
 def _beam_search(decoder, logits, state, how, rules, steps, end, pad):
-    """The best texts of each prompt, in the order of operations of `transformers`."""
+    """Return the best texts of each prompt, with the order of operations of `transformers`."""
     batch, beams, vocabulary = logits.shape[0], how.beams, logits.shape[-1]
     none = tf.fill((batch, beams, steps), pad)
-    # The texts are one at first: of as many alike, the first alone counts.
+    # All K texts are equal at first, so only the first counts.
     first = tf.where(tf.range(beams) == 0, 0.0, WORST)
     found = _Beams(
         tokens=none,
@@ -141,12 +141,12 @@ def _beam_search(decoder, logits, state, how, rules, steps, end, pad):
     )
 
     def extend(found, logits, number):
-        """The beams with one token more, of which there were `number`; logits are (B, K, V)."""
+        """Extend texts of `number` tokens by one token, given logits (B, K, V)."""
         scores = tf.nn.log_softmax(logits)
         if rules is not None:
             scores = rules(scores, found.tokens, number)
         scores = tf.reshape(scores + found.sums[:, :, None], (batch, beams * vocabulary))
-        # Each text may end once, so that among twice as many there are enough that go on.
+        # Each text has one ending, so 2 * K candidates hold at least K open ones.
         sums, places = tf.math.top_k(scores, 2 * beams)
         parents, token = places // vocabulary, places % vocabulary
         tokens = tf.gather(found.tokens, parents, batch_dims=1)
@@ -154,7 +154,7 @@ def _beam_search(decoder, logits, state, how, rules, steps, end, pad):
         ends = (token == end) | (number == steps - 1)
         open_sums, chosen = tf.math.top_k(sums + WORST * tf.cast(ends, tf.float32), beams)
 
-        # Only the best K may end: the others are there to go on.
+        # Only the best K candidates may end; the others are kept as continuations.
         ends &= tf.range(2 * beams) < beams
         length = tf.cast(number + 1, tf.float32)
         closed = ~found.hopeful
@@ -176,7 +176,7 @@ def _beam_search(decoder, logits, state, how, rules, steps, end, pad):
             ended_lengths=tf.gather(lengths, kept, batch_dims=1),
             hopeful=found.hopeful,
         )
-        # Sums only fall: at a greater length a score can be better by its norm alone.
+        # Sums only fall, so a longer text can improve its score only by the norm.
         final = tf.constant(float(steps))
         at_length = final if how.early_stopping == "never" and how.length_penalty > 0 else length
         worst = tf.reduce_min(found.ended_scores, axis=1, keepdims=True)

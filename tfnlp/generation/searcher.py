@@ -1,4 +1,4 @@
-"""Rows of ids through a search, in batches: what `Generator` and `Translator` do alike."""
+"""Batched search over rows of ids, shared by `Generator` and `Translator`."""
 
 import numpy as np
 import tensorflow as tf
@@ -10,27 +10,27 @@ from tfnlp.searches import Beam, Sample
 from tfnlp.text.special_tokens import END_TOKENS, end_token_id
 from tfnlp.text.texts import check_whole
 
-# Rows are padded to this length or a power of two times it: a loop is compiled for each.
+# Rows are padded to this length times a power of two, since each length compiles a loop.
 SHORTEST = 16
 
 
 class Searcher:
-    """Texts from rows of ids, by a decoder and a search.
+    """Batched text generation from rows of ids, by a decoder and a search.
 
     The whole search is one graph, compiled by XLA once for each shape: rows are padded to powers
-    of two, and batches filled up. The model's weights are shared, not copied.
+    of two, and batches are filled up. The model's weights are shared, not copied.
 
     Args:
         decoder: from `decoder_of`.
         search: a `Greedy`, `Beam` or `Sample`.
         constraints: a `Constraints`.
-        max_new_tokens: the most tokens that are written.
+        max_new_tokens: the most generated tokens.
         batch_size: rows in a batch.
         end: the id that ends a text.
-        pad: the id that stands after it, and fills up rows.
+        pad: the id after the end token, which also pads rows.
 
     Raises:
-        InputError: for settings that contradict each other.
+        InputError: if settings contradict each other.
     """
 
     def __init__(self, decoder, search, constraints, max_new_tokens, batch_size, end, pad):
@@ -63,12 +63,12 @@ class Searcher:
         )
 
     def _find(self, rows):
-        """For each row of ids a list of (ids, whether it was ended, score); of an empty one none.
+        """Return for each row of ids a list of (ids, ended by the end token, score); [] if empty.
 
-        Empty rows are counted: what is drawn of a row depends on its number.
+        Empty rows count, since samples depend on the number of the row.
 
         Raises:
-            InputError: for a row for which the constraints leave no text.
+            InputError: if the constraints leave no text for a row.
         """
         found = [[] for _ in rows]
         for number, texts in self._each(rows):
@@ -76,9 +76,9 @@ class Searcher:
         return found
 
     def _each(self, rows, first=0):
-        """Yields the number of each row that is not empty and its texts, as batches are done.
+        """Yield the number of each non-empty row and its texts, in the order of completion.
 
-        What is drawn of a row depends on its number and on `first`, the number of the first.
+        Samples of a row depend on its number and on `first`, the number of the first row.
         """
         copies = self.search.texts if isinstance(self.search, Sample) else 1
         numbers = [number for number, ids in enumerate(rows) if len(ids)]
@@ -89,7 +89,7 @@ class Searcher:
         with progress_bar(total=len(jobs), desc="generating", unit="text", disable=None) as bar:
             for start in range(0, len(jobs), size or 1):
                 piece = jobs[start : start + size]
-                filled = (piece * size)[:size]  # a smaller batch would be compiled anew
+                filled = (piece * size)[:size]  # a smaller batch would be recompiled
                 drawn = [(first + number, copy) for number, copy in filled]
                 texts = self._batch([rows[number] for number, _ in filled], drawn)
                 for (number, copy), of_row in zip(piece, texts, strict=False):
@@ -106,7 +106,7 @@ class Searcher:
                 bar.update(len(piece))
 
     def _batch(self, rows, jobs):
-        """The texts of a batch, a list of (ids, ended, score) for each row."""
+        """Return the texts of a batch, a list of (ids, ended, score) for each row."""
         width = SHORTEST
         while width < max(map(len, rows)):
             width *= 2
@@ -114,7 +114,7 @@ class Searcher:
         token_ids = np.full((len(rows), width), self.pad, "int32")
         mask = np.zeros(token_ids.shape, "int32")
         for i, ids in enumerate(rows):
-            # A prompt ends where its text goes on; a source begins at the first position.
+            # A prompt is padded at the left, so that its text continues it; a source at the right.
             prompt = self.decoder.start_token_id is None
             here = slice(width - len(ids), width) if prompt else slice(len(ids))
             token_ids[i, here], mask[i, here] = ids, 1
@@ -124,7 +124,7 @@ class Searcher:
                 rng = np.random.default_rng([self.search.seed, number, copy])
                 draws[i] = rng.random(self.max_new_tokens, "float32")
         given = [*map(tf.constant, (token_ids, mask, draws))]
-        # The function itself would warn of each length as of one traced in vain.
+        # Calling the function itself would warn of retracing at each new length.
         found = self._run.get_concrete_function(*given)(*given)
         arrays = (x.numpy() for x in found)
         return [
@@ -143,24 +143,24 @@ class Searcher:
 
     def _cut(self, ids, score):
         ends = bool(ids) and ids[-1] == self.end
-        # An end that was forced is none of the model's.
+        # A forced end token does not count as ended by the model.
         forced = len(ids) == self.max_new_tokens and self.constraints.forced_last == self.end
         return ids[:-1] if ends else ids, ends and not forced, score
 
     def _score(self, score):
-        """A text's score, which a beam search alone has."""
+        """Return a text's score for beam search, else None."""
         return score if isinstance(self.search, Beam) else None
 
 
 def find_end_token(tokenizer, token=None):
-    """The id of the token that ends a text.
+    """Return the id of the token that ends a text.
 
     Args:
         tokenizer: from `tfnlp.text`.
-        token: the token; the first of `END_TOKENS` that there is where None.
+        token: the token; the first known one of `END_TOKENS` where None.
 
     Raises:
-        InputError: for a tokenizer without it.
+        InputError: if the tokenizer lacks it.
     """
     end = end_token_id(tokenizer) if token is None else tokenizer.token_id(token)
     if end is None:

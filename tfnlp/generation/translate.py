@@ -1,4 +1,4 @@
-"""Sources as texts in, their translations as texts out."""
+"""Translation by an encoder-decoder, from texts to texts."""
 
 import dataclasses
 
@@ -16,17 +16,16 @@ from tfnlp.text.texts import as_texts, check_too_long
 
 
 class Translator(Searcher):
-    """Makes texts of others by an encoder-decoder, such as translations.
+    """Translation of texts by an encoder-decoder.
 
-    Padding is never written and has no probability, and without `constraints` the end token
-    stands at the greatest length at the latest, all as the generation settings of Marian's models
-    have it.
+    Padding is never generated and has no probability. Without `constraints` the end token is
+    forced at the greatest length. Both follow the generation settings of Marian's models.
 
     Args:
         model: with the head "sequence_to_sequence".
         tokenizer: of the sources.
-        target_tokenizer: of what is written; `tokenizer` where None, whose `target` it is where
-            there is one (`MarianTokenizer`).
+        target_tokenizer: of the translations; where None, the `target` of `tokenizer`
+            (`MarianTokenizer`), else `tokenizer` itself.
         search: a `Greedy`, `Beam` or `Sample`; `Beam(4)` where None.
         constraints: a `Constraints`.
         max_new_tokens: the most tokens that are written, the end token counted; 128 where None, or
@@ -83,15 +82,15 @@ class Translator(Searcher):
         )
 
     def __call__(self, sources, too_long="error"):
-        """Translates texts.
+        """Return translations of texts.
 
         Args:
             sources: a list of strings.
-            too_long: as `source_ids` takes it.
+            too_long: as in `source_ids`.
 
         Returns:
-            A list of `Generated` for each source, the best first; without text of one that is
-            blank or skipped.
+            A list of `Generated` for each source, the best first; without text for a source that
+            is blank or skipped.
 
         Raises:
             InputError: if a source is not a string, or too long for the model.
@@ -101,11 +100,11 @@ class Translator(Searcher):
         return [found[number] for number in range(len(rows))]
 
     def each_translation(self, rows, first=0):
-        """Yields (number of a row, list of `Generated`), in the order in which they are done.
+        """Yield (number of a row, list of `Generated`), in the order of completion.
 
         Args:
             rows: from `source_ids`.
-            first: the number of the first row, on which depends what is drawn.
+            first: the number of the first row; samples depend on it.
         """
         for number, ids in enumerate(rows):
             if not ids:
@@ -118,20 +117,20 @@ class Translator(Searcher):
         return Generated(text, tuple(ids), ended, self._score(score))
 
     def source_ids(self, sources, name="sources[{}]".format, too_long="error"):
-        """The ids of sources as the model reads them, a list for each, ending with the end token.
+        """Return the ids of each source as the model's input, ending with the end token.
 
         Args:
             sources: a list of strings.
-            name: gives what errors and warnings call a source, of its number from 0.
-            too_long: what is done with a source of more tokens than the model has positions:
-                "error" raises, "cut" drops those before the end token, and "skip" gives no ids.
-                How many are cut or skipped is logged.
+            name: function from a source's number, from 0, to its name in errors and warnings.
+            too_long: treatment of a source with more tokens than the model has positions: "error"
+                raises, "cut" drops those before the end token, and "skip" returns no ids. The
+                number of cut or skipped sources is logged.
 
         Returns:
-            A list of lists; empty ones of sources that are blank or skipped.
+            A list of lists; empty ones for sources that are blank or skipped.
 
         Raises:
-            InputError: as calling the translator does.
+            InputError: as calling the translator.
         """
         check_too_long(too_long)
         before, after = Frame.of(self.tokenizer).single
@@ -163,13 +162,13 @@ class Translator(Searcher):
         return rows
 
     def translate_ids(self, sources):
-        """Translates sources that are ids already.
+        """Return translations of sources given as ids.
 
         Args:
             sources: a list of lists of ids, none empty, that end with the end token.
 
         Returns:
-            For each source a list of (ids, whether it was ended, score).
+            For each source a list of (ids, whether the end token was reached, score).
         """
         longest = self.decoder.max_length
         for number, ids in enumerate(sources):
@@ -184,7 +183,7 @@ class Translator(Searcher):
 
 
 def _with_padding_forbidden(constraints, config):
-    """What a translation must or may not have."""
+    """Return the constraints of a translation, with padding forbidden."""
     if constraints is None:
         constraints = Constraints(forced_last=config.end_token_id)
     if config.pad_token_id == config.end_token_id:

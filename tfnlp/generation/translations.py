@@ -1,4 +1,4 @@
-"""Translations of many texts: in a file that a killed run goes on with, and their scores."""
+"""Translation of many texts to a file, with resume and scores."""
 
 import json
 import pathlib
@@ -13,13 +13,13 @@ COLUMNS = ("source", "translation")
 
 
 def score_translations(translator, texts, path, tokenize="13a"):
-    """Translates texts, writes them beside their references, and scores them.
+    """Translate texts, write them beside their references, and return scores.
 
     Args:
-        translator: a `Translator`, or what is called as one.
+        translator: a `Translator`, or a callable with its interface.
         texts: `ParallelTexts`.
         path: of the .tsv to write: source, reference and translation.
-        tokenize: as `text_scores` takes it.
+        tokenize: as in `text_scores`.
 
     Returns:
         `bleu`, `chrf` and their signatures, by sacrebleu.
@@ -33,16 +33,16 @@ def score_translations(translator, texts, path, tokenize="13a"):
 
 
 def translate_file(translator, sources, rows, path, made_from, columns=COLUMNS):
-    """Translates texts into a .tsv of source, translation and `score`, the best first.
+    """Translate texts into a .tsv of source, translation and `score`, the best first.
 
-    Each batch is written to PATH.part once it is done; a killed run goes on from there.
+    Each text is appended to PATH.part once it is done; a killed run resumes from there.
 
     Args:
         translator: a `Translator`.
         sources: a list of strings.
         rows: their ids, from `Translator.source_ids`.
         path: of the .tsv.
-        made_from: a string that differs where translations would; a part of another is not kept.
+        made_from: a string that identifies the inputs; a part file with another one is discarded.
         columns: the names of the first two.
 
     Raises:
@@ -50,7 +50,7 @@ def translate_file(translator, sources, rows, path, made_from, columns=COLUMNS):
     """
     part = pathlib.Path(f"{path}.part")
     done = _read_part(part, made_from)
-    # Rows that are done count no less: what is drawn depends on the numbers of the others.
+    # Finished rows stay as empty ones, since samples depend on the row numbers.
     left = [[] if number in done else ids for number, ids in enumerate(rows)]
     for number, texts in translator.each_translation(left):
         if number not in done:
@@ -67,7 +67,7 @@ def translate_file(translator, sources, rows, path, made_from, columns=COLUMNS):
 
 
 def warn_of_cut(ended, translator):
-    """Says how many texts, of each of which it is given whether it was ended, were not."""
+    """Warn of the number of texts without an end token, given a flag for each text."""
     if cut := sum(not one for one in ended):
         logging.warning(
             "%d of the translations were cut at %d tokens.", cut, translator.max_new_tokens
@@ -75,19 +75,19 @@ def warn_of_cut(ended, translator):
 
 
 def one_line(text):
-    """A text without tabs and line breaks, for a column."""
+    """Return a text without tabs and line breaks, for a column."""
     return " ".join(text.replace("\t", " ").splitlines())
 
 
 def _read_part(part, made_from):
-    """Return the translations that a part holds whole, by number; another's is begun anew."""
+    """Return the complete translations of a part file by number; reset that of another input."""
     first = json_text({"made_from": made_from, "of_each": ["number", ["text", "score", "ended"]]})
     lines = part.read_text(encoding="utf-8").split("\n") if part.exists() else []
     if lines[:1] != [first]:
         make_folder(part.parent)
         write_text(part, f"{first}\n")
         return {}
-    # What stands behind the last line end is of a write that was cut short.
+    # Text after the last line end comes from an interrupted write.
     done = dict(json.loads(line) for line in lines[1:-1])
     write_text(part, "".join(f"{line}\n" for line in lines[:-1]))
     return done

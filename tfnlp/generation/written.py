@@ -1,4 +1,4 @@
-"""Generated texts, printed or written to a file."""
+"""Output of generated texts, printed or to a file."""
 
 import pathlib
 import sys
@@ -9,7 +9,7 @@ HEADER = ("prompt", "text", "ended", "score")
 
 
 def write_generated(path, prompts, found):
-    """Writes texts to a .tsv, or a .jsonl with their token ids; a line for each.
+    """Write texts to a .tsv, or to a .jsonl with their token ids, one line each.
 
     Args:
         path: of the file.
@@ -38,7 +38,7 @@ def write_generated(path, prompts, found):
 
 
 def print_generated(prompts, found):
-    """Prints each prompt with what comes after it, and the score of beam search before it."""
+    """Print each prompt with its continuation, after the score in beam search."""
     for prompt, texts in zip(prompts, found, strict=True):
         for one in texts:
             score = "" if one.score is None else f"{one.score:.4f}\t"
@@ -46,7 +46,7 @@ def print_generated(prompts, found):
 
 
 def _columns(prompt, one):
-    """The columns of a line, without tabs and line breaks in them."""
+    """Return the columns of a line, without tabs and line breaks in them."""
     score = "" if one.score is None else f"{one.score:.6f}"
     columns = (prompt, one.text, "yes" if one.ended else "no", score)
     return [" ".join(column.replace("\t", " ").splitlines()) for column in columns]

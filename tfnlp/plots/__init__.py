@@ -1,4 +1,4 @@
-"""Plots of what training logs, sweeps find and models do inside."""
+"""Plots of training logs, sweeps and model internals."""
 
 from tfnlp.plots.activations import plot_activations
 from tfnlp.plots.alignment import plot_alignments

@@ -1,4 +1,4 @@
-"""A text coloured by what one cell holds after each token, as a PNG."""
+"""Plot of a text coloured by a cell's activation, as a PNG."""
 
 from absl import logging
 
@@ -11,7 +11,7 @@ DARK = 0.6
 
 
 def plot_activations(tokens, values, path):
-    """Plots a text, each token on the colour of a number: blue above 0, red below.
+    """Plot a text with each token coloured by a number: blue above 0, red below.
 
     Args:
         tokens: the text's tokens as strings, spaces and line ends in them.
@@ -20,10 +20,10 @@ def plot_activations(tokens, values, path):
         path: of the PNG.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
 
     Raises:
-        ValueError: for more or fewer numbers than tokens.
+        ValueError: if there are not as many numbers as tokens.
     """
     try:
         figure = draw_activations(tokens, values)
@@ -35,7 +35,7 @@ def plot_activations(tokens, values, path):
 
 
 def draw_activations(tokens, values):
-    """The matplotlib `Figure` that `plot_activations` saves."""
+    """Return the matplotlib `Figure` that `plot_activations` saves."""
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
@@ -67,7 +67,7 @@ def draw_activations(tokens, values):
 
 
 def character_places(tokens):
-    """Yields the line, the column, the character and the token's number of each character."""
+    """Yield the line, the column, the character and the token's number of each character."""
     row = column = 0
     for number, token in enumerate(tokens):
         for character in token:

@@ -1,4 +1,4 @@
-"""Which source tokens are behind each target token, as a PNG."""
+"""Plot of alignments between target and source tokens, as a PNG."""
 
 import math
 
@@ -10,7 +10,7 @@ COLUMNS = 4
 
 
 def plot_alignments(weights, source, target, path):
-    """Plots weights of target tokens over source tokens: a panel for each.
+    """Plot weights of target tokens over source tokens, one panel for each name.
 
     Args:
         weights: {name: (T, S)}, such as `tfnlp.inspection.alignments` gives.
@@ -19,10 +19,10 @@ def plot_alignments(weights, source, target, path):
         path: of the PNG.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
 
     Raises:
-        ValueError: for weights of another shape.
+        ValueError: if weights have another shape.
     """
     try:
         figure = draw_alignments(weights, source, target)
@@ -34,7 +34,7 @@ def plot_alignments(weights, source, target, path):
 
 
 def draw_alignments(weights, source, target):
-    """The matplotlib `Figure` that `plot_alignments` saves."""
+    """Return the matplotlib `Figure` that `plot_alignments` saves."""
     from matplotlib.figure import Figure
 
     for name, one in weights.items():

@@ -8,7 +8,7 @@ COLUMNS = 3
 
 
 def plot_curves(metrics, path, metric="accuracy"):
-    """Plots each loss, and another metric, by epoch: a panel each, with training and dev in it.
+    """Plot each loss, and another metric, by epoch: one panel each, for training and dev.
 
     Losses are what ends in "loss"; a name with "val_" before it is the same of dev.
 
@@ -18,7 +18,7 @@ def plot_curves(metrics, path, metric="accuracy"):
         metric: the other metric; None for none.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
     """
     try:
         figure = draw_curves(metrics, metric)
@@ -30,7 +30,7 @@ def plot_curves(metrics, path, metric="accuracy"):
 
 
 def draw_curves(metrics, metric="accuracy"):
-    """The matplotlib `Figure` that `plot_curves` saves."""
+    """Return the matplotlib `Figure` that `plot_curves` saves."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -1,4 +1,4 @@
-"""Fonts for texts of any script, as far as they are installed."""
+"""Installed fonts for texts of any script."""
 
 import warnings
 
@@ -12,7 +12,7 @@ KOREAN = (
 
 
 def font_families(first):
-    """Names of fonts, in which a character is looked for in turn: `first`, and those installed."""
+    """Return the names of fonts in order of lookup: `first`, then the installed ones."""
     from matplotlib import font_manager
 
     installed = {font.name for font in font_manager.fontManager.ttflist}
@@ -20,7 +20,7 @@ def font_families(first):
 
 
 def save_figure(figure, path):
-    """Writes a figure of texts as a PNG; one line says so where a font lacks characters."""
+    """Write a figure with text as a PNG; warn in one line if a font lacks characters."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure.savefig(path, dpi=120)

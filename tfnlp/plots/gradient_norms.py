@@ -1,10 +1,10 @@
-"""How gradients vanish over time, as a PNG."""
+"""Plot of gradient norms over time, as a PNG."""
 
 from absl import logging
 
 
 def plot_gradient_norms(norms, path):
-    """Plots the norm of a gradient against how many tokens back the state is: a line for each.
+    """Plot the norm of a gradient by the distance of the state in tokens, one line each.
 
     Args:
         norms: {name: (L,)}, from the first token on, as `tfnlp.inspection.gradient_norms` gives
@@ -12,7 +12,7 @@ def plot_gradient_norms(norms, path):
         path: of the PNG.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
     """
     try:
         figure = draw_gradient_norms(norms)
@@ -24,7 +24,7 @@ def plot_gradient_norms(norms, path):
 
 
 def draw_gradient_norms(norms):
-    """The matplotlib `Figure` that `plot_gradient_norms` saves."""
+    """Return the matplotlib `Figure` that `plot_gradient_norms` saves."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 4), layout="constrained")

@@ -1,4 +1,4 @@
-"""Figures of variants over seeds as a PNG."""
+"""Plot of variants' figures over seeds, as a PNG."""
 
 import math
 
@@ -8,7 +8,7 @@ COLUMNS = 2
 
 
 def plot_variants(runs, summary, base, path):
-    """Plots each figure by variant: a point for each seed, the mean with its standard error.
+    """Plot each figure by variant: a point per seed, and the mean with its standard error.
 
     Args:
         runs: {variant: {seed: {name: number}}}.
@@ -17,7 +17,7 @@ def plot_variants(runs, summary, base, path):
         path: of the PNG.
 
     Returns:
-        Whether it was plotted; where matplotlib is not installed, a line says so instead.
+        Whether it was plotted. Without matplotlib, a line is logged instead.
     """
     try:
         figure = draw_variants(runs, summary, base)
@@ -29,7 +29,7 @@ def plot_variants(runs, summary, base, path):
 
 
 def draw_variants(runs, summary, base):
-    """The matplotlib `Figure` that `plot_variants` saves."""
+    """Return the matplotlib `Figure` that `plot_variants` saves."""
     from matplotlib.figure import Figure
 
     names = list(summary)

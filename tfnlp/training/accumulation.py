@@ -1,4 +1,4 @@
-"""A training step in parts, one after the other, that is the step of the whole batch."""
+"""Gradient accumulation: a step in sequential parts that equals the whole batch's step."""
 
 import keras
 import tensorflow as tf
@@ -8,23 +8,23 @@ from tfnlp.losses import CountedWeights, KnownWeights, in_parts, whole
 
 
 def step_in_parts(model, data, parts):
-    """What `keras.Model.train_step` does, holding the activations of one part at a time.
+    """Run `keras.Model.train_step` with the activations of only one part in memory at a time.
 
-    The mean of means of parts is not the mean of all entries where parts have unlike numbers of
-    them, such as hidden tokens. So the weights of all losses are counted first, by a pass of which
-    TensorFlow computes what these depend on alone, which is no product of the model; then each
-    part's gradients are of its own entries over the weights of all parts and replicas.
+    If parts have different numbers of entries, such as hidden tokens, the mean of their means is
+    not the mean of all entries. So a first pass counts the weights of all losses. TensorFlow
+    computes only what these depend on, which includes no matrix product of the model. Then each
+    part's gradients are those of its own entries over the weights of all parts and replicas.
 
     Args:
-        model: a compiled `keras.Model` whose losses are made of `tfnlp.losses.weighted_mean`.
+        model: a compiled `keras.Model` whose losses use `tfnlp.losses.weighted_mean`.
         data: a replica's batch; the first axis of each tensor is that of the examples.
-        parts: how many; the examples are shared among them as evenly as may be.
+        parts: number of parts; the examples are divided as evenly as possible.
 
     Returns:
         The metrics, a dict.
 
     Raises:
-        ValueError: for a loss that is no `weighted_mean`.
+        ValueError: if a loss does not use `weighted_mean`.
     """
     context = tf.distribute.get_replica_context()
     replicas = context.num_replicas_in_sync
@@ -44,7 +44,7 @@ def step_in_parts(model, data, parts):
         return y_pred, model._compute_loss(x, y, y_pred, weights, training=True)
 
     def count(number):
-        # Nothing that it assigns, such as a metric or a seed, is kept.
+        # Discard assignments of this pass, such as to metrics or seeds.
         with in_parts(CountedWeights()) as counted, keras.StatelessScope():
             loss_of(*part(number))
         if not counted.weights:
@@ -84,7 +84,7 @@ def step_in_parts(model, data, parts):
     _, loss, gradients = tf.while_loop(
         lambda number, *_: number < parts, add, start, parallel_iterations=1
     )
-    if hasattr(model, "watched"):  # by `tfnlp.training.bad_steps`, which looks at whole steps
+    if hasattr(model, "watched"):  # `tfnlp.training.bad_steps` checks whole steps
         spoiled = tf.math.is_finite(model.watched(total(loss) / replicas))
         gradients = [tf.where(spoiled, g, float("nan")) for g in gradients]
     gradients = [None if i in missing else g for i, g in enumerate(gradients)]

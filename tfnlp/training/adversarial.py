@@ -1,4 +1,4 @@
-"""Virtual adversarial fine-tuning: the same answer for slightly moved embeddings (SiFT)."""
+"""Virtual adversarial fine-tuning: equal outputs for slightly perturbed embeddings (SiFT)."""
 
 import contextlib
 
@@ -12,35 +12,35 @@ from tfnlp.training.strategy import replica_rows
 
 # Added to variances, and to the largest entry of a gradient.
 EPSILON = 1e-6
-# How large an example's gradient is where it goes into the model, far from what half precision
-# cannot hold, 6e-8 and 65504; and the least that it is taken for.
+# Size to which an example's gradient is scaled before it enters the model, far from the limits of
+# half precision, 6e-8 and 65504; and the smallest size assumed for a gradient.
 PULL = 16.0
 SMALLEST = 1e-30
 
 
 class AdversarialRegularizer:
-    """How much a model's outputs change when its embeddings move the worst way.
+    """Divergence of a model's outputs under the worst small perturbation of its embeddings.
 
     He et al. 2020, 'DeBERTa', section 4 (scale-invariant fine-tuning), in the form of its code
     release; Jiang et al. 2020, 'SMART', eq. 1; Miyato et al. 2018 for the gradient step. Each
-    token's embedding is normalised to mean 0 and variance 1, moved there, and scaled back, so
-    that a step means the same for every model: a random start, then one step along the
-    gradient of the divergence. The loss is the symmetric divergence of the outputs.
+    token's embedding is normalised to mean 0 and variance 1, perturbed, and scaled back, so that a
+    step means the same for every model. The perturbation is a random start, then one step along
+    the gradient of the divergence. The loss is the symmetric divergence of the outputs.
 
-    Unlike the release, all passes of a step share what dropout draws, where `keep_draws` was
-    called before the model: two draws differ by more than the move makes of an answer.
+    Unlike the release, all passes of a step share the dropout masks if `keep_draws` was called
+    before the model. Two masks change an output more than the perturbation does.
 
     Args:
         model: from `tfnlp.models.build_model`.
         outputs: the names of the outputs to compare.
         weight: of the loss.
         step_size: of the gradient step, in standard deviations of an embedding.
-        start: standard deviation of the random start, likewise; cut at twice of it.
+        start: standard deviation of the random start, in the same unit; clipped at twice that.
         seed: of the random start.
     """
 
     def __init__(self, model, outputs, weight, step_size=1e-4, start=1e-2, seed=0):
-        # Transformer-XL's layer gives its tables too.
+        # Transformer-XL's layer also returns its tables.
         x = keras.tree.flatten(model.get_layer("embeddings").output)[0]
         self.embed = keras.Model(model.input, x)
         self.rest = submodel([x, model.input], {key: model.output[key] for key in outputs})
@@ -54,16 +54,16 @@ class AdversarialRegularizer:
         self.draws = []
 
     def keep_draws(self):
-        """Remembers the seeds of the dropout that a pass of the model is about to draw."""
+        """Store the dropout seeds that the next pass of the model uses."""
         self.draws = [(seed, seed.value * 1) for seed in self.seeds]
 
     def __call__(self, inputs, outputs, sample_weight=None):
-        """The loss of a batch.
+        """Return the loss of a batch.
 
         Args:
             inputs: of the model.
-            outputs: what the model gave for them.
-            sample_weight: (B,), of the examples; all count the same where None.
+            outputs: the model's outputs for these inputs.
+            sample_weight: (B,), of the examples; equal weights where None.
         """
         inputs = {key: ops.convert_to_tensor(value) for key, value in inputs.items()}
         x = ops.stop_gradient(self._again(self.embed, inputs))  # (B, L, D)
@@ -77,13 +77,13 @@ class AdversarialRegularizer:
         return self.weight * self._divergence(moved, outputs, inputs, sample_weight)
 
     def gradient(self, inputs, outputs, x, scale, move, sample_weight=None):
-        """How the divergence grows with a move of the embeddings, (B, L, D) float32.
+        """Return the gradient of the divergence by the perturbation, (B, L, D) float32.
 
         Args:
-            inputs, outputs, sample_weight: as for a call.
+            inputs, outputs, sample_weight: as in a call.
             x: the embeddings, (B, L, D) float32.
-            scale: what a move is multiplied by, (B, L, 1).
-            move: (B, L, D) float32.
+            scale: factor of the perturbation, (B, L, 1).
+            move: the perturbation, (B, L, D) float32.
         """
         fixed = {key: ops.stop_gradient(value) for key, value in outputs.items()}
         with tf.GradientTape() as model_tape:
@@ -93,24 +93,24 @@ class AdversarialRegularizer:
             tape.watch(moved)
             loss = self._divergence(moved, fixed, inputs, sample_weight)
         pulls = tape.gradient(loss, moved)
-        # A small divergence pulls too little for half precision, which would make zeros of it on
-        # the way through the model: it goes through at the size of `PULL`, for each example.
+        # A small divergence has gradients that underflow in half precision on the way through
+        # the model: each example's gradient is scaled to the size `PULL`.
         sizes = [ops.max(ops.abs(p), axis=list(range(1, len(p.shape)))) for p in pulls.values()]
         factor = PULL / ops.maximum(sum(sizes), SMALLEST)  # (B,)
         pulls = {key: _by_example(factor, pull) * pull for key, pull in pulls.items()}
         found = model_tape.gradient(moved, move, output_gradients=pulls)
-        # A text has the factor of its example, one of several to choose from too.
+        # Each text has the factor of its example, also with several choices per example.
         texts = ops.shape(found)[0] // ops.maximum(ops.shape(factor)[0], 1)  # a share may be empty
         factor = ops.repeat(factor, texts)
         return found / _by_example(factor, found)
 
     def _again(self, part, inputs):
-        """A part of the model in training, with the draws that were kept."""
+        """Run a part of the model in training mode with the stored dropout seeds."""
         with keras.StatelessScope(self.draws) if self.draws else contextlib.nullcontext():
             return part(inputs, training=True)
 
     def _start(self, shape):
-        """The random start of a batch, (B, L, D): the rows of a replica from one draw for all."""
+        """Return a replica's rows of the random start, (B, L, D), drawn once for all replicas."""
         first, count = replica_rows(shape[0])
         move = keras.random.normal((count, *shape[1:]), seed=self.seed_generator)
         move = move[first : first + shape[0]]
@@ -125,9 +125,8 @@ class AdversarialRegularizer:
         if self.regression:
             return weighted_mean(ops.square(a - b)[:, 0], sample_weight)
         log_a, log_b = ops.log_softmax(a), ops.log_softmax(b)
-        # KL(b, a) + KL(a, b). Each pulls on the answer that it is measured on, towards the other
-        # as it is: the gradient of the release's two cross-entropies, which are not 0 where
-        # both agree.
+        # KL(b, a) + KL(a, b), with the gradient of the release's two cross-entropies, each towards
+        # a fixed target. Unlike these cross-entropies, the value is 0 where both agree.
         distance = ops.stop_gradient(ops.exp(log_b) - ops.exp(log_a))
         both = ops.sum(distance * (log_b - log_a), axis=-1)  # (B,) or (B, L)
         by_token = len(both.shape) == 2
@@ -135,5 +134,5 @@ class AdversarialRegularizer:
 
 
 def _by_example(factor, values):
-    """`factor` (B,) with as many axes as `values` (B, ...)."""
+    """Return `factor` (B,) reshaped to as many axes as `values` (B, ...)."""
     return ops.reshape(factor, (-1, *[1] * (len(values.shape) - 1)))

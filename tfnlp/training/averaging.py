@@ -1,4 +1,4 @@
-"""The mean of the weights after the last epochs (Vaswani et al. 2017, section 6.1)."""
+"""Mean of the weights after the last epochs (Vaswani et al. 2017, section 6.1)."""
 
 import pathlib
 
@@ -11,18 +11,18 @@ from tfnlp.files import make_folder
 
 
 class RecentWeights:
-    """The weights after each of the last epochs, in files of a folder.
+    """Weights after each of the last epochs, in files of a folder.
 
     Args:
-        folder: of the files `epoch_1.safetensors`, ...; created if need be.
-        count: n, how many epochs are kept.
+        folder: of the files `epoch_1.safetensors`, ...; created if missing.
+        count: n, number of epochs to keep.
     """
 
     def __init__(self, folder, count):
         self.folder, self.count = pathlib.Path(folder), count
 
     def keep(self, epoch, model):
-        """Writes the weights after an epoch, counted from 1, and drops the oldest."""
+        """Write the weights after an epoch, counted from 1, and delete files of older epochs."""
         make_folder(self.folder)
         arrays = {variable.path: np.asarray(variable) for variable in model.weights}
         write_tensors(self._path(epoch), arrays)
@@ -31,12 +31,12 @@ class RecentWeights:
                 path.unlink()
 
     def load_mean(self, model, epoch):
-        """Gives a model the mean of the weights after the n epochs that end with `epoch`.
+        """Set a model's weights to the mean over the n epochs that end with `epoch`.
 
-        Of fewer epochs than n it is the mean of all.
+        With fewer epochs than n it is the mean of all.
 
         Raises:
-            InputError: if a file of one of them is missing or broken.
+            InputError: if the file of an epoch is missing or broken.
         """
         epochs = range(max(epoch - self.count, 0) + 1, epoch + 1)
         sums = {variable.path: 0.0 for variable in model.weights}

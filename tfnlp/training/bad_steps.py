@@ -1,4 +1,4 @@
-"""Steps whose numbers are not finite, or whose loss explodes, change no weight."""
+"""Skipping of training steps with non-finite numbers or an exploding loss."""
 
 import keras
 import numpy as np
@@ -8,26 +8,26 @@ from keras import ops
 from tfnlp.losses import whole
 from tfnlp.training.optimizer import ReplicaLossScaleOptimizer
 
-# A loss explodes where it is so many times the mean of those before it, counted as 1 at least.
+# A loss explodes if it is above this multiple of the mean of earlier losses, taken as at least 1.
 EXPLODES = 10.0
-# By which that mean forgets earlier losses.
+# Decay of that mean.
 DECAY = 0.99
 FINE, NOT_FINITE, EXPLODED = 0, 1, 2
 
 
 @keras.saving.register_keras_serializable("tfnlp")
 class FiniteSteps(ReplicaLossScaleOptimizer):
-    """An optimizer without the steps at which a replica's gradients are not finite.
+    """Optimizer that skips steps at which a replica's gradients are not finite.
 
-    Keras' loss scale optimizer leaves them out; here the scale is 1 and stays so, and
-    `step_counter` is 1 after a step that was left out, else 0.
+    Keras' loss scale optimizer skips them; here the scale stays 1. `step_counter` is 1 after a
+    skipped step, else 0.
     """
 
     def __init__(self, inner_optimizer, **kwargs):
         super().__init__(inner_optimizer, **{"initial_scale": 1.0, **kwargs})
 
     def check_finite(self, grads):
-        # Of the rows of a table those in use.
+        # Of a table only the used rows have gradients.
         values = [g.values if isinstance(g, tf.IndexedSlices) else g for g in grads]
         return super().check_finite(values)
 
@@ -43,14 +43,14 @@ class FiniteSteps(ReplicaLossScaleOptimizer):
 
 
 def finite_steps(optimizer):
-    """An optimizer that leaves steps out; a loss scale optimizer does so already."""
+    """Return an optimizer that skips bad steps; a loss scale optimizer is returned as it is."""
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         return optimizer
     return FiniteSteps(optimizer)
 
 
 class FiniteMean(keras.metrics.Mean):
-    """The mean of the values that are finite."""
+    """Mean of the finite values."""
 
     def update_state(self, values, sample_weight=1.0):
         values = ops.convert_to_tensor(values)
@@ -60,18 +60,18 @@ class FiniteMean(keras.metrics.Mean):
 
 
 class LeavesOutBadSteps:
-    """A mixin for a `keras.Model` that leaves bad steps out, and says so.
+    """Mixin for a `keras.Model` that skips bad steps and reports them.
 
-    A loss that explodes becomes NaN, so that its gradients are, and the optimizer leaves the step
-    out. On all replicas it is the same loss.
+    A loss that explodes becomes NaN, and so do its gradients, so that the optimizer skips the
+    step. All replicas use the same loss.
     """
 
     def compile(self, optimizer, **kwargs):
         super().compile(finite_steps(optimizer), **kwargs)
-        # Keras' own would be NaN for the rest of the epoch.
+        # Keras' own tracker would be NaN for the rest of the epoch.
         self._loss_tracker = FiniteMean(name="loss")
         with self.distribute_strategy.scope():
-            # What the last step was, its loss, and the mean of the losses until then, 0 for none.
+            # The kind of the last step, its loss, and the mean of earlier losses (0 for none).
             self.last_step = self.add_weight(
                 shape=(3,),
                 initializer="zeros",
@@ -81,7 +81,7 @@ class LeavesOutBadSteps:
             )
 
     def watched(self, loss):
-        """The loss of a training step, NaN where it explodes."""
+        """Return the loss of a training step, or NaN if it explodes."""
         here, usual = ops.stop_gradient(whole(loss)), self.last_step[2]
         finite = ops.isfinite(here)
         limit = EXPLODES * ops.maximum(usual, 1.0)
@@ -94,7 +94,7 @@ class LeavesOutBadSteps:
         return loss * ops.where(kind == EXPLODED, np.nan, 1.0)
 
     def left_out(self):
-        """Why the last step was left out, in words; None where it was not."""
+        """Return the reason why the last step was skipped, or None if it was not."""
         kind, loss, usual = np.asarray(self.last_step)
         if kind == NOT_FINITE:
             return "the loss is not finite"
@@ -105,7 +105,7 @@ class LeavesOutBadSteps:
         return None
 
     def forget(self):
-        """Empties what it remembers of a bad batch, such as a memory that is not finite."""
+        """Reset non-trainable variables that are not finite, such as a memory of a bad batch."""
         for variable in self.non_trainable_variables:
             floating = keras.backend.is_float_dtype(variable.dtype)
             if floating and not np.isfinite(np.asarray(variable)).all():

@@ -1,4 +1,4 @@
-"""How to train: what decides the steps, and the optimizer that makes them."""
+"""Training settings, and the optimizer built from them."""
 
 import dataclasses
 
@@ -10,34 +10,33 @@ from tfnlp.training.schedules import SCHEDULES
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-    """How to train.
+    """Hyperparameters of a training.
 
     Args:
         epochs: passes over the training data.
         batch_size: B, over all devices together.
         learning_rate: the peak.
-        warmup_share: the share of all steps in which the rate rises.
-        warmup_steps: how many steps they are, whatever the share; None for the share.
+        warmup_share: share of all steps in which the rate rises.
+        warmup_steps: number of warm-up steps, which overrides the share; None for the share.
         weight_decay: lambda of the optimizer.
-        clip_norm: the largest norm of all gradients together; 0 for no clipping.
-        patience: epochs without a better dev metric before stopping; 0 to never stop early.
-        checkpoint_steps: steps between saved states; an epoch's end is one too.
+        clip_norm: the largest global gradient norm; 0 for no clipping.
+        patience: epochs without a better dev metric before stopping; 0 for no early stopping.
+        checkpoint_steps: steps between saved states; the state is also saved after each epoch.
         seed: of weights, dropout and data order.
-        schedule: what the rate does after the warm-up, of `SCHEDULES`.
+        schedule: learning rate schedule after the warm-up, one of `SCHEDULES`.
         optimizer_name: "adamw" or "lamb".
-        beta_2: by which the optimizer's mean of squared gradients decays.
-        ema_decay: of the moving average of the weights, which is then what is evaluated and
-            saved; 0 for none.
-        layer_decay: by which the rate falls from each block to the one below (`layer_factors`).
-        accumulation_steps: parts that each batch is read in, one after the other; the step is
-            that of the whole batch.
-        fixed_length: whether all training texts are padded to the longest that may be.
-        gradient_checkpointing: whether the activations of blocks are computed once more for the
-            gradients, instead of kept (`recompute_blocks`).
-        xla: whether XLA compiles the training steps, which takes texts of one length.
+        beta_2: decay of the optimizer's mean of squared gradients.
+        ema_decay: decay of the moving average of the weights, which is then evaluated and saved; 0
+            for none.
+        layer_decay: factor of the rate from each block to the one below (`layer_factors`).
+        accumulation_steps: sequential parts of each batch; the step is that of the whole batch.
+        fixed_length: whether all training texts are padded to the maximum length.
+        gradient_checkpointing: whether activations of blocks are recomputed for the gradients
+            instead of kept (`recompute_blocks`).
+        xla: whether XLA compiles the training steps, which requires texts of one length.
 
     Raises:
-        InputError: for values that cannot be, or not together.
+        InputError: if a value is out of its range, or values contradict each other.
     """
 
     epochs: int = 3
@@ -87,12 +86,12 @@ class TrainingConfig:
             )
 
     def compile(self, trained, steps_per_epoch, model=None, **options):
-        """Compiles a model to fit.
+        """Compile a model for training.
 
         Args:
             trained: the `keras.Model`, with the mixin `tfnlp.training.strategy.UnequalShares`.
             steps_per_epoch: batches in an epoch.
-            model: whose variables are trained; those of `trained` where None.
+            model: the model whose variables are trained; `trained` where None.
             options: for Keras' `compile`.
         """
         trained.accumulation_steps = self.accumulation_steps
@@ -102,10 +101,10 @@ class TrainingConfig:
         trained.compile(optimizer, jit_compile=self.xla, **options)
 
     def optimizer(self, model, steps_per_epoch):
-        """The optimizer of a model, its rate by the steps of the whole training.
+        """Return the optimizer of a model, with a schedule over the steps of the whole training.
 
         Raises:
-            InputError: for more warm-up than training.
+            InputError: if there are more warm-up steps than training steps.
         """
         total, warmup = self.epochs * steps_per_epoch, self.warmup_steps
         if warmup is None:

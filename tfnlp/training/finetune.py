@@ -1,4 +1,4 @@
-"""Fine-tuning a model for a task, from examples to a finished run."""
+"""Fine-tuning of a model for a task, from examples to a finished run."""
 
 import gzip
 
@@ -21,7 +21,7 @@ from tfnlp.training.strategy import CompressedSteps, UnequalShares
 
 
 class FineTuner(CompressedSteps, UnequalShares, keras.Model):
-    """A model that is fitted to a task; the model itself stays as it is, to be saved.
+    """Trainable wrapper of a model for a task; the wrapped model is saved without it.
 
     Args:
         model: from `tfnlp.models.build_model`, with the task's head.
@@ -37,7 +37,7 @@ class FineTuner(CompressedSteps, UnequalShares, keras.Model):
         self.model = model
         self.task = task
         self.regularizer = regularizer
-        # Tracked, so that a resumed run draws the numbers that the unbroken one would.
+        # Tracked, so that a resumed run draws the same numbers as an uninterrupted one.
         self.regularizer_seed = getattr(regularizer, "seed_generator", None)
         self.built = True
 
@@ -65,9 +65,9 @@ def encode_batches(
     seed=0,
     fixed_length=False,
 ):
-    """`LengthBatches` of a task's examples, padded to `max_length` if `fixed_length`.
+    """Return `LengthBatches` of a task's examples, padded to `max_length` if `fixed_length`.
 
-    How many were cut is logged.
+    The number of truncated texts is logged.
     """
     encodings, labels = task.encode(tokenizer, examples, max_length)
     rows = Encodings.of(encodings)
@@ -97,7 +97,11 @@ def encode_batches(
 
 
 def check_varied(task, train):
-    """Raises an InputError if all training examples have one label, or all words one tag."""
+    """Check that training examples have more than one label, or their words more than one tag.
+
+    Raises:
+        InputError: if all have the same one.
+    """
     kind = {"classifier": "label", "tagger": "tag"}.get(task.head)
     labels = getattr(train, f"{kind}s", None) if kind else None  # other heads compare places
     if labels is None:
@@ -113,18 +117,18 @@ def check_varied(task, train):
 
 
 def start_head(task, model, train):
-    """Set what a fresh model of a task begins with, where the task says it."""
+    """Initialise a fresh model's head, if the task defines `start`."""
     if hasattr(task, "start"):
         task.start(model, train)
 
 
 def encode_splits(task, tokenizer, splits, config, max_length):
-    """Batches of the splits of a task's data.
+    """Return batches of the splits of a task's data.
 
     Args:
         task: see `tfnlp.tasks`.
         tokenizer: of the model.
-        splits: {name: examples}; "train" is shuffled, and a split of None left out.
+        splits: {name: examples}; "train" is shuffled, and splits of None are left out.
         config: a `TrainingConfig`.
         max_length: the longest input in tokens.
 
@@ -159,20 +163,20 @@ def fit_best(
     max_length,
     made_from,
 ):
-    """Fits a model to a task and saves it at its best epoch.
+    """Train a model for a task and save its best epoch.
 
     Args:
-        trained: the compiled `keras.Model` to fit, in which `model` is; `task_loss` is the name
-            of the task's loss in its log, on dev with "val_" before it.
+        trained: the compiled `keras.Model` to fit, which contains `model`. Its `task_loss` is the
+            name of the task's loss in the log, prefixed with "val_" on dev.
         model: the model to save, with the task's head.
-        task: see `tfnlp.tasks`; the best epoch is the one with the most of `task.monitor` on dev.
+        task: see `tfnlp.tasks`; the best epoch has the highest `task.monitor` on dev.
         tokenizer: the model's.
         splits: {name: examples}, "train" and "dev" among them.
-        batches: {name: `LengthBatches`} of them.
+        batches: {name: `LengthBatches`} of the splits.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
-        max_length: the longest input in tokens, to be saved beside the task's settings.
-        made_from: as `fit` takes it, of what is not in `splits`.
+        max_length: the longest input in tokens, saved with the task's settings.
+        made_from: fingerprints of inputs outside `splits`, as in `fit`.
     """
     evaluate_dev = evaluator(model, task, batches["dev"])
     if trained.compressor is not None:
@@ -207,9 +211,10 @@ def fit_best(
 
 
 def score_splits(model, task, splits, batches):
-    """A model's size and its scores on all splits but "train": a dict of figures.
+    """Return a model's size and its scores on all splits but "train", a dict of figures.
 
-    One answer to all examples of a split, which have several, is a figure too.
+    If all examples of a split get one answer though their labels differ, that answer is a figure
+    too.
     """
     figures = {"parameters": count_parameters(model)}
     predict = predictor(model, task.outputs)
@@ -230,9 +235,9 @@ def best_figures(trained, best, task, splits, batches, run):
     """Return the figures of a finished training: scores, baselines and those of a compressor.
 
     Args:
-        trained: the model that was fitted, with or without a `compressor`.
-        best: its best epoch, read from `run.best`.
-        task, splits, batches, run: as `fit_best` takes them.
+        trained: the fitted model, with or without a `compressor`.
+        best: its best epoch, loaded from `run.best`.
+        task, splits, batches, run: as in `fit_best`.
     """
     figures = score_splits(best, task, splits, batches) | _baseline_scores(task, splits)
     if trained.compressor is not None:
@@ -242,7 +247,7 @@ def best_figures(trained, best, task, splits, batches, run):
 
 
 def _baseline_scores(task, splits):
-    """Return the scores of the majority, or the mean, of "train" on the other splits: figures."""
+    """Return the scores of the majority class, or the mean, of "train" on the other splits."""
     if not hasattr(task, "baseline"):
         return {}
     return {
@@ -254,12 +259,16 @@ def _baseline_scores(task, splits):
 
 
 def count_examples(splits):
-    """Return {name: number of examples} of the splits that there are."""
+    """Return {name: number of examples} of the splits that are not None."""
     return {name: len(examples) for name, examples in splits.items() if examples is not None}
 
 
 def check_compresses(config):
-    """Raises an InputError for a `TrainingConfig` by which a compressor cannot work."""
+    """Check that a `TrainingConfig` works with a compressor.
+
+    Raises:
+        InputError: if the config has a moving average of the weights.
+    """
     if config.ema_decay:
         raise InputError(
             f"ema_decay={config.ema_decay} does not go with compression: the average of weights "
@@ -268,9 +277,10 @@ def check_compresses(config):
 
 
 def compressed_steps(config, run, batches):
-    """The steps by which a compressor counts: those of the training as it began.
+    """Return the number of training steps by which a compressor schedules its work.
 
-    More epochs for a finished run do not undo what it did: its zeros would grow back.
+    It uses the epochs that the run began with. If a finished run gets more epochs, the compressor
+    keeps its progress; otherwise pruned weights would grow back.
     """
     return run.first_epochs(config.epochs) * len(batches)
 
@@ -288,21 +298,21 @@ def finetune(
     regularizer=None,
     compress=None,
 ):
-    """Trains a model for a task, keeps the best epoch, and reports its scores.
+    """Fine-tune a model for a task, keep the best epoch, and report its scores.
 
-    A killed run goes on from its folder and ends with the same weights.
+    A killed run resumes from its folder and ends with the same weights.
 
     Args:
         task: see `tfnlp.tasks`.
-        model: with the task's head, made in the scope of the strategy to train under.
+        model: with the task's head, built in the scope of the strategy to train under.
         tokenizer: the model's.
-        train, dev, test: examples of the task; the best epoch is the one with the most of
-            `task.monitor` on `dev`; `test` may be None.
+        train, dev, test: examples of the task; the best epoch has the highest `task.monitor` on
+            `dev`; `test` may be None.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         max_length: the longest input in tokens.
-        regularizer: as `FineTuner` takes it.
-        compress: gives a compressor of a model and the number of its steps, such as
+        regularizer: as in `FineTuner`.
+        compress: function from a model and the number of steps to a compressor, such as
             `distill.compression.pruning.PruningConfig.pruner`; None for none.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What a training was made from, in few letters: to notice when it has changed."""
+"""Fingerprints of training inputs, to detect changes."""
 
 import dataclasses
 import hashlib
@@ -8,13 +8,13 @@ import numpy as np
 
 
 def content_fingerprint(value):
-    """The SHA-256 of examples, a config, or lists and dicts of such.
+    """Return the SHA-256 of examples, a config, or lists and dicts of them.
 
     Args:
-        value: of what JSON can say and of dataclasses; of another object only its type counts.
+        value: JSON values and dataclasses; of any other object only the type counts.
     """
     digest = hashlib.sha256()
-    # In pieces: the texts of a large file are not held once more.
+    # Encode in pieces, so that the texts of a large file are not copied.
     for piece in json.JSONEncoder(default=_plain).iterencode(value):
         digest.update(piece.encode())
     return digest.hexdigest()
@@ -27,11 +27,11 @@ def _plain(value):
 
 
 def model_fingerprint(model):
-    """The SHA-256 of a model's weights and, where it has one, its `text_config`."""
+    """Return the SHA-256 of a model's weights and of its `text_config`, if it has one."""
     config = content_fingerprint(getattr(model, "text_config", None))
     digest = hashlib.sha256(config.encode())
     for weight in model.weights:
         digest.update(f"{weight.dtype}{tuple(weight.shape)}".encode())
-        # As bytes: bfloat16 is none of NumPy's own types.
+        # As bytes, since bfloat16 is not a NumPy type.
         digest.update(np.ascontiguousarray(weight).view("uint8"))
     return digest.hexdigest()

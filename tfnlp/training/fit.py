@@ -1,4 +1,4 @@
-"""Keras `fit` with the time left, early stopping, best weights, and exact resume."""
+"""Training loop around Keras' `fit`: progress, early stopping, best weights, and exact resume."""
 
 import contextlib
 import dataclasses
@@ -29,18 +29,18 @@ from tfnlp.training.workers import (
     wait_for_all,
 )
 
-# So many bad batches in a row are not due to the batches.
+# Number of consecutive bad batches at which the data is no longer blamed.
 MOST_IN_A_ROW = 10
-# Steps that a loss scale so small leaves out are not due to the scale.
+# Loss scale below which skipped steps are no longer blamed on the scale.
 LEAST_LOSS_SCALE = 1e-4
 
 
 class ClassifierLogits(UnequalShares, keras.Model):
-    """From the inputs of a classifier to its logits."""
+    """Keras model from the inputs of a classifier to its logits."""
 
 
 def compile_classifier(model, optimizer):
-    """The model to fit: from the inputs of a classifier to its logits, compiled.
+    """Return a compiled model from the inputs of a classifier to its logits.
 
     It shares every weight with `model`.
     """
@@ -67,38 +67,40 @@ def fit(
     on_nan="stop",
     origin=None,
 ):
-    """Trains a compiled model, or goes on where a killed run of the same folder stopped.
+    """Train a compiled model, or resume a killed run of the same folder.
 
-    A resumed run ends with the weights that the unbroken one would have: the state holds
-    weights, optimizer, dropout seeds and metrics, and the order of the data depends on seed
-    and epoch alone. Off the main thread, signals are left to the program.
+    A resumed run ends with the same weights as an uninterrupted one. The state holds weights,
+    optimizer, dropout seeds and metrics, and the order of the data depends only on seed and epoch.
+    Signals are handled on the main thread only.
 
     Args:
         model: a compiled `keras.Model`.
         batches: the `LengthBatches` to train on.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
-        save_best: called with no argument after each epoch that is the best so far.
+        save_best: function without arguments, called after each epoch that is the best so far.
         dev: the `LengthBatches` that Keras evaluates on after each epoch, or None.
-        monitor: the metric that the best epoch has the most of; without it, each epoch
-            counts as the best. An epoch without a finite one (NaN) is never the best; the
-            first epoch is saved all the same, so that something is.
-        evaluate: called with no argument after each epoch; gives a dict of further metrics.
-        made_from: a dict of fingerprints (`tfnlp.training.fingerprint`) of what else decides
-            the result, by what it is, such as "train"; those of `batches` and `dev` are known.
-        on_nan: "stop", or "skip" to go on without the update of a bad batch, for a model that
-            leaves such updates out (`tfnlp.training.bad_steps`).
-        origin: called with an epoch and a batch's number in it, both from 0; says what the batch
-            was made from. None for nothing to say.
+        monitor: the metric that is highest in the best epoch; without it, each epoch counts as the
+            best. An epoch with a non-finite value (NaN) is never the best, but the first epoch is
+            always saved.
+        evaluate: function without arguments, called after each epoch; returns a dict of further
+            metrics.
+        made_from: a dict of fingerprints (`tfnlp.training.fingerprint`) of further inputs that
+            decide the result, by name, such as "train"; those of `batches` and `dev` are added.
+        on_nan: "stop", or "skip" to continue without the update of a bad batch, for a model that
+            skips such updates (`tfnlp.training.bad_steps`).
+        origin: function from an epoch and a batch's number in it, both from 0, to a description of
+            the batch's sources; None for none.
 
     Raises:
-        InputError: for a `patience` without a metric to wait for, before any work. If the loss
-            or a weight becomes NaN or infinite, or a loss scale falls without end, naming the
-            step and the batch, which is saved as `bad_batch.npz`; the folder keeps the last good
-            state and the best weights. If the folder's state is of another model or of other
-            data, or another process writes to it. As the batches do, such as for a damaged shard.
-            If workers were started with other flags or data than the first, or one is lost.
-        KeyboardInterrupt: on SIGINT or SIGTERM, after the step in hand, the state saved.
+        InputError: if there is a `patience` without a metric, before any work. If the loss or a
+            weight becomes NaN or infinite, or a loss scale falls without end; the message names
+            the step and the batch, which is saved as `bad_batch.npz`, and the folder keeps the
+            last good state and the best weights. If the folder's state is of another model or of
+            other data, or another process writes to it. If the batches raise it, such as for a
+            damaged shard. If workers were started with other flags or data than the first, or one
+            is lost.
+        KeyboardInterrupt: on SIGINT or SIGTERM, after the current step, with the state saved.
     """
     if config.patience and (monitor is None or (dev is None and evaluate is None)):
         raise InputError(
@@ -129,7 +131,7 @@ def fit(
 
 
 def _train(model, batches, config, recorder, dev):
-    """Runs Keras' `fit` until the training is finished or a signal asked for a stop."""
+    """Run Keras' `fit` until the training is finished or a signal requests a stop."""
     strategy = model.distribute_strategy
     several = several_workers(strategy)
     with (
@@ -143,7 +145,7 @@ def _train(model, batches, config, recorder, dev):
         if dev is not None:
             dev_data = shared_dataset(strategy, dev.dataset(), len(dev))
 
-        @functools.cache  # for another one of several workers, steps would be traced anew
+        @functools.cache  # with several workers a new dataset would retrace the steps
         def data(skip):
             found = batches.dataset(lambda: recorder.progress["epoch"], skip)
             return shared_dataset(strategy, found, len(batches) - skip)
@@ -156,8 +158,8 @@ def _train(model, batches, config, recorder, dev):
                 continue
             model.fit(
                 data(skip),
-                # The rest of a broken epoch is a `fit` of its own: Keras takes the number of
-                # its steps for that of every epoch. So is each epoch of several workers, whose
+                # The rest of an interrupted epoch needs its own `fit`, since Keras assumes as
+                # many steps for every epoch. So does each epoch of several workers, whose
                 # datasets Keras cannot count.
                 epochs=start + 1 if skip or several else config.epochs,
                 initial_epoch=start,
@@ -173,7 +175,7 @@ def _train(model, batches, config, recorder, dev):
 
 @contextlib.contextmanager
 def _errors_of(*sources):
-    """Within, an InputError of batches comes as it was raised, of which tf.data made its own."""
+    """Re-raise an InputError of batches that tf.data wrapped in an error of its own."""
     try:
         yield
     except tf.errors.OpError:
@@ -184,11 +186,11 @@ def _errors_of(*sources):
 
 
 class _Stopped(Exception):
-    """Raised out of Keras' `fit` when a signal asked for a stop and the state is saved."""
+    """Exception that leaves Keras' `fit` after a signal, once the state is saved."""
 
 
 class _Recorder(keras.callbacks.Callback):
-    """Keeps the run folder up to date, shows progress, and stops when it is time."""
+    """Callback that updates the run folder, shows progress, and stops the training."""
 
     on_nan, origin = "stop", None
 
@@ -201,14 +203,14 @@ class _Recorder(keras.callbacks.Callback):
         self.monitor = monitor
         self.evaluate = evaluate
         self.made_from = made_from
-        # `epoch` and `step` count what is done; `step` is within the epoch.
+        # `epoch` and `step` count finished ones; `step` is within the epoch.
         self.progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "stopped": False}
         self.signal = None
         self.variables = {}
         self.sums = {}
 
     def restore(self):
-        """Takes up the state that the run folder holds, if any."""
+        """Load the state from the run folder, if there is one."""
         self.variables = variable_names(self.model)
         state = self.run.load_state(self.variables, self.made_from)
         if state is None:
@@ -230,7 +232,7 @@ class _Recorder(keras.callbacks.Callback):
         return self.progress["stopped"] or self.progress["epoch"] >= self.config.epochs
 
     def open(self):
-        """Starts the progress bar and the events."""
+        """Start the progress bar and the event writer."""
         steps = len(self.batches)
         done = self.progress["epoch"] * steps + self.progress["step"]
         self.bar = progress_bar(
@@ -255,7 +257,7 @@ class _Recorder(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         if self.sums:
-            # The epoch's metrics are sums that `fit` began anew: add what the killed run had.
+            # `fit` has reset the epoch's metric sums: add those of the killed run.
             for name, variable in metric_names(self.model).items():
                 variable.assign_add(self.sums[name])
             self.sums = {}
@@ -268,7 +270,7 @@ class _Recorder(keras.callbacks.Callback):
         stop = self.asked_to_stop()
         if stop or whole or self.progress["step"] % self.config.checkpoint_steps == 0:
             self.check_weights()
-            if whole:  # what follows, on dev, may fail
+            if whole:  # keep the metrics, since the evaluation on dev may fail
                 found = self.model.get_metrics_result()
                 self.progress["logs"] = {key: float(value) for key, value in found.items()}
             self.save()
@@ -276,11 +278,11 @@ class _Recorder(keras.callbacks.Callback):
             raise _Stopped
 
     def asked_to_stop(self):
-        """Whether a signal came, to this or to another worker."""
+        """Return whether this or another worker received a signal."""
         return agreed(self.model.distribute_strategy, self.signal is not None)
 
     def finish_epoch(self, dev_data, steps):
-        """Evaluate after an epoch whose steps are made, and end it."""
+        """Evaluate after an epoch whose steps are complete, and end it."""
         self.sums, logs = {}, dict(self.progress["logs"])
         if dev_data is not None:
             found = self.model.evaluate(
@@ -309,7 +311,7 @@ class _Recorder(keras.callbacks.Callback):
         if self.run.writes:
             tqdm.write(f"epoch {epoch + 1}: {shown}")
         score = logs.get(self.monitor)
-        # Before its compression is complete a model is not what the training is for.
+        # A model counts as the best only once its compression is complete.
         compressor = getattr(self.model, "compressor", None)
         complete = compressor is None or compressor.complete(self.model.optimizer.iterations)
         if complete and self.is_best(score):
@@ -327,13 +329,13 @@ class _Recorder(keras.callbacks.Callback):
             raise _Stopped
 
     def write_best(self):
-        """Saves the best weights, where this process does so."""
+        """Save the best weights, if this process writes."""
         if self.run.writes:
             with averaged_weights(self.model):
                 self.save_best()
 
     def is_best(self, score):
-        """Whether an epoch of that score is the best so far; the first of equals is."""
+        """Return whether an epoch with this score is the best so far; a tie is not."""
         if score is None:
             return True
         if not math.isfinite(score):
@@ -347,7 +349,11 @@ class _Recorder(keras.callbacks.Callback):
         return self.progress["best"] is None or score > self.progress["best"]
 
     def look_for_bad_step(self, loss):
-        """Raises an InputError if a step must not have been, or counts it where it is skipped."""
+        """Check the last step; count it if it is bad and may be skipped.
+
+        Raises:
+            InputError: if it is bad and may not be skipped.
+        """
         scale = getattr(self.model.optimizer, "dynamic_scale", None)
         if scale is not None and (scale := float(np.asarray(scale))) < LEAST_LOSS_SCALE:
             raise self.diverged(f"the gradients are not finite at a loss scale of {scale:.0e}")
@@ -360,7 +366,7 @@ class _Recorder(keras.callbacks.Callback):
         if what is None:
             self.progress["in_a_row"] = 0
             return
-        # The weights are what they were before the step: as good a state as any.
+        # The step changed no weights, so the state can be saved.
         self.model.forget()
         skipped, in_a_row = (self.progress.get(key, 0) + 1 for key in ("skipped", "in_a_row"))
         self.progress |= {"skipped": skipped, "in_a_row": in_a_row}
@@ -371,15 +377,18 @@ class _Recorder(keras.callbacks.Callback):
         if self.on_nan == "skip":
             way = f"as {in_a_row} batches in a row were skipped, it is not the data"
         error = self.diverged(what, way)
-        if self.progress["step"] < len(self.batches):  # else the state before leads here
+        if self.progress["step"] < len(self.batches):  # else the earlier state leads here again
             self.progress["bad"] = str(error)
             self.save()
         raise error
 
     def check_weights(self):
-        """Raises an InputError if the weights or the optimizer's state are not finite.
+        """Check that the weights and the optimizer's state are finite.
 
-        The loss shows it only a step later, and at an epoch's end there is none.
+        The loss would show it only a step later, and after an epoch's last step there is none.
+
+        Raises:
+            InputError: if a variable is not finite.
         """
         for name, variable in self.variables.items():
             floating = keras.backend.is_float_dtype(variable.dtype)
@@ -387,7 +396,7 @@ class _Recorder(keras.callbacks.Callback):
                 raise self.diverged(f"{name} is not finite")
 
     def diverged(self, what, way="the same command leads here again"):
-        """The error that ends a training whose numbers are not finite any more."""
+        """Save the last batch, and return the error for a training with non-finite numbers."""
         epoch, step = self.progress["epoch"], self.progress["step"]
         batch = next(iter(self.batches.epoch(epoch, step - 1)))
         self.run.save_bad_batch(batch)
@@ -401,7 +410,7 @@ class _Recorder(keras.callbacks.Callback):
         )
 
     def place(self):
-        """The step that was made last, and what its batch was made from, in words."""
+        """Return the last step and the sources of its batch, in words."""
         epoch, step = self.progress["epoch"], self.progress["step"]
         made_from = f" ({self.origin(epoch, step - 1)})" if self.origin else ""
         return f"step {step} of epoch {epoch + 1}{made_from}"
@@ -411,7 +420,7 @@ class _Recorder(keras.callbacks.Callback):
         self.events.close()
 
     def save(self):
-        # All workers read them, though but one writes: each has a part of the sums.
+        # All workers read the variables, though only one writes: each holds a part of the sums.
         found = metric_names(self.model) if self.progress["step"] else {}
         sums = {name: np.asarray(variable) for name, variable in found.items()}
         self.run.save_state(self.variables, sums, self.progress, self.made_from)
@@ -419,15 +428,15 @@ class _Recorder(keras.callbacks.Callback):
 
 @contextlib.contextmanager
 def _asked_to_stop_by_signals(recorder):
-    """Within, SIGINT and SIGTERM ask for a stop after the current step."""
+    """Let SIGINT and SIGTERM request a stop after the current step."""
 
     def ask(number, frame):
         recorder.signal = number
         tqdm.write("Stopping after this step; the state is being saved.")
-        # A second signal is not held back.
+        # A second signal takes effect at once.
         signal.signal(number, signal.SIG_DFL)
 
-    # Python takes handlers from the main thread alone.
+    # Python allows handlers only in the main thread.
     main = threading.current_thread() is threading.main_thread()
     numbers = (signal.SIGINT, signal.SIGTERM) if main else ()
     previous = {number: signal.signal(number, ask) for number in numbers}
@@ -435,5 +444,5 @@ def _asked_to_stop_by_signals(recorder):
         yield
     finally:
         for number, handler in previous.items():
-            # None: it was not set from Python, and cannot be set again from there.
+            # None: the handler was not set from Python, which cannot restore it.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -1,18 +1,18 @@
-"""Learning rates that are lower the nearer a layer is to the text."""
+"""Layer-wise learning rate decay: lower rates for lower layers."""
 
 import re
 
 from tfnlp.errors import InputError
 
-# First parts of the paths of variables that are below the first block, in any family.
+# First path components of variables below the first block, in any family.
 BELOW = ("embeddings", "relative_positions")
-# DeBERTa v2's convolution stands beside the first block.
+# DeBERTa v2's convolution is parallel to the first block.
 BESIDE_FIRST = "convolution"
 _BLOCK = re.compile(r"encoder(?:/block)?_(\d+)/")
 
 
 def layer_depths(variables):
-    """How far from the top each variable is.
+    """Return the distance of each variable from the top.
 
     Args:
         variables: of a model of any family.
@@ -20,8 +20,8 @@ def layer_depths(variables):
     Returns:
         A list of integers: 0 for heads, poolers and a last norm, 1 for the top block, n for the
         lowest of n blocks, and n + 1 for embeddings and tables of relative positions. Blocks that
-        share their weights (ALBERT) are one. Of several models (a generator and a discriminator)
-        each counts its own blocks; a table that two share is of the first.
+        share their weights (ALBERT) count as one. With several models (a generator and a
+        discriminator) each counts its own blocks; a shared table belongs to the first.
 
     Raises:
         InputError: if there are no blocks.
@@ -31,7 +31,7 @@ def layer_depths(variables):
     tops = [-1]  # of each model
     models = []  # the model of each variable
     for first, block in zip(firsts, blocks, strict=True):
-        # What is below the blocks comes before them: after them, it is the next model's.
+        # Embeddings precede a model's blocks: after blocks, they belong to the next model.
         if first in BELOW and tops[-1] >= 0:
             tops.append(-1)
         if block:
@@ -54,10 +54,10 @@ def layer_depths(variables):
 
 
 def layer_factors(variables, decay):
-    """What the learning rate of each variable is multiplied with: decay ** depth.
+    """Return the factor of the learning rate of each variable: decay ** depth.
 
     Clark et al. 2020 (ELECTRA), appendix B; Yang et al. 2019 (XLNet), appendix A.5. Heads have the
-    whole rate. ELECTRA's code leaves a power out between heads and the top block, and XLNet's
+    full rate. ELECTRA's code omits a power between heads and the top block. XLNet's code
     multiplies gradients, which Adam then divides by their size.
 
     Args:

@@ -1,4 +1,4 @@
-"""AdamW and LAMB over all replicas, by layers' own rates, and averages of the weights."""
+"""AdamW and LAMB over all replicas, with layer-wise rates and averages of the weights."""
 
 import contextlib
 
@@ -9,16 +9,17 @@ from keras import ops
 
 from tfnlp.training.layer_rates import layer_factors
 
-# Names of the variables of norms; `scale` is that of Keras' `RMSNormalization`.
+# Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
 NORM_VARIABLES = ("gamma", "beta", "scale")
 
 
 class SummedGradients:
-    """A mixin for a `keras.optimizers.Optimizer` that clips what all replicas have together.
+    """Mixin for a `keras.optimizers.Optimizer` that clips gradients summed over all replicas.
 
-    The norm of all gradients, for clipping, counts a token that occurs several times by the sum of
-    its gradients, as in PyTorch; and under a strategy it is the norm of the gradients that are
-    summed over the replicas, not of each replica's own. Variables may have a share of the rate.
+    For the global norm, the gradients of a token that occurs several times are summed first, as in
+    PyTorch. Under a strategy it is the norm of the gradients summed over the replicas, not of each
+    replica's own. Variables may have a factor of the learning rate.
+
     Averages of the weights are Keras' (`use_ema`), but are never written into the model: see
     `averaged_weights`.
     """
@@ -30,19 +31,19 @@ class SummedGradients:
         super().apply(grads, trainable_variables)
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
-        # Keras sums over the replicas here, after it has clipped: `apply` has done it before.
+        # Keras would sum over the replicas here, after clipping: `apply` has already done it.
         return grads_and_vars
 
     def _apply_weight_decay(self, variables):
-        # `update_step` does it, by the variable's own rate.
+        # `update_step` applies it, with the variable's own rate.
         pass
 
     def finalize_variable_values(self, var_list):
-        # Keras would end each `fit` with the averages, from which no training can go on.
+        # Keras would load the averages after each `fit`, which would break resumed training.
         pass
 
     def scale_rates(self, variables, factors):
-        """Multiplies the learning rate of each variable, and so its decay, with a factor."""
+        """Set a factor of the learning rate, and so of the decay, for each variable."""
         keys = map(self._var_key, variables)
         self.rate_factors = dict(zip(keys, factors, strict=True))
 
@@ -54,13 +55,13 @@ class SummedGradients:
 
 @keras.saving.register_keras_serializable("tfnlp")
 class FusedAdamW(SummedGradients, keras.optimizers.AdamW):
-    """`keras.optimizers.AdamW` in one TensorFlow kernel, each variable passed over once.
+    """`keras.optimizers.AdamW` in one fused TensorFlow kernel, with one pass over each variable.
 
     As in PyTorch, and not as in Keras, `epsilon` is added to the corrected root (Kingma & Ba
-    2015, algorithm 1); and see `SummedGradients`.
+    2015, algorithm 1). See also `SummedGradients`.
 
     Raises:
-        ValueError: for `amsgrad`, which the kernel has not.
+        ValueError: if `amsgrad` is set, which the kernel lacks.
     """
 
     def __init__(self, *args, **kwargs):
@@ -86,7 +87,7 @@ class FusedAdamW(SummedGradients, keras.optimizers.AdamW):
             lr=rate,
             beta1=self.beta_1,
             beta2=self.beta_2,
-            # The kernel adds it to the root before its correction.
+            # The kernel adds epsilon to the root before the bias correction.
             epsilon=self.epsilon * ops.sqrt(1 - beta2_power),
             grad=tf.cast(tf.convert_to_tensor(gradient), variable.dtype),
         )
@@ -96,9 +97,10 @@ class FusedAdamW(SummedGradients, keras.optimizers.AdamW):
 class Lamb(SummedGradients, keras.optimizers.Lamb):
     """LAMB: Adam's update with decay, scaled to the size of each variable.
 
-    You et al. 2020, algorithm 2, with the identity for phi. Keras' own decays the weights beside
-    the scaled update, and scales every variable; here, as in the authors' code, what is excluded
-    from the decay (biases, norms) is updated by Adam's rule as it is. See `SummedGradients`.
+    You et al. 2020, algorithm 2, with the identity for phi. Keras' own version decays the weights
+    outside the scaled update, and scales every variable. Here, as in the authors' code, variables
+    that are excluded from the decay (biases, norms) get Adam's unscaled update. See
+    `SummedGradients`.
     """
 
     def update_step(self, gradient, variable, learning_rate):
@@ -121,9 +123,9 @@ class Lamb(SummedGradients, keras.optimizers.Lamb):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class ReplicaLossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
-    """Keras' `LossScaleOptimizer`, but a step is left out if any replica's gradients overflow.
+    """Keras' `LossScaleOptimizer` that skips a step if any replica's gradients overflow.
 
-    Keras asks each replica, or the first one, about its own gradients alone.
+    Keras checks only the gradients of each replica, or of the first.
     """
 
     def check_finite(self, grads):
@@ -134,7 +136,7 @@ class ReplicaLossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
 
 
 def _sum_over_replicas(gradients):
-    """Gradients (or None) summed over all replicas; as they are where there is one."""
+    """Return gradients (or None) summed over all replicas; unchanged for one replica."""
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
         return gradients
@@ -144,7 +146,7 @@ def _sum_over_replicas(gradients):
 
 
 def _summed_rows(gradient):
-    """A gradient in which no row of a table occurs twice."""
+    """Return a gradient with the rows of repeated indices summed."""
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
     rows, places = tf.unique(gradient.indices)
@@ -153,31 +155,31 @@ def _summed_rows(gradient):
 
 
 def _handle(variable):
-    """The resource of a Keras or TensorFlow variable; the local one under a strategy."""
+    """Return the resource of a Keras or TensorFlow variable; the local one under a strategy."""
     return (variable.value if isinstance(variable, keras.Variable) else variable).handle
 
 
 def is_decayed(variable):
-    """Whether weight decay is for a variable: not for biases of any kind, and not for norms.
+    """Return whether weight decay applies to a variable: not to biases of any kind or norms.
 
-    The rule of `transformers`' Trainer (`get_decay_parameter_names`): what is called a bias is
-    one, be it added to keys, queries, scores or clusters.
+    This is the rule of `transformers`' Trainer (`get_decay_parameter_names`): every variable named
+    a bias is excluded, whether it is added to keys, queries, scores or clusters.
     """
     return "bias" not in variable.name and variable.name not in NORM_VARIABLES
 
 
 def adamw(model, schedule, weight_decay=0.01, clip_norm=1.0, **options):
-    """AdamW (Loshchilov & Hutter 2019) that leaves biases and norms undecayed.
+    """Return AdamW (Loshchilov & Hutter 2019) without weight decay for biases and norms.
 
     Args:
-        model: whose variables it will train.
+        model: the model whose variables are trained.
         schedule: a rate or a `LearningRateSchedule`.
         weight_decay: lambda; multiplied with the rate.
-        clip_norm: the largest norm of all gradients together; None for no clipping.
-        options: as `make_optimizer` takes them.
+        clip_norm: the largest global gradient norm; None for no clipping.
+        options: as in `make_optimizer`.
 
     Returns:
-        A `FusedAdamW`; in a loss scale optimizer where the global policy is "mixed_float16".
+        A `FusedAdamW`, wrapped in a loss scale optimizer if the global policy is "mixed_float16".
     """
     return make_optimizer("adamw", model, schedule, weight_decay, clip_norm, **options)
 
@@ -195,15 +197,15 @@ def make_optimizer(
     layer_decay=1.0,
     beta_2=0.999,
 ):
-    """An optimizer that leaves biases and norms undecayed.
+    """Return an optimizer without weight decay for biases and norms.
 
     Args:
         name: "adamw", or "lamb" for large batches (You et al. 2020).
-        model, schedule, weight_decay, clip_norm: as `adamw` takes them.
-        ema_decay: of the moving average of the weights, for `averaged_weights`; 0 for none.
-        layer_decay: what the rate of each block is multiplied with once more than that of the
-            block above it (`layer_factors`).
-        beta_2: by which the mean of squared gradients decays.
+        model, schedule, weight_decay, clip_norm: as in `adamw`.
+        ema_decay: decay of the moving average of the weights, for `averaged_weights`; 0 for none.
+        layer_decay: factor of the rate of each block relative to the block above it
+            (`layer_factors`).
+        beta_2: decay of the mean of squared gradients.
     """
     kind, epsilon = OPTIMIZERS[name]
     optimizer = kind(
@@ -226,7 +228,7 @@ def make_optimizer(
 
 @contextlib.contextmanager
 def averaged_weights(model):
-    """Within, a compiled model has the moving averages of its weights, where there are any.
+    """Temporarily set a compiled model's weights to their moving averages, if there are any.
 
     The average of the first step is that step's weights; then
     average = decay * average + (1 - decay) * weights (Polyak & Juditsky 1992, with forgetting).

@@ -1,4 +1,4 @@
-"""The dtype policy of a training, tried out before it is used."""
+"""Dtype policy of a training, tested before use."""
 
 import signal
 import subprocess
@@ -8,7 +8,7 @@ import keras
 
 from tfnlp.errors import InputError
 
-# In a process of its own, since what it looks for kills the process.
+# Run in a separate process, since an illegal instruction kills the process.
 _PROBE = """
 import tensorflow as tf
 a = tf.ones((64, 64), "{dtype}")
@@ -17,7 +17,7 @@ print(float(tf.reduce_sum(tf.cast(a @ a, "float32"))))
 
 
 def set_precision(policy):
-    """Makes a Keras dtype policy the global one.
+    """Set the global Keras dtype policy.
 
     Args:
         policy: "float32", "mixed_bfloat16" or "mixed_float16".
@@ -30,14 +30,17 @@ def set_precision(policy):
 
 
 def check_precision(policy, name="precision"):
-    """Raises an InputError if the processor cannot multiply in a dtype policy's type.
+    """Check that the processor can multiply in the type of a dtype policy.
 
-    Some virtual machines announce AMX but refuse it, and there a first bfloat16 product ends
-    the process with an illegal instruction: so a product is tried first.
+    Some virtual machines announce AMX but refuse it. The first bfloat16 product then ends the
+    process with an illegal instruction, so a product is tried in a separate process.
 
     Args:
         policy: of Keras, such as "mixed_bfloat16" or "bfloat16".
-        name: what the policy was given as.
+        name: the argument's name in the error message.
+
+    Raises:
+        InputError: if it cannot.
     """
     if policy == "float32":
         return

@@ -1,4 +1,4 @@
-"""A model's outputs for texts, in their own order."""
+"""Inference: a model's outputs for texts, in the order of the texts."""
 
 import dataclasses
 
@@ -14,27 +14,28 @@ from tfnlp.text import LengthBatches
 def predict(
     model, tokenizer, texts, pairs=None, max_length=None, batch_size=32, outputs=("logits",)
 ):
-    """What a model says of texts, or of pairs of texts.
+    """Return a model's outputs for texts, or for pairs of texts.
 
     Args:
-        model: gives a dict, as those of `tfnlp.checkpoints.load_model` do.
+        model: returns a dict, as the models of `tfnlp.checkpoints.load_model` do.
         tokenizer: the model's, from `tfnlp.text.load_tokenizer`.
         texts: a list of strings.
         pairs: the second texts, one for each; or None.
-        max_length: the most tokens to read of a text; as many as the model has positions for
-            where None. How many texts were cut is logged.
-        batch_size: texts in a batch; those of like length are run together.
-        outputs: the names of the outputs to give.
+        max_length: the most tokens of a text; the model's number of positions where None. The
+            number of truncated texts is logged.
+        batch_size: texts in a batch; texts of similar length share a batch.
+        outputs: the names of the outputs to return.
 
     Returns:
-        {name: array (texts, ...)}, in the texts' order; of outputs for each token a list of
-        arrays (L, ...), one for each text; of outputs for each layer, such as `hidden_states`
-        and `attention_scores`, a list for each text with an array for each layer, (L, D) and
-        (N, L, L). Padding is cut off. A chooser scores each pair by itself: its logits are
-        (texts, 1), and its other outputs have an axis of 1 before their own.
+        {name: array (texts, ...)}, in the texts' order. Outputs per token are a list of arrays
+        (L, ...), one per text. Outputs per layer, such as `hidden_states` and `attention_scores`,
+        are a list per text with an array per layer, (L, D) and (N, L, L). Padding is removed. A
+        chooser scores each pair separately: its logits are (texts, 1), and its other outputs have
+            a
+        leading axis of 1.
 
     Raises:
-        InputError: if a text is not a string, or the model has no such output.
+        InputError: if a text is not a string, or the model lacks an output.
     """
     unknown = set(outputs) - set(model.output)
     if unknown:
@@ -51,7 +52,7 @@ def predict(
             len(encodings),
             max_length,
         )
-    if getattr(model, "head", None) == "chooser":  # each ending by itself
+    if getattr(model, "head", None) == "chooser":  # score each ending separately
         encodings = dataclasses.replace(encodings, choices=1)
     batches = LengthBatches(encodings, batch_size, pad_token_id=tokenizer.pad_token_id)
     found = predict_batches(model, batches, outputs)
@@ -67,36 +68,36 @@ def _by_token_or_layer(model, output):
 
 
 def _stacked(rows, shape):
-    """Stack the rows of all texts, (texts, ...), be there none."""
+    """Return the rows of all texts as an array (texts, ...), also for no texts."""
     sizes = [size or 0 for size in shape[1:]]
     return np.stack(rows) if rows else np.zeros((0, *sizes), "float32")
 
 
 def predict_batches(model, batches, outputs=("logits",)):
-    """Runs a model over `LengthBatches`, once; `predictor` runs it again and again."""
+    """Run a model over `LengthBatches` once; use `predictor` for repeated runs."""
     return predictor(model, outputs)(batches)
 
 
 def input_signature(model):
-    """The `tf.TensorSpec` of each input of a model, of any batch and length.
+    """Return the `tf.TensorSpec` of each input of a model, for any batch size and length.
 
-    By it a graph is traced once for all batches.
+    With it a graph is traced once for all batches.
     """
     return {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
 
 
 def predictor(model, outputs=("logits",)):
-    """A function that runs a model over batches; its graph is traced but once.
+    """Return a function that runs a model over batches; its graph is traced once.
 
     Args:
-        model: gives a dict.
+        model: returns a dict.
         outputs: the names of the outputs to keep.
 
     Returns:
-        A function from `LengthBatches` to a dict of lists with an entry for each encoding: an
-        array (C,) or (choices,); of outputs for each token (L, ...), cut to the encoding's own
-        length; of outputs for each layer a list of such arrays. A chooser's outputs but its
-        logits are (choices, ...), cut to the longest of an encoding's texts.
+        A function from `LengthBatches` to a dict of lists with an entry per encoding: an array
+        (C,) or (choices,); for outputs per token (L, ...), cut to the encoding's length; for
+        outputs per layer a list of such arrays. A chooser's outputs except its logits are
+        (choices, ...), cut to the longest of an encoding's texts.
     """
 
     @tf.function(input_signature=[input_signature(model)])
@@ -116,16 +117,16 @@ def predictor(model, outputs=("logits",)):
 
 
 def evaluator(model, task, batches):
-    """Return a function that runs a model over labelled batches, traced but once.
+    """Return a function that runs a model over labelled batches; its graph is traced once.
 
     Args:
-        model: gives a dict.
+        model: returns a dict.
         task: see `tfnlp.tasks`.
         batches: `LengthBatches`.
 
     Returns:
-        A function without arguments, which gives the outputs as that of `predictor` does, and
-        the task's loss, a float: the mean over batches by their examples, as Keras has it.
+        A function without arguments. It returns the outputs as in `predictor`, and the task's
+        loss, a float: the mean over batches weighted by their examples, as in Keras.
     """
     signature = [input_signature(model), batches.signature()[1]]
 
@@ -148,7 +149,7 @@ def evaluator(model, task, batches):
 
 
 def _outputs(model, inputs, names):
-    """Return outputs of a model by name, at inference, in float32."""
+    """Return a model's named outputs at inference, in float32."""
     outputs = model(inputs, training=False)
     return tf.nest.map_structure(
         lambda x: tf.cast(x, "float32"), {name: outputs[name] for name in names}
@@ -156,7 +157,7 @@ def _outputs(model, inputs, names):
 
 
 def _keep_rows(model, results, outputs, indices, lengths):
-    """Write the rows of a batch into {name: list}; outputs by layer give a list for each."""
+    """Write the rows of a batch into {name: list}; outputs per layer add a list per row."""
     lengths = lengths[indices]
     for name, value in outputs.items():
         tensor = model.output[name]

@@ -22,22 +22,22 @@ from tfnlp.training.strategy import UnequalShares
 
 
 class Pretrainer(LeavesOutBadSteps, UnequalShares, keras.Model):
-    """A model that is fitted to an objective; the models in it stay as they are, to be saved.
+    """Trainable wrapper of the models of an objective, which are saved without it.
 
-    The loss is the sum of the objective's losses times their weights; each is also shown by its
-    name, without its weight. A step whose loss or gradients are not finite, or whose loss
-    explodes, changes no weight.
+    The loss is the weighted sum of the objective's losses; each is also logged by its name,
+    without its weight. A step whose loss or gradients are not finite, or whose loss explodes,
+    changes no weight.
 
     Args:
         objective: see `tfnlp.objectives`.
-        trained: what its `trained` gives.
+        trained: the model that its method `trained` returns.
     """
 
     def __init__(self, objective, trained, **kwargs):
         super().__init__(**kwargs)
         self.objective = objective
         self.trained = trained
-        # A loss alone is the whole loss.
+        # A single loss equals the total loss.
         names = objective.loss_weights if len(objective.loss_weights) > 1 else ()
         self.trackers = {name: FiniteMean(name=name) for name in names}
         self.built = True
@@ -51,21 +51,21 @@ class Pretrainer(LeavesOutBadSteps, UnequalShares, keras.Model):
         for name, tracker in self.trackers.items():
             tracker.update_state(whole(losses[name]), sample_weight=count)
         loss = weighted_sum(losses, self.objective.loss_weights)
-        # Where a batch is read in parts, the step watches their sum.
+        # With gradient accumulation the step checks the sum over the parts.
         return self.watched(loss) if training and not reads_parts() else loss
 
 
 def weighted_sum(losses, weights):
-    """The sum of losses times their weights, dicts of the same names."""
+    """Return the sum of losses times their weights, both dicts with the same keys."""
     return sum(weights[name] * loss for name, loss in losses.items())
 
 
 class Evaluator:
-    """Evaluates a model on batches; its graph is traced but once.
+    """Evaluation of a model on batches; its graph is traced once.
 
     Args:
         objective: see `tfnlp.objectives`.
-        trained: what its `trained` gives.
+        trained: the model that its method `trained` returns.
         signature: of the batches.
 
     Call arguments:
@@ -73,7 +73,7 @@ class Evaluator:
 
     Returns:
         A dict: the objective's losses, means over the entries of all batches, such as predicted
-        tokens; `loss`, their weighted sum; and its scores, means over what is scored.
+        tokens; `loss`, their weighted sum; and its scores, means over the scored entries.
     """
 
     def __init__(self, objective, trained, signature):
@@ -90,7 +90,11 @@ class Evaluator:
         self._measured = measured
 
     def check(self, batches):
-        """Raise an InputError unless each loss has an entry, reading no more than it must."""
+        """Check that each loss has an entry, reading only as many batches as needed.
+
+        Raises:
+            InputError: if a loss has none.
+        """
         missing = set(self.objective.loss_weights)
         for inputs, labels in batches.epoch():
             losses, _ = self._measured(inputs, labels)
@@ -117,22 +121,22 @@ class Evaluator:
 
 
 def start_models(objective, config, folder=None, generator=None, **options):
-    """The models that an objective trains.
+    """Return the initial models of an objective.
 
     Args:
         objective: see `tfnlp.objectives`.
         config: of the model, or of the first of several.
-        folder: of the weights to start from, whose config it is but for the length of a memory;
-            random ones where None.
-        generator: the folder of the generator that was trained with it, of an objective that has
-            one; where None it starts from random weights beside the tables of `folder`.
-        options: as `build_model` takes them, such as `block_size`.
+        folder: of the initial weights; its config may differ from `config` only in the length of a
+            memory. Random weights where None.
+        generator: folder of the generator trained with it, for an objective with a generator.
+            Where None, the generator has random weights except for the tables of `folder`.
+        options: as in `build_model`, such as `block_size`.
 
     Returns:
         {name: `TextModel`}, as `pretrain` takes them.
 
     Raises:
-        InputError: for two folders whose models were not trained together, and as `load_model`.
+        InputError: if the models of two folders were not trained together, and as `load_model`.
     """
     if hasattr(objective, "build"):
         sources = {"discriminator": folder, "generator": generator}
@@ -163,34 +167,34 @@ def pretrain(
     task_settings=None,
     pooler=None,
 ):
-    """Trains models for an objective, and keeps the last epoch's.
+    """Train models for an objective, and keep those of the last epoch.
 
-    A killed run goes on from its folder and ends with the same weights. `run.best` is the folder
+    A killed run resumes from its folder and ends with the same weights. `run.best` is the folder
     of the first model; each further one has a folder of its name beside it.
 
     Args:
         objective: see `tfnlp.objectives`.
-        models: {name: `TextModel`}, made in the scope of the strategy to train under.
-        tokenizer: of all.
-        batches: the objective's, to train on.
+        models: {name: `TextModel`}, built in the scope of the strategy to train under.
+        tokenizer: of all models.
+        batches: the objective's training batches.
         dev_batches: to evaluate on after each epoch; None for none.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
-        made_from: a dict of fingerprints, as `fit` takes it.
-        on_nan: as `fit` takes it.
-        steps_per_epoch: what counts as an epoch, from pass to pass over the batches; all of them
-            where None.
-        task_settings: a dict of how the batches were made, such as `max_length` and `documents`,
-            which `save_model` writes and `evaluate_lm` follows; None for nothing to say.
-        pooler: what `read_pooler` gave of the folder that the first model started from, to be
-            kept where the objective trains none; None for none.
+        made_from: a dict of fingerprints, as in `fit`.
+        on_nan: as in `fit`.
+        steps_per_epoch: steps of an epoch, across passes over the batches; one full pass where
+            None.
+        task_settings: a dict of the batches' settings, such as `max_length` and `documents`, which
+            `save_model` writes and `evaluate_lm` follows; None for none.
+        pooler: the result of `read_pooler` for the folder that the first model started from, kept
+            if the objective trains none; None for none.
 
     Returns:
         A dict of figures: sizes, and the losses and scores of the last epoch.
 
     Raises:
         InputError: if a model does not fit objective, tokenizer or batches, or cannot be saved as
-            a folder; for dev batches without a token to score; and as `fit`.
+            a folder; if dev batches have no token to score; and as `fit`.
     """
     for model in models.values():
         check_vocabulary(tokenizer, model)
@@ -263,7 +267,7 @@ def pretrain(
 
 
 def _figures(models, batches, run):
-    """Sizes, and what the last epoch says."""
+    """Return model and data sizes, and the metrics of the last epoch."""
     (first, *further) = models.items()
     last = run.metrics()[-1]
     return {

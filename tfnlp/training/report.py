@@ -1,4 +1,4 @@
-"""What a finished run says of itself: scores, curves and a model card."""
+"""Reports of finished runs: scores, curves and a model card."""
 
 import dataclasses
 import datetime
@@ -21,32 +21,32 @@ BASELINE = "The baseline says the commonest training label of all examples, or t
 
 
 def predict_logits(model, batches):
-    """The logits of every example, (examples, C), in the examples' own order."""
+    """Return the logits of all examples, (examples, C), in the examples' order."""
     return np.stack(predict_batches(model, batches)["logits"])
 
 
 def accuracy(model, batches):
-    """The share of examples whose most probable class is the label."""
+    """Return the share of examples whose most probable class is the label."""
     return float(np.mean(predict_logits(model, batches).argmax(1) == batches.labels))
 
 
 def write_report(run, figures, labels=None, metric="accuracy", epoch="best", examples=None):
-    """Writes a run's figures, its plot and its model card.
+    """Write a run's figures, its plot and its model card.
 
     Args:
         run: the `RunFolder`.
-        figures: a dict of numbers; `dev_baseline_accuracy` stands beside `dev_accuracy`.
+        figures: a dict of numbers; `dev_baseline_accuracy` is shown beside `dev_accuracy`.
         labels: the class names, or None.
-        metric: what is plotted beside the loss.
-        epoch: "best", or "last" of a training that has no score to choose by.
-        examples: {"train": how many there are, ...}; None where they are figures.
+        metric: the metric that is plotted beside the loss.
+        epoch: "best", or "last" for a training without a score to select by.
+        examples: {"train": number of examples, ...}; None where the figures have them.
     """
     if not run.writes:
         return
     write_json(run.path / "figures.json", figures)
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
     facts = _training_facts(run, examples or {})
-    # The plot is not in `best/`, which may be given away alone.
+    # `best/` has no plot, and may be shared alone.
     cards = [_model_card(run, labels, figures, facts, epoch, shown) for shown in (plot, False)]
     run.write_model_card(*cards)
     for key, value in figures.items():
@@ -73,7 +73,7 @@ def _shown(value):
 
 
 def _facts(run):
-    """The family and the config of the kept weights, a dict; empty where there are none."""
+    """Return the family and config of the kept weights as a dict; empty if there are none."""
     if not (run.best / "config.json").exists():
         return {}
     config = read_config(run.best)
@@ -81,7 +81,7 @@ def _facts(run):
 
 
 def _training_facts(run, examples):
-    """Return how many examples there were, how long they took, when, and by which versions."""
+    """Return the numbers of examples, the duration, the end time and the package versions."""
     epochs = run.metrics()
     facts = {f"{name} examples": f"{count:,}" for name, count in examples.items()}
     if epochs:
@@ -112,7 +112,7 @@ def _measured(figures):
 
 
 def _table(name, values):
-    """The lines of a table of the values that are there."""
+    """Return the lines of a table of the values that are not None."""
     rows = [f"| {key} | {value} |" for key, value in values.items() if value is not None]
     return [f"| {name} | value |", "| --- | --- |", *rows]
 
@@ -124,7 +124,7 @@ def _model_card(run, labels, figures, facts, epoch, plot):
     lines += ["## Measured", "", *_measured(figures)]
     if plot:
         lines += ["", "![Loss and score by epoch](curves.png)"]
-    # Of the weights themselves: a model of a folder is not of the sizes that flags could give.
+    # From the weights: flags do not give the sizes of a model loaded from a folder.
     config = _facts(run)
     lines += ["", "## Model", "", *_table("field", config)] if config else []
     lines += ["", "## Trained", "", *_table("fact", facts)]

@@ -7,10 +7,10 @@ from tfnlp.text import LengthBatches
 
 
 class Rounds:
-    """Batches in epochs of so many steps, which go on from pass to pass over the data.
+    """Batches in epochs of a fixed number of steps, continued across passes over the data.
 
     Args:
-        batches: `LengthBatches`, or what has its methods.
+        batches: `LengthBatches`, or an object with its methods.
         steps: of an epoch.
     """
 
@@ -25,7 +25,7 @@ class Rounds:
         return self.steps
 
     def epoch(self, epoch=0, skip=0):
-        """Yields the batches of an epoch, without the first `skip`."""
+        """Yield the batches of an epoch, without the first `skip`."""
         step, end = epoch * self.steps + skip, (epoch + 1) * self.steps
         while step < end:
             passed, number = divmod(step, len(self.batches))
@@ -33,9 +33,9 @@ class Rounds:
             step += len(self.batches) - number
 
     def signature(self):
-        """The `tf.TensorSpec`s of a batch."""
+        """Return the `tf.TensorSpec`s of a batch."""
         return self.batches.signature()
 
     def fingerprint(self):
-        """A SHA-256 of all that decides the batches of every epoch."""
+        """Return a SHA-256 of everything that decides the batches of every epoch."""
         return hashlib.sha256(f"{self.batches.fingerprint()} {self.steps}".encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The folder that a run leaves behind, and from which it resumes."""
+"""Folder of a training run, from which it resumes."""
 
 import contextlib
 import fcntl
@@ -24,14 +24,14 @@ from tfnlp.files import (
     write_text,
 )
 
-# What the names of a state's tensors begin with.
+# Prefixes of tensor names in a state.
 VARIABLE, SUM = "variable/", "sum/"
-# Held by the process that writes to the folder; it stays when that ends, and holds nobody up.
+# Locked by the writing process; the file remains afterwards, and blocks no one.
 LOCK = ".lock"
 BAD_BATCH = "bad_batch.npz"
-# What a run learned of its texts: another time the same texts may give other pieces.
+# A learned tokenizer is saved, since the same texts may give other pieces another time.
 TOKENIZER = "tokenizer"
-# What a run writes, by folder; tasks' and recipes' files too.
+# Files that a run writes, by folder, including those of tasks and recipes.
 MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
 WRITTEN = {
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
@@ -45,9 +45,9 @@ WRITTEN = {
 }
 
 
-# Figures of when an epoch ended, and how long it took, which no two runs have in common.
+# End time and duration of an epoch, which differ between runs.
 TIMES = ("time", "seconds")
-# The folder within a run's that the first of two phases has, with the files of a run.
+# Subfolder of the first of two phases, with the files of a run.
 INTERMEDIATE = "intermediate"
 
 
@@ -71,12 +71,12 @@ class RunFolder:
 
     Args:
         path: the folder; created by `start`.
-        flags: a dict of the flags that decide the result. Two paths of one file are the same;
-            where one is gone, another is taken for it, and told, but what the state was made
-            from keeps its name. `epochs` may be more once the run is finished: it then goes on
-            from its state, by the learning rates that the new number of epochs has from there.
-        overwrite: whether `start` deletes the run that the folder holds.
-        writes: whether anything is written at all; of several workers but one does.
+        flags: a dict of the flags that decide the result. Two paths of one file are equal. An
+            existing path may replace one that no longer exists, with a warning; a saved state
+            keeps the old name. `epochs` may increase once the run is finished: it then resumes
+            from its state, with the learning rates of the new number of epochs.
+        overwrite: whether `start` deletes the run in the folder.
+        writes: whether anything is written; of several workers only one writes.
 
     Raises:
         InputError: if the folder holds a run with other flags, or other files, or if another
@@ -127,7 +127,7 @@ class RunFolder:
         return [path for path in files if path not in kept]
 
     def _take_up(self, stored):
-        """Raises an InputError unless the run of the stored flags is this one."""
+        """Check that the stored flags are those of this run; take over moved paths and epochs."""
         stored, here = dict(stored), self._given
         earlier = stored.pop("earlier_epochs", [])
         differing = {
@@ -167,7 +167,7 @@ class RunFolder:
             self.flags = self.flags | {"earlier_epochs": earlier}
 
     def _finished(self, stored, epochs):
-        """Whether the state is that of `stored` epochs, and `epochs` are more."""
+        """Return whether the state ends `stored` epochs and `epochs` is not less."""
         if None in (stored, epochs) or epochs < stored or not self.state_path.exists():
             return False
         try:
@@ -178,17 +178,17 @@ class RunFolder:
             return False
 
     def first_epochs(self, epochs):
-        """How many of its now `epochs` the run was given when it began."""
+        """Return the number of epochs that the run began with; `epochs` if it never changed."""
         return self.flags.get("earlier_epochs", [epochs])[0]
 
     def intermediate(self):
-        """The `RunFolder` of the first of two phases, within this one, whose flags are of both."""
+        """Return the `RunFolder` of the first of two phases; this run's flags cover both."""
         return RunFolder(self.path / INTERMEDIATE, {}, bool(self.overwritten), self.writes)
 
     def start(self):
-        """Writes the flags; until then nothing is written, so that bad input leaves no run.
+        """Write the flags; nothing is written or deleted before, so that bad input leaves no run.
 
-        Nor is a run that is to be overwritten deleted before. Called within `alone`.
+        An overwritten run is deleted here. Call it within `alone`.
 
         Raises:
             InputError: if another process writes to the folder, or the disk is full.
@@ -210,12 +210,12 @@ class RunFolder:
 
     @contextlib.contextmanager
     def alone(self):
-        """Within, no other process may write to the folder, nor another `RunFolder` of this one.
+        """Hold the folder's lock against other processes and other `RunFolder`s of this one.
 
-        A folder that is not there yet is locked by `start`.
+        A folder that does not exist yet is locked by `start`.
 
         Raises:
-            InputError: if another one does.
+            InputError: if another process or `RunFolder` holds the lock.
         """
         if not self.writes:
             yield
@@ -231,7 +231,7 @@ class RunFolder:
             self._lock, self._writing = None, False
 
     def _locked(self):
-        """A file descriptor that holds the folder's lock; the system takes it from the dead."""
+        """Return a file descriptor that holds the folder's lock until its process ends."""
         try:
             lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
@@ -249,14 +249,14 @@ class RunFolder:
         return lock
 
     def log(self, metrics):
-        """Appends a line of metrics, with the time and the seconds since the last, or `start`."""
+        """Append a line of metrics with the time and the seconds since the last or `start`."""
         now = time.time()
         times = {"time": round(now, 1), "seconds": round(now - self._since, 1)}
         self._since = now
         self._write_metrics([*self.metrics(), {**times, **metrics}])
 
     def truncate_metrics(self, epochs):
-        """Drops what was logged after the state that the run resumes from."""
+        """Drop metrics that were logged after the given number of epochs."""
         kept = [m for m in self.metrics() if m["epoch"] <= epochs]
         if len(kept) < len(self.metrics()):
             self._write_metrics(kept)
@@ -267,19 +267,19 @@ class RunFolder:
         write_text(self.metrics_path, "".join(json_text(m) + "\n" for m in records))
 
     def metrics(self):
-        """The metrics so far, a list of dicts."""
+        """Return the metrics so far, a list of dicts."""
         if not self.metrics_path.exists():
             return []
         return [json.loads(line) for line in self.metrics_path.read_text().splitlines()]
 
     def save_state(self, variables, sums, progress, made_from):
-        """Writes a state of the training as one file, whole or not at all.
+        """Write a state of the training atomically as one file.
 
         Args:
             variables: a dict of the variables.
             sums: a dict of the metrics' sums within the epoch; empty at its end.
-            progress: a dict that JSON can say.
-            made_from: a dict of the fingerprints of what decides the result, by what it is.
+            progress: a dict of JSON values.
+            made_from: a dict of the fingerprints of inputs that decide the result, by name.
         """
         if not self.writes:
             return
@@ -289,7 +289,7 @@ class RunFolder:
         write_tensors(self.state_path, arrays, metadata)
 
     def save_bad_batch(self, batch):
-        """Writes a batch, as batches give it, as one file of arrays by their names."""
+        """Write a batch as one file of named arrays."""
         if not self.writes:
             return
         arrays = {}
@@ -306,17 +306,17 @@ class RunFolder:
             np.savez(file, **arrays)
 
     def load_state(self, variables, made_from):
-        """Restores the variables that `save_state` wrote.
+        """Restore the variables from the file of `save_state`.
 
         Args:
-            variables, made_from: as `save_state` takes them.
+            variables, made_from: as in `save_state`.
 
         Returns:
             The progress and the metrics' sums; None for a fresh run.
 
         Raises:
-            InputError: if the file is broken, is of another model, or was made from something
-                else, or if another run was in the folder since.
+            InputError: if the file is broken, is of another model, or was made from other inputs,
+                or if another run used the folder meanwhile.
         """
         if self.overwritten or not self.state_path.exists():
             return None
@@ -371,7 +371,7 @@ class RunFolder:
                 )
 
     def write_model_card(self, text, best_text):
-        """Writes the model card, README.md, and a copy for `best/`, which may be given away alone.
+        """Write the model card, README.md, and a copy for `best/`, which may be shared alone.
 
         Args:
             text: of the card.
@@ -385,7 +385,7 @@ class RunFolder:
 
 
 def _written_by_runs(path):
-    """Whether a file's path within the folder is one that runs write, whole or not yet."""
+    """Return whether a path within the folder is a file that runs write, complete or temporary."""
     if path.parts[0] == INTERMEDIATE and len(path.parts) > 1:
         path = path.relative_to(INTERMEDIATE)
     name = path.name
@@ -395,7 +395,7 @@ def _written_by_runs(path):
 
 
 def _same(stored, here):
-    """Whether two flags are alike: equal, or paths of one file."""
+    """Return whether two flags are equal, or paths of one file."""
     if stored == here or not (isinstance(stored, str) and isinstance(here, str)):
         return stored == here
     now = pathlib.Path(here)
@@ -403,10 +403,10 @@ def _same(stored, here):
 
 
 def _moved(stored, here):
-    """Whether the file or folder of a flag is gone, and another is given in its place.
+    """Return whether the path of a flag no longer exists, and an existing one replaces it.
 
-    Of files, and of a teacher, fingerprints in the state tell whether it has the same content; of
-    the model to start from, which trained on since, the state has all weights.
+    For files, and for a teacher, fingerprints in the state show whether the content is the same.
+    For the initial model, which was trained further, the state has all weights.
     """
     if not (isinstance(stored, str) and isinstance(here, str)):
         return False
@@ -415,7 +415,7 @@ def _moved(stored, here):
 
 
 def _flag_text(value):
-    """Return a flag's value as errors quote it, a list as the flag takes it."""
+    """Return a flag's value as in error messages, a list in the flag's own syntax."""
     return repr(",".join(map(str, value)) if isinstance(value, list) else value)
 
 

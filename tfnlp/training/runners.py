@@ -1,4 +1,4 @@
-"""A fine-tuned model at work, for each task: texts in, answers out, by Keras.
+"""Inference with fine-tuned Keras models, for each task.
 
 `distill.runtime` has the same for exported files, with the same methods.
 """
@@ -15,24 +15,24 @@ from tfnlp.text import Encodings, LengthBatches, load_tokenizer
 from tfnlp.text.runners import Answerer, Chooser, Classifier, Embedder, Scorer, Tagger
 from tfnlp.training.predict import predictor
 
-# Longer inputs are read in windows, or cut, where the folder says no length.
+# Default maximum length; longer inputs are read in windows, or truncated.
 LONGEST = 512
-# The outputs of the model that a kind reads, where they are not logits.
+# Model outputs of kinds that do not use logits.
 OUTPUTS = {"answerer": ("start_logits", "end_logits"), "embedder": ("sequence_output",)}
 
 
 class ModelRunner:
-    """A model, and its tokenizer; the other half of the classes below.
+    """Mixin with a model and its tokenizer, for the classes below.
 
     Args:
         model: from `tfnlp.checkpoints.load_model`, with the head of the class.
         tokenizer: the model's.
         labels: of a classifier or tagger, in order of their ids; LABEL_0, LABEL_1, ... where
             None.
-        settings: how the model was trained to read texts, a task's `settings`; or None.
-        max_length: the most tokens of an input; as many as `settings` say, else as the model
-            has positions (512 at most), where None.
-        batch_size: inputs in a batch; those of like length are run together.
+        settings: a task's `settings` that the model was trained with; or None.
+        max_length: the most tokens of an input. Where None, that of `settings`, else the number of
+            the model's positions, at most 512.
+        batch_size: inputs in a batch; inputs of similar length share a batch.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class ModelRunner:
         self._predict = predictor(model, OUTPUTS.get(self.kind, ("logits",)))
 
     def outputs_of(self, encodings):
-        """The outputs for each encoding, {name: array}, as those of an exported file."""
+        """Return the outputs for each encoding, {name: array}, in the form of an exported file."""
         rows = Encodings.of(encodings)
         if not len(rows):
             return []
-        if self.kind == "chooser":  # each ending by itself, so that there may be any number
+        if self.kind == "chooser":  # score endings separately, to allow any number
             rows = dataclasses.replace(rows, choices=1)
         pad = self.tokenizer.pad_token_id
         found = self._predict(LengthBatches(rows, self.batch_size, pad_token_id=pad))
@@ -66,30 +66,30 @@ class ModelRunner:
 
 
 class ModelClassifier(Classifier, ModelRunner):
-    """Classes of texts; arguments as `ModelRunner` takes them."""
+    """Text classification; arguments as in `ModelRunner`."""
 
 
 class ModelTagger(Tagger, ModelRunner):
-    """Tags of words, and entities; arguments as `ModelRunner` takes them."""
+    """Token classification and entities; arguments as in `ModelRunner`."""
 
 
 class ModelAnswerer(Answerer, ModelRunner):
-    """Answers in texts; arguments as `ModelRunner` takes them."""
+    """Question answering; arguments as in `ModelRunner`."""
 
 
 class ModelScorer(Scorer, ModelRunner):
-    """Numbers of texts; arguments as `ModelRunner` takes them."""
+    """Regression; arguments as in `ModelRunner`."""
 
 
 class ModelChooser(Chooser, ModelRunner):
-    """The best of several endings; arguments as `ModelRunner` takes them."""
+    """Multiple choice; arguments as in `ModelRunner`."""
 
 
 class ModelEmbedder(Embedder, ModelRunner):
-    """Texts as vectors of length 1; further arguments as `ModelRunner` takes them.
+    """Text embeddings of length 1; further arguments as in `ModelRunner`.
 
     Args:
-        model: gives `sequence_output`.
+        model: returns `sequence_output`.
         tokenizer: the model's.
         pooling: "mean" of the tokens' states, or the "first" one.
     """
@@ -104,7 +104,7 @@ class ModelEmbedder(Embedder, ModelRunner):
         rows = []
         for outputs in super().outputs_of(encodings):
             states = outputs["sequence_output"]  # (L, D)
-            # As an exported file: zeros of a text without a token, which some tokenizers allow.
+            # As an exported file: zeros for a text without tokens, which some tokenizers allow.
             vector = (states[:1] if self.pooling == "first" else states).sum(0)
             rows.append({"embedding": vector / max(np.linalg.norm(vector), 1e-12)})
         return rows
@@ -120,7 +120,7 @@ CLASSES = {
 
 
 def load_runner(folder, batch_size=32):
-    """The model of a folder, ready for texts.
+    """Load the model of a folder for inference.
 
     Args:
         folder: of a fine-tuned model, such as the `best` of a run.
@@ -131,7 +131,7 @@ def load_runner(folder, batch_size=32):
         `answer`, `score` or `choose`.
 
     Raises:
-        InputError: as `load_model`, and for a model whose head is none of these.
+        InputError: as `load_model`, and if the model's head has no class.
     """
     kind = read_kind(folder)
     return CLASSES[kind](
@@ -144,10 +144,10 @@ def load_runner(folder, batch_size=32):
 
 
 def read_kind(folder):
-    """What the model of a folder does: one of `CLASSES`.
+    """Return the task kind of a folder's model, a key of `CLASSES`.
 
     Raises:
-        InputError: if its head is none of these.
+        InputError: if its head has no class.
     """
     head, labels = read_head(folder), read_labels(folder)
     if head == "classifier" and labels is not None and len(labels) == 1:

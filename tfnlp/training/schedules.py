@@ -1,7 +1,7 @@
-"""Learning rates that rise linearly from 0 to their peak, and what they do then.
+"""Learning rate schedules with a linear warm-up.
 
-Each is that of `transformers.get_scheduler` by the same name, step by step; the first step's rate
-is 0 where there is a warm-up.
+Each equals the schedule of `transformers.get_scheduler` with the same name, step by step; with a
+warm-up the first step's rate is 0.
 """
 
 import math
@@ -11,7 +11,7 @@ from keras import ops
 
 
 class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
-    """What the schedules share.
+    """Base class of the schedules.
 
     Args:
         peak: the highest rate.
@@ -19,7 +19,7 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: the steps until the peak.
 
     Raises:
-        ValueError: for more warm-up than training.
+        ValueError: if there is more warm-up than training.
     """
 
     def __init__(self, peak, total_steps, warmup_steps=0):
@@ -39,11 +39,11 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
         return self.peak * after
 
     def after_warmup(self, step):
-        """The share of the peak at a step of the whole training, after the warm-up."""
+        """Return the factor of the peak at a step of the whole training, after the warm-up."""
         raise NotImplementedError
 
     def _progress(self, step):
-        """How much of the steps after the warm-up is done, from 0 to 1."""
+        """Return the finished share of the steps after the warm-up, from 0 to 1."""
         steps = max(self.total_steps - self.warmup_steps, 1)
         return ops.clip((step - self.warmup_steps) / steps, 0.0, 1.0)
 
@@ -57,7 +57,7 @@ class _Warmup(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class WarmupLinearDecay(_Warmup):
-    """Falls linearly to 0 at the end: Devlin et al. 2019, appendix A.2."""
+    """Linear decay to 0 at the end: Devlin et al. 2019, appendix A.2."""
 
     def after_warmup(self, step):
         return 1 - self._progress(step)
@@ -65,7 +65,7 @@ class WarmupLinearDecay(_Warmup):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class WarmupCosineDecay(_Warmup):
-    """Falls to 0 at the end as half a cosine does: Loshchilov & Hutter 2017, eq. 5."""
+    """Half-cosine decay to 0 at the end: Loshchilov & Hutter 2017, eq. 5."""
 
     def after_warmup(self, step):
         return 0.5 * (1 + ops.cos(math.pi * self._progress(step)))
@@ -73,9 +73,9 @@ class WarmupCosineDecay(_Warmup):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class WarmupInverseSquareRoot(_Warmup):
-    """Falls as one over the root of the step: Vaswani et al. 2017, section 5.3, eq. 3.
+    """Decay with the inverse square root of the step: Vaswani et al. 2017, section 5.3, eq. 3.
 
-    Without warm-up as if the peak had been reached at step 10,000.
+    Without warm-up the rate falls as if the peak had been reached at step 10,000.
     """
 
     def after_warmup(self, step):
@@ -85,17 +85,17 @@ class WarmupInverseSquareRoot(_Warmup):
 
 @keras.saving.register_keras_serializable("tfnlp")
 class WarmupConstant(_Warmup):
-    """Stays at its peak."""
+    """Constant rate at the peak."""
 
     def after_warmup(self, step):
         return ops.ones_like(step)
 
 
 def vaswani_peak(width, warmup_steps):
-    """The peak of Vaswani et al. 2017, section 5.3, eq. 3, for `WarmupInverseSquareRoot`.
+    """Return the peak of Vaswani et al. 2017, section 5.3, eq. 3, for `WarmupInverseSquareRoot`.
 
-    With it the rate of step t, which is 0 at the first, is
-    width**-0.5 * min(t**-0.5, t * warmup_steps**-1.5).
+    The rate of step t is then width**-0.5 * min(t**-0.5, t * warmup_steps**-1.5); it is 0 at the
+    first step.
 
     Args:
         width: D of the model.
@@ -104,7 +104,7 @@ def vaswani_peak(width, warmup_steps):
     return (width * warmup_steps) ** -0.5
 
 
-# By the names of flags, and what `transformers` calls them.
+# Schedules by the names of flags and of `transformers`.
 SCHEDULES = {
     "linear": WarmupLinearDecay,
     "cosine": WarmupCosineDecay,

@@ -1,4 +1,4 @@
-"""Where training runs: one device, or a copy on each of several."""
+"""Distribution strategies: one device, or replicas on several."""
 
 import functools
 
@@ -16,24 +16,24 @@ STRATEGIES = ("auto", "one_device", "mirrored", "multi_worker")
 
 
 def make_strategy(name="auto"):
-    """A `tf.distribute` strategy.
+    """Return a `tf.distribute` strategy.
 
     Args:
-        name: "one_device" for the first GPU, or the CPU where there is none; "mirrored" for
-            a copy of the model on every GPU (on every logical CPU where there is no GPU);
-            "multi_worker" for copies in several processes, on the GPUs of each (or its CPU), as
-            the environment variable TF_CONFIG says; it has to be made before anything else is
-            done by TensorFlow, and waits for all processes; "auto" for mirrored if there are
-            several GPUs, else one device.
+        name: "one_device" for the first GPU, or the CPU where there is none; "mirrored" for a
+            replica on every GPU (on every logical CPU where there is no GPU); "multi_worker" for
+            replicas in several processes, on the GPUs of each (or its CPU), as the environment
+            variable TF_CONFIG says. It must be made before any other TensorFlow operation, and
+            waits for all processes. "auto" for mirrored if there are several GPUs, else one
+            device.
 
     Raises:
-        InputError: for another name; if TF_CONFIG is missing or broken, or it is too late for
-            processes to find each other.
+        InputError: if the name is unknown, TF_CONFIG is missing or broken, or TensorFlow is
+            already initialised, so that processes cannot connect.
     """
     if name not in STRATEGIES:
         raise unknown_name("strategy", name, STRATEGIES)
     if name == "multi_worker":
-        # A single worker has nobody to wait for.
+        # A single worker needs no cluster.
         cluster = read_cluster()
         if len(cluster.workers) > 1:
             logging.info(
@@ -55,15 +55,17 @@ def make_strategy(name="auto"):
 
 @functools.cache
 def _mirrored(devices):
-    """The one strategy on some devices: TensorFlow numbers the sums of each from the start, and
-    takes those of a second one for the first one's.
+    """Return the only strategy for these devices.
+
+    TensorFlow numbers the reductions of each strategy from the start, and would confuse those of
+    two.
     """
     return tf.distribute.MirroredStrategy(devices)
 
 
 @functools.cache
 def _multi_worker():
-    # A line for each sum of each graph, at every start, on every worker.
+    # Otherwise TensorFlow logs a line for each reduction of each graph, on every worker.
     tf.get_logger().setLevel("WARNING")
     try:
         return tf.distribute.MultiWorkerMirroredStrategy()
@@ -75,12 +77,12 @@ def _multi_worker():
 
 
 class UnequalShares:
-    """A mixin for a `keras.Model` whose batches the replicas may share unequally.
+    """Mixin for a `keras.Model` whose replicas may have unequal shares of a batch.
 
-    Keras builds metrics and losses before the first step for the mean of all shares of a batch,
-    which there is only of equal ones; here it is done for the first share. Under several workers
-    Keras 3.15 takes the mean of what a step logs over an axis that scalars lack: they get one.
-    A step is made in as many parts as `accumulation_steps` says.
+    Keras builds metrics and losses before the first step from the mean of all shares of a batch,
+    which requires equal ones; here they are built from the first share. With several workers Keras
+    3.15 averages a step's logs over an axis that scalars lack, so they get one. A step is made in
+    `accumulation_steps` parts.
     """
 
     accumulation_steps = 1
@@ -111,11 +113,11 @@ class UnequalShares:
 
 
 class CompressedSteps:
-    """A mixin for a `keras.Model` whose weights a compressor holds to a form as they train.
+    """Mixin for a `keras.Model` whose weights a compressor constrains during training.
 
-    `compressor` is a layer, such as a `distill.compression.pruning.Pruner`, or None: after each
-    step `after_step(number)` brings the weights back to their form, and only once `complete()`
-    an epoch may be the best. What it keeps in its weights is part of the run's state.
+    `compressor` is a layer, such as a `distill.compression.pruning.Pruner`, or None. After each
+    step `after_step(number)` restores the constraint on the weights. An epoch may be the best only
+    once `complete()` is true. The compressor's weights are part of the run's state.
     """
 
     compressor = None
@@ -128,7 +130,7 @@ class CompressedSteps:
 
 
 def replica_rows(count):
-    """Where a replica's examples stand in the whole batch.
+    """Return the position of a replica's examples in the whole batch.
 
     Args:
         count: the replica's examples.
@@ -137,7 +139,7 @@ def replica_rows(count):
         The number of examples of the replicas before it, and of all replicas.
     """
     context = tf.distribute.get_replica_context()
-    # Within the loop over a batch's parts replicas cannot speak with each other.
+    # Replicas cannot communicate within the loop over a batch's parts.
     if context.num_replicas_in_sync == 1 or reads_parts():
         return 0, count
     replica = context.replica_id_in_sync_group

@@ -1,4 +1,4 @@
-"""Training a translator, from pairs of texts to a finished run."""
+"""Training of a translator, from pairs of texts to a finished run."""
 
 import math
 
@@ -29,26 +29,26 @@ def train_translator(
     score=None,
     on_nan="stop",
 ):
-    """Trains a translator, keeps the epoch with the least perplexity on dev, and reports.
+    """Train a translator, keep the epoch with the lowest perplexity on dev, and report scores.
 
-    A killed run goes on from its folder and ends with the same weights. `run.best` is the folder
-    of the best epoch; `run.averaged` that of the mean of the last epochs' weights, if asked for.
+    A killed run resumes from its folder and ends with the same weights. `run.best` is the folder
+    of the best epoch; `run.averaged` that of the mean of the last epochs' weights, if requested.
 
     Args:
         task: a `Translation`.
         model: with the head "sequence_to_sequence", made in the scope of the strategy; it ends
             with the last epoch's weights, or their mean.
-        tokenizer: of both languages, or a `MarianTokenizer` pair: what the run's folders hold.
+        tokenizer: of both languages, or a `MarianTokenizer` pair; saved in the run's folders.
         train, dev: `ParallelTexts`.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         max_tokens: the most tokens of a batch, as `PairBatches` counts them.
         max_length: the most tokens of a text, the end token counted.
-        average_epochs: n, over how many of the last epochs the weights' mean is taken; 0 for none.
-        fitted: gives the model to fit of the model, of the same weights, and the batches to fit it
-            on of the batches; None for these themselves.
-        score: gives a dict of figures of a model at the end; None for none.
-        on_nan: as `fit` takes it.
+        average_epochs: n, number of last epochs whose weights are averaged; 0 for none.
+        fitted: function from model and batches to a model of the same weights and the batches to
+            fit it on; None to use them unchanged.
+        score: function from a model and a prefix to a dict of final figures; None for none.
+        on_nan: as in `fit`.
 
     Returns:
         A dict of figures; those of the mean of the weights begin with "averaged_".
@@ -125,6 +125,6 @@ def train_translator(
 
 
 def measured(measure, batches):
-    """What an `Evaluator` finds, with the perplexity: exp(-log-likelihood of a token)."""
+    """Return the metrics of an `Evaluator` and the perplexity, exp(-log-likelihood of a token)."""
     found = measure(batches)
     return found | {"perplexity": math.exp(min(-found["log_likelihood"], 700.0))}

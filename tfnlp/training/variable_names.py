@@ -1,15 +1,16 @@
-"""Names by which another process finds the variables of a training again."""
+"""Stable names of training variables, to restore them in another process."""
 
 import collections
 import re
 
 
 def variable_names(model):
-    """All that the rest of a training depends on, each variable once, by a name that stays.
+    """Return all variables that the training depends on, by a stable name.
 
     A name is the variable's path. The numbers that Keras counts through a process, as in
-    "dense_7" or "seed_generator_12", begin anew at each place; variables of one name are told
-    apart by their order. What the optimizer holds for a variable goes by that variable's name.
+    "dense_7" or "seed_generator_12", restart at each position; variables of one name are
+    distinguished by their order. An optimizer's variable is named after the variable it belongs
+    to.
 
     Args:
         model: a compiled `keras.Model`, its optimizer built.
@@ -21,7 +22,7 @@ def variable_names(model):
     own = [v for v in _once(model.variables) if id(v) not in metrics]
     held = _once(model.optimizer.variables)
     names = _stable([v.path for v in own])
-    # Keras has "adam/dense_7_kernel_momentum": of the variables that fit, the longest is meant.
+    # Keras has "adam/dense_7_kernel_momentum": the longest matching variable is the owner.
     owners = sorted(
         ((v.path.replace("/", "_") + "_", name) for v, name in zip(own, names, strict=True)),
         key=lambda owner: -len(owner[0]),
@@ -37,7 +38,7 @@ def variable_names(model):
 
 
 def metric_names(model):
-    """The variables of a model's metrics by names likewise, a dict."""
+    """Return the variables of a model's metrics by stable names, a dict."""
     found = _once(model.metrics_variables)
     return _by_name(_stable([v.path for v in found]), found)
 
@@ -55,14 +56,14 @@ def _by_name(names, variables):
 
 
 def _stable(paths):
-    """The paths as they would be in a fresh process."""
+    """Return the paths as a fresh process would name them."""
     numbers = collections.defaultdict(set)
     for path in paths:
         for place, number, _ in _numbered(path):
             numbers[place].add(number)
 
     def counted_anew(place, number, part):
-        if 0 in numbers[place]:  # given by the user: Keras begins with "dense", then "dense_1"
+        if 0 in numbers[place]:  # the user's name: Keras counts "dense", "dense_1"
             return part
         rank = sorted(numbers[place]).index(number)
         return f"{place[-1]}_{rank}" if rank else place[-1]
@@ -71,7 +72,7 @@ def _stable(paths):
 
 
 def _numbered(path):
-    """Each part of a path: its place (what stands before, its name), its number or -1, itself."""
+    """Yield for each part of a path its place (parents, base name), its number or -1, itself."""
     parts = path.split("/")
     for i, part in enumerate(parts):
         name, number = re.fullmatch(r"(.+?)(?:_(0|[1-9]\d*))?", part, re.DOTALL).groups()

@@ -1,4 +1,4 @@
-"""Processes that train one model together: who they are, what each reads, what all agree on."""
+"""Coordination of worker processes that train one model."""
 
 import contextlib
 import functools
@@ -13,13 +13,13 @@ from tfnlp.errors import InputError
 
 
 def several_workers(strategy):
-    """Whether a strategy has replicas in other processes."""
+    """Return whether a strategy has replicas in other processes."""
     many = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
     return many and strategy.extended._in_multi_worker_mode()  # as Keras asks
 
 
 def is_chief(name):
-    """Whether this process writes the run folder of a training under a strategy of that name.
+    """Return whether this process writes the run folder, for a strategy name.
 
     Raises:
         InputError: as `read_cluster`.
@@ -28,19 +28,19 @@ def is_chief(name):
 
 
 def shared_dataset(strategy, data, batches):
-    """What a strategy reads of a dataset of whole batches.
+    """Return a strategy's dataset from a dataset of whole batches.
 
-    Under several workers each makes all batches and takes its own rows of them, so that a batch
-    is the one that a single device would have. Shares differ by one row at most.
+    With several workers each makes all batches and takes its own rows of them, so that a batch
+    equals that of a single device. Shares differ by one row at most.
 
     Args:
-        strategy: to read under.
+        strategy: the strategy to read under.
         data: a `tf.data.Dataset`; the first axis of each tensor is that of the examples.
-        batches: how many there are.
+        batches: number of batches.
 
     Returns:
-        The dataset as it is, or a `tf.distribute.DistributedDataset`, whose passes Keras counts by
-        `steps_per_epoch=batches`.
+        The dataset unchanged, or a `tf.distribute.DistributedDataset`, whose passes Keras counts
+        by `steps_per_epoch=batches`.
     """
     if not several_workers(strategy):
         return data
@@ -68,14 +68,14 @@ def shared_dataset(strategy, data, batches):
 
 
 def agreed(strategy, asked):
-    """Whether any worker asks for something; all have to call it at the same step."""
+    """Return whether any worker asks for something; all must call it at the same step."""
     if not several_workers(strategy):
         return asked
     return _total(strategy, float(asked)) > 0
 
 
 def wait_for_all(strategy):
-    """Returns once all workers are here."""
+    """Block until all workers have called it."""
     if several_workers(strategy):
         _total(strategy, 0.0)
 
@@ -93,7 +93,7 @@ def _summing(strategy):
 
 @contextlib.contextmanager
 def lost_workers(strategy):
-    """Within, an InputError says that another worker is gone, where TensorFlow fails by that."""
+    """Convert TensorFlow's errors about a lost worker to an InputError."""
     try:
         yield
     except tf.errors.OpError as e:
@@ -108,12 +108,14 @@ def lost_workers(strategy):
 
 
 def check_same(strategy, facts):
-    """Raises an InputError, on all workers, unless they were started alike.
+    """Check on all workers that they were started alike.
 
     Args:
         strategy: of the training.
-        facts: a dict of dicts that JSON can say, by what they are, such as
-            {"flags": {"epochs": 3}}.
+        facts: a dict of dicts of JSON values, by name, such as {"flags": {"epochs": 3}}.
+
+    Raises:
+        InputError: if a value differs between workers.
     """
     if not several_workers(strategy):
         return
@@ -132,7 +134,7 @@ def check_same(strategy, facts):
 
 
 def _gathered(strategy, text):
-    """The texts of all replicas, in their order."""
+    """Return the texts of all replicas, in their order."""
     own = np.frombuffer(text.encode(), np.uint8).astype("int32")
 
     def gather():
