@@ -15,7 +15,7 @@ class ClusteringConfig:
     """Settings for clustering the dense kernels of a model's blocks.
 
     Args:
-        clusters: the different values of each kernel.
+        clusters: the number of distinct values of each kernel, 2 to 256.
     """
 
     clusters: int

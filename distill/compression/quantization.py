@@ -128,7 +128,8 @@ def in_columns(calibration_text):
 def calibrated(model, encodings, pad_token_id=0, batch_size=16):
     """Return a copy of a model, fake-quantised with activation ranges calibrated on texts.
 
-    Layers whose inputs or outputs have outliers stay in float.
+    Layers with outliers in their inputs or outputs get no fixed ranges. They are quantised at run
+    time, as in "int8".
 
     Args:
         model: from `tfnlp.models`.

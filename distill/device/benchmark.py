@@ -15,7 +15,7 @@ from tfnlp.text.tokenizer import Encoding
 
 LENGTHS = (16, 32, 64, 128)
 THREADS = (1, 2)
-FIRST = 32  # tokens of the first call, where the file takes as many
+FIRST = 32  # tokens of the first call, at most the file's maximum
 
 
 def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):

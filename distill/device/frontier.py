@@ -191,7 +191,7 @@ def _profile(path):
 
 
 def _score(path, inputs, expected, positive_label):
-    """Return the first of a file's scores, and its agreement with the reference's answers."""
+    """Compute a file's main score, and its agreement with the reference's answers."""
     runner = load_runner(path, num_threads=2)
     predictions = predict_inputs(runner, inputs)
     scores = score(runner, inputs, predictions, positive_label)

@@ -163,7 +163,7 @@ def _profile(candidate):
 
 
 def _counts(candidate):
-    """Return HTML that counts a candidate's answers to each right label."""
+    """Return HTML of a candidate's confusion matrix, and of its only answer if it has one."""
     matrix, answer = (candidate.counts.get(key) for key in ("confusion", "only_answer"))
     lines = []
     if matrix is not None:

@@ -54,7 +54,7 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
         # Trainable projections of the terms, each once, so that Keras tracks them.
         projections = {id(term.projection): term.projection for term in terms if term.projection}
         self.projections = list(projections.values())
-        # In a closure the teacher is not tracked: neither trained nor saved.
+        # Keras does not track a model in a closure, so the teacher is neither trained nor saved.
         self.run_teacher = teacher and (lambda inputs: teacher(inputs, training=False))
         if task is not None:
             name = getattr(task, "loss_name", "hard_label_loss")

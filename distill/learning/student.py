@@ -58,7 +58,7 @@ def student_config(
         return dataclasses.replace(teacher_config, **fields)
     kept = ("vocabulary_size", "pad_token_id") + ("activation",) * (size is None)
     fields |= {name: getattr(teacher_config, name) for name in kept}
-    # None: some families have positions for any length.
+    # Some families have positions for any length, so that max_length is None.
     if None not in (config_by_name(family, size).max_length, teacher_config.max_length):
         fields["max_length"] = teacher_config.max_length
     return config_by_name(family, size, **fields)
