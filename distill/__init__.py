@@ -1,4 +1,4 @@
-"""From a fine-tuned teacher to a small student on a phone.
+"""Distillation of a fine-tuned teacher into a small student for a phone.
 
-`distill.runtime` imports neither TensorFlow nor Keras, so that it runs where only LiteRT is.
+`distill.runtime` imports neither TensorFlow nor Keras, so it runs where only LiteRT is installed.
 """

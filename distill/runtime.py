@@ -1,4 +1,4 @@
-"""The runtime under its public name; `distill.device.runtime` says what it does."""
+"""Public names of the on-device runtime, which `distill.device.runtime` describes."""
 
 from distill.device.generation import TextGenerator, Translator
 from distill.device.runtime import (

@@ -1,1 +1,1 @@
-"""Smaller students: pruned, clustered, quantised."""
+"""Compression of models: pruning, clustering, quantisation."""

@@ -1,4 +1,4 @@
-"""Weights that share a few values, by TensorFlow Model Optimization's centroids."""
+"""Weight clustering, with the centroids of TensorFlow Model Optimization."""
 
 import dataclasses
 
@@ -12,10 +12,10 @@ from tfnlp.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class ClusteringConfig:
-    """How the dense kernels of a model's blocks share their values.
+    """Settings for clustering the dense kernels of a model's blocks.
 
     Args:
-        clusters: the different values of each kernel.
+        clusters: the number of distinct values of each kernel, 2 to 256.
     """
 
     clusters: int
@@ -25,25 +25,25 @@ class ClusteringConfig:
             raise InputError(f"clusters={self.clusters} must lie between 2 and 256.")
 
     def clusterer(self, model, total_steps):
-        """The `Clusterer` of a model that trains."""
+        """Return the `Clusterer` of a model in training."""
         return Clusterer(model, self)
 
 
 class Clusterer(keras.layers.Layer):
-    """Puts each weight of a model's kernels on the nearest centroid, and keeps them together.
+    """Clustering of a model's kernels: each weight takes the value of its centroid.
 
-    Han et al. 2016, 'Deep Compression', section 3: weights of a cluster share their value, and
-    stay in it as they train; a cluster goes the mean way of its weights. The centroids (k-means++)
-    and which is nearest are TensorFlow Model Optimization's. A kernel of few values takes few bits
-    a weight once a file is compressed.
+    Han et al. 2016, 'Deep Compression', section 3. Weights of a cluster share their value, and
+    stay in the cluster as they train. A cluster moves to the mean of its updated weights.
+    TensorFlow Model Optimization computes the centroids (k-means++) and assigns the nearest. A
+    kernel of few values takes few bits a weight in a compressed file.
 
     Args:
         model: from `tfnlp.models.build_model`; its kernels are clustered at once.
         config: a `ClusteringConfig`.
 
     Raises:
-        InputError: under several replicas, and for a model without blocks, or with fewer weights
-            in a kernel than clusters.
+        InputError: if there are several replicas, the model has no blocks, or a kernel has fewer
+            weights than clusters.
     """
 
     def __init__(self, model, config):
@@ -71,8 +71,8 @@ class Clusterer(keras.layers.Layer):
         self.built = True
 
     def _centroids(self, weights):
-        """The centroids (K,) of a matrix, and the place of the nearest for each weight."""
-        # Here, as the import turns `tf.keras` into Keras 2 for the whole process.
+        """Return the centroids (K,) of a matrix, and the index of the nearest for each weight."""
+        # Imported late: the import turns `tf.keras` into Keras 2 for the whole process.
         from tensorflow_model_optimization.python.core.clustering.keras import (
             clustering_algorithm,
             clustering_centroids,
@@ -83,12 +83,12 @@ class Clusterer(keras.layers.Layer):
         )
         centroids = tf.Variable(tf.sort(initial.get_cluster_centroids()))
         engine = clustering_algorithm.ClusteringAlgorithm(centroids)
-        # By row: the engine holds the distance of each weight from each centroid.
+        # Row by row, since the engine stores the distance of each weight from each centroid.
         nearest = [engine.get_pulling_indices(tf.constant(row)).numpy() for row in weights]
         return centroids.numpy(), np.stack(nearest).astype("int32")
 
     def after_step(self, number):
-        """Gives the weights of each cluster their mean after a step."""
+        """Set the weights of each cluster to their mean after a training step."""
         for kernel, place in zip(self.kernels.items, self.places, strict=True):
             flat = tf.reshape(place.value, [-1])
             values = tf.reshape(kernel.value, [-1])
@@ -96,9 +96,9 @@ class Clusterer(keras.layers.Layer):
             kernel.assign(tf.gather(means, place.value))
 
     def complete(self, number):
-        """Whether the kernels have so many values after so many steps: from the start."""
+        """Return True: the kernels are clustered from the start."""
         return True
 
     def figures(self, model):
-        """{"distinct_values": the most different values that a kernel of a model has}."""
+        """Return {"distinct_values": the largest number of distinct values in a kernel}."""
         return {"distinct_values": max(np.unique(k).size for k in block_kernels(model))}

@@ -1,4 +1,4 @@
-"""Whole layers that go: a model of fewer blocks, each as it was."""
+"""Layer dropping: a model with some of another's blocks, unchanged."""
 
 from distill.learning.layer_map import resolve_layer_map
 from distill.learning.student import initialize_student, make_student
@@ -8,19 +8,19 @@ from tfnlp.models import config_of
 
 
 def drop_layers(model, num_layers, layer_map="first"):
-    """A model of some of another's layers, all else as it was.
+    """Build a model of some of another's layers, with everything else unchanged.
 
     Args:
         model: from `tfnlp.models.build_model`.
-        num_layers: how many layers stay.
-        layer_map: which: the name of a layer map, such as "first" or "alternate", or a list of
-            layers, counted from 0.
+        num_layers: the number of layers to keep.
+        layer_map: the layers to keep: the name of a layer map, such as "first" or "alternate", or
+            a list of layers, counted from 0.
 
     Returns:
         A `TextModel`.
 
     Raises:
-        InputError: as `resolve_layer_map`, and for a layer that is named twice.
+        InputError: as `resolve_layer_map`, and if a layer is named twice.
     """
     layers = resolve_layer_map(layer_map, config_of(model).num_layers, num_layers)
     if len(set(layers)) < len(layers):

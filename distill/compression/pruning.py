@@ -1,4 +1,4 @@
-"""Weights that go one by one, by TensorFlow Model Optimization's schedule and masks."""
+"""Weight pruning, with the schedule and masks of TensorFlow Model Optimization."""
 
 import dataclasses
 import re
@@ -9,12 +9,12 @@ import tensorflow as tf
 
 from tfnlp.errors import InputError
 
-# Prunings between the first step and the last where the schedule does not say.
+# Default number of prunings between the first step and the last.
 PRUNINGS = 20
 
 
 def block_kernels(model):
-    """The dense kernels of a model's blocks, a list of variables; no tables and no heads."""
+    """Return the dense kernels of a model's blocks, a list, without tables and heads."""
     return [
         weight
         for weight in model.weights
@@ -26,19 +26,20 @@ def block_kernels(model):
 
 @dataclasses.dataclass(frozen=True)
 class PruningConfig:
-    """How the dense kernels of a model's blocks are pruned as it trains.
+    """Settings for pruning the dense kernels of a model's blocks in training.
 
     Zhu & Gupta 2017, 'To prune, or not to prune', eq. 1: the share of zeros rises from 0 at
     `begin_step` to `sparsity` at `end_step`, fast at first.
 
     Args:
         sparsity: the share of zeros at the end.
-        pattern: "magnitude" for the smallest weights of each kernel; "2:4" for the 2 smallest
-            of each 4 inputs of a unit, at once and not step by step; "HxW", such as "4x1", for
-            blocks of H inputs and W outputs by their mean magnitude.
-        begin_step: the first step after which weights go.
-        end_step: the last one; half of all steps where None, so that the rest mends the loss.
-        frequency: steps from one pruning to the next; a 20th of the time between where None.
+        pattern: "magnitude" for the smallest weights of each kernel; "2:4" for the 2 smallest of
+            each 4 inputs of a unit, all in one step; "HxW", such as "4x1", for blocks of H inputs
+            and W outputs by their mean magnitude.
+        begin_step: the step after which pruning starts.
+        end_step: the last pruning step; half of all steps where None, so that the rest of the
+            training recovers the loss.
+        frequency: steps between prunings; a 20th of the interval where None.
     """
 
     sparsity: float
@@ -64,16 +65,16 @@ class PruningConfig:
 
     @property
     def block_size(self):
-        """(H, W) of a block."""
+        """Shape (H, W) of a block."""
         if "x" not in self.pattern:
             return 1, 1
         return tuple(map(int, self.pattern.split("x")))
 
     def steps(self, total_steps):
-        """The first and the last pruning, and the steps between two, in `total_steps`.
+        """Return the first and the last pruning step, and the steps between two, in `total_steps`.
 
         Raises:
-            InputError: where they do not fit in.
+            InputError: if they do not fit into `total_steps`.
         """
         end = total_steps // 2 if self.end_step is None else self.end_step
         if not 0 <= self.begin_step < end <= total_steps:
@@ -82,45 +83,45 @@ class PruningConfig:
                 f"the {total_steps} steps of the training; prune earlier, or train longer."
             )
         frequency = self.frequency or max((end - self.begin_step) // PRUNINGS, 1)
-        # The last pruning is one of the turns that come every `frequency` steps.
+        # Prunings come every `frequency` steps, so the last one is a multiple.
         turns = max((end - self.begin_step) // frequency, 1)
         frequency = min(frequency, end - self.begin_step)
         return self.begin_step, self.begin_step + turns * frequency, frequency
 
     def pruner(self, model, total_steps):
-        """The `Pruner` of a model that trains for so many steps."""
+        """Return the `Pruner` of a model that trains for `total_steps`."""
         return Pruner(model, self, total_steps)
 
 
 class Pruner(keras.layers.Layer):
-    """Masks of a model's kernels, which its training updates and applies after each step.
+    """Pruning masks of a model's kernels, updated and applied after each training step.
 
     The masks and the schedule are those of TensorFlow Model Optimization (`Pruning`,
-    `PolynomialDecay`), run on the variables of Keras 3: after a step, weights whose turn it is are
-    masked anew by the magnitudes that the step left, then all masked weights are 0. They are
-    weights of this layer, and so in the state of a run.
+    `PolynomialDecay`), run on the variables of Keras 3. After a step that the schedule names, the
+    masks are recomputed from the new magnitudes. After every step, masked weights are set to 0.
+    The masks are weights of this layer, so the state of a run includes them.
 
     Args:
         model: from `tfnlp.models.build_model`.
         config: a `PruningConfig`.
-        total_steps: of the training, as it began.
+        total_steps: of the training.
 
     Raises:
-        InputError: under several replicas, for a schedule that does not fit into the training,
-            for a model without blocks, and for a pattern that does not divide its kernels.
+        InputError: if there are several replicas, the schedule does not fit into the training, the
+            model has no blocks, or the pattern does not divide its kernels.
     """
 
     def __init__(self, model, config, total_steps):
         super().__init__(name="pruner", trainable=False, dtype="float32")
         check_one_replica()
         self.first, self.last, frequency = config.steps(total_steps)
-        # With its own steps: a run that goes on must have those that it had.
+        # Store the resolved steps: a resumed run must have the same ones.
         steps = {"begin_step": self.first, "end_step": self.last, "frequency": frequency}
         self.config = dataclasses.replace(config, **steps)
         self.kernels = Untracked(block_kernels(model))
         if not self.kernels.items:
             raise InputError(f"Model {model.name} has no blocks of dense kernels to prune.")
-        # The engine would cut blocks at the edges, where no runtime has kernels for the rest.
+        # The engine would cut blocks at the edges, and no runtime has kernels for partial blocks.
         rows, columns = config.block_size
         for kernel in self.kernels.items:
             if kernel.shape[0] % rows or kernel.shape[1] % columns:
@@ -141,8 +142,8 @@ class Pruner(keras.layers.Layer):
         self.run_engine = self._engine(frequency)
 
     def _engine(self, frequency):
-        """A function of the step's number: updates the masks when it is time, and applies them."""
-        # Here, as the import turns `tf.keras` into Keras 2 for the whole process.
+        """Build a function of the step that updates the masks on schedule, and applies them."""
+        # Imported late: the import turns `tf.keras` into Keras 2 for the whole process.
         from tensorflow_model_optimization.python.core.sparsity.keras import (
             pruning_impl,
             pruning_schedule,
@@ -167,7 +168,7 @@ class Pruner(keras.layers.Layer):
         )
 
         def run(number):
-            # The engine masks by 2:4 at step 1, whatever the schedule says.
+            # The engine applies 2:4 at its step 1, regardless of the schedule.
             step.assign(tf.cast(number, "int64") - (self.first if by_four else 0))
             engine.conditional_mask_update()
             engine.weight_mask_op()
@@ -175,33 +176,33 @@ class Pruner(keras.layers.Layer):
         return run
 
     def after_step(self, number):
-        """Masks the weights after the step of this number, counted from 1."""
+        """Mask the weights after a training step; `number` counts from 1."""
         self.run_engine(number)
 
     def complete(self, number):
-        """Whether the model has all its zeros after so many steps."""
+        """Return whether the model has reached its final sparsity after step `number`."""
         return int(number) >= (self.first + 1 if self.config.pattern == "2:4" else self.last)
 
     def figures(self, model):
-        """{"sparsity": the share of zeros in the kernels of a model}."""
+        """Return {"sparsity": share of zeros in the kernels of a model}."""
         return {"sparsity": sparsity(model)}
 
 
 def sparsity(model):
-    """The share of zeros in the dense kernels of a model's blocks."""
+    """Return the share of zeros in the dense kernels of a model's blocks."""
     kernels = [np.asarray(kernel) for kernel in block_kernels(model)]
     return sum(np.count_nonzero(k == 0) for k in kernels) / sum(k.size for k in kernels)
 
 
 @dataclasses.dataclass
 class Untracked:
-    """A list that a Keras layer that holds it does not take for its own weights."""
+    """List whose items a Keras layer does not track as its own weights."""
 
     items: list
 
 
 def check_one_replica():
-    """Raises an InputError under a strategy of several replicas."""
+    """Raise an InputError under a strategy of several replicas."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if replicas > 1:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What the numbers of an exported file are rounded to, and the ranges that this needs."""
+"""Quantisation of exported files, and calibration of activation ranges."""
 
 import dataclasses
 
@@ -20,20 +20,20 @@ from tfnlp.layers.core.fake_quantization import (
 )
 from tfnlp.text import LengthBatches
 
-# Fewer texts do not show the ranges of activations.
+# Fewer texts do not cover the ranges of activations.
 LEAST_TEXTS = 16
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantization:
-    """How a file is quantised.
+    """Settings for quantising a file.
 
     Args:
         description: for people.
-        weight_bits: of the weights of products, and of embedding tables; 32 is float32.
-        block_size: weights with a scale together; a whole channel or row where None.
-        static: whether activations are 8-bit integers of known ranges, and not quantised as
-            they come.
+        weight_bits: of the weights of dense layers and embedding tables; 32 is float32.
+        block_size: number of weights that share a scale; a whole channel or row where None.
+        static: whether activations are 8-bit integers of calibrated ranges, rather than quantised
+            at run time.
     """
 
     description: str
@@ -50,15 +50,15 @@ QUANTIZATIONS = {
     "int4": Quantization("weights in 4 bits, a scale for each channel or row", 4),
     "int4_block32": Quantization("weights in 4 bits, a scale for each 32", 4, 32),
 }
-# Other names of theirs.
+# Aliases of these names.
 ALIASES = {"none": "float32", "dynamic_int8": "int8"}
 
 
 def check_quantization(name):
-    """The name in `QUANTIZATIONS` that is meant.
+    """Return the name in `QUANTIZATIONS` that a name or an alias stands for.
 
     Raises:
-        InputError: for an unknown one, and for one whose package is not installed.
+        InputError: if the name is unknown, or the package that it needs is not installed.
     """
     name = ALIASES.get(name, name)
     if name not in QUANTIZATIONS:
@@ -75,9 +75,9 @@ def check_quantization(name):
 
 
 def check_calibration(name, model, texts):
-    """Raises an InputError unless a model, or texts, give the ranges that a quantization needs.
+    """Raise an InputError unless a model or texts give the ranges that a quantization needs.
 
-    A recurrent model has none: its file would be that of "int8".
+    A recurrent model without dense layers to round is refused: its file would be that of "int8".
 
     Args:
         name: of the quantization.
@@ -96,7 +96,7 @@ def check_calibration(name, model, texts):
             f"quantization={name!r} rounds what dense layers and attention take and give, of "
             f"which a {model.name} model has none that is rounded; use int8."
         )
-    # Ranges that have seen nothing, all from 0 on, would round everything away.
+    # Ranges that were never updated all start at 0, and would round everything away.
     if texts is None and not any(low < 0 for low, _ in get_ranges(model).values()):
         raise InputError(
             "quantization='static_int8' needs `calibration_text`, or a model from quantisation-"
@@ -110,10 +110,10 @@ def check_calibration(name, model, texts):
 
 
 def in_columns(calibration_text):
-    """Strings as ([string, ...],), or (text, second text) pairs as two such lists.
+    """Return strings as ([string, ...],), or (text, second text) pairs as two such lists.
 
     Raises:
-        InputError: for strings and pairs mixed, and tuples that are no pairs.
+        InputError: if strings and pairs are mixed, or a tuple is not a pair.
     """
     if all(isinstance(text, str) for text in calibration_text):
         return (list(calibration_text),)
@@ -126,7 +126,10 @@ def in_columns(calibration_text):
 
 
 def calibrated(model, encodings, pad_token_id=0, batch_size=16):
-    """A copy of a model, fake-quantised with the ranges of its activations on real texts.
+    """Return a copy of a model, fake-quantised with activation ranges calibrated on texts.
+
+    Layers with outliers in their inputs or outputs get no fixed ranges. They are quantised at run
+    time, as in "int8".
 
     Args:
         model: from `tfnlp.models`.
@@ -135,7 +138,7 @@ def calibrated(model, encodings, pad_token_id=0, batch_size=16):
         batch_size: B.
     """
     copy = keras.models.clone_model(model)
-    fake_quantize(copy)  # with ranges of its own, whether or not the model has some
+    fake_quantize(copy)  # with fresh ranges, even if the model has some
     both = zip(weights_without_ranges(copy), weights_without_ranges(model), strict=True)
     for weight, value in both:
         weight.assign(value)
@@ -144,7 +147,7 @@ def calibrated(model, encodings, pad_token_id=0, batch_size=16):
     with observing(copy, sizes):
         for indices in batches.order():
             inputs = batches.batch(indices)[0]
-            if model.head == "chooser":  # a choice of one
+            if model.head == "chooser":  # one choice a question
                 inputs = {name: x[:, None] for name, x in inputs.items()}
             copy(inputs)
     logging.info("Calibrated %d ranges on %d texts.", len(get_ranges(copy)), len(encodings))
@@ -160,7 +163,7 @@ def calibrated(model, encodings, pad_token_id=0, batch_size=16):
 
 
 def set_up(converter, name):
-    """Tells a `tf.lite.TFLiteConverter` of a quantization."""
+    """Configure a `tf.lite.TFLiteConverter` for a quantization."""
     quantization = QUANTIZATIONS[name]
     if quantization.weight_bits in (8, 16):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -169,10 +172,10 @@ def set_up(converter, name):
 
 
 def quantize_file(content, name, model):
-    """A converted file whose weights are quantised further, where the converter cannot.
+    """Quantise weights of a converted file that the converter cannot quantise.
 
     Args:
-        content: the bytes of a .tflite, its weights still in float32 then.
+        content: the bytes of a .tflite, with those weights still in float32.
         name: of the quantization.
         model: that was converted.
 
@@ -192,8 +195,8 @@ def quantize_file(content, name, model):
     maker = quantizer.Quantizer(bytearray(content))
     operations = qtyping.TFLOperationName
     algorithms = algorithm_manager.AlgorithmName
-    # Scales of the least squared error, which there are none of for blocks; those of the largest
-    # weight cost 1.4 times the error.
+    # MSE scales have 1/1.4 of the error of scales by the largest weight, but the package has
+    # none for blocks.
     algorithm = algorithms.MIN_MAX_UNIFORM_QUANT if quantization.block_size else algorithms.MSE
     for operation in (operations.FULLY_CONNECTED, operations.EMBEDDING_LOOKUP):
         maker.add_dynamic_config(".*", operation, bits, granularity, algorithm)
@@ -202,9 +205,9 @@ def quantize_file(content, name, model):
 
 
 def round_kernels(content, kernels):
-    """Round some dense layers of a .tflite to 8-bit weights that quantise inputs as they come.
+    """Round some dense layers of a .tflite to 8-bit weights, with inputs quantised at run time.
 
-    The converter does that to all dense layers of a file or, where one has fixed ranges, to none.
+    The converter can do this only to all dense layers, or to none where one has fixed ranges.
 
     Args:
         content: the bytes of a .tflite.
@@ -247,15 +250,15 @@ def round_kernels(content, kernels):
 
 
 def _with_buffers_inside(content):
-    """A .tflite whose large buffers stand behind its flatbuffer, with them in it.
+    """Move the large buffers that follow a .tflite's flatbuffer into it, and return the bytes.
 
-    What else is put into the file, or behind it, would move them.
+    Later additions to the file would otherwise shift them.
     """
     from tensorflow.lite.python import schema_py_generated as schema
 
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
     for buffer in tree.buffers:
-        if buffer.offset > 1:  # 0 and 1 are none
+        if buffer.offset > 1:  # 0 and 1 mean no offset
             data = content[buffer.offset : buffer.offset + buffer.size]
             buffer.data, buffer.offset, buffer.size = np.frombuffer(data, "uint8"), 0, 0
     b = flatbuffers.Builder(len(content) + 1024)

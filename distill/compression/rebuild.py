@@ -1,4 +1,4 @@
-"""A model built anew from another config, with the head and the outputs that it had."""
+"""Rebuilding a model from another config, with the same head and outputs."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from tfnlp.models import build_model
 
 
 def rebuild(model, config):
-    """A model of `config` with fresh weights; what else it is built by is as in `model`.
+    """Build a model of `config` with fresh weights, and the head and outputs of `model`.
 
     Args:
         model: from `tfnlp.models.build_model`.
@@ -31,11 +31,11 @@ def rebuild(model, config):
 
 
 def copy_weights(source, target, cut=lambda path, value: value):
-    """Gives a rebuilt model the weights of the one it was made from, and its ranges.
+    """Copy the weights and quantisation ranges of a model to the one rebuilt from it.
 
     Args:
         source, target: models whose weights have the same paths.
-        cut: of a weight's path and its value in `source`, gives the value in `target`.
+        cut: function of a weight's path and its value in `source`, to the value in `target`.
     """
     values = {weight.path: weight for weight in source.weights}
     for weight in target.weights:

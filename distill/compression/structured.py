@@ -1,4 +1,4 @@
-"""Attention heads and feed-forward units that go, the least important of each layer."""
+"""Structured pruning of the least important attention heads and feed-forward units."""
 
 import dataclasses
 import itertools
@@ -13,17 +13,17 @@ from tfnlp.models import config_of
 from tfnlp.progress import progress_bar
 from tfnlp.training.finetune import encode_batches
 
-# The kernels that heads and units go into, each a row or more of it.
+# Kernels that read the heads and units; each head or unit is one or more of their rows.
 GATED = {"heads": "attention/output/kernel", "units": "feed_forward/output/kernel"}
 
 
 def measure_importance(model, task, tokenizer, examples, max_length, limit=1000, seed=0):
-    """How much the loss depends on each attention head and each feed-forward unit.
+    """Measure how much the loss depends on each attention head and each feed-forward unit.
 
-    Michel et al. 2019, 'Are Sixteen Heads Really Better than One?', eq. 2: the mean over
-    examples of |dL / dg| by a gate g on a head, which is A_h(x) * dL / dA_h(x); of a unit
-    likewise. The gate scales the rows of the kernel that the head goes into, so that its gradient
-    is the sum over them of kernel * gradient.
+    Michel et al. 2019, 'Are Sixteen Heads Really Better than One?', eq. 2: the mean over examples
+    of |dL / dg| for a gate g on a head, which equals A_h(x) * dL / dA_h(x). Units have a gate in
+    the same way. The gate scales the rows of the kernel that reads the head, so its gradient is
+    the sum over these rows of kernel * gradient.
 
     Args:
         model: fine-tuned for the task.
@@ -31,16 +31,16 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
         tokenizer: the model's.
         examples: of the task, with labels.
         max_length: the longest input in tokens.
-        limit: how many inputs are looked at, drawn from all of any length.
+        limit: the number of inputs to use, drawn from all of any length.
         seed: of the draw.
 
     Returns:
-        {block: {"heads": (N,), "units": (F,)}} of each block by its path, such as "encoder_0"
-        (a block that layers share has one path), float64; no "heads" in families whose heads
-        cannot be pruned.
+        {block: {"heads": (N,), "units": (F,)}} by the path of each block, such as "encoder_0" (a
+        block that layers share has one path), float64; no "heads" in families whose heads cannot
+        be pruned.
 
     Raises:
-        InputError: for a model without attention heads and feed-forward units.
+        InputError: if the model has no attention heads and feed-forward units.
     """
     config = config_of(model)
     _check_has_blocks(model, config)
@@ -70,8 +70,8 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
             for row, (_, kind, _) in zip(rows, found, strict=True)
         ]
 
-    # One at a time: the absolute value is of each example's own gradient. Shuffled, as else the
-    # shortest would come first.
+    # Batches of one, since the absolute value is of each example's gradient. Shuffled, since
+    # otherwise the shortest would come first.
     options = {"batch_size": 1, "shuffle": True, "seed": seed}
     batches = encode_batches(task, tokenizer, examples, max_length, **options)
     count = min(limit, len(batches))
@@ -88,24 +88,24 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
 
 
 def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
-    """A model of fewer heads and narrower feed-forward networks.
+    """Build a model of fewer heads and narrower feed-forward networks.
 
-    The most important of each layer stay, as many in every layer. A model with fewer heads has
-    a `head_dim` in its config, and its folder loads in tfnlp alone: `transformers` derives the
+    The most important of each layer stay, the same number in every layer. A model with fewer heads
+    has a `head_dim` in its config. Its folder loads in tfnlp alone: `transformers` derives the
     size of a head from the width.
 
     Args:
         model: from `tfnlp.models.build_model`.
-        importance: as `measure_importance` gives it.
-        num_heads: how many heads stay; all where None.
-        intermediate_dim: how many units of the feed-forward networks stay; all where None.
+        importance: from `measure_importance`.
+        num_heads: the number of heads to keep; all where None.
+        intermediate_dim: the number of feed-forward units to keep; all where None.
 
     Returns:
-        A `TextModel`, whose outputs are those of `model` with what goes multiplied by 0.
+        A `TextModel`, whose outputs are those of `model` with the pruned parts multiplied by 0.
 
     Raises:
-        InputError: for more than there are, for heads of a family that needs all, and for a
-            model without heads and units.
+        InputError: if more are asked for than the model has, the family needs all its heads, or
+            the model has no heads and units.
     """
     config = config_of(model)
     _check_has_blocks(model, config)
@@ -152,7 +152,7 @@ def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
 
 
 def _check_has_blocks(model, config):
-    """Raises an InputError for a model whose layers are no Transformer's, such as a recurrent."""
+    """Raise an InputError if a model has no Transformer blocks, such as a recurrent one."""
     if not hasattr(config, "intermediate_dim"):
         raise InputError(
             f"The model is a {model.name}, which has no attention heads or feed-forward units to "
@@ -161,5 +161,5 @@ def _check_has_blocks(model, config):
 
 
 def _best(scores, count):
-    """The places of the highest scores, in order; of equal ones the first."""
+    """Return the indices of the highest scores, ascending; of equal ones the first."""
     return np.sort(np.argsort(-np.asarray(scores), kind="stable")[:count])

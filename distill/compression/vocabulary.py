@@ -1,4 +1,4 @@
-"""A vocabulary cut to what a corpus needs: fewer rows of tokens, with ids that follow."""
+"""Vocabulary pruning: keep the tokens that a corpus needs, and renumber them."""
 
 import collections
 import dataclasses
@@ -19,51 +19,54 @@ from tfnlp.text.texts import as_texts
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.wordpiece import MAX_CHARS_PER_WORD, SPECIAL_TOKENS
 
-# Characters of any text, which stay where the vocabulary has them.
+# Characters of any text, kept if the vocabulary has them.
 COMMON_CHARACTERS = string.ascii_letters + string.digits + string.punctuation
-# The share of a corpus' characters for which single ones are kept before words are. With 8,000
+# Share of a corpus' characters whose single-character tokens are kept before words. With 8,000
 # of 16,000 tokens for Korean reviews (NSMC), 0 leaves 1.0 % of the tokens unknown and changes
 # 51 % of the texts; 0.999 leaves 0.2 % and changes 59 %; all characters 0 and 67 %.
 CHARACTER_SHARE = 0.999
-# The fields of configs that are ids of tokens.
+# Config fields that hold token ids.
 TOKEN_IDS = ("pad_token_id", "start_token_id", "end_token_id")
 
 
 def prune_vocabulary(model, tokenizer, texts, keep_tokens=None):
-    """Drops the tokens that a corpus does not need from a tokenizer and from its model.
+    """Drop the tokens that a corpus does not need from a tokenizer and its model.
 
-    What stays are special tokens, single characters (bytes, of byte-level BPE) and the tokens of
-    the corpus, in their order. Without `keep_tokens` no token of the corpus goes, and its texts
-    are the same tokens as before: the model's outputs on them stay as they are.
+    Special tokens, single characters (bytes, for byte-level BPE) and the tokens of the corpus
+    stay, in their order. Without `keep_tokens` every token of the corpus stays. Its texts are then
+    the same tokens as before, and the model's outputs on them do not change.
 
     Args:
         model: from `tfnlp.models.build_model` or `load_model`, with any head.
         tokenizer: the model's.
         texts: the corpus, a list of strings.
-        keep_tokens: how many tokens stay at most, the most frequent of the corpus; all that it
+        keep_tokens: the most tokens to keep, the most frequent of the corpus first; all that it
             uses where None.
 
     Returns:
         The smaller model, and its tokenizer.
 
     Raises:
-        InputError: for a corpus without texts, a `keep_tokens` below the tokens that must stay, a
-            tokenizer whose ids leave some out or that is not of `tfnlp.text`'s own kinds, and a
-            model whose tokens stand in clusters, or that writes those of another vocabulary.
+        InputError: if the corpus has no texts, `keep_tokens` is below the tokens that must stay,
+            the tokenizer's ids have gaps, the tokenizer is not one of `tfnlp.text`'s own kinds,
+            or the model has an adaptive softmax or another vocabulary for its targets.
     """
     (smaller,), pruned = prune_vocabularies([model], tokenizer, texts, keep_tokens)
     return smaller, pruned
 
 
 def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
-    """As `prune_vocabulary`, of several models of one tokenizer, which keep the same tokens.
+    """Prune the vocabulary of several models of one tokenizer to the same tokens.
 
     Args:
         models: a list of them.
-        tokenizer, texts, keep_tokens: as `prune_vocabulary` takes them.
+        tokenizer, texts, keep_tokens: as in `prune_vocabulary`.
 
     Returns:
         The smaller models, and their tokenizer.
+
+    Raises:
+        InputError: as in `prune_vocabulary`.
     """
     if not isinstance(tokenizer, Tokenizer):
         raise InputError(
@@ -84,7 +87,7 @@ def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
                 "pruned; give a model of one vocabulary."
             )
         check_vocabulary(tokenizer, model)
-        # The positions of a RoBERTa begin behind the id that pads, which therefore stays there.
+        # RoBERTa's positions begin after the padding id, so that id must not change.
         always |= {*range(config.pad_token_id + 1)} if isinstance(config, RobertaConfig) else set()
         always.update(_token_ids(config).values())
     kept = tokens_to_keep(tokenizer, texts, keep_tokens, always)
@@ -94,12 +97,12 @@ def prune_vocabularies(models, tokenizer, texts, keep_tokens=None):
 
 
 def _token_ids(config):
-    """{field: id} of what a config has in `TOKEN_IDS`."""
+    """Return {field: id} for the fields of `TOKEN_IDS` that a config has."""
     return {name: getattr(config, name) for name in TOKEN_IDS if hasattr(config, name)}
 
 
 def _with_rows(model, kept):
-    """The model of the tokens `kept` alone, a sorted list of ids."""
+    """Build the model with the rows of the tokens `kept` alone, a sorted list of ids."""
     config = config_of(model)
     ids = {name: kept.index(i) for name, i in _token_ids(config).items()}
     smaller = rebuild(model, dataclasses.replace(config, vocabulary_size=len(kept), **ids))
@@ -116,17 +119,17 @@ def _with_rows(model, kept):
 
 
 def tokens_to_keep(tokenizer, texts, keep_tokens=None, always=()):
-    """The ids that stay when a vocabulary is pruned to a corpus.
+    """Return the ids that stay when a vocabulary is pruned to a corpus.
 
     Args:
-        tokenizer, texts, keep_tokens: as `prune_vocabulary` takes them.
+        tokenizer, texts, keep_tokens: as in `prune_vocabulary`.
         always: further ids that stay.
 
     Returns:
         A sorted list of ids.
 
     Raises:
-        InputError: as `prune_vocabulary` does.
+        InputError: as in `prune_vocabulary`.
     """
     texts = as_texts(texts)
     if not texts:
@@ -144,7 +147,7 @@ def tokens_to_keep(tokenizer, texts, keep_tokens=None, always=()):
         )
     room = len(tokens) if keep_tokens is None else keep_tokens - len(kept)
     frequent, characters = _character_ids(tokens, ids, counts)
-    # At most half of the room, so that words are left too.
+    # Characters take at most half of the room, to leave some for words.
     first = characters[: min(frequent, room // 2)]
     for i in _unknown_words_pieces(tokenizer, ids, texts):
         counts[i] += 1
@@ -157,7 +160,7 @@ def tokens_to_keep(tokenizer, texts, keep_tokens=None, always=()):
 
 
 def compare_tokenizers(tokenizer, pruned, texts):
-    """What pruning changed in the tokens of texts.
+    """Compare the tokens of texts before and after pruning.
 
     Args:
         tokenizer: before.
@@ -165,8 +168,8 @@ def compare_tokenizers(tokenizer, pruned, texts):
         texts: a list of strings.
 
     Returns:
-        A dict: `tokens`, `tokens_a_word` and `unknown_share`, of each a pair of before and after,
-        and `texts_with_other_tokens`, the share of texts that are other tokens now, by itself.
+        A dict: `tokens`, `tokens_a_word` and `unknown_share`, each a pair of before and after, and
+        `texts_with_other_tokens`, the share of texts whose tokens changed, a tuple of one.
     """
     before, after = tokenizer.tokens_by_id(), pruned.tokens_by_id()
     new_ids = {token: i for i, token in enumerate(after)}
@@ -183,15 +186,15 @@ def compare_tokenizers(tokenizer, pruned, texts):
 
 
 def compare_models(model, smaller):
-    """The size of a model before and after: a dict of `parameters` and of `float32_bytes`."""
+    """Return the `parameters` and `float32_bytes` before and after, a dict of pairs."""
     sizes = count_parameters(model), count_parameters(smaller)
     return {"parameters": sizes, "float32_bytes": tuple(4 * size for size in sizes)}
 
 
 def texts_of(examples):
-    """All texts of a task's examples, a list; the words of a sentence with spaces between."""
+    """Return all texts of a task's examples, a list; words are joined by spaces."""
     if hasattr(examples, "sentences"):
-        # Before a word stands a space, the first one's too: byte-level BPE reads it so.
+        # Even the first word gets a space before it, since byte-level BPE reads words so.
         return [
             sentence if isinstance(sentence, str) else "".join(f" {word}" for word in sentence)
             for sentence in examples.sentences
@@ -204,7 +207,7 @@ def texts_of(examples):
 
 
 def _content(tokenizer):
-    """What the engine of a tokenizer is made from."""
+    """Return the JSON content of a tokenizer's engine."""
     return json.loads(tokenizer.to_json())
 
 
@@ -215,21 +218,21 @@ def _special_tokens(tokenizer):
 
 
 def _needed_by_kind(tokenizer, ids):
-    """The ids beside the special ones without which texts would be read otherwise."""
+    """Return the ids, beside special tokens, that tokenization depends on."""
     if isinstance(tokenizer, ByteLevelBpeTokenizer):
         return [ids.get(byte) for byte in tokenizers.pre_tokenizers.ByteLevel.alphabet()]
     if isinstance(tokenizer, UnigramTokenizer):
-        # What is unknown has a score that is counted from the lowest one.
+        # The score of unknown pieces is derived from the lowest score.
         pieces = _content(tokenizer)["model"]["vocab"]
         return [min(range(len(pieces)), key=lambda i: pieces[i][1])]
     return []
 
 
 def _character_ids(tokens, ids, counts):
-    """The ids of single characters: common ones, then those of the corpus by frequency.
+    """Compute the ids of single characters: common ones, then those of the corpus by frequency.
 
     Returns:
-        How many of them make up `CHARACTER_SHARE` of the corpus, and all.
+        The number of ids that make up `CHARACTER_SHARE` of the corpus, and all ids.
     """
     found = collections.Counter()
     for i in np.flatnonzero(counts):
@@ -250,9 +253,9 @@ def _character_ids(tokens, ids, counts):
 
 
 def _unknown_words_pieces(tokenizer, ids, texts):
-    """The ids of the pieces at which WordPiece gave up on words that are unknown to it.
+    """Return the ids of the pieces that WordPiece matched in a word before it gave up on it.
 
-    Without them it would come to other, shorter pieces, and might not give up any more.
+    Without them it would match other, shorter pieces, and might no longer give up.
     """
     if not isinstance(tokenizer, WordPieceTokenizer):
         return set()
@@ -271,7 +274,7 @@ def _unknown_words_pieces(tokenizer, ids, texts):
 
 
 def _greedy_pieces(word, ids):
-    """The longest pieces from the left, without their "##"; to the end, or to where none fits."""
+    """Return the longest pieces from the left, without "##", up to where no piece matches."""
     pieces, start = [], 0
     while start < len(word):
         prefix = "##" if start else ""
@@ -285,7 +288,7 @@ def _greedy_pieces(word, ids):
 
 
 def _made_from(tokenizer, ids):
-    """{id: the ids that it is merged from} of byte-level BPE; empty for other tokenizers."""
+    """Return {id: the ids it is merged from} for byte-level BPE; empty for other tokenizers."""
     made = collections.defaultdict(set)
     if isinstance(tokenizer, ByteLevelBpeTokenizer):
         for left, right in _merges(tokenizer):
@@ -299,7 +302,7 @@ def _merges(tokenizer):
 
 
 def _closure(i, made_from):
-    """An id and all that it is made from, by any merge."""
+    """Return the set of an id and all ids that it is merged from, recursively."""
     found, left = set(), [i]
     while left:
         i = left.pop()
@@ -310,7 +313,7 @@ def _closure(i, made_from):
 
 
 def _with_tokens(tokenizer, tokens):
-    """A tokenizer of some of another's tokens, in the order of their new ids."""
+    """Build a tokenizer with some of another's tokens, in the order of their new ids."""
     if isinstance(tokenizer, WordPieceTokenizer):
         return WordPieceTokenizer(
             tokens, tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_cjk
@@ -318,7 +321,7 @@ def _with_tokens(tokenizer, tokens):
     if isinstance(tokenizer, UnigramTokenizer):
         scores = dict(_content(tokenizer)["model"]["vocab"])
         return UnigramTokenizer(
-            # [MASK] of some families was added later, and has no score.
+            # Some families add [MASK] later, so it has no score.
             [(token, scores[token]) for token in tokens if token in scores],
             tokenizer.family,
             tokenizer.lowercase,

@@ -1,1 +1,1 @@
-"""A model on the device: export, metadata, runtime, measurements."""
+"""On-device deployment: export, metadata, runtime, benchmarks."""

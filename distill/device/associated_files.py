@@ -1,7 +1,7 @@
-"""The files that travel in a .tflite file: a zip archive behind the model, written and read.
+"""Associated files of a .tflite: a zip archive appended to the model.
 
-The settings among them hold the SHA-256 of the model, and the archive a checksum of each file,
-so that a damaged file is known as one before LiteRT sees it.
+The settings hold the SHA-256 of the model, and the archive has a checksum of each file. A damaged
+file is thus detected before LiteRT opens it.
 """
 
 import hashlib
@@ -17,16 +17,16 @@ LABELS_FILE = "labels.txt"
 VOCABULARY_FILE = "vocab.txt"
 SETTINGS_FILE = "tokenizer_config.json"
 TOKENIZER_FILE = "tokenizer.json"
-TARGET_TOKENIZER_FILE = "target_tokenizer.json"  # of a translator with two
-MARIAN_FILE = "source.spm"  # or those of its pair of SentencePiece models
+TARGET_TOKENIZER_FILE = "target_tokenizer.json"  # of a translator with two tokenizers
+MARIAN_FILE = "source.spm"  # or a Marian's pair of SentencePiece models
 SENTENCEPIECE_FILE = "spiece.model"  # bytes, for MediaPipe alone
 
 CHECKSUM = "model_sha256"  # among the settings; files of older versions have none
-PIECE = 1 << 20  # bytes that are read at a time, so that no model is in memory twice
+PIECE = 1 << 20  # bytes to read at a time, to keep the model out of memory
 
 
 def add_files(model, settings, files):
-    """Puts the settings, and other files, behind a .tflite model.
+    """Append the settings and other files to a .tflite model.
 
     Args:
         model: the bytes of the .tflite, with its metadata.
@@ -38,19 +38,20 @@ def add_files(model, settings, files):
     """
     settings = settings | {CHECKSUM: hashlib.sha256(model).hexdigest()}
     whole = io.BytesIO(model)
-    # Stored, not deflated: the runtimes read the files where they lie.
+    # Stored, not deflated, since runtimes read the files in place.
     with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
         for name, content in {SETTINGS_FILE: json.dumps(settings), **files}.items():
-            # A fixed date, so that the same model gives the same bytes.
+            # A fixed date makes the file reproducible.
             archive.writestr(zipfile.ZipInfo(name), content)
     return whole.getvalue()
 
 
 def read_files(path):
-    """The settings, and the other files, of a .tflite file.
+    """Read the settings and the other files of a .tflite file.
 
     Returns:
-        The settings, a dict, and {name: text} of the others, bytes of SentencePiece models.
+        The settings, a dict, and {name: text} of the others, bytes for Marian's SentencePiece
+        models.
 
     Raises:
         InputError: if the file is missing, has no tokenizer inside, or is damaged.
@@ -75,7 +76,7 @@ def read_files(path):
             for name, content in files.items()
         }
         settings = json.loads(files.pop(SETTINGS_FILE))
-    except Exception:  # zipfile has an error of another type for each byte that may be wrong
+    except Exception:  # zipfile raises many types of errors for damaged files
         settings, files = {}, {}
     tokenizers = {VOCABULARY_FILE, TOKENIZER_FILE, MARIAN_FILE}
     if "model_max_length" not in settings or not files.keys() & tokenizers:
@@ -91,7 +92,7 @@ def read_files(path):
 
 
 def _sha256(path, size):
-    """Of the first `size` bytes of a file."""
+    """Return the SHA-256 of the first `size` bytes of a file."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         for start in range(0, size, PIECE):

@@ -15,16 +15,16 @@ from tfnlp.text.tokenizer import Encoding
 
 LENGTHS = (16, 32, 64, 128)
 THREADS = (1, 2)
-FIRST = 32  # tokens of the first call, where the file takes as many
+FIRST = 32  # tokens of the first call, at most the file's maximum
 
 
 def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):
-    """Size, latency and peak memory, measured in a process that only runs the file.
+    """Measure size, latency and peak memory in a process that only runs the file.
 
     Args:
         path: the file.
-        lengths: tokens of the texts to time. Those above the file's `max_length`, at which it
-            would cut them, are left out; it is timed itself where that leaves none.
+        lengths: tokens of the texts to time. Those above the file's `max_length`, where it would
+            truncate, are left out; if none is left, `max_length` itself is timed.
         threads: numbers of threads.
         repeats: timed runs for each figure.
 
@@ -32,15 +32,14 @@ def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):
         A dict of
 
         - `size_mb`;
-        - `peak_memory_mb`, of the whole process, Python included, and `memory_before_mb`, the
-          same before the file is loaded;
-        - `create_ms`, of opening the file, its tokenizer included, and `first_call_ms`, of the
-          first text then, for which LiteRT prepares its graph, at `first_call_tokens` (32, or as
-          many as the file takes);
+        - `peak_memory_mb`, of the whole process, Python included, and `memory_before_mb`, the same
+          before the file is loaded;
+        - `create_ms`, to open the file, its tokenizer included, and `first_call_ms`, of the first
+          text, when LiteRT prepares its graph, at `first_call_tokens` (32, or the file's maximum);
         - `latency_ms`, {threads: {length: median of a warm call}};
-        - `mixed_ms` and `equal_ms`, of a text where the lengths change from call to call, and
-          where texts of one length follow each other: means over the lengths, of medians, with
-          the first number of threads.
+        - `mixed_ms` and `equal_ms`, of a text when the lengths change from call to call, and when
+          texts of one length follow each other: means over the lengths, of medians, with the first
+          number of threads.
 
     Raises:
         InputError: if the file cannot be run.
@@ -55,7 +54,7 @@ def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):
 
 
 def latencies(runner, lengths, repeats):
-    """Median milliseconds of one run at each length, {length: ms}."""
+    """Measure the median milliseconds of one run at each length, {length: ms}."""
     medians = {}
     for length in lengths:
         encoding = _encoding(runner, length)
@@ -66,7 +65,7 @@ def latencies(runner, lengths, repeats):
 
 
 def mixed_latencies(runner, lengths, repeats):
-    """Milliseconds of a text where lengths change at each call, and where they do not.
+    """Measure milliseconds per text when lengths change at each call, and when they do not.
 
     Returns:
         Two means over the lengths, of medians.
@@ -76,7 +75,7 @@ def mixed_latencies(runner, lengths, repeats):
     turns = [place for _ in range(repeats) for place in range(len(lengths))]
     for start in range(0, len(turns), 10 * len(lengths)):
         part = turns[start : start + 10 * len(lengths)]
-        # By turns, so that what else the machine does falls on both.
+        # Alternate, so that other load on the machine affects both.
         for changing in (True, False):
             for place in part if changing else sorted(part):
                 found[changing][place].append(_timed(runner, encodings[place]))
@@ -85,14 +84,14 @@ def mixed_latencies(runner, lengths, repeats):
 
 
 def _encoding(runner, length):
-    """A text of random tokens."""
+    """Return an encoding of random tokens."""
     rng = np.random.default_rng(length)
     ids = rng.integers(5, runner.tokenizer.vocabulary_size, length)
     return Encoding(ids.tolist(), [0] * length, cut=False)
 
 
 def _timed(runner, encoding):
-    """Milliseconds of one run."""
+    """Measure the milliseconds of one run."""
     start = time.perf_counter()
     runner.outputs(encoding)
     return (time.perf_counter() - start) * 1e3
@@ -129,7 +128,7 @@ def _measure(path, repeats, lengths, threads):
 
     before = psutil.Process().memory_info().rss / 1e6
     start = time.perf_counter()
-    # A text that it tried itself would take the work out of the first call.
+    # A trial run would do the preparation that the first call is to measure.
     runner = load_runner(path, threads[0], try_out=False)
     created = time.perf_counter() - start
     first_length = min(FIRST, runner.max_length)
@@ -154,7 +153,7 @@ def _measure(path, repeats, lengths, threads):
 
 
 def _peak_memory():
-    """The most bytes that this process held."""
+    """Return the peak memory of this process, in bytes."""
     import resource
 
     status = pathlib.Path("/proc/self/status")

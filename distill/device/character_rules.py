@@ -1,9 +1,9 @@
-"""Rules that say how a tokenizer reads each code point, for tokenizers of phones.
+"""Rules for how a tokenizer reads each code point, for tokenizers on phones.
 
-WordPiece normalises texts code point by code point, then splits them into words. A rule is what
-becomes of one code point, with spaces where words end: {"É": "e", "!": " ! ", "\\u200b": ""}; code
-points without a rule stay as they are. Two tokenizers with the same rules and the same vocabulary
-read all texts alike. Rules leave out the order of several marks on one character.
+WordPiece normalises texts code point by code point, then splits them into words. A rule gives the
+replacement of one code point, with spaces where words end: {"É": "e", "!": " ! ", "\\u200b": ""}.
+Code points without a rule are unchanged. Two tokenizers with the same rules and the same
+vocabulary read all texts alike. Rules do not cover the order of several marks on one character.
 """
 
 import functools
@@ -17,15 +17,15 @@ from tokenizers import pre_tokenizers
 from tfnlp.notices import without_notices
 from tfnlp.text.wordpiece import bert_normalizer
 
-# In planes 4 to 13 no version of Unicode has a character.
+# No version of Unicode has characters in planes 4 to 13.
 CODE_POINTS = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0x110000)]
-# A letter (a click) that nothing is normalised to, and that does not combine with its neighbours.
+# A letter (a click) to which nothing is normalised, and that does not combine with neighbours.
 SEPARATOR = "\u01c3"
 LETTER = "x"
 # Code points in one call: the engine's time grows with the length of a text.
 BLOCK = 4096
-# Of TensorFlow Text's `FastBertNormalizer`: the string differs from its code point, and the bits
-# of the string's length, above which its place in the pool is.
+# Encoding of TensorFlow Text's `FastBertNormalizer`: a flag that the string differs from its code
+# point, and the number of low bits for the string's length; its offset in the pool is above.
 DIFFERS, LENGTH_BITS = 1 << 30, 6
 
 
@@ -42,24 +42,24 @@ def _word_rules(*settings):
 
 
 def rules_of(normal, alone):
-    """Return the rules of what is normalised, {string: string}, and of words of one character."""
+    """Return the rules of a normalisation, {string: string}, and one-character words `alone`."""
     spaced = str.maketrans({character: f" {character} " for character in alone})
     rules = {character: f" {character} " for character in alone if character not in normal}
     return rules | {character: string.translate(spaced) for character, string in normal.items()}
 
 
 def normalized(normalizer, strings=None):
-    """Return what a normaliser of `tokenizers` changes, {string: normal string}.
+    """Return the strings that a normaliser of `tokenizers` changes, {string: normal string}.
 
     Args:
-        normalizer: it leaves `SEPARATOR` and `LETTER` as they are.
+        normalizer: one that leaves `SEPARATOR` and `LETTER` unchanged.
         strings: a list, without `SEPARATOR`; all code points where None.
     """
     if strings is None:
         strings = [chr(i) for i in CODE_POINTS if chr(i) != SEPARATOR]
     changed = {}
     for block in _blocks(strings):
-        # Behind the last one stands a letter, as some strip the ends of texts.
+        # A letter follows the last one, since some normalisers strip the ends of texts.
         joined = normalizer.normalize_str(SEPARATOR.join([*block, LETTER]))
         pairs = zip(block, joined.split(SEPARATOR)[:-1], strict=True)
         changed |= {before: after for before, after in pairs if before != after}
@@ -67,7 +67,7 @@ def normalized(normalizer, strings=None):
 
 
 def split_characters(pre_tokenizer, characters):
-    """Return the set of characters that a pre-tokeniser makes words of their own."""
+    """Return the set of characters that a pre-tokeniser splits into words of their own."""
     alone = set()
     for block in _blocks(characters):
         words = pre_tokenizer.pre_tokenize_str(LETTER + LETTER.join(block) + LETTER)
@@ -76,10 +76,10 @@ def split_characters(pre_tokenizer, characters):
 
 
 def compile_rules(rules):
-    """Return rules as SentencePiece's compiled normalisation, bytes.
+    """Compile rules to SentencePiece's normalisation table, bytes.
 
     Args:
-        rules: {string: string}, of which the longest that fits is applied.
+        rules: {string: string}; the longest match is applied.
     """
     import sentencepiece
     from sentencepiece import sentencepiece_model_pb2
@@ -92,7 +92,7 @@ def compile_rules(rules):
 
 
 def decompiled(character_map):
-    """Return the rules of SentencePiece's compiled normalisation, {string: string}."""
+    """Return the rules in SentencePiece's compiled normalisation table, {string: string}."""
     import sentencepiece
     from sentencepiece import sentencepiece_model_pb2
 
@@ -102,10 +102,10 @@ def decompiled(character_map):
 
 
 def normalizer_model(rules):
-    """Return rules of code points as the model of TensorFlow Text's `FastBertNormalizer`, bytes.
+    """Compile rules of code points to the model of TensorFlow Text's `FastBertNormalizer`, bytes.
 
-    Its double array of bytes is SentencePiece's, but for what stands at the leaves: SentencePiece
-    has the place of a string that ends with a zero, TensorFlow Text place and length.
+    Its double array of bytes is SentencePiece's, except for the leaves: SentencePiece stores the
+    offset of a zero-terminated string, TensorFlow Text offset and length.
     """
     zero = rules.get("\0", "\0")
     compiled = compile_rules({key: value for key, value in rules.items() if key != "\0"})
@@ -129,7 +129,7 @@ def normalizer_model(rules):
 
 
 def ranges(characters, most=6):
-    """Return characters as text, such as "U+00C0 to U+00D6, U+0100 and 3 more"."""
+    """Format characters as text, such as "U+00C0 to U+00D6, U+0100 and 3 more ranges"."""
     numbers = sorted(map(ord, characters))
     runs = []
     for _, run in itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):

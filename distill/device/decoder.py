@@ -1,4 +1,4 @@
-"""The signatures of a .tflite file that writes, and the caches that they share."""
+"""Decoder over the signatures of a .tflite generation file, with shared caches."""
 
 import contextlib
 import functools
@@ -13,16 +13,16 @@ from ai_edge_litert.hardware_accelerator import HardwareAccelerator
 from tfnlp.errors import InputError
 from tfnlp.notices import without_notices
 
-# Signatures of a file; those with lengths or beams have the number behind an underscore.
+# Prefixes of signature names; lengths or beams follow an underscore.
 DECODE, PREFILL, ENCODE = "decode", "prefill", "encode"
 
 
 class CachedDecoder:
-    """Writes one text, or the beams of one, token by token.
+    """Token-by-token decoder of one text, or of its beams.
 
-    The caches are inputs and outputs of each signature, and one buffer each is both: LiteRT then
-    updates it where it lies, so that nothing of it is copied. Beams are K tokens over one cache,
-    as in `tfnlp.generation`: a mask says which places are a text's own.
+    The caches are inputs and outputs of each signature. Each cache is one buffer for both, so
+    LiteRT updates it in place, without copies. Beams are K tokens over one cache, as in
+    `tfnlp.generation`: a mask tells which places belong to a text.
 
     Args:
         path: of the file.
@@ -50,7 +50,7 @@ class CachedDecoder:
         self.beams = max(number or 1 for number in beams)
 
     def _buffers(self, key, names, side, caches):
-        """{name: buffer} of a signature's inputs or outputs; a cache has the same in all."""
+        """Create {name: buffer} of a signature's inputs or outputs; caches are shared by all."""
         details = getattr(self._model, f"get_{side}_tensor_details")(key)
         create = getattr(self._model, f"create_{side}_buffer_by_name")
         found = {}
@@ -63,25 +63,25 @@ class CachedDecoder:
                 continue
             if name not in caches:
                 caches[name] = create(key, name)
-                # What is not a number would not be one times zero either.
+                # Uninitialised memory may hold NaN, which stays NaN times zero.
                 caches[name].write(np.zeros(shape, details[name]["dtype"]))
             found[name] = caches[name]
         return found
 
     def lengths(self, name):
-        """The lengths that a signature is there for, the smallest first."""
+        """Return the lengths of the signatures with this prefix, ascending."""
         parts = map(_parts, self._inputs)
         return sorted(number for own, number in parts if own == name and number)
 
     def run(self, key, **inputs):
-        """Runs a signature on the caches.
+        """Run a signature on the caches.
 
         Args:
             key: of the signature.
-            **inputs: its inputs but for caches, whole numbers all.
+            **inputs: its inputs other than caches, whole numbers.
 
         Returns:
-            Its logits, float32, or None where it gives none.
+            Its logits, float32, or None if it has none.
 
         Raises:
             InputError: if LiteRT cannot run it.
@@ -96,14 +96,14 @@ class CachedDecoder:
             return self._outputs[key]["logits"].read(math.prod(shape), np.float32).reshape(shape)
 
     def start(self, ids):
-        """Reads a prompt of (n,) ids, and gives the logits of what comes next, (V,) float32."""
+        """Read a prompt of (n,) ids, and return the next token's logits, (V,) float32."""
         ids = np.asarray(ids, "int32")
         for first, length, some in chunks(ids[:-1], self.lengths(PREFILL)):
             self.run(f"{PREFILL}_{length}", ids=some[None], place=[first])
         return self._begin(ids[-1], len(ids) - 1)
 
     def start_from(self, source, start_token_id):
-        """Reads a source of (n,) ids, and gives the logits of its text's first token, (V,)."""
+        """Encode a source of (n,) ids, and return the logits of the first target token, (V,)."""
         length = next(n for n in self.lengths(ENCODE) if n >= len(source))
         ids = np.zeros((1, length), "int32")
         ids[0, : len(source)] = source
@@ -119,14 +119,14 @@ class CachedDecoder:
         return logits[0, 0]
 
     def step(self, token_ids, parents):
-        """Reads one more token of each text.
+        """Decode one more token of each text.
 
         Args:
             token_ids: K ids, of one text or of as many as the file has beams.
-            parents: K numbers, the text of the step before that each goes on from.
+            parents: K indices, of the text of the previous step that each continues.
 
         Returns:
-            The logits of what comes next, (K, V) float32.
+            The next tokens' logits, (K, V) float32.
         """
         count = len(token_ids)
         place = np.array([self._place])
@@ -148,14 +148,14 @@ class CachedDecoder:
 
 
 def chunks(ids, lengths):
-    """How signatures of fixed lengths read a prompt.
+    """Split a prompt into chunks for signatures of fixed lengths.
 
-    Each chunk is whole, but for one of a prompt shorter than the shortest: the last one reads
-    again what it needs of those before, so that no padding comes into the cache.
+    The last of several chunks repeats ids of those before, so that no padding enters the cache. A
+    prompt that fits into a single chunk is padded at its end.
 
     Args:
         ids: (n,) int32.
-        lengths: of the signatures, the smallest first.
+        lengths: of the signatures, ascending.
 
     Returns:
         A list of (place of the first id, length, (length,) ids).
@@ -173,26 +173,26 @@ def chunks(ids, lengths):
 
 
 def is_cache(name):
-    """Whether a tensor of this name is kept between calls."""
+    """Return whether a tensor of this name is kept between calls."""
     return name.startswith(("keys_", "values_", "source_"))
 
 
 def _parts(key):
-    """ "prefill_32" as ("prefill", 32), and "decode" as ("decode", None)."""
+    """Split "prefill_32" into ("prefill", 32), and "decode" into ("decode", None)."""
     name, _, number = key.partition("_")
     return name, int(number) if number else None
 
 
 @functools.cache
 def _environment():
-    """LiteRT's, one for all files, for as long as the process lives."""
+    """Return LiteRT's environment, one for all files, kept until the process ends."""
     folder = pathlib.Path(ai_edge_litert.__file__).parent
     return Environment.create(runtime_path=str(folder))
 
 
 @contextlib.contextmanager
 def _told(path):
-    """What LiteRT raises as one sentence."""
+    """Convert LiteRT's exceptions to an InputError of one sentence."""
     try:
         yield
     except (ValueError, RuntimeError) as e:

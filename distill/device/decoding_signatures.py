@@ -1,14 +1,14 @@
-"""A model that writes as the signatures of a .tflite file, its caches among their inputs.
+"""Decoding signatures of a .tflite file, with caches as inputs and outputs.
 
-All decoders here write alike, token by token:
+All decoders here generate token by token, with these signatures:
 
-- "decode" reads one token, `ids` (1, 1), whose keys go to `place` (1,) of the caches, and gives
-  `logits` (1, 1, V) of what comes next.
+- "decode" reads one token, `ids` (1, 1), writes its keys and values at `place` (1,) of the caches,
+  and outputs the next token's `logits` (1, 1, V).
 - "decode_4", with 4 beams, reads a token of each, `ids` (1, 4), all at `position` (1,) of their
-  texts, into the places from `place` on; `seen` (1, 4, places) is 1 where a text may look, its own
-  place too.
+  texts, into the places from `place` on. `seen` (1, 4, places) is 1 where a text may attend, its
+  own place included.
 
-Both take and give `keys_0`, `values_0` ... of each block, (1, N, places, H) float32.
+Both take and return `keys_0`, `values_0` ... of each block, (1, N, places, H) float32.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ from tfnlp.layers import TextEmbedding
 
 
 def generator_signatures(decoder, max_length, lengths, beams, max_new_tokens):
-    """The signatures of a causal language model.
+    """Return the signatures of a causal LM.
 
     Beside those above, "prefill_32", for each length, reads `ids` (1, 32) into the caches.
 
     Args:
         decoder: a `CausalDecoder`.
-        max_length: the most tokens of prompt and text together.
-        lengths: of prompts read at once.
+        max_length: the most tokens of prompt and continuation together.
+        lengths: of the prompt chunks to read at once.
         beams: K, 1 for greedy search alone.
-        max_new_tokens: the most of a beam search.
+        max_new_tokens: the most new tokens of a beam search.
 
     Returns:
         {name: (function, list of specs)}.
@@ -43,17 +43,17 @@ def generator_signatures(decoder, max_length, lengths, beams, max_new_tokens):
 
 
 def translator_signatures(decoder, lengths, beams, max_new_tokens):
-    """The signatures of an encoder-decoder.
+    """Return the signatures of an encoder-decoder.
 
-    Beside those above, "encode_32", for each length, reads a source, `ids` and `mask` (1, 32), and
-    gives what each block attends to, `source_keys_0`, `source_values_0` ..., (1, N, S, H) with S
-    the greatest length, and `source_mask` (1, S), which decoding takes.
+    Beside those above, "encode_32", for each length, reads a source, `ids` and `mask` (1, 32). It
+    outputs the cross-attention inputs of each block, `source_keys_0`, `source_values_0` ..., (1,
+    N, S, H) with S the maximum length, and `source_mask` (1, S), which are inputs of decoding.
 
     Args:
         decoder: an `EncoderDecoderCache`.
         lengths: of sources.
         beams: K, 1 for greedy search alone.
-        max_new_tokens: the most of a text.
+        max_new_tokens: the most tokens of a translation.
 
     Returns:
         {name: (function, list of specs)}.
@@ -67,7 +67,7 @@ def translator_signatures(decoder, lengths, beams, max_new_tokens):
         pairs = decoder.encode(ids, mask)
         more = longest - ids.shape[1]
         tensors = [tf.pad(x, ((0, 0), (0, 0), (0, more), (0, 0))) for pair in pairs for x in pair]
-        # An output that is an input as it is would get no buffer of its own.
+        # An output that is an unchanged input would get no buffer of its own.
         tensors.append(tf.pad(tf.minimum(mask, 1), ((0, 0), (0, more))))
         return {spec.name: x for spec, x in zip(source, tensors, strict=True)}
 
@@ -94,7 +94,7 @@ def _decode_signatures(decoder, places, beams, source=()):
 
 
 def _of_length(decoder, places, length, source=(), gives_logits=True):
-    """Reads so many tokens of one text, one after the other."""
+    """Return a signature that reads `length` consecutive tokens of one text."""
     caches = _cache_specs(decoder, "attention", places)
 
     def run(ids, place, *tensors):
@@ -118,7 +118,7 @@ def _read(decoder, caches, ids, positions, place, seen, tensors, gives_logits):
 
 
 def _cache_specs(decoder, attention, places, prefix=""):
-    """Keys and values of each block's attention of this name."""
+    """Return the specs of each block's keys and values, for the attention of this name."""
     specs = []
     for i, block in enumerate(decoder._blocks):
         layer = getattr(block, attention)
@@ -130,7 +130,7 @@ def _cache_specs(decoder, attention, places, prefix=""):
 
 @contextlib.contextmanager
 def rows_by(lookup, model):
-    """Where it is active, a model's embeddings read their tables by `lookup(table, ids)`."""
+    """Temporarily make a model's embeddings read their tables by `lookup(table, ids)`."""
     layers = [layer for layer in model.layers if isinstance(layer, TextEmbedding)]
     values = {id(v): v.numpy() for layer in layers for v in layer.weights}
 

@@ -1,4 +1,4 @@
-"""A model that writes as one .tflite file, tokenizer inside, for `distill.runtime`."""
+"""Export of generation models to a .tflite file with its tokenizer, for `distill.runtime`."""
 
 import contextlib
 import pathlib
@@ -34,8 +34,7 @@ from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.texts import check_whole
 
-# Where none are given: lengths that prompts are read in, the most tokens of a file, and of them
-# those that are new.
+# Defaults: lengths of prompt chunks, the most tokens of a file, and the most new tokens.
 LENGTHS, MAX_LENGTH, NEW_TOKENS = (16, 64), 256, 64
 
 NO_EXPORT = (
@@ -66,11 +65,11 @@ def export_generator(
     end_token=None,
     credits=None,
 ):
-    """Writes a causal language model as a .tflite file that goes on from prompts.
+    """Write a causal LM as a .tflite file that continues prompts.
 
-    Its signatures, over one set of weights, are those of `generator_signatures`: "prefill_16" and
-    "prefill_64" read prompts, "decode" one token more, and "decode_4" one more of each of 4 beams.
-    The caches are inputs and outputs. It has no operation outside TFLite's own, and holds the
+    Its signatures share one set of weights, see `generator_signatures`. "prefill_16" and
+    "prefill_64" read prompts, "decode" one more token, and "decode_4" one more of each of 4 beams.
+    The caches are inputs and outputs. All operations are TFLite's own. The file holds the
     tokenizer, for `distill.runtime.TextGenerator`.
 
     Args:
@@ -78,20 +77,20 @@ def export_generator(
         path: of the file.
         tokenizer: the model's.
         quantization: "float32", "float16", "int8", "int4" or "int4_block32", see `export_tflite`.
-        max_length: the most tokens of a prompt and its text together; the model's positions, or
-            256 if they are more, where None.
+        max_length: the most tokens of a prompt and its continuation together; the model's
+            positions, but at most 256, where None.
         name: of the model, in the metadata.
-        fixed_lengths: how many tokens of a prompt are read at a time; 16 and 64 where None.
+        fixed_lengths: lengths of the chunks in which prompts are read; 16 and 64 where None.
         beams: K of beam search; 1 for greedy search alone.
-        max_new_tokens: the most of a beam search, for which the caches have places; 64, or
-            `max_length` if that is less, where None.
-        end_token: the token that ends a text; what stands between documents where None.
+        max_new_tokens: the most new tokens of a beam search, for which the caches have places; 64,
+            or `max_length` if that is less, where None.
+        end_token: the token that ends a text; the document separator where None.
         credits: `distill.device.metadata.Credits`, or None.
 
     Raises:
-        InputError: for a model of another head or family or in half precision, a tokenizer that
-            is not the model's or has no end token, lengths that do not fit, and a quantization
-            that needs calibration.
+        InputError: if the model has another head or family or computes in half precision, the
+            tokenizer is not the model's or has no end token, lengths do not fit, or the
+            quantization needs calibration.
     """
     if model.head == "causal_lm" and type(config_of(model)) not in CausalDecoder.FAMILIES:
         raise InputError(NO_EXPORT)
@@ -135,27 +134,26 @@ def export_translator(
     max_new_tokens=None,
     credits=None,
 ):
-    """Writes an encoder-decoder as a .tflite file that makes texts of others.
+    """Write an encoder-decoder as a .tflite file that translates texts.
 
-    Its signatures, over one set of weights, are those of `translator_signatures`: "encode_16" and
-    "encode_64" read sources, "decode" one token more of the text, and "decode_4" one more of each
-    of 4 beams. For the rest it is as `export_generator`, for `distill.runtime.Translator`.
+    Its signatures share one set of weights, see `translator_signatures`. "encode_16" and
+    "encode_64" read sources, "decode" one more token, and "decode_4" one more of each of 4
+    beams. Otherwise it is like `export_generator`, for `distill.runtime.Translator`.
 
     Args:
         model: a transformer with the head "sequence_to_sequence".
         path: of the file.
         tokenizer: of the sources.
-        target_tokenizer: of what is written; as `tfnlp.generation.Translator` takes it.
-        quantization, name, credits: as `export_generator` takes them.
-        fixed_lengths: of sources, of which the longest is the most that is read; 16 and 64 where
-            None.
+        target_tokenizer: of the translations; as `tfnlp.generation.Translator` takes it.
+        quantization, name, credits: as in `export_generator`.
+        fixed_lengths: of sources, the longest of which is the maximum; 16 and 64 where None.
         beams: K of beam search; 1 for greedy search alone.
-        max_new_tokens: the most tokens that are written; 64, or the model's positions if they are
+        max_new_tokens: the most tokens to generate; 64, or the model's positions if they are
             fewer, where None.
 
     Raises:
-        InputError: as `export_generator`, and for tokenizers of which a `MarianTokenizer` is one,
-            but that are not its pair.
+        InputError: as `export_generator`, and if one tokenizer is a `MarianTokenizer` and the
+            other is not from its pair.
     """
     if max_new_tokens is None:
         max_new_tokens = min(NEW_TOKENS, config_of(model).max_length or NEW_TOKENS)
@@ -197,12 +195,12 @@ def export_translator(
 
 
 def convert_decoder(model, endpoints, quantization):
-    """The bytes of a .tflite of a model's signatures, without its tokenizer.
+    """Convert a model's signatures to the bytes of a .tflite, without its tokenizer.
 
     Args:
-        model: whose weights they are.
+        model: the owner of the weights.
         endpoints: from `generator_signatures` or `translator_signatures`.
-        quantization: one of `QUANTIZATIONS`; the tables of 8 and 4 bits have a scale for each row.
+        quantization: one of `QUANTIZATIONS`; tables of 8 and 4 bits have a scale for each row.
     """
     reading = contextlib.nullcontext()
     if quantization in LOOKUPS:
@@ -212,7 +210,7 @@ def convert_decoder(model, endpoints, quantization):
 
 
 def _check_pair(tokenizer, target_tokenizer):
-    """Raises an InputError for one half of a Marian's pair beside another tokenizer."""
+    """Raise an InputError for one half of a Marian's pair beside another tokenizer."""
     halves = [isinstance(each, MarianTokenizer) for each in (tokenizer, target_tokenizer)]
     whole = all(halves) and tokenizer.target.files() == target_tokenizer.files()
     if any(halves) and not whole:
@@ -229,7 +227,7 @@ def _tokenizer_files(tokenizer):
 
 
 def _write(path, content, about, settings, files):
-    """Writes a converted model with its metadata, settings and files."""
+    """Write a converted model with its metadata, settings and files."""
     name, description, credits = about
     described = [
         [TensorDescription(tensor, _described(tensor)) for tensor in tensors]
@@ -278,7 +276,11 @@ def _check_beams(beams, max_new_tokens, max_length, vocabulary_size):
 
 
 def _check_lengths(fixed_lengths, max_length):
-    """The lengths of prompts to be read at a time, the smallest first."""
+    """Return the lengths of prompt or source signatures, ascending.
+
+    Raises:
+        InputError: if there is none, or one does not lie between 2 and `max_length`.
+    """
     if fixed_lengths is None:
         fixed_lengths = [n for n in LENGTHS if n <= max_length] or [max_length]
     for length in fixed_lengths:

@@ -12,17 +12,17 @@ from distill.device.predictions import answers_of, predict_inputs
 from tfnlp.layers.core.fake_quantization import in_float
 from tfnlp.training.runners import CLASSES, ModelEmbedder
 
-# Below these means the file is another model than the one that was evaluated.
+# Below these means the file differs too much from the evaluated model.
 LEAST_AGREEMENT = 0.98
 LEAST_COSINE = 0.99
 LEAST_CORRELATION = 0.99
-# Names of the answers that agree, by the kind of model.
+# Names of the compared answers, by the kind of model.
 NAMES = {"classifier": "label", "tagger": "tag", "answerer": "answer", "chooser": "choice"}
 
 
 @contextlib.contextmanager
 def keras_runner(model, kind, tokenizer, **options):
-    """Yield the runner of a Keras model in float32, which a file is compared with.
+    """Yield a runner of a Keras model in float32, as the reference for a file.
 
     Args:
         model: from `tfnlp.models`.
@@ -39,28 +39,29 @@ def keras_runner(model, kind, tokenizer, **options):
 
 
 def compare(runner, reference, inputs):
-    """Compare what two runners of one kind say of the same inputs.
+    """Compare the predictions of two runners of one kind on the same inputs.
 
     Args:
         runner: of the file, from `distill.runtime`.
-        reference: that of the Keras model.
+        reference: the runner of the Keras model.
         inputs: `distill.device.predictions.Inputs`.
 
     Returns:
-        A dict of `texts`, how many there are, and
+        A dict of `texts`, the number of texts, and
 
-        - of a classifier, tagger, answerer or chooser `agreement`, the share of equal labels (of
-          words, tags; of questions, answers);
-        - of a scorer `correlation` (Pearson), None where a side says one number for all, and
-          `largest_difference`;
-        - of an embedder `cosine`, the mean, and `least_cosine`, that of the worst text.
+        - for a classifier, tagger, answerer or chooser `agreement`, the share of equal labels
+        (tags
+          of words, answers to questions);
+        - for a scorer `correlation` (Pearson), None if a side is constant, and
+        `largest_difference`; - for an embedder `cosine`, the mean, and `least_cosine`, of the
+        worst text.
     """
     predictions, expected = (predict_inputs(side, inputs) for side in (runner, reference))
     return {"texts": len(inputs.texts)} | compare_answers(reference.kind, predictions, expected)
 
 
 def compare_answers(kind, predictions, expected):
-    """Return the figures of `compare`, but for `texts`, from two lists of predictions."""
+    """Compute the figures of `compare`, without `texts`, from two lists of predictions."""
     sides = [answers_of(kind, side) for side in (predictions, expected)]
     if kind == "embedder":
         cosines = np.prod(sides, axis=0).sum(1)
@@ -77,7 +78,7 @@ def compare_answers(kind, predictions, expected):
 
 
 def describe(kind, figures):
-    """Return a sentence on figures of `compare`, for a card, the metadata and the log."""
+    """Return a sentence on figures of `compare`, for the model card, the metadata and the log."""
     texts = f"On {figures['texts']} texts, compared with float32 Keras:"
     if kind == "embedder":
         return (
@@ -95,7 +96,7 @@ def describe(kind, figures):
 
 
 def warn(kind, figures, quantization):
-    """Log a warning where a file loses much, with the figures and what loses less."""
+    """Log a warning if a file loses much accuracy, with the figures and better quantizations."""
     least = {"embedder": ("cosine", LEAST_COSINE), "scorer": ("correlation", LEAST_CORRELATION)}
     name, bound = least.get(kind, ("agreement", LEAST_AGREEMENT))
     if figures[name] is None or figures[name] < bound:
@@ -116,8 +117,8 @@ def file_card(path, facts, differences=()):
 
     Args:
         path: of the .tflite file.
-        facts: {name: value} of what the file itself does not say; None is left out.
-        differences: sentences on what other runtimes do otherwise.
+        facts: {name: value} beside what the file itself holds; None is left out.
+        differences: sentences on differences in other runtimes.
     """
     path, (settings, _) = pathlib.Path(path), read_files(path)
     task = settings.get("task", {})

@@ -1,4 +1,4 @@
-"""Files side by side: what each scores, weighs and takes, and which of them none beats in both."""
+"""Comparison of exported files by score, size and latency, with the Pareto frontier."""
 
 import dataclasses
 import hashlib
@@ -22,18 +22,18 @@ _SEED = re.compile(r"seed_\d+")
 
 @dataclasses.dataclass
 class Candidate:
-    """A file to choose, or the files of a variant's seeds.
+    """File to compare, or the files of a variant's seeds.
 
     Args:
-        name: what it is called.
+        name: shown in tables and plots.
         paths: of its files; the first is timed, all are scored.
         score: `Estimate` over the files.
-        agreement: likewise, the share of texts answered as the reference does, or of numbers
+        agreement: `Estimate` of the share of texts with the reference's answer, or for numbers of
             their correlation (Pearson) with the reference's; or None.
         figures: of `benchmark_file`.
-        operators: of `profile_operators`; None where there is no profile.
+        operators: of `profile_operators`; None if there is no profile.
         baseline: the score of the commonest label, or of the mean, of the inputs; or None.
-        counts: the `confusion` and `only_answer` of the first file, as `score` gives them.
+        counts: the `confusion` and `only_answer` of the first file, as returned by `score`.
     """
 
     name: str
@@ -51,12 +51,12 @@ class Candidate:
 
     @property
     def latency_ms(self):
-        """Of a warm call on one thread, at `LENGTH` tokens; None for a file that takes fewer."""
+        """Warm latency on one thread at `LENGTH` tokens; None for a file that takes fewer."""
         return self.figures["latency_ms"]["1"].get(str(LENGTH))
 
 
 def find_candidates(folder):
-    """The files of a sweep's runs, `Candidate`s in the order of their names.
+    """Return the files of a sweep's runs, as `Candidate`s in the order of their paths.
 
     Args:
         folder: of `recipes.sweep`, with files at VARIANT/seed_N/STEP/NAME.tflite.
@@ -80,7 +80,7 @@ def find_candidates(folder):
 
 
 def name_candidates(paths):
-    """`Candidate`s of files, called by what tells their paths apart."""
+    """Return `Candidate`s of files, named by the parts in which their paths differ."""
     parts = [pathlib.Path(path).with_suffix("").parts for path in paths]
     shortest = min(map(len, parts))
     ends = [[p[-1 - i] for p in parts] for i in range(shortest)]
@@ -90,22 +90,22 @@ def name_candidates(paths):
 
 
 def measure_candidates(candidates, read, cache, reference=None, repeats=50, positive_label=None):
-    """Scores and times files, and fills in their figures.
+    """Score and time files, and fill in their figures.
 
     Args:
         candidates: a list of `Candidate`.
         read: a function from a runner to the `Inputs` that it is scored on.
-        cache: path of a JSON file that is written as files are measured; what it holds of a file
-            of the same content is not measured again.
+        cache: path of a JSON file with measurements, written as files are measured; a file of the
+            same content is not measured again.
         reference: a runner whose answers are compared, or None.
         repeats: timed runs for each figure.
-        positive_label: of classifiers, the class whose F1 is the score; None for none.
+        positive_label: for classifiers, the class whose F1 is the score; None for none.
 
     Returns:
         The name of the score: the first that the task reports, or "f1".
 
     Raises:
-        InputError: if a file cannot be run, nothing says what is right, or the reference does
+        InputError: if a file cannot be run, the inputs have no labels, or the reference is of
             another task.
     """
     memory, expected, metric = _Memory(cache), None, None
@@ -145,8 +145,9 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50, posi
 
 
 def pareto(points):
-    """Which of some (cost, score) pairs no other beats: none costs less or as much and scores as
-    much or more, one of them strictly.
+    """Return for each (cost, score) pair whether it is on the Pareto frontier.
+
+    A pair is not if another costs no more and scores no less, and differs from it.
 
     Returns:
         A list of booleans.
@@ -161,7 +162,7 @@ def pareto(points):
 
 
 class _Memory:
-    """Calls functions of a file, and remembers what they gave by its content and the arguments."""
+    """Cache of function results, keyed by a file's content and the arguments."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
@@ -190,7 +191,7 @@ def _profile(path):
 
 
 def _score(path, inputs, expected, positive_label):
-    """Return the first of a file's scores, and its agreement with the reference's answers."""
+    """Compute a file's main score, and its agreement with the reference's answers."""
     runner = load_runner(path, num_threads=2)
     predictions = predict_inputs(runner, inputs)
     scores = score(runner, inputs, predictions, positive_label)
@@ -207,7 +208,7 @@ def _score(path, inputs, expected, positive_label):
 
 
 def _agreement(answers, others):
-    """Return the share of equal answers; of numbers their correlation, 0 of a constant."""
+    """Return the share of equal answers; for numbers their correlation, 0 if constant."""
     if isinstance(answers[0], float):
         varied = np.ptp(answers) and np.ptp(others)
         return float(np.corrcoef(answers, others)[0, 1]) if varied else 0.0

@@ -1,4 +1,4 @@
-"""Files side by side, as a table and as one HTML page that needs nothing else."""
+"""Comparison of files as a table, and as one self-contained HTML page."""
 
 import html
 import math
@@ -7,12 +7,12 @@ from distill.device.frontier import LENGTH, pareto
 from distill.device.operators import xnnpack_share
 from tfnlp.confusion import matrix_rows
 
-# Title, and what of a candidate: what is on the horizontal axes.
+# Horizontal axes: a title, and a function of a candidate.
 COSTS = {
     "size": ("size (MB)", lambda c: c.size_mb),
     "latency": (f"one thread, {LENGTH} tokens (ms)", lambda c: c.latency_ms),
 }
-# The row of what the commonest label, or the mean, scores.
+# Name of the row with the score of the commonest label, or of the mean.
 BASELINE = "(baseline)"
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 1100px; margin: 2em auto }
@@ -25,7 +25,7 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 520, 360, 60, 46, 14, 20
 
 
 def table_rows(candidates, metric):
-    """The header and a row of texts for each candidate, the smallest first."""
+    """Return the header and a row of texts for each candidate, the smallest first."""
     shown = sorted(candidates, key=lambda c: (c.size_mb, c.name))
     best = {name: _frontier(shown, of) for name, (_, of) in COSTS.items()}
     agreement = any(c.agreement for c in shown)
@@ -49,7 +49,7 @@ def table_rows(candidates, metric):
 
 
 def page(candidates, metric, title):
-    """The HTML page: a plot for each cost, the table, and a profile of each file's operators."""
+    """Return the HTML page: a plot for each cost, the table, and each file's operator profile."""
     rows = table_rows(candidates, metric)
     plots = []
     for label, cost in COSTS.values():
@@ -79,7 +79,7 @@ LiteRT's profiler on.</p>
 
 
 def scatter(points, label, metric):
-    """An SVG of (cost, score, error or None, name) points, those on the frontier joined."""
+    """Return an SVG of (cost, score, error or None, name) points, with the frontier joined."""
     best = pareto([(cost, value) for cost, value, _, _ in points])
     x = _Axis([cost for cost, *_ in points], _LEFT, _WIDTH - _RIGHT, from_zero=True)
     errors = [(value, error or 0) for _, value, error, _ in points]
@@ -104,7 +104,7 @@ def scatter(points, label, metric):
         said = html.escape(f"{name}: {value:.4f}, {cost:.3g}")
         circle = f'<circle cx="{x(cost):.1f}" cy="{y(value):.1f}" r="5" fill="{color}">'
         parts.append(f"{circle}<title>{said}</title></circle>")
-        # Names at the right edge would be cut off.
+        # Names near the right edge go to the left, or they would be cut off.
         left = x(cost) > 0.7 * _WIDTH
         place = x(cost) + (-9 if left else 9)
         parts.append(_text(place, y(value) + 4, name, "end" if left else "start"))
@@ -113,7 +113,7 @@ def scatter(points, label, metric):
 
 
 class _Axis:
-    """A scale from values to places, with round ticks."""
+    """Linear scale from values to coordinates, with round ticks."""
 
     def __init__(self, values, start, end, from_zero=False):
         low, high = min(values), max(values)
@@ -141,7 +141,7 @@ def _text(x, y, text, anchor):
 
 
 def _table(rows, marks=False):
-    """An HTML table of texts, the header first; `marks` rows whose last text is not empty."""
+    """Return an HTML table of texts, the header first; `marks` rows with a non-empty last text."""
     header, *rest = rows
     lines = ["<table>", f"<tr>{''.join(f'<th>{html.escape(c)}</th>' for c in header)}</tr>"]
     for row in rest:
@@ -163,7 +163,7 @@ def _profile(candidate):
 
 
 def _counts(candidate):
-    """Return HTML that counts a candidate's answers to each right label."""
+    """Return HTML of a candidate's confusion matrix, and of its only answer if it has one."""
     matrix, answer = (candidate.counts.get(key) for key in ("confusion", "only_answer"))
     lines = []
     if matrix is not None:
@@ -176,7 +176,7 @@ def _counts(candidate):
 
 
 def _frontier(candidates, cost):
-    """The names of the candidates that none beats, among those that have the cost."""
+    """Return the names of the candidates on the frontier, among those that have the cost."""
     there = [c for c in candidates if cost(c) is not None]
     marks = pareto([(cost(c), c.score.mean) for c in there])
     return {c.name for c, is_best in zip(there, marks, strict=True) if is_best}
@@ -187,7 +187,7 @@ def _milliseconds(ms):
 
 
 def _estimate(estimate, count):
-    """An estimate as text, with the number of its values where it is not `count`."""
+    """Format an estimate, with the number of its values if it is not `count`."""
     if estimate is None:
         return "-"
     error = f" ± {estimate.error:.4f}" if estimate.error else ""

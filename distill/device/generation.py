@@ -1,4 +1,4 @@
-"""Runs exported files that write: text in, text out, by LiteRT alone."""
+"""Runners of exported generation files with LiteRT alone: text in, text out."""
 
 import threading
 
@@ -25,10 +25,10 @@ from tfnlp.text.texts import as_texts, check_whole
 
 
 class _Writer:
-    """A .tflite file that writes, its tokenizer, and a search."""
+    """Exported generation file, with its tokenizer and a search."""
 
     kind = None
-    forces_end = False  # at the greatest length
+    forces_end = False  # whether the end token is forced at the maximum length
 
     def __init__(self, path, search=None, max_new_tokens=None, num_threads=1):
         check_whole(num_threads=num_threads)
@@ -80,14 +80,14 @@ class _Writer:
             )
 
     def _search(self, logits, rules):
-        """A list of (ids, score), the best first."""
+        """Return a list of (ids, score), the best first."""
         steps = self.max_new_tokens
         if isinstance(self.search, Greedy):
             return greedy(self.decoder, logits, steps, self.end, rules)
         return beam_search(self.decoder, logits, self.search, steps, self.end, rules)
 
     def _generated(self, found, text_of):
-        """What was found as `Generated`; `text_of(ids)` is their text."""
+        """Return search results as `Generated`; `text_of(ids)` decodes them."""
         texts = []
         for ids, score in found:
             ends = bool(ids) and ids[-1] == self.end
@@ -98,30 +98,30 @@ class _Writer:
 
 
 class TextGenerator(_Writer):
-    """Goes on from prompts, by a file of `export_generator`.
+    """Text generation from prompts, with a file of `export_generator`.
 
-    Its tokens are those of `tfnlp.generation.Generator`. Threads may share one: their prompts are
-    continued one after the other.
+    Its tokens are those of `tfnlp.generation.Generator`. Threads may share an instance: their
+    prompts are continued one after the other.
 
     Args:
         path: the file.
         search: a `Greedy`, or a `Beam` with as many beams as the file was exported with; greedy
             where None.
-        max_new_tokens: the most tokens that are written; the file's where None.
+        max_new_tokens: the most tokens to generate; the file's where None.
         num_threads: threads of LiteRT.
 
     Raises:
-        InputError: if the file is missing, is no .tflite, is damaged, is of another kind, or
-            cannot be run; and for a search that it was not exported for.
+        InputError: if the file is missing, is no .tflite, is damaged, is of another kind, cannot
+            be run, or was not exported for the search.
     """
 
     kind = "generator"
 
     def __call__(self, prompts):
-        """Continues prompts.
+        """Generate continuations of prompts.
 
         Args:
-            prompts: a list of strings; an empty one is a text from its beginning.
+            prompts: a list of strings; an empty one generates from the beginning of a text.
 
         Returns:
             A list of `Generated` for each prompt, the best first.
@@ -142,16 +142,16 @@ class TextGenerator(_Writer):
 
 
 class Translator(_Writer):
-    """Makes texts of others, by a file of `export_translator`.
+    """Translation of texts, with a file of `export_translator`.
 
-    Its tokens are those of `tfnlp.generation.Translator`. Threads may share one, as a
+    Its tokens are those of `tfnlp.generation.Translator`. Threads may share an instance, as with
     `TextGenerator`.
 
     Args:
         path: the file.
-        search: a `Greedy`, or a `Beam` with as many beams as the file was exported with, which it
-            is where None.
-        max_new_tokens: the most tokens that are written, the end token counted; the file's where
+        search: a `Greedy`, or a `Beam` with as many beams as the file was exported with; where
+            None that beam, or greedy for 1.
+        max_new_tokens: the most tokens to generate, including the end token; the file's where
             None.
         num_threads: threads of LiteRT.
 
@@ -166,13 +166,14 @@ class Translator(_Writer):
         return Beam(self.decoder.beams) if self.decoder.beams > 1 else Greedy()
 
     def __call__(self, sources):
-        """Makes texts of others.
+        """Translate texts.
 
         Args:
             sources: a list of strings.
 
         Returns:
-            A list of `Generated` for each source, the best first; without text of a blank one.
+            A list of `Generated` for each source, the best first; a blank source has an empty
+            text.
 
         Raises:
             InputError: if a source is not a string, or too long for the file.
@@ -198,7 +199,7 @@ class Translator(_Writer):
         return self._generated(found, self.target_tokenizer.decode)
 
     def _rules(self, scores, number):
-        """Scores (K, V) of token `number`: no padding, and an end at the greatest length."""
+        """Mask padding in scores (K, V) of token `number`; force the end token at the last."""
         scores = scores.copy()
         pad = self.settings["pad_token_id"]
         if pad != self.end:

@@ -1,4 +1,4 @@
-"""Golden answers of a file as JSON, for the tests of an app's code."""
+"""Golden outputs of a file as JSON, for the tests of an app's code."""
 
 import contextlib
 import dataclasses
@@ -11,21 +11,26 @@ from tfnlp.files import write_json
 
 
 def write_golden(path, runner, inputs):
-    """Write what LiteRT gives for each input, as JSON.
+    """Write LiteRT's outputs for each input, as JSON.
 
     The file holds `kind`, `max_length`, `labels`, `settings` (of the task) and `inputs`, a list
     with for each of them
 
-    - `text` and, of pairs, questions and beginnings, `second`;
-    - `rows`, one for each run of the file: `ids`, `segment_ids` and `outputs`, {name: numbers}.
-      A text that is read in windows has several, and a chooser's has one for each ending;
-    - `answer`: what `distill.runtime` makes of the outputs: a dict of a label, a tag for each
-      word, an answer or a choice; a number; or a vector.
+    - `text` and, for pairs, questions and prompts, `second`;
+    - `rows`, one for each run of the file: `ids`, `segment_ids` and `outputs`, {name: numbers}. A
+    text
+      that is read in windows has several, and a chooser's has one for each ending;
+    - `answer`: the result of `distill.runtime`: a dict of a label, a tag for each word, an answer
+    or a
+      choice; a number; or a vector.
 
     Args:
         path: of the JSON file.
         runner: of the file, one of `distill.runtime`.
         inputs: `distill.device.predictions.Inputs`.
+
+    Raises:
+        InputError: if there are no texts.
     """
     if not inputs.texts:
         raise InputError("`golden` holds no texts; give at least one.")
@@ -50,7 +55,7 @@ def write_golden(path, runner, inputs):
 
 @contextlib.contextmanager
 def _recorded(runner, rows):
-    """Append each run of the file to `rows` while the context lasts."""
+    """Append each run of the file to `rows` while the context is active."""
     outputs_of = runner.outputs_of
 
     def record(encodings):
@@ -70,7 +75,7 @@ def _recorded(runner, rows):
 
 
 def _plain(answer):
-    """Return a prediction of a runner as JSON has it."""
+    """Convert a prediction of a runner to JSON types."""
     if dataclasses.is_dataclass(answer):
         return dataclasses.asdict(answer)
     return np.asarray(answer).tolist()

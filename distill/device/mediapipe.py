@@ -1,4 +1,4 @@
-"""What MediaPipe's text tasks read of a file, and where they read texts otherwise."""
+"""MediaPipe compatibility: its tokenizers' rules, and where they differ from a tokenizer's."""
 
 import functools
 import string
@@ -16,7 +16,7 @@ from distill.device.character_rules import (
 )
 from tfnlp.text import UnigramTokenizer, WordPieceTokenizer
 
-# The blocks of CJK ideographs that are words of their own.
+# Unicode blocks of CJK ideographs, each of which is a word of its own.
 IDEOGRAPHS = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -27,11 +27,11 @@ IDEOGRAPHS = (
     (0x2B820, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
-# White space as Unicode defines it, which is less than `str.isspace`.
+# White space as Unicode defines it, a subset of `str.isspace`.
 SPACES = [*"\t\n\v\f\r \x85"] + [
     c for c in map(chr, CODE_POINTS) if unicodedata.category(c)[0] == "Z"
 ]
-# Of characters that are read otherwise, by what the tokenizer does to them.
+# Messages on differing characters, by the kind of difference.
 SENTENCES = {
     "removed": (
         "MediaPipe keeps {} characters that the tokenizer removes ({}), and words with one get "
@@ -92,11 +92,11 @@ def sentencepiece_model(tokenizer):
 
 
 def mediapipe_differences(tokenizer):
-    """Return what MediaPipe's tokenizers, and so a phone, read otherwise: a list of sentences.
+    """Return sentences on texts that MediaPipe, and so a phone, tokenizes differently.
 
-    Characters are found by both tokenizers' rules, see `differing_characters`. Not among them is
-    what holds for every WordPiece: a word above 100 bytes is [UNK] in MediaPipe, one above 100
-    characters here; and MediaPipe reads a text up to its first U+0000.
+    Characters are compared by the rules of both tokenizers, see `differing_characters`. Two
+    differences of every WordPiece are left out: a word above 100 bytes is [UNK] in MediaPipe, one
+    above 100 characters here; and MediaPipe reads a text only up to its first U+0000.
     """
     if isinstance(tokenizer, WordPieceTokenizer):
         return [
@@ -117,10 +117,10 @@ def mediapipe_differences(tokenizer):
 
 
 def differing_characters(tokenizer):
-    """Return the characters that MediaPipe reads otherwise than a `WordPieceTokenizer`.
+    """Return the characters that MediaPipe reads differently from a `WordPieceTokenizer`.
 
-    Characters are left out where both readings are parts of words that the vocabulary cannot
-    spell: the word is [UNK] in both.
+    A character is left out if both readings are parts of words that the vocabulary cannot spell,
+    since the word is then [UNK] in both.
 
     Returns:
         {a key of `SENTENCES`: list of characters}, without empty lists.
@@ -147,9 +147,9 @@ def _difference(here, there):
 
 @functools.cache
 def mediapipe_rules():
-    """Return the rules of MediaPipe's WordPiece, as `word_rules` has them of our own.
+    """Return the rules of MediaPipe's WordPiece, in the form of `word_rules`.
 
-    It lowercases A to Z, ends words at white space of ASCII, and makes a word of each punctuation
+    It lowercases A to Z, splits words at ASCII white space, and makes a word of each punctuation
     character and CJK ideograph (`bert_preprocessor_calculator.cc` and `bert_tokenizer.h`).
     """
     alone = {c for c in map(chr, CODE_POINTS) if unicodedata.category(c)[0] == "P"}
@@ -161,8 +161,8 @@ def mediapipe_rules():
 def sentencepiece_rules(tokenizer):
     """Return a `UnigramTokenizer`'s normalisation as rules for SentencePiece, {string: string}.
 
-    They are those of all code points, and of the sequences that are read otherwise than one by
-    one: quotes that ALBERT writes as one, composed characters, two spaces, and those of the
+    They cover all code points, and the sequences whose normalisation differs from that of their
+    code points: quotes that ALBERT merges, decomposed characters, two spaces, and those of the
     character map.
     """
     normalizer = tokenizer._engine.normalizer

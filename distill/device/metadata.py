@@ -1,7 +1,7 @@
-"""TFLite metadata: what a mobile runtime needs to know, inside the .tflite file.
+"""TFLite metadata inside a .tflite file, for mobile runtimes.
 
 Follows `metadata_schema.fbs` 1.5.0 of MediaPipe (file identifier M001): a flatbuffer in the
-model's buffer `TFLITE_METADATA`. The files that it names lie behind the model, see
+model's buffer `TFLITE_METADATA`. The files that it names are appended to the model, see
 `associated_files.py`. Numbers of slots and enums below are that schema's.
 """
 
@@ -13,7 +13,7 @@ from distill.device.associated_files import LABELS_FILE, SENTENCEPIECE_FILE, VOC
 
 METADATA_NAME = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
-# The schema version that has every field used here (BertTokenizerOptions).
+# The first schema version with all fields used here (BertTokenizerOptions).
 MIN_PARSER_VERSION = "1.1.0"
 
 # enum AssociatedFileType
@@ -26,10 +26,10 @@ FEATURE_PROPERTIES = 1
 
 @dataclasses.dataclass(frozen=True)
 class TensorDescription:
-    """What the metadata says of one input or output.
+    """Metadata of one input or output.
 
     Args:
-        name: as the runtime looks it up: ids, mask, segment_ids, probability.
+        name: by which runtimes look it up: ids, mask, segment_ids, probability.
         description: for people.
     """
 
@@ -39,12 +39,12 @@ class TensorDescription:
 
 @dataclasses.dataclass(frozen=True)
 class Credits:
-    """Whose a model is, and which; a field is left out where None.
+    """Version, author and license of a model; a field is left out where None.
 
     Args:
         version: of the model, such as "1.2".
-        author: who made it.
-        license: under which it is given.
+        author: of the model.
+        license: of the model.
     """
 
     version: str | None = None
@@ -62,19 +62,18 @@ def text_model_metadata(
     credits=None,
     score_threshold=None,
 ):
-    """The metadata flatbuffer of a model that reads text.
+    """Build the metadata flatbuffer of a model that reads text.
 
     Args:
         name: of the model.
         description: of the model.
         inputs: `TensorDescription`s in the order of the subgraph's inputs.
         outputs: `TensorDescription`s in the order of the subgraph's outputs.
-        files: the names of the files that go with the model. A vocabulary among them is
-            named as that of BERT's tokenizer, and a SentencePiece model as that of its own,
-            which MediaPipe then uses.
-        labels: whether the first output's last axis has the names in `LABELS_FILE`.
+        files: the names of the associated files. A vocabulary among them is declared as BERT's
+            tokenizer, and a SentencePiece model as SentencePiece's; MediaPipe then uses it.
+        labels: whether `LABELS_FILE` names the entries of the first output's last axis.
         credits: `Credits`, or None.
-        score_threshold: of the first output: MediaPipe leaves out what is below; or None.
+        score_threshold: of the first output: MediaPipe leaves out lower scores; or None.
 
     Returns:
         bytes.
@@ -125,7 +124,7 @@ def text_model_metadata(
 
 
 def add_metadata(model, metadata):
-    """Puts metadata into a .tflite model.
+    """Add metadata to a .tflite model.
 
     Args:
         model: the bytes of the .tflite.
@@ -150,7 +149,7 @@ def add_metadata(model, metadata):
 
 
 def tensor_names(model):
-    """The names of the inputs and of the outputs of a .tflite model's first graph, in order."""
+    """Return the input and output names of a .tflite model's first graph, in order."""
     from tensorflow.lite.python import schema_py_generated as schema
 
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
@@ -181,14 +180,14 @@ def _process_unit(b, kind, options):
 
 
 def _threshold(b, score):
-    """ScoreThresholdingOptions."""
+    """Build a ScoreThresholdingOptions table."""
     b.StartObject(1)
     b.PrependFloat32Slot(0, score, 0.0)
     return b.EndObject()
 
 
 def _table(b, size, offsets, small=None):
-    """A table with `size` slots: offsets of other objects, and one-byte numbers."""
+    """Build a table with `size` slots: offsets of other objects, and one-byte numbers."""
     b.StartObject(size)
     for slot, offset in offsets.items():
         b.PrependUOffsetTRelativeSlot(slot, offset, 0)

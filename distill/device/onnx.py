@@ -1,4 +1,4 @@
-"""ONNX Runtime's int8 of a PyTorch model, to measure a .tflite beside it.
+"""int8 baseline of a PyTorch model in ONNX Runtime, to compare with a .tflite.
 
 Needs tfnlp[benchmarks], which is imported inside functions alone.
 """
@@ -19,11 +19,11 @@ LENGTHS = (16, 32, 64, 128)
 
 
 def export_int8(model, folder):
-    """Writes a model as .onnx with dynamic int8 weights, as it is exported and, of a BERT, fused.
+    """Write a model as .onnx with dynamic int8 weights: plain and, for a BERT, fused.
 
-    What is exported is compared with what PyTorch computes first. The fused one is what ONNX
-    Runtime's transformer optimizer makes: embeddings, attention, GELU and layer normalisation as
-    one operator each.
+    The float32 export is first compared with PyTorch. The fused one comes from ONNX Runtime's
+    transformer optimizer: embeddings, attention, GELU and layer normalisation are one operator
+        each.
 
     Args:
         model: of `transformers`, whose output has `logits`, in evaluation mode.
@@ -33,19 +33,19 @@ def export_int8(model, folder):
         {name: path}.
 
     Raises:
-        AssertionError: if an .onnx does not compute what the model does.
+        AssertionError: if the outputs of an .onnx differ from the model's.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     before = logging.root.manager.disable
-    logging.disable(logging.WARNING)  # the tools speak of every node
+    logging.disable(logging.WARNING)  # the tools log every node
     try:
         paths = _export_all(model, folder)
         found = {}
         for name, path in paths.items():
             _compare(name, model, onnx_session(path))
             found[name] = path.with_suffix(".int8.onnx")
-            # Fused operations are not ONNX's own, so that it cannot tell what type they give.
+            # ONNX cannot infer the output types of fused operations, which are not its own.
             options = {"DefaultTensorType": 1}  # onnx.TensorProto.FLOAT
             quantize_dynamic(path, found[name], weight_type=QuantType.QInt8, extra_options=options)
     finally:
@@ -54,12 +54,12 @@ def export_int8(model, folder):
 
 
 def _export_all(model, folder):
-    """{name: path} of the .onnx files of a model in float32."""
+    """Export a model to .onnx in float32, and return {name: path}."""
     paths = {"onnxruntime": _export(model, folder / "student.onnx")}
     if model.config.model_type == "bert":
         from onnxruntime.transformers import optimizer
 
-        # What the optimizer knows as attention is the one written out.
+        # The optimizer recognises only eager attention.
         model.set_attn_implementation("eager")
         optimized = optimizer.optimize_model(
             str(_export(model, folder / "student.eager.onnx")),
@@ -73,7 +73,7 @@ def _export_all(model, folder):
 
 
 def onnx_session(path):
-    """A function from ids and mask (1, L) to the logits of an .onnx, on one thread."""
+    """Return a function from ids and mask (1, L) to the logits of an .onnx, on one thread."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -89,7 +89,7 @@ def onnx_session(path):
 
 
 def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
-    """Size and latency of a classifier's weights in ONNX Runtime, int8, on one thread.
+    """Measure size and latency of a classifier in ONNX Runtime, int8, on one thread.
 
     Args:
         model_dir: Hugging Face folder of the classifier.
@@ -97,8 +97,8 @@ def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
         repeats: timed runs for each.
 
     Returns:
-        {name: {"size_mb": ..., "latency_ms": {length: median}}}, of the .onnx as it is exported
-        and, of a BERT, fused.
+        {name: {"size_mb": ..., "latency_ms": {length: median}}}, for the plain .onnx and, for a
+        BERT, the fused one.
 
     Raises:
         InputError: if tfnlp[benchmarks] is not installed, or the folder is no classifier's.
@@ -151,7 +151,7 @@ def _export(model, path):
     names = [name for name in INPUTS if name in takes]
     example = {name: torch.ones((1, 8), dtype=torch.long) for name in names}
     with warnings.catch_warnings():
-        # Of branches of the trace, which `_compare` shows to be the right ones.
+        # Warnings of traced branches; `_compare` checks that these are right.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             model,
@@ -167,7 +167,7 @@ def _export(model, path):
 
 
 def _compare(name, model, run):
-    """Prints by how much an .onnx differs from PyTorch; stops where it is much."""
+    """Print the largest difference between an .onnx and PyTorch; raise if it is large."""
     import torch
 
     difference, largest = 0.0, 1.0

@@ -1,8 +1,8 @@
-"""Which operators of a .tflite file take the time.
+"""Operator profiles of a .tflite file: time by kind of operator.
 
 LiteRT's Python has no profiler, but its library has one behind the C interface, which this calls.
-That interface may change from version to version, and a wrong call can end a process: the profile
-is taken in a process of its own, and where it fails one sentence says so.
+That interface may change between versions, and a wrong call can crash a process. So the profile
+is taken in a separate process, whose failure becomes an error of one sentence.
 """
 
 import contextlib
@@ -19,31 +19,32 @@ from tfnlp.errors import InputError
 # From LiteRT's C headers.
 _CPU, _HOST_MEMORY, _WRITE = 1, 1, 1
 _INT32, _FLOAT32 = 2, 1
-# What an event is of: a whole run, or an operator, by where it runs.
+# Event types: a whole run, or an operator, by the place where it runs.
 _WHOLE, _PLACES = 1, {2: "LiteRT", 4: "XNNPACK", 8: "XNNPACK"}
 _LONGEST = 60e6  # microseconds of an operator
 _WARM_UP = 5
 
 
 def profile_operators(path, length=32, runs=50):
-    """The time that each kind of operator takes in a run, on one thread.
+    """Measure the time of each kind of operator in a run, on one thread.
 
     Args:
         path: of the file, with inputs (1, L) of whole numbers.
-        length: L, tokens; as many as the file takes where it would cut them.
+        length: L, tokens; at most the file's `max_length`.
         runs: of the file; times are means over the faster half of them.
 
     Returns:
-        A dict of `length`, `ms` (a whole run, with the profiler on), `pieces` (how many stretches
-        of operators XNNPACK runs) and `operators`, a list of dicts with `operator`, `runs_in`
-        ("XNNPACK" or "LiteRT"), `calls` (in a run) and `ms`, the longest first.
+        A dict of `length`, `ms` (a whole run, with the profiler on), `pieces` (the number of
+        uninterrupted groups of operators in XNNPACK) and `operators`, a list of dicts with
+        `operator`, `runs_in` ("XNNPACK" or "LiteRT"), `calls` (in a run) and `ms`, the longest
+        first.
 
     Raises:
-        InputError: if the file cannot be run, or this LiteRT gives no profile.
+        InputError: if the file cannot be run, or this LiteRT has no profiler.
     """
     if not pathlib.Path(path).is_file():
         raise InputError(f"{path} does not exist; check the path.")
-    with contextlib.suppress(InputError):  # a file of others says no length
+    with contextlib.suppress(InputError):  # files of other programs have no settings
         length = min(length, read_files(path)[0]["model_max_length"])
     done = subprocess.run(
         [sys.executable, "-m", "distill.device.operators", str(path), str(length), str(runs)],
@@ -59,7 +60,7 @@ def profile_operators(path, length=32, runs=50):
 
 
 def print_operators(profile, most=12):
-    """Prints a profile as a table, `most` rows of it."""
+    """Print a profile as a table of at most `most` rows."""
     print(
         f"{profile['ms']:.3f} ms at {profile['length']} tokens, on one thread, with the profiler "
         f"on; {xnnpack_share(profile)}"
@@ -76,7 +77,7 @@ def print_operators(profile, most=12):
 
 
 def xnnpack_share(profile):
-    """Say how much of a profile XNNPACK runs, and in how many uninterrupted runs of operators."""
+    """Return a phrase on XNNPACK's share of a profile, and its groups of operators."""
     inside = sum(row["ms"] for row in profile["operators"] if row["runs_in"] == "XNNPACK")
     share = inside / profile["ms"] if profile["ms"] else 0
     groups = profile["pieces"]
@@ -84,14 +85,15 @@ def xnnpack_share(profile):
 
 
 def summarise_events(events, length):
-    """The profile of `profile_operators` from events.
+    """Compute the profile of `profile_operators` from events.
 
-    The faster half of the runs counts: in the others the machine may have done something else,
-    for longer than all operators take.
+    Only the faster half of the runs counts: in the others the machine may have been busy for
+        longer
+    than all operators take.
 
     Args:
-        events: (name, type, microseconds) tuples in their order, as LiteRT gives them: that of a
-            whole run, then those of its operators.
+        events: (name, type, microseconds) tuples in LiteRT's order: a whole run, then its
+            operators.
         length: tokens of each run.
     """
     runs = []
@@ -108,7 +110,7 @@ def summarise_events(events, length):
         whole, before = whole + elapsed, None
         for name, kind, spent in operators:
             place = _PLACES[kind]
-            # What XNNPACK runs in one piece follows each other.
+            # Adjacent XNNPACK operators run in one piece.
             pieces += place == "XNNPACK" != before
             before = place
             calls, total = found.get((place, name), (0, 0))
@@ -130,7 +132,7 @@ def summarise_events(events, length):
 
 
 class _Event(ctypes.Structure):
-    """LiteRT's `ProfiledEventData`."""
+    """LiteRT's struct `ProfiledEventData`."""
 
     _fields_ = (
         ("tag", ctypes.c_char_p),
@@ -144,7 +146,7 @@ class _Event(ctypes.Structure):
 
 
 class _TensorType(ctypes.Structure):
-    """LiteRT's `LiteRtRankedTensorType`, without strides."""
+    """LiteRT's struct `LiteRtRankedTensorType`, without strides."""
 
     _fields_ = (
         ("element_type", ctypes.c_int32),
@@ -155,7 +157,7 @@ class _TensorType(ctypes.Structure):
 
 
 class _LiteRt:
-    """LiteRT's C functions, which give a status: what is not 0 raises an OSError."""
+    """LiteRT's C functions; a status other than 0 raises an OSError."""
 
     def __init__(self):
         import ai_edge_litert
@@ -169,14 +171,14 @@ class _LiteRt:
             raise OSError(f"LiteRt{name} gave the status {status}")
 
     def made(self, name, *arguments):
-        """The handle that a function puts behind its last argument."""
+        """Return the handle that a function writes to its last argument."""
         handle = ctypes.c_void_p()
         self(name, *arguments, ctypes.byref(handle))
         return handle
 
 
 def _profiled(path, length, runs):
-    """The events of some runs, as `summarise_events` takes them."""
+    """Profile some runs, and return the events that `summarise_events` takes."""
     litert, size = _LiteRt(), ctypes.c_size_t
     environment = litert.made("CreateEnvironment", 0, None)
     model = litert.made("CreateModelFromFile", environment, os.fsencode(path))
@@ -222,14 +224,14 @@ def _profiled(path, length, runs):
     events = (_Event * count.value)()
     litert("GetProfilerEvents", profiler, count, events)
     known = [e for e in events if e.event_type in (_WHOLE, *_PLACES)]
-    # In another form of events these numbers would be addresses and moments.
+    # If the struct had changed, these numbers would be addresses or timestamps.
     if not known or max(e.elapsed_us for e in known) > _LONGEST:
         raise OSError("its events are of another form")
     return [((e.tag or b"").decode(), e.event_type, e.elapsed_us) for e in known]
 
 
 def _options(litert):
-    """Compilation for the CPU, with a profiler."""
+    """Return options for compilation for the CPU, with a profiler."""
     options = litert.made("CreateOptions")
     litert("SetOptionsHardwareAccelerators", options, _CPU)
     libc = ctypes.CDLL(None)
@@ -242,7 +244,7 @@ def _options(litert):
 
 
 def _count_tensors(path):
-    """How many inputs and outputs the first signature has."""
+    """Return the number of inputs and of outputs of the first signature."""
     from ai_edge_litert.interpreter import Interpreter
 
     signatures = Interpreter(str(path)).get_signature_list()

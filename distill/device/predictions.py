@@ -1,4 +1,4 @@
-"""Predictions for many texts of any task: read, made, printed, written and scored.
+"""Predictions for many texts of any task: input, inference, output and scores.
 
 A runner is one of `distill.runtime`, for a .tflite file, or of `tfnlp.training.runners`, for a
 folder; both have the same methods.
@@ -20,14 +20,14 @@ from tfnlp.text.readers import FORMATS, Examples, read_examples, read_header
 
 @dataclasses.dataclass
 class Inputs:
-    """What is given to a runner.
+    """Inputs of a runner.
 
     Args:
-        texts: a list of texts; of a tagger also of lists of words, of an answerer the
-            questions, of a chooser the beginnings.
-        seconds: for each its second text, the text to look in, or a list of endings; or None.
-        right: for each what the file says to be right: a label, tags, answers, a number or the
-            place of an ending; or None.
+        texts: a list of texts; for a tagger texts or lists of words, for an answerer the
+            questions, for a chooser the prompts.
+        seconds: the second text of each, the context, or a list of endings; or None.
+        right: the gold label, tags, answers, number or index of the ending of each, from the file;
+            or None.
         ids: the names of questions, or None.
     """
 
@@ -37,12 +37,12 @@ class Inputs:
     ids: list | None = None
 
     def read_together(self):
-        """What a model reads at a time: strings, or (text, second text) pairs, in a list.
+        """Return the model's inputs as a list of strings, or of (text, second text) pairs.
 
-        Words have spaces between them, and a beginning comes with each of its endings.
+        Words are joined with spaces, and a prompt is paired with each of its endings.
         """
         if self.seconds is None:
-            # Before a word stands a space, the first one's too: byte-level BPE reads it so.
+            # Even the first word gets a space before it, since byte-level BPE reads words so.
             return [x if isinstance(x, str) else "".join(f" {w}" for w in x) for x in self.texts]
         groups = zip(self.texts, self.seconds, strict=True)
         return [
@@ -52,7 +52,7 @@ class Inputs:
         ]
 
     def take(self, places):
-        """Return the inputs at some places, in their order."""
+        """Return the inputs at some indices, in their order."""
         columns = {
             name: None if column is None else [column[place] for place in places]
             for name, column in vars(self).items()
@@ -60,25 +60,25 @@ class Inputs:
         return Inputs(**columns)
 
     def draw(self, count):
-        """Draw at most so many of the inputs, as files are sorted by label or by length."""
+        """Draw at most `count` inputs at random, since files may be sorted by label or length."""
         total = len(self.texts)
         return self.take(sorted(random.Random(0).sample(range(total), min(count, total))))
 
     def each_text(self):
-        """All texts by themselves, in a list; a second text that comes again but once."""
+        """Return all texts singly, in a list, without duplicates of second texts."""
         together = self.read_together()
         if self.seconds is None:
             return together
         firsts, seconds = zip(*together, strict=True)
-        again = itertools.groupby(firsts)  # a beginning stands with each of its endings
+        again = itertools.groupby(firsts)  # a prompt is paired with each of its endings
         return [*(text for text, _ in again), *dict.fromkeys(seconds)]
 
 
 @dataclasses.dataclass
 class Columns:
-    """The columns of a file of inputs; where None, the ones that the task's recipe expects.
+    """Columns of a file of inputs; where None, those that the task's recipe expects.
 
-    `tagged` is whether a tagger's file has a word and its tag on each line, and not a text.
+    `tagged` is whether a tagger's file has a word and its tag on each line, rather than a text.
     """
 
     text: str | None = None
@@ -91,15 +91,15 @@ class Columns:
 
 
 def given_inputs(kind, text, pair=(), question=(), ending=()):
-    """`Inputs` of texts that are given one by one.
+    """Build `Inputs` from texts that are passed one by one.
 
     Args:
         kind: of the runner.
-        text: a list of strings; of an answerer the one to look in, or one for each question;
-            of a chooser the one beginning.
-        pair: the second texts, of a classifier or scorer.
-        question: the questions, of an answerer.
-        ending: the endings, of a chooser.
+        text: a list of strings; for an answerer one context, or one for each question; for a
+            chooser the one prompt.
+        pair: the second texts, for a classifier or scorer.
+        question: the questions, for an answerer.
+        ending: the endings, for a chooser.
 
     Raises:
         InputError: if the kind takes others, or their numbers do not match.
@@ -135,17 +135,17 @@ def given_inputs(kind, text, pair=(), question=(), ending=()):
 
 
 def read_inputs(kind, path, labels=None, columns=None, settings=None):
-    """`Inputs` of a file, in the formats that the task's recipe reads, or plain texts.
+    """Read `Inputs` from a file, in the formats of the task's recipe, or plain texts.
 
     Args:
         kind: of the runner.
-        path: of the file: for a classifier, scorer or chooser TSV, CSV or JSON Lines; for a
-            tagger CoNLL columns, or a table with a column of texts; for an answerer SQuAD's
-            JSON, or a table with questions and texts; a .txt has a text on each line, or may
-            have a tagger's columns.
+        path: of the file: for a classifier, scorer or chooser TSV, CSV or JSON Lines; for a tagger
+            CoNLL columns, or a table with a column of texts; for an answerer SQuAD's JSON, or a
+            table with questions and texts; a .txt has a text on each line, or may have a tagger's
+            columns.
         labels: of the model.
-        columns: `Columns`. What is right is read where the file has it; a column that is
-            named must be there, and hold what the model knows.
+        columns: `Columns`. Gold labels are read if the file has them. A column that is named must
+            exist, and hold labels of the model.
         settings: of the model.
 
     Raises:
@@ -238,7 +238,7 @@ READERS = {
 
 
 def _with_what_is_right(read, path, label_column, usual):
-    """What `read(label_column)` gives; without labels where the file's are others."""
+    """Return `read(label_column)`; without labels if the default column is absent or unfit."""
     if label_column is not None:
         return read(label_column or None)
     if usual not in _header(path):
@@ -251,7 +251,7 @@ def _with_what_is_right(read, path, label_column, usual):
 
 
 def _header(path):
-    """The columns of a table; none of a file of another format."""
+    """Return the columns of a table; [] for a file of another format."""
     if _suffix(path) not in FORMATS or _suffix(path) == ".txt":
         return []
     return read_header(path)
@@ -261,7 +261,7 @@ def _suffix(path):
     return pathlib.Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-# What is called of a runner, by its kind.
+# Prediction method of a runner, by its kind.
 METHODS = {
     "classifier": "classify",
     "string classifier": "classify",
@@ -272,11 +272,11 @@ METHODS = {
 
 
 def predict_inputs(runner, inputs):
-    """Return what a runner says of each of the inputs, a list.
+    """Return a runner's prediction for each of the inputs, a list.
 
     Returns:
-        Of a classifier `Classification`s, of a scorer floats, of a tagger `TaggedText`s, of an
-        answerer the best `Answer`s, of a chooser `Choice`s, of an embedder vectors (D,).
+        For a classifier `Classification`s, for a scorer floats, for a tagger `TaggedText`s, for an
+        answerer the best `Answer`s, for a chooser `Choice`s, for an embedder vectors (D,).
     """
     if runner.kind == "tagger":
         return runner.read(inputs.texts)
@@ -286,7 +286,7 @@ def predict_inputs(runner, inputs):
     return getattr(runner, METHODS[runner.kind])(*given)
 
 
-# What of a prediction is its answer, by the kind of model; others are numbers or vectors.
+# Attribute of a prediction that is its answer, by kind; others are numbers or vectors.
 ANSWERS = {
     "classifier": "label",
     "string classifier": "label",
@@ -297,35 +297,35 @@ ANSWERS = {
 
 
 def answers_of(kind, predictions):
-    """Return the label, tags, text, place, number or vector of each prediction, a list."""
+    """Return the label, tags, text, index, number or vector of each prediction, a list."""
     if kind not in ANSWERS:
         return list(predictions)
     return [getattr(prediction, ANSWERS[kind]) for prediction in predictions]
 
 
 def summarise(runner, inputs, predictions, positive_label=None):
-    """Summarise predictions as a whole.
+    """Summarise all predictions.
 
     Args:
-        runner, inputs: as `predict_inputs` takes them.
-        predictions: what it gives.
-        positive_label: of a classifier, the class whose F1 is a score too; None for none.
+        runner, inputs: as in `predict_inputs`.
+        predictions: its result.
+        positive_label: for a classifier, the class whose F1 is a score too; None for none.
 
     Returns:
-        A dict of `texts` and `cut` (those longer than is read), and what `score` gives where it
-        is known what is right.
+        A dict of `texts`, `cut` (the number of truncated texts), and the result of `score` if the
+        inputs have gold labels.
     """
     if runner.kind == "scorer":
         encodings = runner.tokenizer.encode(inputs.texts, inputs.seconds, runner.max_length)
         cut = int(encodings.cut.sum())
-    else:  # taggers read long texts in windows
+    else:  # taggers split long texts into windows
         cut = sum(getattr(found, "cut", False) for found in predictions)
     summary = {"texts": len(predictions), "cut": cut}
     return summary | (score(runner, inputs, predictions, positive_label) if inputs.right else {})
 
 
 def _task_and_examples(runner, inputs, positive_label=None):
-    """Return the task of a runner, and the inputs as its labelled examples."""
+    """Build the task of a runner, and labelled examples of it from the inputs."""
     from tfnlp.tasks import Answering, Choosing, Classification, Regression, Tagging
     from tfnlp.tasks.answering import Questions
     from tfnlp.tasks.tagging import TaggedSentences
@@ -347,16 +347,16 @@ def score(runner, inputs, predictions, positive_label=None):
     """Score predictions.
 
     Args:
-        runner, inputs, predictions, positive_label: as `summarise` takes them.
+        runner, inputs, predictions, positive_label: as in `summarise`.
 
     Returns:
-        A dict of the scores that the task's recipe reports, each again with `baseline_` before it
-        as the commonest right label, or the mean of the right numbers, would have it; of a
-        classifier or tagger the `confusion` (`tfnlp.confusion.confusion_matrix`); and the
-        `only_answer`, where there is but one.
+        A dict of the scores that the task's recipe reports. Each has a `baseline_` counterpart, of
+        always answering the commonest gold label or the mean of the gold numbers. A classifier or
+        tagger has the `confusion` (`tfnlp.confusion.confusion_matrix`). `only_answer` is the
+        answer to all inputs if there is just one, though the gold labels differ.
 
     Raises:
-        InputError: for a `positive_label` that is none of the model's.
+        InputError: if `positive_label` is none of the model's.
     """
     task, examples = _task_and_examples(runner, inputs, positive_label)
     scores = _scores(runner, task, examples, predictions)
@@ -380,7 +380,7 @@ def _scores(runner, task, examples, predictions):
 
 
 def check_positive_label(kind, labels, positive_label):
-    """Raise an InputError unless it is a label of a classifier."""
+    """Raise an InputError unless `positive_label` is a label of a classifier."""
     if kind != "classifier":
         raise InputError(
             f"positive_label={positive_label} is of a classifier, but the model is of the kind "
@@ -392,7 +392,7 @@ def check_positive_label(kind, labels, positive_label):
 
 
 def _answer_counts(runner, inputs, predictions):
-    """Return the `confusion` and the `only_answer`, as `score` does; {} of an answerer."""
+    """Return the `confusion` and the `only_answer`, as `score` does; {} for an answerer."""
     if runner.kind == "answerer":
         return {}
     right, answers = inputs.right, answers_of(runner.kind, predictions)
@@ -406,16 +406,16 @@ def _answer_counts(runner, inputs, predictions):
 
 
 def print_predictions(runner, inputs, predictions, positive_label=None):
-    """Prints a line for each prediction, then the summary."""
+    """Print a line for each prediction, then the summary."""
     for row in _rows(runner, inputs, predictions):
         print("\t".join(row))
     _print_summary(runner, summarise(runner, inputs, predictions, positive_label))
 
 
 def write_predictions(folder, runner, inputs, predictions, positive_label=None):
-    """Writes predictions.tsv, or .jsonl of a tagger or answerer, and summary.json.
+    """Write predictions.tsv, or .jsonl for a tagger or answerer, and summary.json.
 
-    What is right stands beside what is said, where it is known. The summary is printed too.
+    Gold labels stand beside predictions if they are known. The summary is printed too.
     """
     folder = pathlib.Path(folder)
     if runner.kind in STRUCTURED:
@@ -436,7 +436,7 @@ def write_predictions(folder, runner, inputs, predictions, positive_label=None):
     _print_summary(runner, summary)
 
 
-# The columns of predictions.tsv, without that of what is right; the second text follows.
+# Columns of predictions.tsv, without the gold label; the second text follows.
 HEADERS = {
     "classifier": ("label", "probability", "sentence"),
     "scorer": ("score", "sentence"),
@@ -445,7 +445,7 @@ HEADERS = {
 
 
 def _rows(runner, inputs, predictions):
-    """Yields the columns of each printed line, without tabs and line breaks in them."""
+    """Yield the columns of each printed line, without tabs and line breaks in them."""
     for i, (text, found) in enumerate(zip(inputs.texts, predictions, strict=True)):
         second = [] if inputs.seconds is None else [inputs.seconds[i]]
         if runner.kind == "classifier":
@@ -495,12 +495,12 @@ def _answer_values(inputs, predictions):
         yield value
 
 
-# What is written as JSON Lines: an object for each input.
+# Kinds whose predictions are written as JSON Lines, an object for each input.
 STRUCTURED = {"tagger": _tagged_values, "answerer": _answer_values}
 
 
 def _print_summary(runner, summary):
-    """To standard error, so that the predictions can be piped on."""
+    """Print a summary to standard error, so that the predictions can be piped."""
     texts = summary["texts"]
     if summary["cut"]:
         cut = f"{summary['cut']} of {texts} texts were longer than the {runner.max_length} tokens"

@@ -1,4 +1,4 @@
-"""Runs exported .tflite files with LiteRT: text in, answer out.
+"""LiteRT runners of exported .tflite files: text in, answer out.
 
 Needs neither TensorFlow nor Keras.
 """
@@ -27,34 +27,34 @@ from tfnlp.text.tokenizer import Encoding, Tokenizer
 from tfnlp.text.wordpiece import WordPieceTokenizer
 
 INPUTS = ("ids", "mask", "segment_ids")
-# From so many texts on, progress is shown.
+# Number of texts from which a progress bar is shown.
 MANY = 1000
-# LiteRT writes a notice with the first text that a process runs, and none after it.
+# Set after the process' first run, the only one with which LiteRT prints a notice.
 _ran = threading.Event()
 
 
 class TextRunner:
-    """A .tflite file that `distill.device.tflite` wrote, and its tokenizer.
+    """Runner of a .tflite file from `distill.device.tflite`, with its tokenizer.
 
-    A text is run by the smallest signature of a fixed length that holds it, else by the one of
-    any length.
+    A text runs with the smallest fixed-length signature that holds it, else with the one of any
+    length.
 
-    Threads may share one: their texts are run one after the other. For texts side by side
-    give each thread a runner of its own, or the interpreter more threads.
+    Threads may share a runner: their texts run one after the other. To run texts in parallel, give
+    each thread its own runner, or the interpreter more threads.
 
     Args:
         path: the file.
         num_threads: threads of the interpreter.
-        try_out: whether a text is run at once, so that a file that cannot be run is told here and
+        try_out: whether to run a text at once, so that a file that cannot be run fails here and
             not with its first text. LiteRT prepares its graph with the first text.
 
     Raises:
-        InputError: if the file is missing, is no .tflite, is damaged, lacks its tokenizer, is
-            of another kind, or cannot be run.
+        InputError: if the file is missing, is no .tflite, is damaged, lacks its tokenizer, is of
+            another kind, or cannot be run.
     """
 
     kind = None
-    also_runs = ()  # the other kinds of files that do for this one
+    also_runs = ()  # other kinds of files that this class can run
     _trial = Encoding([0], [0])
 
     def __init__(self, path, num_threads=1, try_out=True):
@@ -69,7 +69,7 @@ class TextRunner:
         self.tokenizer = read_tokenizer(path, settings, files)
         self.labels = files[LABELS_FILE].split("\n") if LABELS_FILE in files else None
         self._by_token = kind in ("tagger", "answerer")
-        # LiteRT's interpreter ends the process where two threads run it at once.
+        # LiteRT's interpreter crashes the process if two threads run it at once.
         self._lock = threading.Lock()
         try:
             self._interpreter = self._open(num_threads)
@@ -82,16 +82,16 @@ class TextRunner:
                 self._check_labels(tried["probability"].shape[-1])
 
     def _open(self, num_threads):
-        """Return LiteRT's interpreter of the file."""
+        """Open the file with LiteRT, and return the interpreter."""
         return Interpreter(str(self.path), num_threads=num_threads)
 
     def outputs_of(self, encodings):
-        """The `outputs` for each of many encodings, with a progress bar where there are many."""
+        """Return the `outputs` of each encoding, with a progress bar if there are many."""
         few = len(encodings) < MANY
         return [self.outputs(e) for e in progress_bar(encodings, unit="text", disable=few)]
 
     def outputs(self, encoding):
-        """The file's outputs for one `tfnlp.text.Encoding`, {name: array without batch}.
+        """Run one `tfnlp.text.Encoding`, and return {name: array without batch}.
 
         Raises:
             InputError: if LiteRT cannot run it.
@@ -101,7 +101,7 @@ class TextRunner:
         length = fitting[0] if fitting else max(self._runners)
         if not fitting:
             ids, segment_ids = ([*x[: length - 1], x[-1]] for x in (ids, segment_ids))
-        # Of an empty text, where the tokenizer frames none, there is padding alone.
+        # An empty text without special tokens is run as one padding token.
         size = length or max(len(ids), 1)
         inputs = {
             name: np.array([[*x, *[0] * (size - len(x))]], "int32")  # (1, L)
@@ -111,7 +111,11 @@ class TextRunner:
         return {name: value[:end] for name, value in self._run(length, inputs).items()}
 
     def _run(self, length, inputs):
-        """Return the outputs, without batch, of the signature of a length."""
+        """Run the signature of a length, and return its outputs without batch.
+
+        Raises:
+            InputError: if LiteRT cannot run it.
+        """
         quiet = contextlib.nullcontext() if _ran.is_set() else without_notices()
         try:
             with self._lock, quiet:
@@ -133,32 +137,32 @@ class TextRunner:
 
 
 class TextClassifier(Classifier, TextRunner):
-    """A text classifier; arguments as `TextRunner` takes them."""
+    """Text classification; arguments as in `TextRunner`."""
 
     def classify_encoding(self, encoding):
-        """Classifies one `tfnlp.text.Encoding`."""
+        """Classify one `tfnlp.text.Encoding`."""
         return self.classification(self.run(encoding), encoding.cut)
 
     def run(self, encoding):
-        """The probabilities (C,) of one `Encoding`."""
+        """Return the probabilities (C,) of one `Encoding`."""
         return self.outputs(encoding)["probability"]
 
 
 class TokenTagger(Tagger, TextRunner):
-    """A tagger of words; arguments as `TextRunner` takes them."""
+    """Token classification of words; arguments as in `TextRunner`."""
 
 
 class QuestionAnswerer(Answerer, TextRunner):
-    """Answers from a text; arguments as `TextRunner` takes them."""
+    """Extractive question answering; arguments as in `TextRunner`."""
 
 
 class SentenceScorer(Scorer, TextRunner):
-    """A number for a text or a pair; arguments as `TextRunner` takes them."""
+    """Regression on a text or a pair; arguments as in `TextRunner`."""
 
     also_runs = ("chooser",)
 
     def choose(self, prompt, endings):
-        """The place of the ending, from 0, with the highest score.
+        """Return the index of the ending with the highest score.
 
         Args:
             prompt: a string.
@@ -174,17 +178,17 @@ class SentenceScorer(Scorer, TextRunner):
 
 
 class EndingChooser(Chooser, TextRunner):
-    """The best of several endings; arguments as `TextRunner` takes them."""
+    """Multiple choice among endings; arguments as in `TextRunner`."""
 
-    # Choosers were exported under this name at first.
+    # Older exports of choosers have this kind.
     also_runs = ("scorer",)
 
 
 class TextEmbedder(Embedder, TextRunner):
-    """Texts as vectors; arguments as `TextRunner` takes them."""
+    """Text embedding; arguments as in `TextRunner`."""
 
 
-# The class here that runs each kind of file.
+# Runner class of each kind of file.
 CLASSES = {
     "classifier": TextClassifier,
     "tagger": TokenTagger,
@@ -193,21 +197,21 @@ CLASSES = {
     "chooser": EndingChooser,
     "embedder": TextEmbedder,
 }
-# Those of files that write, in `distill.device.generation`.
+# Runner classes of generation files, in `distill.device.generation`.
 WRITERS = {"generator": "TextGenerator", "translator": "Translator"}
-# The kind of files that hold their tokenizer as operations, which need TensorFlow Text to run.
+# Kind of files with the tokenizer in the graph, which need TensorFlow Text to run.
 STRING_CLASSIFIER = "string classifier"
 
 
 def load_runner(path, num_threads=1, try_out=True):
-    """The runner of a file, of whatever kind it is.
+    """Load the runner of a file, by its kind.
 
     Args:
         path: of a .tflite file.
-        num_threads, try_out: as `TextRunner` takes them.
+        num_threads, try_out: as in `TextRunner`.
 
     Returns:
-        One of `CLASSES`, whose name is the file's `kind`.
+        An instance of one of `CLASSES`, chosen by the file's `kind`.
 
     Raises:
         InputError: as `TextRunner`.
@@ -217,16 +221,16 @@ def load_runner(path, num_threads=1, try_out=True):
 
 
 def check_kind(path, settings, wanted=None, also_runs=()):
-    """What a file does: one of `CLASSES` or `WRITERS`.
+    """Return the kind of a file, a key of `CLASSES` or `WRITERS`, or `STRING_CLASSIFIER`.
 
     Args:
         path: of the file.
         settings: its settings.
-        wanted: what it ought to do; anything that a `TextRunner` does where None.
-        also_runs: what else will do.
+        wanted: the expected kind; any key of `CLASSES` where None.
+        also_runs: other kinds to accept.
 
     Raises:
-        InputError: for another kind.
+        InputError: if the file is of another kind.
     """
     kind = settings.get("kind", "classifier")
     names = {key: runner.__name__ for key, runner in CLASSES.items()} | WRITERS
@@ -246,7 +250,7 @@ def check_kind(path, settings, wanted=None, also_runs=()):
 
 
 def _runners(interpreter):
-    """{length: what runs texts of up to so many ids}, the shortest first, None (any) last."""
+    """Return {length: signature runner}, the shortest first, None (any length) last."""
     found = {}
     for key in interpreter.get_signature_list():
         runner = interpreter.get_signature_runner(key)
@@ -257,15 +261,15 @@ def _runners(interpreter):
 
 
 def _a(kind):
-    """The name of a kind with its article."""
+    """Return a kind with its indefinite article."""
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def read_tokenizer(path, settings, files):
-    """The tokenizer of a file, of what `read_files` gives.
+    """Build the tokenizer of a file from the results of `read_files`.
 
     Raises:
-        InputError: if it cannot be read.
+        InputError: if it cannot be read, or its package is not installed.
     """
     try:
         if VOCABULARY_FILE in files:
@@ -274,10 +278,10 @@ def read_tokenizer(path, settings, files):
         if MARIAN_FILE in files:
             return MarianTokenizer.from_files(files)
         return Tokenizer.from_json(files[TOKENIZER_FILE], settings["pad_token"])
-    except ImportError as e:  # a Marian's pair is read by a package that little else needs
+    except ImportError as e:  # Marian's tokenizers need a package that is optional
         raise InputError(
             f"{path}: its tokenizer needs {e.name}, which is not installed; run pip install "
             f"{e.name}."
         ) from None
-    except Exception as e:  # the engine raises no narrower one
+    except Exception as e:  # the engine raises no narrower type
         raise InputError(f"{path}: its tokenizer cannot be read ({e}); export it again.") from None

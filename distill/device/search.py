@@ -1,23 +1,23 @@
-"""Greedy and beam search of one text at a time, in NumPy: what `tfnlp.generation.search` does."""
+"""Greedy and beam search for one text at a time, in NumPy, as in `tfnlp.generation.search`."""
 
 import numpy as np
 
 from tfnlp import searches
 
 WORST = np.float32(searches.WORST)
-# By how many `best_places` folds scores.
+# Number of rows into which `best_places` folds scores.
 ROWS = 32
 
 
 def greedy(decoder, logits, steps, end, rules=None):
-    """The most probable token at each place.
+    """Decode the most probable token at each step.
 
     Args:
-        decoder: as a `CachedDecoder` of `distill.device.decoder`.
+        decoder: with the interface of `CachedDecoder` in `distill.device.decoder`.
         logits: (V,) of the first token.
-        steps: the greatest number of tokens.
-        end: the id of the token that ends a text.
-        rules: what changes scores (K, V), given the number of tokens there are; or None.
+        steps: the maximum number of tokens.
+        end: the id of the end token.
+        rules: function of scores (K, V) and the number of tokens so far, to new scores; or None.
 
     Returns:
         A list of one (ids, None).
@@ -32,10 +32,10 @@ def greedy(decoder, logits, steps, end, rules=None):
 
 
 def beam_search(decoder, logits, how, steps, end, rules=None):
-    """The best texts, in the order of operations of `transformers`.
+    """Decode by beam search, in the order of operations of `transformers`.
 
     Args:
-        decoder, logits, steps, end, rules: as `greedy` takes them.
+        decoder, logits, steps, end, rules: as in `greedy`.
         how: a `Beam`.
 
     Returns:
@@ -43,17 +43,17 @@ def beam_search(decoder, logits, how, steps, end, rules=None):
     """
     beams = how.beams
     logits = np.repeat(logits[None], beams, axis=0)
-    # The texts are one at first: of as many alike, the first alone counts.
+    # All beams start equal, so only the first counts.
     sums = np.where(np.arange(beams) == 0, np.float32(0), WORST)
     texts, parents = [[]] * beams, [0] * beams
     ended, hopeful = [([], WORST)] * beams, True
     for number in range(steps):
         if number:
             logits = decoder.step([text[-1] for text in texts], parents)
-        # What the rules leave has the probability 1 together (`Constraints.renormalize`).
+        # Probabilities after the rules sum to 1 again (`Constraints.renormalize`).
         scores = log_softmax(logits if rules is None else rules(logits, number))
         scores = (scores + sums[:, None]).ravel()
-        # Each text may end once, so that among twice as many there are enough that go on.
+        # Each text may end once, so 2 * beams candidates leave enough open ones.
         places = best_places(scores, 2 * beams)
         parents, tokens = np.divmod(places, logits.shape[-1])
         sums = scores[places]
@@ -62,7 +62,7 @@ def beam_search(decoder, logits, how, steps, end, rules=None):
         open_sums = sums + WORST * ends
         chosen = best_places(open_sums, beams)
 
-        # Only the best K may end: the others are there to go on.
+        # Only the best K candidates may end; the others only replace them as open texts.
         ends &= np.arange(2 * beams) < beams
         closed = not hopeful or (how.early_stopping is True and all(ids for ids, _ in ended))
         norm = np.float32(how.norm(number + 1))
@@ -73,7 +73,7 @@ def beam_search(decoder, logits, how, steps, end, rules=None):
         ended = [(all_texts[i], all_scores[i]) for i in best_places(all_scores, beams)]
         texts, parents, sums = [longer[i] for i in chosen], parents[chosen], open_sums[chosen]
 
-        # Sums only fall: at a greater length a score can be better by its norm alone.
+        # Sums only fall, so a longer text can score better only by its length norm.
         never = how.early_stopping == "never" and how.length_penalty > 0
         best_open = sums[0] / np.float32(how.norm(steps if never else number + 1))
         full = all(ids for ids, _ in ended)
@@ -86,18 +86,18 @@ def beam_search(decoder, logits, how, steps, end, rules=None):
 
 
 def best_places(scores, count):
-    """The places of the `count` greatest of (n,) scores, in their order; of equals the first."""
+    """Return the indices of the `count` largest scores (n,), in order; of equal ones the first."""
     places = np.arange(len(scores))
     columns = len(scores) // ROWS
     if columns > count:
-        # As many columns have a greatest score at least as great as this one: a pass that costs
-        # a tenth of ordering all scores.
+        # `count` column maxima bound the scores that matter from below. This pass costs a tenth
+        # of sorting all scores.
         tops = scores[: ROWS * columns].reshape(ROWS, columns).max(axis=0)
         places = np.flatnonzero(scores >= np.partition(tops, -count)[-count])
     return places[np.argsort(-scores[places], kind="stable")][:count]
 
 
 def log_softmax(logits):
-    """Log-probabilities (K, V) of logits (K, V)."""
+    """Compute log-probabilities (K, V) of logits (K, V)."""
     x = logits - logits.max(axis=-1, keepdims=True)
     return x - np.log(np.exp(x).sum(axis=-1, keepdims=True))

@@ -1,20 +1,20 @@
-"""The signatures of a .tflite file: one that takes any length, and some of fixed lengths."""
+"""Signatures of a .tflite file: one for any length, and some for fixed lengths."""
 
 import tensorflow as tf
 
 from tfnlp.errors import InputError
 from tfnlp.text.texts import check_whole
 
-# What a runtime takes that does not choose: the one of any length, or the longest.
+# Default signature of runtimes: the one of any length, or the longest.
 DEFAULT = "run"
 
 
 def check_lengths(fixed_lengths, fixed_only, max_length):
-    """The lengths to have a signature each, the default's first; None is any length.
+    """Return the lengths of the signatures, the default's first; None is any length.
 
     Raises:
-        InputError: for lengths that are no whole numbers between 3 and `max_length`, or there
-            twice, and where `fixed_only` leaves none.
+        InputError: if a length is no whole number between 3 and `max_length`, or there twice, or
+            if `fixed_only` leaves none.
     """
     fixed_lengths = list(fixed_lengths)
     for length in fixed_lengths:
@@ -34,20 +34,20 @@ def check_lengths(fixed_lengths, fixed_only, max_length):
 
 
 def signatures(lengths):
-    """The names of signatures and their lengths, {"run": None, "run_32": 32}.
+    """Return the names of signatures and their lengths, {"run": None, "run_32": 32}.
 
-    The converter puts them in the order of their names, in which "run" is the first, which
-    the metadata is of.
+    The converter sorts signatures by name. "run" comes first, and the metadata describes the
+    first.
     """
     first, *others = lengths
     return {DEFAULT: first} | {f"{DEFAULT}_{length}": length for length in others}
 
 
 def cut(inputs, max_length):
-    """The first `max_length` columns of (1, L) inputs, the last of them that of [SEP].
+    """Truncate (1, L) inputs to `max_length` columns, keeping [SEP] as the last.
 
-    Where the text is longer, the last column is that of the last id that is no padding, since
-    MediaPipe gives models of any length the whole text.
+    If the text is longer, the last column is that of the last id that is not padding, since
+    MediaPipe passes the whole text to models of any length.
 
     Args:
         inputs: a dict of `token_ids`, `segment_ids` and `padding_mask`.

@@ -1,9 +1,9 @@
-"""A text classifier with its tokenizer in the graph: a string in, probabilities out.
+"""Text classifiers with the tokenizer in the graph: a string in, probabilities out.
 
-Such a file computes with TFLite's own operations and three of TensorFlow Text's,
-`FastBertNormalize`, `WhitespaceTokenizeWithOffsetsV2` and `FastWordpieceTokenizeWithOffsets`,
-which a runtime must be given: in Python by `tensorflow_text`, see `StringClassifier`; on a phone
-by linking TensorFlow Text's TFLite kernels. MediaPipe lacks them.
+Such a file uses TFLite's own operations and three of TensorFlow Text's, `FastBertNormalize`,
+`WhitespaceTokenizeWithOffsetsV2` and `FastWordpieceTokenizeWithOffsets`, which the runtime must
+provide: in Python by `tensorflow_text`, see `StringClassifier`; on a phone by linking TensorFlow
+Text's TFLite kernels. MediaPipe lacks them.
 """
 
 import numpy as np
@@ -17,13 +17,13 @@ from tfnlp.text.runners import Classifier
 from tfnlp.text.texts import as_texts
 
 TEXT_INPUT = {"text": "The text, one string."}
-# TensorFlow Text counts bytes where BERT counts characters, 100 of them: as many of Hangul, which
-# has three bytes each. Of others the bound of a word is not the same in the graph.
+# BERT limits a word to 100 characters, TensorFlow Text limits its bytes. The limits agree for
+# Hangul, with three bytes a character, and differ for other scripts.
 BYTES_IN_A_WORD = 300
 
 
 class StringClassifier(Classifier, TextRunner):
-    """A classifier of strings, which needs `tensorflow_text`; arguments as of `TextRunner`."""
+    """Text classification of strings, by `tensorflow_text`; arguments as in `TextRunner`."""
 
     kind = STRING_CLASSIFIER
     _trial = ""
@@ -42,7 +42,7 @@ class StringClassifier(Classifier, TextRunner):
         """Classify texts, as `Classifier.classify`.
 
         Raises:
-            InputError: for `pairs`, which such a file does not take.
+            InputError: if there are `pairs`, which such a file does not take.
         """
         if pairs is not None:
             raise InputError(
@@ -57,12 +57,12 @@ class StringClassifier(Classifier, TextRunner):
         ]
 
     def outputs(self, text):
-        """Return the file's outputs for one string, {name: array without batch}."""
+        """Run one string, and return {name: array without batch}."""
         return self._run(None, {"text": np.array([text.encode()], object)})
 
 
 def check_text_input(kind, tokenizer, fixed_lengths, pairs=False):
-    """Raise an InputError where a file cannot take strings."""
+    """Raise an InputError if a file cannot take strings."""
     if kind != "classifier":
         raise InputError(
             f"tokenizer_in_graph=True is of classifiers, and the file is a {kind}'s; leave it out."
@@ -84,12 +84,13 @@ def check_text_input(kind, tokenizer, fixed_lengths, pairs=False):
 
 
 def text_input(tokenizer, max_length):
-    """Return a function of strings (1,) to ids, mask and segment ids (1, L), framed and cut.
+    """Build a function of strings (1,) to ids, mask and segment ids (1, L).
 
-    The normaliser maps code points by the tokenizer's own rules, spaces between words among them.
-    So the graph reads all texts as the tokenizer, but for two: a word above 100 characters is
-    [UNK] there, one above 300 bytes in the graph, which is the same for Hangul alone; and where
-    accents are stripped, several marks on one character that are no accents keep their order.
+    Ids are truncated to `max_length`, with [CLS] and [SEP]. The normaliser maps code points by the
+    tokenizer's own rules, which include spaces between words. So the graph reads texts as the
+    tokenizer does, with two exceptions. A word above 100 characters is [UNK] in the tokenizer, one
+    above 300 bytes in the graph, which is the same for Hangul alone. Where accents are stripped,
+    several marks on one character that are no accents keep their order.
     """
     import tensorflow_text
 

@@ -1,4 +1,4 @@
-"""A model as one .tflite file with all that a phone needs."""
+"""Export of a model to one .tflite file with everything that a phone needs."""
 
 import contextlib
 import pathlib
@@ -61,7 +61,7 @@ INPUTS = {
 }
 
 
-# What each head gives on a phone.
+# Outputs of each kind of file, with their descriptions.
 OUTPUTS = {
     "classifier": {"probability": "The probability of each class."},
     "scorer": {"score": "The number of the text or pair."},
@@ -73,18 +73,18 @@ OUTPUTS = {
     },
     "embedder": {"embedding": "The text as a vector of length 1."},
 }
-# The heads that have an export, and the kinds of files that name their classes.
+# Heads that can be exported, and kinds of files with class names.
 HEADS = ("classifier", "tagger", "answerer", "chooser")
 LABELLED = ("classifier", "tagger")
-# The kinds that MediaPipe has a task for.
+# Kinds for which MediaPipe has a task.
 IN_MEDIAPIPE = ("classifier", "embedder")
-# The kinds that always read pairs of texts.
+# Kinds that always read pairs of texts.
 OF_PAIRS = ("answerer", "chooser")
 ONE_TEXT = (
     "The model was trained on pairs of texts, and MediaPipe takes single texts, so it cannot run "
     "the file; use distill.runtime, or ids (docs/mobile.md)."
 )
-# How an embedder makes one vector of the tokens'.
+# Poolings of an embedder.
 POOLINGS = ("mean", "first")
 
 
@@ -107,66 +107,66 @@ def export_tflite(
     calibration_text=None,
     check_inputs=None,
 ):
-    """Writes a model as a .tflite file.
+    """Write a model as a .tflite file.
 
-    The file takes `ids`, `mask` and `segment_ids`, (1, L) int32 with any L, and gives, float32:
+    The file takes `ids`, `mask` and `segment_ids`, (1, L) int32 with any L. Its outputs, float32:
 
-    - of a classifier `probability`, (1, C); of a regression, or a chooser of which each ending
-      is run by itself, `score`, (1, 1);
-    - of a tagger `probability`, (1, L, C);
-    - of an answerer `start_logits` and `end_logits`, (1, L);
-    - with `pooling`, `embedding`, (1, D): the text as a vector of length 1.
+    - classifier: `probability`, (1, C);
+    - regression, or a chooser, which runs each ending separately: `score`, (1, 1);
+    - tagger: `probability`, (1, L, C);
+    - answerer: `start_logits` and `end_logits`, (1, L);
+    - with `pooling`: `embedding`, (1, D), a vector of length 1.
 
-    It holds the tokenizer, the labels and the settings as TFLite metadata, so that
-    `distill.runtime` takes raw text, and MediaPipe's TextClassifier and TextEmbedder too where
-    the tokenizer is one that they know, see `mediapipe_differences`; and no operation outside
-    TFLite's own. An input longer than `max_length` is cut inside the model, the last id that is
-    no padding, [SEP], kept. There is one text in a call, whose signature is "run".
+    The file holds the tokenizer, the labels and the settings as TFLite metadata. Thus
+    `distill.runtime` takes raw text, and so do MediaPipe's TextClassifier and TextEmbedder if they
+    support the tokenizer, see `mediapipe_differences`. All operations are TFLite's own. The model
+    truncates an input longer than `max_length`, and keeps the last id that is not padding, [SEP].
+    A call takes one text, by the signature "run".
 
-    For each of `fixed_lengths` there is another signature over the same weights, "run_32" for
-    32, with inputs (1, 32), as the compilers for GPUs and NPUs want them. With `fixed_only` the
-    file has these alone, and the longest is "run". MediaPipe takes files with one signature.
+    Each of `fixed_lengths` adds a signature over the same weights, "run_32" for 32, with inputs
+    (1, 32), as compilers for GPUs and NPUs need. With `fixed_only` the file has these alone, and
+    the longest is "run". MediaPipe takes files with one signature.
 
     Args:
         model: from `tfnlp.models`, with the head "classifier", "tagger", "answerer" or
             "chooser".
         path: of the file.
         tokenizer: the model's.
-        labels: the class names in order of their ids, of a classifier or tagger.
+        labels: the class names in order of their ids, for a classifier or tagger.
         quantization: "float32"; "float16" weights; "int8", weights in 8 bits and activations
-            quantised as they come (dynamic range); "static_int8", products of 8-bit integers
+            quantised at run time (dynamic range); "static_int8", products of 8-bit integers
             alone; "int4" and "int4_block32", weights in 4 bits, with a scale for each channel
             or for each 32. See `distill.compression.quantization`.
-        max_length: the most ids read; the model's positions, or 512, where None.
+        max_length: the most ids of an input; the model's positions, or 512, where None.
         name: of the model, in the metadata.
         task_settings: a dict of how the model was trained to read texts, which the runtime
-            follows: what `tfnlp.checkpoints.read_task_settings` gives of its folder.
-        fixed_lengths: lengths to have a signature each, at most `max_length`.
+            follows, from `tfnlp.checkpoints.read_task_settings` on its folder.
+        fixed_lengths: lengths with a signature each, at most `max_length`.
         fixed_only: whether to leave out the signature of any length; the longest fixed one is
-            then what is read at most.
-        pooling: "mean" of the tokens' states or the "first" one, for a file that gives texts as
-            vectors, whatever the head of the model; or None.
+            then the maximum length.
+        pooling: "mean" of the tokens' states or the "first" one, for a file that outputs text
+            embeddings, whatever the head of the model; or None.
         credits: `distill.device.metadata.Credits`, or None.
-        score_threshold: classes less probable are left out by MediaPipe; of a classifier.
-        tokenizer_in_graph: whether the file takes `text`, (1,) strings, in place of ids: of a
-            classifier with WordPiece, which then needs TensorFlow Text's kernels to run; see
+        score_threshold: probability below which MediaPipe leaves out a class, for a classifier.
+        tokenizer_in_graph: whether the file takes `text`, (1,) strings, in place of ids. For a
+            classifier with WordPiece; it then needs TensorFlow Text's kernels to run, see
             `distill.device.text_in_graph`.
-        calibration_text: strings, or (text, second text) pairs, such as a question and where to
-            look, from which "static_int8" learns the ranges of activations; those of a
+        calibration_text: strings, or (text, second text) pairs, such as a question and its
+            context, from which "static_int8" calibrates the ranges of activations; those of
             quantisation-aware training where None.
         check_inputs: `distill.device.predictions.Inputs` on which the file is compared with the
-            model in float32, see `distill.device.fidelity.compare`; what it says is logged, and
-            stands in the metadata and, as `check`, in the settings. None for no comparison.
+            model in float32, see `distill.device.fidelity.compare`. The result is logged, and
+            stored in the metadata and, as `check`, in the settings. None for no comparison.
 
     Returns:
-        Sentences on what MediaPipe's tokenizer reads otherwise than this one, see
-        `mediapipe_differences`; each is logged as a warning too.
+        Sentences on the differences of MediaPipe's tokenizer, see `mediapipe_differences`; each
+        is logged as a warning too.
 
     Raises:
-        InputError: for an unknown quantization, too few texts to calibrate with, a model that
-            has no export or computes in half precision, a tokenizer or labels that are not the
-            model's, a `max_length` above the model's, fixed lengths that do not fit, a threshold
-            that is no probability, or a file that cannot be written.
+        InputError: if the quantization is unknown, there are too few texts to calibrate with,
+            the model cannot be exported or computes in half precision, the tokenizer or labels
+            are not the model's, `max_length` is above the model's, fixed lengths do not fit, the
+            threshold is no probability, or the file cannot be written.
     """
     quantization = check_quantization(quantization)
     check_calibration(quantization, model, calibration_text)
@@ -211,7 +211,7 @@ def export_tflite(
         settings["task"] = task_settings
 
     def with_metadata(check=None):
-        """Return the bytes of the file with all that goes with the model."""
+        """Return the bytes of the file with metadata and associated files."""
         sentences = [_description(kind, labels, pairs), check and describe(kind, check)]
         metadata = text_model_metadata(
             name,
@@ -255,7 +255,7 @@ def export_tflite(
 
 
 def _associated_files(kind, tokenizer, labels):
-    """Return {name: content} of the labels and the tokenizer, to be put into a file."""
+    """Return {name: content} of the labels and the tokenizer, to be stored in a file."""
     files = {LABELS_FILE: "\n".join(labels)} if labels else {}
     if isinstance(tokenizer, WordPieceTokenizer):
         return files | {VOCABULARY_FILE: "\n".join(tokenizer.vocabulary)}
@@ -266,10 +266,10 @@ def _associated_files(kind, tokenizer, labels):
 
 
 def kind_of(model, pooling=None):
-    """What a model does on a phone: one of `OUTPUTS`.
+    """Return the kind of file that a model is exported to, a key of `OUTPUTS`.
 
     Raises:
-        InputError: for a model that has no export, or an unknown pooling.
+        InputError: if the model cannot be exported, or the pooling is unknown.
     """
     if getattr(model, "text_config", None) is None:
         raise InputError(
@@ -307,7 +307,7 @@ def kind_of(model, pooling=None):
 
 
 def check_labels(labels, classes):
-    """Raises an InputError unless there is a label for each class; warns of bare numbers."""
+    """Raise an InputError unless there is one label a class; warn of bare numbers."""
     if len(labels) != classes:
         raise InputError(
             f"There are {len(labels)} labels, but the model has {classes} classes; give "
@@ -338,11 +338,11 @@ def _check_threshold(score_threshold, kind):
 
 
 def _task_settings(kind, settings):
-    """Return a file's settings of the training, with `pairs` where it is for pairs of texts."""
+    """Return a file's training settings, with `pairs` if it takes pairs of texts."""
     settings = dict(settings or {})
     if kind in OF_PAIRS:
         settings["pairs"] = True
-    elif kind == "embedder":  # gives vectors of texts, whatever the head was trained on
+    elif kind == "embedder":  # embeds single texts, whatever the head was trained on
         settings.pop("pairs", None)
     return settings
 
@@ -361,9 +361,9 @@ def _description(kind, labels, pairs):
 
 
 def _convert(model, kind, quantization, max_length, lengths, pooling=None, tokenize=None):
-    """The bytes of a .tflite with a signature for each length, None being any.
+    """Convert a model to a .tflite with a signature for each length, None being any; return bytes.
 
-    With `tokenize`, see `text_input`, it has one signature, of strings.
+    With `tokenize`, see `text_input`, it has one signature, which takes strings.
     """
     names = ("start_logits", "end_logits") if kind == "answerer" else ("logits",)
     if kind == "embedder":
@@ -398,7 +398,7 @@ def _convert(model, kind, quantization, max_length, lengths, pooling=None, token
 
 
 def check_computes_in_float32(model):
-    """Raises an InputError for a model in half precision, which the converter knows little of."""
+    """Raise an InputError for a model in half precision, which the converter barely supports."""
     for layer in model._flatten_layers(include_self=False):
         if layer.compute_dtype in ("bfloat16", "float16"):
             raise InputError(
@@ -409,14 +409,14 @@ def check_computes_in_float32(model):
 
 
 def to_tflite(model, endpoints, quantization, custom_operators=False):
-    """Functions over a model's weights as the signatures of a .tflite.
+    """Convert functions over a model's weights to the signatures of a .tflite.
 
     Args:
-        model: whose weights they are.
-        endpoints: {name of a signature: (function, list of the `tf.TensorSpec`s that it takes)};
-            the functions give dicts of tensors.
+        model: the owner of the weights.
+        endpoints: {name of a signature: (function, list of its `tf.TensorSpec`s)}; the functions
+            return dicts of tensors.
         quantization: one of `QUANTIZATIONS`.
-        custom_operators: whether operations outside TFLite's own are let through.
+        custom_operators: whether operations outside TFLite's own are allowed.
 
     Returns:
         The bytes of the file.
@@ -428,8 +428,8 @@ def to_tflite(model, endpoints, quantization, custom_operators=False):
             archive.add_endpoint(key, function, input_signature=specs)
         archive.write_out(folder, verbose=False)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[*endpoints])
-        # Else the scales of norms go into the weights behind them, in signatures of fixed length
-        # alone, which would have weights of their own then, and rougher ones in 8 bits.
+        # Otherwise signatures of fixed length alone fold the scales of norms into the following
+        # weights: they would not share weights with the others, and round worse to 8 bits.
         converter._experimental_disable_fuse_mul_and_fc = True
         converter.allow_custom_ops = custom_operators
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
@@ -438,9 +438,9 @@ def to_tflite(model, endpoints, quantization, custom_operators=False):
 
 
 def _graph(model, names):
-    """The inputs and outputs of the model of one text, as tensors of its graph.
+    """Return the inputs and outputs of the model for one text, as tensors of its graph.
 
-    A chooser's are those between the merging of its choices and their parting.
+    For a chooser these lie between the merging and the splitting of its choices.
     """
     if model.head != "chooser":
         return model.input, {name: model.output[name] for name in names}
@@ -454,16 +454,16 @@ def _forward(model, names):
 
 
 def _forward_of(lookup, model, names, max_length):
-    """The model's outputs, with `lookup(table, ids)` for the rows of its embedding tables."""
+    """Return a function of the model's outputs that reads embeddings by `lookup(table, ids)`."""
     layer = model.get_layer("embeddings")
-    if isinstance(layer, AdaptiveEmbedding):  # tables of clusters, gathered by where a token is
+    if isinstance(layer, AdaptiveEmbedding):  # its tables are read by clusters
         return _forward(model, names)
-    # The model from the embeddings' output on.
+    # The part of the model after the embeddings.
     inputs, outputs = _graph(model, names)
     rest = submodel(
         [layer.output, inputs],
         outputs,
-        name="rest",  # a name of its own, not a counted one, so that files are the same bytes
+        name="rest",  # a fixed name, not a counted one, so that files are reproducible
     )
     tokens = ops.convert_to_numpy(layer.token_table)
     positions = segments = None
@@ -491,15 +491,18 @@ def _forward_of(lookup, model, names, max_length):
     return forward
 
 
-# The name by which the converter knows its operation EMBEDDING_LOOKUP, to whose table it gives a
-# scale for each row, in float32. One of a gather has one scale, which a few large rows would set.
+# The converter maps this name to EMBEDDING_LOOKUP, whose table gets a float32 scale for each row.
+# A gather's table gets one scale, which a few large rows would determine.
 @tf.function(experimental_implements="embedding_matmul")
 def _embedding_lookup(table, ids):
     return tf.gather(table, ids)
 
 
 def _rounded_lookup(table, ids):
-    """The same, rounded here: with fixed ranges the converter gives a table one scale again."""
+    """Look up rows of a table rounded here to 8 bits, with a scale for each row.
+
+    With fixed ranges the converter would give the table one scale.
+    """
     if table.shape.num_elements() < SMALL:
         return tf.gather(table, ids)
     scales = tf.maximum(tf.reduce_max(tf.abs(table), axis=1), 1e-12) / 127
@@ -507,7 +510,7 @@ def _rounded_lookup(table, ids):
     return tf.cast(tf.gather(rounded, ids), tf.float32) * tf.gather(scales, ids)[:, None]
 
 
-# How the embedding tables of quantised files are read.
+# Lookup function for the embedding tables of quantised files.
 LOOKUPS = {
     "int8": _embedding_lookup,
     "static_int8": _rounded_lookup,
@@ -517,7 +520,7 @@ LOOKUPS = {
 
 
 def _pool(states, inputs, pooling):
-    """One vector of length 1, (1, D), of states (1, L, D); padding is left out."""
+    """Pool states (1, L, D) to a vector of length 1, (1, D), without padding."""
     if pooling == "first":
         x = states[:, 0]
     else:
@@ -528,7 +531,7 @@ def _pool(states, inputs, pooling):
 
 @contextlib.contextmanager
 def _quiet():
-    """Without the notices of every variable and file that TensorFlow writes."""
+    """Temporarily silence TensorFlow's notices of every variable and file."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:

@@ -1,4 +1,4 @@
-"""A student learns from its teacher."""
+"""Training of a student on its teacher's outputs."""
 
 from distill.learning.distill import Distillation, distill
 from distill.learning.distiller import Distiller

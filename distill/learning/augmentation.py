@@ -1,4 +1,4 @@
-"""More texts for a student to learn its teacher from: words replaced, or texts continued.
+"""Text augmentation for distillation: words replaced, or texts continued.
 
 Jiao et al. 2020 (TinyBERT), section 4 and algorithm 1; Wu et al. 2019 for the replacement by a
 masked language model.
@@ -19,21 +19,21 @@ from tfnlp.progress import progress_bar
 from tfnlp.text import Encoding, LengthBatches
 from tfnlp.text.lines import read_lines
 
-# What may be replaced: a word of letters. Numbers, and words with marks in them, stay.
+# Words that may be replaced consist of letters; numbers stay.
 _WORD = re.compile(r"\w+")
-# Score of a token that is no candidate.
+# Score that excludes a token from the candidates.
 _NEVER = -1e9
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplacementConfig:
-    """How words are replaced; the defaults are the paper's.
+    """Settings of word replacement; the defaults are the paper's.
 
     Args:
-        probability: p_t, of a word to be replaced.
+        probability: p_t, of replacing a word.
         copies: N_a, the copies of each text.
-        candidates: K, the words that a word may be replaced by.
-        seed: of the draws, which depend on it and on the text's number alone.
+        candidates: K, the candidates for replacing a word.
+        seed: of the draws, which depend only on it and on the text's number.
     """
 
     probability: float = 0.4
@@ -43,24 +43,24 @@ class ReplacementConfig:
 
 
 class WordReplacer:
-    """Copies of texts, in which words are replaced (Jiao et al. 2020, algorithm 1).
+    """Augmentation of texts by word replacement (Jiao et al. 2020, algorithm 1).
 
-    A word that is one piece of the tokenizer is masked, and its candidates are the K whole words
-    that the masked language model finds most probable there; those of a word in pieces are its K
-    nearest neighbours among word vectors. In each copy each word is replaced with probability
-    p_t, by any of its candidates alike. Candidates come from the text as it is, as in the
-    paper's released code, so that a text takes one pass for each word, not for each copy; a word
-    itself is none of its candidates.
+    A word that is a single token is masked. Its candidates are the K whole words that the masked
+    language model finds most probable there. A word of several tokens has as candidates its K
+    nearest neighbours among word vectors. In each copy each word is replaced with probability p_t,
+    by a uniform draw from its candidates. Candidates come from the original text, as in the
+    paper's released code, so a text takes one pass for each word, not for each copy. A word is not
+    its own candidate.
 
     Args:
         model: with the head "masked_lm".
         tokenizer: its tokenizer, which has a token [MASK] or <mask>.
-        vectors: `WordVectors` for words in pieces; None to leave them as they are.
+        vectors: `WordVectors` for words of several tokens; None to leave them unchanged.
         config: a `ReplacementConfig`.
         batch_size: masked texts in a batch.
 
     Raises:
-        InputError: if the model has another head, or the tokenizer no mask.
+        InputError: if the model has another head, or the tokenizer has no mask token.
     """
 
     def __init__(self, model, tokenizer, vectors=None, config=None, batch_size=64):
@@ -82,11 +82,11 @@ class WordReplacer:
         self._best = _best_tokens(model, list(self.words), most)
 
     def __call__(self, texts, first=0):
-        """The copies of some texts.
+        """Return the copies of some texts.
 
         Args:
             texts: a list of strings.
-            first: the number of the first in the whole file, of which the draws depend.
+            first: the number of the first in the whole file, on which the draws depend.
 
         Returns:
             A list of lists of `copies` texts.
@@ -98,7 +98,7 @@ class WordReplacer:
         ]
 
     def candidates(self, texts):
-        """The words that the words of texts may be replaced by.
+        """Return the candidate replacements of the words of texts.
 
         Returns:
             For each text a dict {(start, end): list of words}, without words that have none.
@@ -124,7 +124,7 @@ class WordReplacer:
         return self.vectors.nearest(word, self.config.candidates)
 
     def _predict(self, masked):
-        """The ids of the most probable words at each masked place, the best first."""
+        """Return the ids of the most probable words at each masked place, the best first."""
         encodings, places = [], []
         for _, _, encoding, place in masked:
             ids = list(encoding.token_ids)
@@ -155,8 +155,8 @@ class WordReplacer:
                 parts.append(text[end:start])
                 word, end = text[start:stop], stop
                 if replaced[copy, i]:
-                    # In the order of their letters: rounding decides which of two words of like
-                    # probability is first, and it differs with the size of a batch.
+                    # Sorted, since rounding orders words of similar probability, and depends on
+                    # the batch size.
                     word = _cased(sorted(words)[int(draws[copy, i] * len(words))], word)
                 parts.append(word)
             copies.append("".join(parts) + text[end:])
@@ -164,12 +164,12 @@ class WordReplacer:
 
 
 class WordVectors:
-    """Words with vectors, whose nearest neighbours are those of the largest cosine.
+    """Word vectors, with nearest neighbours by cosine similarity.
 
     Args:
         words: a list of strings.
         vectors: (words, D).
-        vector_of: gives the vector (D,) of a word that is not among them, or None.
+        vector_of: function that returns the vector (D,) of a word that is not in `words`, or None.
     """
 
     def __init__(self, words, vectors, vector_of=None):
@@ -181,7 +181,7 @@ class WordVectors:
 
     @classmethod
     def of_model(cls, model, tokenizer):
-        """The whole words in a model's token table; of a word in pieces the mean of theirs."""
+        """Build vectors from a model's token table; a word of several tokens has their mean."""
         table = ops.convert_to_numpy(model.get_layer("embeddings").token_table)
         words = whole_words(tokenizer)
 
@@ -194,11 +194,11 @@ class WordVectors:
 
     @classmethod
     def from_file(cls, path):
-        """Reads GloVe's or word2vec's text format, of which words of letters are kept.
+        """Read GloVe's or word2vec's text format, keeping words of letters.
 
         Args:
-            path: each line a word and its numbers with a space between; of word2vec after a line
-                with the two counts.
+            path: file with a word and its numbers on each line, separated by spaces; word2vec's
+                first line has the two counts.
 
         Raises:
             InputError: if the file is missing or broken, naming the line.
@@ -206,7 +206,7 @@ class WordVectors:
         return cls(*read_vectors(path))
 
     def nearest(self, word, count):
-        """The `count` words nearest to a word, without itself; none where it has no vector."""
+        """Return the `count` nearest words, without the word itself; none if it has no vector."""
         if (word, count) not in self._known:
             self._known[word, count] = self._nearest(word, count)
         return self._known[word, count]
@@ -226,14 +226,14 @@ class WordVectors:
 
 
 def read_vectors(path):
-    """The words of letters in a file and their vectors (words, D); see `WordVectors.from_file`."""
+    """Read the words of letters and their vectors (words, D); see `WordVectors.from_file`."""
     words, rows, width = [], [], None
     for number, line in progress_bar(read_lines(path), desc="vectors", unit="word"):
         fields = line.rstrip().split(" ")
         if number == 1 and len(fields) == 2 and all(map(str.isdecimal, fields)):
             continue  # word2vec's counts
         width = width or len(fields) - 1
-        # A few words of GloVe hold a space themselves.
+        # A few of GloVe's words contain a space.
         word, numbers = " ".join(fields[:-width]), fields[-width:]
         try:
             row = np.array(numbers, "float32")
@@ -254,15 +254,15 @@ def read_vectors(path):
 
 @dataclasses.dataclass(frozen=True)
 class ContinuationConfig:
-    """How texts are continued.
+    """Settings of text continuation.
 
     Args:
         copies: the continuations of each text.
-        kept: the share of a text's words that are kept, at least one.
-        max_tokens: the most tokens that are added.
-        top_k: the tokens to draw from at each place.
-        temperature: by which logits are divided.
-        seed: of the draws, which depend on it and on the text's number alone.
+        kept: the share of a text's words to keep, at least one word.
+        max_tokens: the most tokens to generate.
+        top_k: the tokens to sample from at each position.
+        temperature: divisor of the logits.
+        seed: of the draws, which depend only on it and on the text's number.
     """
 
     copies: int = 4
@@ -274,9 +274,9 @@ class ContinuationConfig:
 
 
 class TextContinuer:
-    """Texts of which the beginning is kept, and the rest drawn from a causal language model.
+    """Augmentation of texts by sampled continuations of their beginnings from a causal LM.
 
-    A continuation ends where the model ends it, at a line break, or after `max_tokens`.
+    A continuation ends at an end token, at a line break, or after `max_tokens`.
 
     Args:
         model: with the head "causal_lm".
@@ -304,7 +304,7 @@ class TextContinuer:
         self._best = _next_tokens(model, self.config.top_k, self.config.temperature)
 
     def __call__(self, texts, first=0):
-        """As `WordReplacer`."""
+        """Return the continuations of some texts; arguments as for `WordReplacer`."""
         config, rows, draws = self.config, [], []
         longest = self.model.text_config.max_length
         for number, text in enumerate(texts, first):
@@ -348,17 +348,17 @@ class TextContinuer:
         ]
 
     def _text(self, kept, given, whole):
-        """The text of what was drawn, behind what was kept, which stays as it was written."""
+        """Return the kept text as written, followed by the decoded continuation."""
         before, after = self.tokenizer.decode(given), self.tokenizer.decode(whole)
         return kept + after.removeprefix(before) if after.startswith(before) else after
 
 
 def whole_words(tokenizer):
-    """The words of letters that are one token each, {id: word}."""
+    """Return the words of letters that are a single token, {id: word}."""
     words = {i: tokenizer.decode([i]).strip() for i in range(tokenizer.vocabulary_size)}
     words = {i: word for i, word in words.items() if word.isalpha()}
     frame = set(tokenizer.encode([""])[0].token_ids)
-    # A token that only goes on with a word, or is not how its text is read, is none.
+    # Leave out word continuations, and tokens that their own text is not encoded as.
     read = tokenizer.encode_words([[word] for word in words.values()], max_length=512)
     found = {}
     for (i, word), encoding in zip(words.items(), read, strict=True):
@@ -368,12 +368,12 @@ def whole_words(tokenizer):
 
 
 def word_places(text):
-    """The first character of each word of letters, and the one after its last."""
+    """Return the (start, end) character offsets of each word of letters."""
     return [m.span() for m in _WORD.finditer(text) if m.group().isalpha()]
 
 
 def _pieces_within(encoding, start, end):
-    """The places of the tokens that stand within a word; none where one reaches beyond it."""
+    """Return the indices of the tokens within a word; none if a token reaches beyond it."""
     pieces = []
     for i, (first, last) in enumerate(encoding.offsets):
         if first < end and last > start and last > first:
@@ -384,7 +384,7 @@ def _pieces_within(encoding, start, end):
 
 
 def _cased(word, like):
-    """A word with the capitals of another."""
+    """Return a word with the capitalisation of another."""
     if len(like) > 1 and like.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if like[:1].isupper() else word
@@ -396,8 +396,8 @@ def _normalised(vectors):
 
 
 def _best_tokens(model, among, count):
-    """A function from inputs with `POSITIONS` (B, 1) to the `count` best of some ids there."""
-    # The head at the masked places alone: over a batch's tokens it takes most of the time.
+    """Build a function from inputs with `POSITIONS` (B, 1) to the `count` best of some ids."""
+    # Apply the head at masked positions only: over all tokens it takes most of the time.
     model = predict_at_positions(model)
     signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
     scores = np.full(model.output["logits"].shape[-1], _NEVER, "float32")
@@ -412,7 +412,7 @@ def _best_tokens(model, among, count):
 
 
 def _next_tokens(model, top_k, temperature):
-    """A function from inputs to the `top_k` next tokens (B, K) and their summed shares (B, K)."""
+    """Build a function from inputs to the next tokens and cumulative shares, both (B, K)."""
     signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in model.input.items()}
     top_k = min(top_k, model.output["logits"].shape[-1])
 

@@ -1,4 +1,4 @@
-"""A file of examples with more of them, written a piece at a time so that a kill costs little."""
+"""Augmentation of a file of examples, resumable in small steps."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ from tfnlp.text.columns import format_of, read_columns, read_header
 from tfnlp.text.lines import read_lines
 from tfnlp.text.readers import read_examples
 
-PIECE = 64  # examples between two states to resume from
+PIECE = 64  # examples between two saved states
 COUNTS = ("originals", "copies", "duplicates", "refused")
 
 
@@ -29,10 +29,11 @@ def augment_file(
     originals=True,
     settings=None,
 ):
-    """Writes augmented.tsv, which has the columns of a file, with copies after each example.
+    """Write augmented.tsv, with the columns of a file and copies after each example.
 
-    Examples are there once: a copy of a text that is there already is left out. A killed call
-    goes on where it was, and writes the same file.
+    Duplicates are dropped: a copy of a text that is there already is left out. A killed call
+        resumes
+    and writes the same file.
 
     Args:
         augment: a function from a list of texts, and the number of the first, to a list of copies
@@ -40,21 +41,21 @@ def augment_file(
         source: the file, .tsv, .csv, .json, .jsonl or .txt, or with .gz.
         folder: to write into.
         text_column: the column of the text.
-        pair_column: that of the second text, which is augmented too; or None.
-        label_column: that of the label, or None.
-        judge: a function from texts, and second texts or None, to what a teacher calls them; or
-            None, where copies keep their example's label.
-        keep_labels: whether copies that the judge calls otherwise are left out; else they get
+        pair_column: the column of the second text, which is augmented too; or None.
+        label_column: the column of the label, or None.
+        judge: a function from texts, and second texts or None, to the teacher's labels; where None
+            copies keep their example's label.
+        keep_labels: whether copies with another label from the judge are left out; else they get
             the judge's label.
         originals: whether the examples themselves are written too.
-        settings: a dict of what decides the result, to know it by.
+        settings: a dict of what determines the result, compared on resumption.
 
     Returns:
         A dict of `COUNTS`.
 
     Raises:
-        InputError: for a file that cannot be read, and a folder that holds a file of other
-            settings or of another source.
+        InputError: if the file cannot be read, or the folder holds a file of other settings or of
+            another source.
     """
     folder = pathlib.Path(folder)
     final, part, state_path = (folder / n for n in ("augmented.tsv", "part.tsv", "state.json"))
@@ -77,7 +78,8 @@ def augment_file(
         with open(part, "ab+") as file:
             file.truncate(state["bytes"])
             seen = _written(file, header, texts)
-            # Examples that are not written are not to come back as copies either.
+            # With originals=False the examples are not in the file, but copies must not equal
+            # them.
             seen.update(tuple(row[column] for column in texts) for row in rows[: state["rows"]])
             if not state["bytes"]:
                 file.write(_line(header))
@@ -116,10 +118,9 @@ def augment_file(
 
 
 def labels_in_file(labels, source, text_column="sentence", label_column="label"):
-    """What a teacher's labels are called in a file of examples.
+    """Return the teacher's labels by their names in a file of examples.
 
-    Those of a teacher whose labels have no names (LABEL_0, LABEL_1, ...) are the file's, sorted,
-    as training takes them.
+    Labels without names (LABEL_0, LABEL_1, ...) map to the file's labels, sorted as in training.
 
     Args:
         labels: the teacher's, in order of their ids.
@@ -130,7 +131,7 @@ def labels_in_file(labels, source, text_column="sentence", label_column="label")
         A list of labels in order of their ids.
 
     Raises:
-        InputError: if the file cannot be read, or has labels that the teacher does not give.
+        InputError: if the file cannot be read, or has labels that the teacher does not know.
     """
     names = read_examples(source, text_column, label_column=label_column).label_names
     if set(names) <= set(labels):
@@ -150,12 +151,12 @@ def labels_in_file(labels, source, text_column="sentence", label_column="label")
 
 
 def _read(source, text_column, pair_column, label_column):
-    """The columns of a file and its rows, dicts of texts without tabs and line breaks."""
+    """Read the columns of a file and its rows, dicts of texts without tabs and line breaks."""
     suffix = format_of(source)
     asked = [column for column in (text_column, pair_column, label_column) if column]
     if suffix == ".txt":
         return [text_column], [{text_column: _clean(text)} for _, text in read_lines(source)]
-    # An object of JSON may hold more than texts.
+    # JSON objects may hold more than texts, so only the named columns are read.
     header = asked if suffix in (".json", ".jsonl") else read_header(source)
     header = header + [column for column in asked if column not in header]  # refused by name
     found = read_columns(source, header)
@@ -185,7 +186,7 @@ def _same(folder, state, made_from):
 
 
 def _written(file, header, texts):
-    """The texts that are in a file already."""
+    """Return the texts that are in a file already."""
     file.seek(0)
     places = [header.index(column) for column in texts]
     lines = (line.decode("utf-8").rstrip("\n").split("\t") for line in file.readlines()[1:])
@@ -193,8 +194,8 @@ def _written(file, header, texts):
 
 
 def _augmented(augment, rows, start, texts):
-    """[row, kind] of each example of a piece and its copies."""
-    # Second texts have draws of their own.
+    """Return a list of [row, kind] for the examples of a piece and their copies."""
+    # Second texts are numbered on their own, so that they have other draws.
     given = [row[column] for row in rows for column in texts]
     copies = augment(given, start * len(texts))
     examples = []
@@ -208,7 +209,7 @@ def _augmented(augment, rows, start, texts):
 
 
 def _judge(judge, examples, texts, label_column, keep_labels):
-    """Gives copies the judge's label, or counts those that it calls otherwise as refused."""
+    """Give copies the judge's label, or mark those with another label as refused."""
     copies = [example for example in examples if example[1] == "copies"]
     columns = [[row[column] for row, _ in copies] for column in texts]
     if not copies:

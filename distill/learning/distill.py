@@ -1,4 +1,4 @@
-"""Distilling a teacher into a student for a task, from examples to a finished run."""
+"""Distillation of a teacher into a student for a task, from examples to a finished run."""
 
 import dataclasses
 import warnings
@@ -38,22 +38,22 @@ from tfnlp.training.report import write_report
 
 @dataclasses.dataclass(frozen=True)
 class Distillation:
-    """What a student learns from, beside its labels.
+    """Settings of distillation, beside the student's training.
 
     Args:
-        terms: a list of `Term`, such as a function of `METHODS` gives it; soft labels where None.
+        terms: a list of `Term`, such as a function of `METHODS` returns; soft labels where None.
         hard_label_weight: of the task's own loss.
-        teacher_weights: how much each of several teachers counts in their mean, numbers of 0 or
-            more; all alike where None.
+        teacher_weights: weights of several teachers in their mean, numbers of 0 or more; all alike
+            where None.
         cache_dir: folder to compute the teacher's outputs into once; where None it runs on each
             batch.
-        intermediate_epochs: epochs of a phase before, on the terms that are not the task's outputs
-            (embeddings, states, attention), as TinyBERT has it; then those are not learned any
-            more. 0 for one phase of all terms.
-        teacher_tokenizer: the teacher's, where it is another one: only answers on whole texts can
-            be learned then, and they are computed once; the same where None.
-        unpruned: where the teacher was pruned for the student's tokens, what it was before: (the
-            teacher or a list of several, their tokenizer); None where it is whole.
+        intermediate_epochs: epochs of a first phase, on the terms that are not the task's outputs
+            (embeddings, states, attention), as in TinyBERT; the second phase leaves these terms
+            out. 0 for one phase of all terms.
+        teacher_tokenizer: the teacher's, if it differs from the student's. Only outputs of whole
+            texts can then be learned, and they are computed once; None if it is the same.
+        unpruned: the original of a teacher that was pruned to the student's tokens: (the teacher
+            or a list of several, their tokenizer); None if it was not pruned.
     """
 
     terms: list | None = None
@@ -79,35 +79,34 @@ def distill(
     distillation=None,
     compress=None,
 ):
-    """Trains a student for a task from its labels and its teacher, and reports both.
+    """Train a student for a task from its labels and its teacher, and report both.
 
-    As `tfnlp.training.finetune`: the best epoch is kept, and a killed run goes on from its folder
-    and ends with the same weights.
+    As in `tfnlp.training.finetune`, the best epoch is kept, and a killed run resumes from its
+    folder and ends with the same weights.
 
     Args:
         task: see `tfnlp.tasks`.
-        teacher: fine-tuned for the task, from `load_teacher`; or a list of several who read the
-            same tokens, see `read_teachers_tokenizer`.
-        student: with the task's head, such as from `make_student`; made, as the teacher and the
+        teacher: fine-tuned for the task, from `load_teacher`; or a list of several with the same
+            tokenizer, see `read_teachers_tokenizer`.
+        student: with the task's head, such as from `make_student`; built, like the teacher and the
             terms, in the scope of the strategy to train under.
         tokenizer: the student's.
-        train, dev, test: examples of the task; the best epoch is the one with the most of
-            `task.monitor` on `dev`; `test` may be None.
+        train, dev, test: examples of the task; the best epoch has the highest `task.monitor` on
+            `dev`; `test` may be None.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         max_length: the longest input in tokens.
         distillation: a `Distillation`; soft labels beside the task's own loss where None.
-        compress: as `tfnlp.training.finetune` takes it, of the student.
+        compress: as in `tfnlp.training.finetune`, for the student.
 
     Returns:
-        A dict of the figures of the student, and with `teacher_` before their names of the
-        teacher, the unpruned one where there is one, beside `pruned_teacher_`;
+        A dict of the figures of the student, and prefixed with `teacher_` of the teacher. If there
+        is an unpruned teacher, `teacher_` is for it, and `pruned_teacher_` for the pruned one.
         `share_of_teacher` is the student's `task.monitor` on dev over the teacher's.
 
     Raises:
-        InputError: before any work, for a teacher, a student or a tokenizer that do not fit, for
-            two phases of which one has nothing to learn, and for terms by token where the
-            tokenizers differ.
+        InputError: before any training, if a teacher, the student or a tokenizer does not fit, one
+            of two phases has nothing to learn, or a term compares tokens of different tokenizers.
     """
     what = distillation or Distillation()
     terms, cache_dir, unpruned = what.terms, what.cache_dir, what.unpruned
@@ -159,7 +158,7 @@ def distill(
         "model": content_fingerprint(student.text_config),
     }
     if cache_dir is not None:
-        made_from["cache_dir"] = "on disk"  # where states are rounded to float16
+        made_from["cache_dir"] = "on disk"  # states on disk are rounded to float16
     if teacher_tokenizer is not None:
         made_from["the teacher's encoded batches"] = read["train"].inputs_fingerprint()
     if intermediate_epochs:
@@ -204,7 +203,7 @@ def _as_list(teacher):
 
 
 def _score_teachers(teachers, task, splits, batches, shares):
-    """The figures of teachers that answer together."""
+    """Return the figures of a teacher or an ensemble."""
     answering = teachers[0]
     if len(teachers) > 1:
         answering = SeveralTeachers(teachers, task, pooled=True, weights=shares)
@@ -212,7 +211,7 @@ def _score_teachers(teachers, task, splits, batches, shares):
 
 
 def _check_of_texts(terms, teacher):
-    """Raises an InputError for a term that compares tokens, which two tokenizers cut apart."""
+    """Raise an InputError if a term compares tokens, which two tokenizers split differently."""
     for term in terms:
         output, _ = term.teacher
         if token_axes(teacher, output, read_tensor(teacher, term.teacher, "teacher")):
@@ -224,9 +223,9 @@ def _check_of_texts(terms, teacher):
 
 
 def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
-    """The first of two phases, in a folder of its own within the run's.
+    """Train the first of two phases, in a subfolder of the run.
 
-    Once it is finished its state has the student's weights, with which the second phase begins.
+    Its final state has the student's weights, from which the second phase starts.
     """
     folder = run.intermediate()
     run.start()
@@ -234,14 +233,14 @@ def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
     config.compile(distiller, len(batches))
     train = {"train": content_fingerprint([splits["train"], task.label_names])}
     with warnings.catch_warnings():
-        # The head, which no layer below it needs, is learned in the second phase.
+        # The head gets no gradients here; the second phase trains it.
         warnings.filterwarnings("ignore", "Gradients do not exist for variables")
         fit(distiller, batches, config, folder, lambda: None, made_from=train | made_from)
     plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
 
 
 def _check_models(task, teacher, student):
-    """Raises an InputError unless both models have the task's head and classes."""
+    """Raise an InputError unless both models have the task's head and classes."""
     for name, model in (("teacher", teacher), ("student", student)):
         if model.head != task.head:
             raise InputError(

@@ -1,4 +1,4 @@
-"""The model that is fitted to distil: a student, its teacher's outputs, and their losses."""
+"""Keras model for distillation: a student, its teacher's outputs, and their losses."""
 
 import keras
 from keras import ops
@@ -11,30 +11,30 @@ from tfnlp.training.strategy import CompressedSteps, UnequalShares
 
 
 class Distiller(CompressedSteps, UnequalShares, keras.Model):
-    """A student with its task's loss and the terms by which it learns from its teacher.
+    """Student model with its task's loss and the terms by which it learns from its teacher.
 
-    The loss is `hard_label_weight * task.loss(labels, outputs) + sum of weight * loss of each
-    term` in training; each is also shown without its weight: `hard_label_loss`, and
-    `soft_label_loss` and so on by the names of the terms. Evaluation gives `hard_label_loss`
-    alone. `predict` gives the task's outputs: a tensor where it has one, else a dict. The student
+    The training loss is `hard_label_weight * task.loss(labels, outputs) + sum of weight * loss of
+    each term`. Each part is also logged without its weight: `hard_label_loss`, and
+    `soft_label_loss` and so on by the names of the terms. Evaluation returns `hard_label_loss`
+    alone. `predict` returns the task's outputs: a tensor if there is one, else a dict. The student
     stays an ordinary model: save it, not the distiller.
 
     Args:
         student: a `keras.Model` with the outputs that the task and the terms read.
         task: see `tfnlp.tasks`; its loss is that of the hard labels. None without labels.
-        terms: a list of `distill.learning.Term`, such as a function of
-            `distill.learning.METHODS` gives it. Their schedules go by the optimizer's steps.
-        teacher: a `keras.Model` with the outputs that the terms compare, run once on each
-            batch; None if the batches bring the outputs (`distill.learning.teacher_outputs`).
+        terms: a list of `distill.learning.Term`, such as a function of `distill.learning.METHODS`
+            returns. Their schedules follow the optimizer's steps.
+        teacher: a `keras.Model` with the outputs that the terms compare, run once on each batch;
+            None if the batches contain the outputs (`distill.learning.teacher_outputs`).
         hard_label_weight: of the task's loss.
 
-    Batches are (inputs, labels) where there is a teacher, or (inputs,) without a task, else
-    (inputs, dict of the cached outputs and, with a task, `labels`); then `sample_weight` where
-    examples are to count more or less, in every loss.
+    Batches are (inputs, labels) with a teacher, or (inputs,) without a task, else (inputs, dict of
+    the cached outputs and, with a task, `labels`). A `sample_weight` may follow, which weights
+    examples in every loss.
 
     Raises:
-        InputError: where no loss is left, and for terms that the models do not go with.
-        ValueError: at the first batch, for a model without the task's outputs.
+        InputError: if no loss is left, or a term does not fit the models.
+        ValueError: at the first batch, if the model lacks the task's outputs.
     """
 
     task_loss = "hard_label_loss"
@@ -51,10 +51,10 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
         self.task = task
         self.terms = terms
         self.hard_label_weight = hard_label_weight
-        # Layers that the terms learn, each once, tracked as the distiller's own.
+        # Trainable projections of the terms, each once, so that Keras tracks them.
         projections = {id(term.projection): term.projection for term in terms if term.projection}
         self.projections = list(projections.values())
-        # In a closure the teacher is not tracked: neither trained nor saved.
+        # Keras does not track a model in a closure, so the teacher is neither trained nor saved.
         self.run_teacher = teacher and (lambda inputs: teacher(inputs, training=False))
         if task is not None:
             name = getattr(task, "loss_name", "hard_label_loss")
@@ -70,7 +70,7 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
         results = super().evaluate(*args, **kwargs)
         if not isinstance(results, dict):
             return results
-        # The other losses, and so their sum, are of the training alone.
+        # The other losses, and so their sum, exist in training only.
         return {"hard_label_loss": results["hard_label_loss"]}
 
     def predict_step(self, data):
@@ -84,8 +84,8 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
         if self.task is not None:
             part = self.task.loss(labels, self._task_outputs(y_pred), sample_weight)
             self.hard_label_tracker.update_state(whole(part), sample_weight=count)
-            # A loss that is shown alone must not reach the gradients: of 0 times it they are 0
-            # where there should be none, so that weights decay, and NaN of one that is infinite.
+            # A loss of weight 0 must not reach the gradients: these would be 0 instead of None,
+            # so that weights decay, and NaN where the loss is infinite.
             if self.hard_label_weight:
                 loss = self.hard_label_weight * part
         if not training:
@@ -105,7 +105,7 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
         return {key: pick_output(outputs, key) for key in self.task.outputs}
 
     def _cached(self, x, y):
-        """A batch's cached outputs in the form that a teacher gives them."""
+        """Return a batch's cached outputs in the form of a teacher's outputs."""
         mask, outputs = _padding_mask(x), {}
         by_choice = mask is not None and len(mask.shape) == 3
         for term in self.terms:
@@ -122,6 +122,6 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
 
 
 def _padding_mask(inputs):
-    """(B, L) float32, or (B, choices, L); None where the inputs have none."""
+    """Return the padding mask as float32, (B, L) or (B, choices, L); None if there is none."""
     mask = inputs.get("padding_mask") if isinstance(inputs, dict) else None
     return mask if mask is None else ops.cast(mask, "float32")

@@ -1,11 +1,11 @@
-"""How far a student's tensor is from its teacher's: what a `Term` takes as its error.
+"""Errors between tensors of a teacher and a student, for a `Term`.
 
-Each takes both tensors, in float32, and the padding mask ((B, L), or (B, choices, L) beside
-tensors of B * choices texts; None for no padding), and gives the error of each text (B,), token
-(B, L) or pair of tokens (B, L, L), or a pair of these and what each counts. Those that soften
-logits take a `temperature` too. Of several teachers, whose tensor has an axis more, (B, teachers,
-...), they take the mean of probabilities or numbers, by `teacher_weights`, a tuple whose sum is 1;
-all count alike where None.
+Each function takes both tensors, in float32, and the padding mask: (B, L), or (B, choices, L)
+beside tensors of B * choices texts; None for no padding. It returns the error of each text (B,),
+token (B, L) or pair of tokens (B, L, L), or a pair of errors and their weights. Errors of softened
+logits take a `temperature` too. Several teachers add an axis: (B, teachers, ...). Their
+probabilities or numbers are averaged by `teacher_weights`, a tuple whose sum is 1; all teachers
+count the same where it is None.
 """
 
 import numpy as np
@@ -16,16 +16,16 @@ from tfnlp.layers.attention.dot_product import join_heads, scaled, split_heads
 from tfnlp.losses import check_classes
 
 HIDDEN = -1e9
-# Outputs whose classes are the positions of a text.
+# Logits over the positions of a text.
 POSITION_LOGITS = ("start_logits", "end_logits")
 
 
 def class_error(teacher, student, padding_mask, temperature, teacher_weights=None):
-    """The divergence of softened probabilities of classes, T^2 KL(teacher || student).
+    """Compute the divergence of softened class probabilities, T^2 KL(teacher || student).
 
-    Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network', section 2: logits are
-    divided by the temperature T, and the loss multiplied by its square, so that its gradient
-    keeps its size.
+    Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network', section 2. Logits are
+    divided by the temperature T. The loss is multiplied by T^2, so that its gradient keeps its
+    size.
 
     Args:
         teacher, student: logits (..., C).
@@ -39,7 +39,7 @@ def class_error(teacher, student, padding_mask, temperature, teacher_weights=Non
 
 
 def position_error(teacher, student, padding_mask, temperature, teacher_weights=None):
-    """As `class_error`, of a text's positions, padding left out.
+    """Compute `class_error` over the positions of a text, without padding.
 
     Args:
         teacher, student: logits (B, L).
@@ -56,7 +56,7 @@ def position_error(teacher, student, padding_mask, temperature, teacher_weights=
 
 
 def squared_error(teacher, student, padding_mask, teacher_weights=None):
-    """The mean squared difference of vectors (..., D), as (...)."""
+    """Compute the mean squared difference of vectors (..., D), as (...)."""
     _check_width(teacher, student)
     if len(teacher.shape) > len(student.shape):
         teacher = mean_number(teacher, teacher_weights)
@@ -64,16 +64,16 @@ def squared_error(teacher, student, padding_mask, teacher_weights=None):
 
 
 def cosine_error(teacher, student, padding_mask):
-    """One minus the cosine of the angle between vectors (..., D), as (...)."""
+    """Compute one minus the cosine similarity of vectors (..., D), as (...)."""
     _check_width(teacher, student)
     return 1 - ops.sum(_normalized(teacher) * _normalized(student), axis=-1)
 
 
 def score_error(teacher, student, padding_mask, causal=False):
-    """The mean squared difference of attention scores (B, N, L, L) over the heads, as (B, L, L).
+    """Compute the mean squared difference of attention scores (B, N, L, L) over heads, (B, L, L).
 
-    Where the numbers of heads differ, the scores are averaged over the heads first. Where `causal`
-    is true, later keys than the query count nothing.
+    If the numbers of heads differ, the scores are first averaged over the heads. If `causal` is
+    true, keys after the query have weight 0.
     """
     if teacher.shape[1] != student.shape[1]:
         teacher = ops.mean(teacher, axis=1, keepdims=True)
@@ -85,16 +85,19 @@ def score_error(teacher, student, padding_mask, causal=False):
 
 
 def attention_error(teacher, student, padding_mask, causal=False):
-    """The divergence of attention distributions, KL(teacher || student), a mean over the heads.
+    """Compute the divergence of attention, KL(teacher || student), averaged over the heads.
 
     Wang et al. 2020, 'MiniLM', eq. 3.
 
     Args:
-        teacher, student: scores (B, N, L, L) before the softmax, of equally many heads.
-        causal: whether queries see no later keys.
+        teacher, student: scores (B, N, L, L) before the softmax, with the same number of heads.
+        causal: whether later keys are masked.
 
     Returns:
-        (B, L), of each query; padding is no key.
+        (B, L), for each query; padding keys are masked.
+
+    Raises:
+        ValueError: if the numbers of heads differ.
     """
     heads = teacher.shape[1], student.shape[1]
     if heads[0] != heads[1]:
@@ -109,15 +112,15 @@ def attention_error(teacher, student, padding_mask, causal=False):
 
 
 def relation_error(teacher, student, padding_mask, relation_heads=None, causal=False):
-    """As `attention_error`, of the relations of a tensor with itself, X X^T / sqrt(H).
+    """Compute `attention_error` of the relations of a tensor with itself, X X^T / sqrt(H).
 
-    Wang et al. 2020, 'MiniLM', eq. 4 and 5, of values; Wang et al. 2021, 'MiniLMv2', section 3, of
-    queries, keys or values, whose heads are joined and split anew.
+    Wang et al. 2020, 'MiniLM', eq. 4 and 5, for values; Wang et al. 2021, 'MiniLMv2', section 3,
+    for queries, keys or values, whose heads are joined and split again.
 
     Args:
         teacher, student: queries, keys or values (B, N, L, H).
-        relation_heads: to split both into; as many as they have where None.
-        causal: whether queries see no later keys.
+        relation_heads: the number of heads to split both into; unchanged where None.
+        causal: whether later keys are masked.
 
     Returns:
         (B, L).
@@ -127,7 +130,7 @@ def relation_error(teacher, student, padding_mask, relation_heads=None, causal=F
 
 
 def _relations(x, heads):
-    """The scores (B, R, L, L) of (B, N, L, H) with itself, by its own heads or by R."""
+    """Return the scores (B, R, L, L) of x (B, N, L, H) with itself, with its own heads or R."""
     if heads is not None and heads != x.shape[1]:
         width = x.shape[1] * x.shape[-1]
         if width % heads:
@@ -140,7 +143,7 @@ def _relations(x, heads):
 
 
 def _seen_keys(padding_mask, length, causal):
-    """True where a query may see a key, (B, 1, 1, L), (L, L) or (B, 1, L, L)."""
+    """Return True where a query may attend to a key, (B, 1, 1, L), (L, L) or (B, 1, L, L)."""
     positions = ops.arange(length)
     seen = positions[:, None] >= positions if causal else None  # (L, L)
     if padding_mask is None:
@@ -150,15 +153,15 @@ def _seen_keys(padding_mask, length, causal):
 
 
 def text_state_error(teacher, student, padding_mask, tokens=("first", "first")):
-    """The mean squared difference of the states of a text's token, each of length 1.
+    """Compute the mean squared difference of the normalised states of one token of each text.
 
-    Sun et al. 2019, 'Patient Knowledge Distillation', eq. 7, as its code has it: a mean over the
-    width where the paper has a sum.
+    Sun et al. 2019, 'Patient Knowledge Distillation', eq. 7. As in the released code, it is a mean
+    over the width, where the paper has a sum.
 
     Args:
         teacher, student: states (B, L, D).
-        tokens: whose state stands for the text, of the teacher and of the student: "first", or
-            "last" for the last real token's.
+        tokens: the token that stands for the text, for the teacher and for the student: "first",
+            or "last" for the last real token.
 
     Returns:
         (B,).
@@ -177,17 +180,17 @@ def _text_state(x, padding_mask, token):
 
 
 def _normalized(x):
-    """Vectors (..., D) of length 1; zeros stay zeros, and have a gradient."""
+    """Return vectors (..., D) at length 1; zeros stay zeros, and have a gradient."""
     return x * ops.rsqrt(ops.maximum(ops.sum(ops.square(x), axis=-1, keepdims=True), 1e-24))
 
 
 def mean_number(x, weights=None):
-    """The mean over several teachers' numbers (B, teachers, ...), (B, ...)."""
+    """Compute the weighted mean of several teachers' numbers (B, teachers, ...), as (B, ...)."""
     return ops.sum(x * _along(x, _shares(x, weights)), axis=1)
 
 
 def mean_log_probability(logits, weights=None):
-    """The log of the mean over several teachers' probabilities, of logits (B, teachers, ...)."""
+    """Compute the log of several teachers' mean probabilities, for logits (B, teachers, ...)."""
     shares = np.log(np.maximum(_shares(logits, weights), 1e-30))
     return ops.logsumexp(ops.log_softmax(logits) + _along(logits, shares), axis=1)
 
@@ -197,7 +200,7 @@ def _shares(x, weights):
 
 
 def _along(x, shares):
-    """Numbers of the teachers (T,) as (T, 1, ...), to go with x (B, T, ...)."""
+    """Return the teachers' shares (T,) as (T, 1, ...), to broadcast with x (B, T, ...)."""
     return ops.convert_to_tensor(shares.reshape((-1, *[1] * (len(x.shape) - 2))), x.dtype)
 
 
@@ -207,7 +210,7 @@ def _softened_divergence(teacher, student, temperature, teacher_weights=None):
 
 
 def _divergence(teacher, student, teacher_weights=None):
-    """KL(teacher || student) of the softmax of both over the last axis."""
+    """Compute KL(teacher || student) of the softmax of both over the last axis."""
     if len(teacher.shape) > len(student.shape):
         log_p = mean_log_probability(teacher, teacher_weights)
     else:
@@ -216,7 +219,7 @@ def _divergence(teacher, student, teacher_weights=None):
 
 
 def _check_width(teacher, student):
-    """Raises a ValueError unless both are of one width, and of as many axes but for teachers."""
+    """Raise a ValueError unless the widths agree, and the axes too, up to one for teachers."""
     sizes = teacher.shape[-1], student.shape[-1]
     if None not in sizes and sizes[0] != sizes[1]:
         raise ValueError(
@@ -224,7 +227,7 @@ def _check_width(teacher, student):
             "`projection` to the teacher's width"
         )
     more = len(teacher.shape) - len(student.shape)
-    # The number of several teachers is known, unlike a length.
+    # The size of a teachers axis is static, unlike a length.
     if more not in (0, 1) or (more and teacher.shape[1] is None):
         raise ValueError(
             f"the teacher's has {len(teacher.shape)} axes and the student's "

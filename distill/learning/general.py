@@ -1,7 +1,7 @@
-"""The general stage: a student learns from a pretrained teacher on unlabelled text.
+"""General distillation: a student learns from a pretrained teacher on unlabelled text.
 
-Sanh et al. 2019, 'DistilBERT', section 3, and Jiao et al. 2020, 'TinyBERT', section 4.2: any task
-is learned after it, from the student's folder.
+Sanh et al. 2019, 'DistilBERT', section 3, and Jiao et al. 2020, 'TinyBERT', section 4.2. The
+student's folder is then fine-tuned or distilled for any task.
 """
 
 import warnings
@@ -21,28 +21,27 @@ from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 from tfnlp.training.fit import fit
 from tfnlp.training.report import write_report
 
-# Methods that learn what the teacher predicts of hidden tokens.
+# Methods that learn the teacher's predictions for masked tokens.
 PREDICTING = ("logits", "distilbert")
 
 
 def what_is_predicted(
     method, soft_label_weight=None, masked_lm_weight=None, masked_share=None, whole_words=False
 ):
-    """What of hidden tokens is learned, where not all of it is said.
+    """Resolve the defaults of what is learned at masked tokens.
 
     Args:
         method: one of `METHODS`.
-        soft_label_weight, masked_lm_weight: of the teacher's predictions, and of the tokens
-            themselves; the method's where None, as DistilBERT's paper has both.
-        masked_share: of the tokens that are hidden; 0.15 where they are predicted, else 0, where
-            None.
-        whole_words: whether words are hidden as a whole.
+        soft_label_weight, masked_lm_weight: weights of the teacher's predictions and of the tokens
+            themselves; the method's where None (both for "distilbert", as in its paper).
+        masked_share: the share of tokens to mask; where None 0.15 if they are predicted, else 0.
+        whole_words: whether whole words are masked.
 
     Returns:
         Whether soft labels are learned, `masked_lm_weight` and `masked_share`.
 
     Raises:
-        InputError: for whole words where nothing is hidden.
+        InputError: if `whole_words` is set but nothing is masked.
     """
     soft_labels = method in PREDICTING if soft_label_weight is None else soft_label_weight > 0
     if masked_lm_weight is None:
@@ -58,7 +57,7 @@ def what_is_predicted(
 
 
 def check_cacheable(cache_dir, masked_share):
-    """Raises an InputError for a cache of what a teacher says of tokens that are hidden anew."""
+    """Raise an InputError for a cache of teacher outputs if each epoch masks other tokens."""
     if cache_dir is not None and masked_share:
         raise InputError(
             f"cache_dir={cache_dir} keeps what the teacher says of whole texts, but "
@@ -68,18 +67,18 @@ def check_cacheable(cache_dir, masked_share):
 
 
 def load_general_teacher(folder, predicts, **options):
-    """Loads a pretrained model to learn from.
+    """Load a pretrained model as a teacher.
 
     Args:
         folder: of a masked language model, or of an encoder.
-        predicts: whether the student learns what it predicts.
+        predicts: whether the student learns its predictions.
         options: outputs, and `dtype`, as `load_model` takes them.
 
     Returns:
-        A `TextModel`, with the head "masked_lm" where the folder has it.
+        A `TextModel`, with the head "masked_lm" if the folder has it.
 
     Raises:
-        InputError: as `load_model`, and if what it predicts is asked for but it has no such head.
+        InputError: as `load_model`, and if `predicts` is set but the folder has no such head.
     """
     head = "masked_lm" if read_head(folder) in MASKED_LMS else None
     if predicts and head is None:
@@ -103,32 +102,30 @@ def distill_general(
     made_from=None,
     cache_dir=None,
 ):
-    """Trains a student on unlabelled texts to be like its teacher.
+    """Train a student on unlabelled texts to imitate its teacher.
 
-    A killed run goes on from its folder and ends with the same weights. The last epoch is kept.
+    A killed run resumes from its folder and ends with the same weights. The last epoch is kept.
 
     Args:
         teacher: from `load_general_teacher`.
-        student: a `TextModel` with the teacher's vocabulary, made in the scope of the strategy to
+        student: a `TextModel` with the teacher's vocabulary, built in the scope of the strategy to
             train under.
         tokenizer: of both.
         encodings: `Encodings` of the texts.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to; its `best` is the student's folder.
-        terms: a list of `Term`, such as `make_terms` gives it; `logits` are those of hidden
-            tokens.
-        masking: a `Masking`, by which both models read texts with hidden tokens; None for whole
-            texts.
-        masked_lm_weight: of the loss of the hidden tokens themselves.
+        terms: a list of `Term`, such as `make_terms` returns; `logits` are those of masked tokens.
+        masking: a `Masking` of the texts for both models; None for whole texts.
+        masked_lm_weight: weight of the masked LM loss.
         made_from: a dict of fingerprints, as `fit` takes it.
-        cache_dir: folder to compute the teacher's outputs into once, of whole texts alone; where
-            None it runs on each batch.
+        cache_dir: folder to compute the teacher's outputs into once, for whole texts only; where
+            None the teacher runs on each batch.
 
     Returns:
         A dict of figures: sizes, and the losses of the last epoch.
 
     Raises:
-        InputError: before any work, for models that do not fit each other or the terms.
+        InputError: before any training, if the models do not fit each other or the terms.
     """
     for model in (teacher, student):
         check_vocabulary(tokenizer, model)
@@ -155,7 +152,7 @@ def distill_general(
     if predicts:
         task, taught, teaching = MaskedLM(), *map(predict_at_positions, (student, teacher))
     else:
-        # Without what no term reads, such as a pooler, which would have no gradients.
+        # Leave out outputs that no term reads, such as a pooler, which would get no gradients.
         read = {term.student[0] for term in terms} & student.output.keys()
         taught = keras.Model(student.input, {key: student.output[key] for key in read})
         task, teaching = None, teacher
@@ -163,11 +160,11 @@ def distill_general(
     if cache_dir is not None:
         reads, teaching = [term.teacher for term in terms], None
         batches.targets = compute_teacher_outputs(teacher, batches, reads, cache_dir)
-        made_from["cache_dir"] = "on disk"  # where states are rounded to float16
+        made_from["cache_dir"] = "on disk"  # states on disk are rounded to float16
     distiller = Distiller(taught, task, terms, teaching, masked_lm_weight)
     config.compile(distiller, len(batches))
     with warnings.catch_warnings():
-        # Methods of attention alone leave what the last block makes of it as it was drawn.
+        # Attention-only methods do not train the rest of the last block.
         warnings.filterwarnings("ignore", "Gradients do not exist for variables")
         fit(
             distiller,

@@ -1,16 +1,16 @@
-"""Which teacher layer each student layer learns from."""
+"""Layer maps: the teacher layer that each student layer learns from."""
 
 from tfnlp.errors import InputError
 
 
 def even_layer_map(teacher_layers, num_layers):
-    """Spreads the student's layers evenly, the last on the teacher's last.
+    """Spread the student's layers evenly over the teacher's, its last on the teacher's last.
 
     Jiao et al. 2020, 'TinyBERT', section 4.2: g(m) = m * teacher / student.
 
     Args:
-        teacher_layers: the teacher's layers.
-        num_layers: the student's.
+        teacher_layers: the number of the teacher's layers.
+        num_layers: the number of the student's.
 
     Returns:
         For each student layer, counted from 0, the teacher's layer, counted from 0.
@@ -27,13 +27,13 @@ def even_layer_map(teacher_layers, num_layers):
 
 
 def last_layer_map(teacher_layers, num_layers):
-    """The teacher's last layers; arguments, and what is raised, as of `even_layer_map`."""
+    """Return the teacher's last layers; arguments and errors as in `even_layer_map`."""
     even_layer_map(teacher_layers, num_layers)
     return list(range(teacher_layers - num_layers, teacher_layers))
 
 
 def first_layer_map(teacher_layers, num_layers):
-    """The teacher's first layers, those at the top being dropped; else as `even_layer_map`.
+    """Return the teacher's first layers, without those at the top; else as `even_layer_map`.
 
     Sajjad et al. 2023, 'On the Effect of Dropping Layers of Pre-trained Transformer Models',
     section 3.1.
@@ -43,12 +43,12 @@ def first_layer_map(teacher_layers, num_layers):
 
 
 def alternate_layer_map(teacher_layers, num_layers):
-    """The teacher's layers without every second one, counted from the last but one downwards.
+    """Drop every second of the teacher's layers, from the last but one downwards.
 
-    Sajjad et al. 2023, section 3.1. Arguments as of `even_layer_map`.
+    Sajjad et al. 2023, section 3.1. Arguments as in `even_layer_map`.
 
     Raises:
-        InputError: as it does, and where fewer than half stay.
+        InputError: as in `even_layer_map`, and if fewer than half would stay.
     """
     even_layer_map(teacher_layers, num_layers)
     dropped = {teacher_layers - 2 - 2 * i for i in range(teacher_layers - num_layers)}
@@ -60,7 +60,7 @@ def alternate_layer_map(teacher_layers, num_layers):
     return [layer for layer in range(teacher_layers) if layer not in dropped]
 
 
-# Layer maps that have a name.
+# Layer maps by name.
 LAYER_MAPS = {
     "uniform": even_layer_map,
     "last": last_layer_map,
@@ -70,14 +70,14 @@ LAYER_MAPS = {
 
 
 def resolve_layer_map(layer_map, teacher_layers, student_layers):
-    """A layer map as a list, from its name or the list itself.
+    """Return a layer map as a list, from its name or the list itself.
 
     Args:
         layer_map: one of `LAYER_MAPS`, or for each student layer the teacher's, counted from 0.
-        teacher_layers, student_layers: the layers of both.
+        teacher_layers, student_layers: the number of layers of each.
 
     Raises:
-        InputError: for an unknown name, and for a map that does not fit the layers.
+        InputError: if the name is unknown, or the map does not fit the layers.
     """
     if not isinstance(layer_map, str):
         check_layer_map(layer_map, teacher_layers, student_layers)
@@ -91,7 +91,7 @@ def resolve_layer_map(layer_map, teacher_layers, student_layers):
 
 
 def check_layer_map(layer_map, teacher_layers, student_layers):
-    """Raises an InputError unless the map names one teacher layer for each student layer."""
+    """Raise an InputError unless the map names one teacher layer for each student layer."""
     if len(layer_map) != student_layers:
         raise InputError(
             f"layer_map={layer_map} has {len(layer_map)} entries, but the student has "

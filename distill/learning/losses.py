@@ -1,4 +1,4 @@
-"""What a student learns: a list of `Term`s, and the loss that is their sum."""
+"""Distillation losses: `Term`s, and their weighted sum."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ from tfnlp.errors import InputError
 from tfnlp.losses import entry_weights, weighted_mean
 from tfnlp.text.batches import IGNORED
 
-# Outputs that `build_model` gives on request, and the argument that asks for them.
+# Optional outputs of `build_model`, and the argument that enables each.
 ASKED_FOR = {
     "hidden_states": "hidden_states",
     "attention_scores": "attention_scores",
@@ -23,15 +23,15 @@ ASKED_FOR = {
 
 
 def pick_output(outputs, output, index=None):
-    """One tensor of a model's outputs, or of a model of one tensor that tensor.
+    """Return one tensor of a model's outputs; a single tensor is returned as it is.
 
     Args:
-        outputs: what a model gives; tensors, or symbolic ones.
+        outputs: of a model; tensors, or symbolic ones.
         output: its name.
         index: its number, where the output is a list.
 
     Raises:
-        ValueError: for a dict without it.
+        ValueError: if a dict of outputs lacks it.
     """
     if not isinstance(outputs, dict):
         return outputs
@@ -45,30 +45,30 @@ def pick_output(outputs, output, index=None):
 
 @dataclasses.dataclass(frozen=True)
 class Term:
-    """A tensor of the student that learns from one of the teacher.
+    """Error between a tensor of the student and one of the teacher, as a loss.
 
-    Its loss is the mean error over texts, real tokens or pairs of real tokens, as in
+    The loss is the mean error over texts, real tokens or pairs of real tokens, as in
     `tfnlp.losses`.
 
     Args:
-        teacher: the teacher's tensor: the name of an output, such as "pooled_output", or
-            (output, index) where it is a list, such as ("hidden_states", 3).
-        student: likewise the student's.
-        error: a function of both, in float32, and of the padding mask, that gives the error of
-            each text (B,), token (B, L) or pair of tokens (B, L, L), such as those of
+        teacher: the teacher's tensor: the name of an output, such as "pooled_output", or (output,
+            index) where it is a list, such as ("hidden_states", 3).
+        student: the student's tensor, in the same form.
+        error: a function of both, in float32, and of the padding mask, to the error of each text
+            (B,), token (B, L) or pair of tokens (B, L, L), such as those of
             `distill.learning.errors`; the term takes the mean.
         weight: of the term, a number or a schedule: a function of the step, such as a
             `keras.optimizers.schedules.LearningRateSchedule`.
-        temperature: what the error takes as `temperature`, a number above 0 or a schedule; None
-            for an error that takes none.
-        projection: a layer that the student's tensor goes through first, which is learned; terms
-            may share one; None for none.
-        name: by which its loss is shown, "hidden_state" as `hidden_state_loss`; terms of one name
-            as their mean. That of the student's tensor where None.
-        at_labels: whether tokens count only where they have a label.
+        temperature: the error's `temperature`, a number above 0 or a schedule; None for an error
+            without one.
+        projection: a trainable layer applied to the student's tensor first; terms may share one;
+            or None.
+        name: of the logged loss, "hidden_state" for `hidden_state_loss`; terms of one name are
+            averaged. The name of the student's tensor where None.
+        at_labels: whether only tokens with a label count.
 
     Raises:
-        ValueError: for a temperature that is not above 0, and a weight below 0.
+        ValueError: if the temperature is not above 0, or the weight is below 0.
     """
 
     teacher: tuple | str
@@ -93,7 +93,7 @@ class Term:
             raise ValueError(f"weight={self.weight} of {self.name!r} must be at least 0.")
 
     def errors(self, teacher, student, padding_mask=None, step=None):
-        """The errors of both tensors, the student's not yet projected, float32."""
+        """Compute the errors in float32; the student's tensor is projected here."""
         if self.projection is not None:
             student = self.projection(student)
         teacher, student = ops.cast(teacher, "float32"), ops.cast(student, "float32")
@@ -111,25 +111,25 @@ class Term:
         labels=None,
         step=None,
     ):
-        """The mean error without the term's weight, a scalar.
+        """Compute the mean error without the term's weight, a scalar.
 
         Args:
-            teacher_outputs, student_outputs: what both models give.
+            teacher_outputs, student_outputs: of the models.
             padding_mask: (B, L), 1 at real tokens, or (B, choices, L); all ones where None.
             sample_weight: (B,), of the examples.
             labels: of each token (B, L), -100 where it has none; others have no effect.
             step: of the training, for schedules.
 
         Raises:
-            ValueError: for models without the tensors, tensors that the error does not fit, and
-                a schedule without a step.
+            ValueError: if a model lacks the tensor, the error does not fit the tensors, or a
+                schedule has no step.
         """
         teacher = pick_output(teacher_outputs, *self.teacher)
         student = pick_output(student_outputs, *self.student)
         found = self.errors(teacher, student, padding_mask, step)
         errors, *own = found if isinstance(found, tuple) else (found,)
         if self.at_labels and labels is not None and len(errors.shape) == 2:
-            # Padding has no label. Logits may be of some positions, not of all tokens.
+            # Padding has no label. The mask may not fit, as logits may cover some positions only.
             weights = (sample_weight, ops.not_equal(labels, IGNORED))
         else:
             weights = _error_weights(errors, padding_mask, sample_weight)
@@ -137,10 +137,10 @@ class Term:
 
 
 def at_step(value, step):
-    """A number, or what a schedule says at a step, which it is told as a float.
+    """Return a number, or the value of a schedule at a step, which it gets as a float.
 
     Raises:
-        ValueError: for a schedule without a step.
+        ValueError: if a schedule has no step.
     """
     if not callable(value):
         return value
@@ -150,25 +150,25 @@ def at_step(value, step):
 
 
 def times(weight, factor):
-    """A weight, be it a schedule, multiplied by a number."""
+    """Multiply a weight, a number or a schedule, by a factor."""
     if callable(weight):
         return lambda step: weight(step) * factor
     return weight * factor
 
 
 def _error_weights(errors, padding_mask, sample_weight):
-    """What errors count: those of padding nothing, others as much as their example."""
+    """Compute the weights of errors: 0 for padding, else that of the example."""
     by_text = len(errors.shape) == 1
     if padding_mask is None or (
         by_text and (sample_weight is None or len(padding_mask.shape) < 3)
     ):
         return (sample_weight,)
-    if by_text:  # of examples, or of their texts to choose from; a replica may have none
+    if by_text:  # of examples or their choices; a replica may have no examples
         texts_each = ops.shape(errors)[0] // ops.maximum(ops.shape(sample_weight)[0], 1)
         weight = ops.cast(sample_weight, "float32")[:, None] * ops.ones((1, texts_each))
         return (ops.reshape(weight, (-1,)),)
     length = ops.shape(padding_mask)[-1]
-    # To choose from, masks are (B, choices, L), and states those of B * choices texts.
+    # Multiple-choice masks are (B, choices, L), and states are of B * choices texts.
     real = ops.reshape(padding_mask, (-1, length))
     weight = ops.reshape(entry_weights(padding_mask, padding_mask, sample_weight), (-1, length))
     if len(errors.shape) == 2:
@@ -181,11 +181,11 @@ def _tensor_name(tensor, between=" "):
 
 
 class TermsLoss(keras.distillation.DistillationLoss):
-    """The weighted sum of terms as one loss of `keras.distillation`.
+    """Weighted sum of terms as one loss of `keras.distillation`.
 
     Args:
-        terms: a list of `Term`, without schedules where Keras' own `Distiller` sums them, which
-            does not tell the step.
+        terms: a list of `Term`, without schedules if Keras' own `Distiller` sums them, since it
+            passes no step.
     """
 
     def __init__(self, terms):
@@ -201,17 +201,17 @@ class TermsLoss(keras.distillation.DistillationLoss):
         step=None,
         **kwargs,
     ):
-        """The loss of a batch, a scalar; arguments as `Term.loss` takes them."""
+        """Compute the loss of a batch, a scalar; arguments as in `Term.loss`."""
         batch = teacher_outputs, student_outputs, padding_mask, sample_weight, labels, step
         return sum(at_step(term.weight, step) * term.loss(*batch) for term in self.terms)
 
 
 def check_terms(terms, teacher, student):
-    """Raises an InputError for a term that the models do not go with, in one sentence.
+    """Raise an InputError, one sentence long, if a term does not fit the models.
 
     Args:
         terms: a list of `Term`.
-        teacher, student: the models; where the teacher is None its tensors are not looked at.
+        teacher, student: the models; if the teacher is None its tensors are not checked.
     """
     for term in terms:
         models = {"teacher": teacher, "student": student}
@@ -226,7 +226,7 @@ def check_terms(terms, teacher, student):
         compare = functools.partial(term.errors, step=0)
         try:
             traced = tf.function(compare, autograph=False).get_concrete_function(*specs)
-        except Exception as e:  # whatever an error of the user's own raises
+        except Exception as e:  # an error function of the user may raise anything
             reason = str(e).strip().partition("\n")[0].rstrip(".")
             raise InputError(
                 f"The term {term.name!r} cannot compare {_tensor_name(term.teacher)} of the "
@@ -242,10 +242,10 @@ def check_terms(terms, teacher, student):
 
 
 def read_tensor(model, tensor, side):
-    """The symbolic tensor of a model that a term names, (output, index or None).
+    """Return the symbolic tensor of a model that a term names, (output, index or None).
 
     Raises:
-        InputError: for a model, the "teacher" or the "student" as `side` says, without it.
+        InputError: if the model, "teacher" or "student" as `side` says, lacks it.
     """
     (output, index), found = tensor, model.output
     if not isinstance(found, dict):

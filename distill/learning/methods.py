@@ -1,8 +1,8 @@
-"""Methods of distillation by name: functions that give lists of `Term`s for a pair of models.
+"""Distillation methods by name: functions that return the `Term`s for a pair of models.
 
-A method takes the teacher and the student, built with the outputs that it compares, and the
-`task` whose outputs the soft labels are; without one there are none. `layer_map` says for each
-student layer which of the teacher's it learns from, see `distill.learning.layer_map`.
+A method takes the teacher and the student, built with the outputs that it compares, and the `task`
+whose outputs the soft labels are; without a task there are no soft labels. `layer_map` names for
+each student layer the teacher's layer, see `distill.learning.layer_map`.
 """
 
 import functools
@@ -36,9 +36,9 @@ def logits(
     hidden_state_weight=0.0,
     attention_weight=0.0,
 ):
-    """Soft labels (Hinton et al. 2015); hidden states and attention scores beside them on request.
+    """Return terms of soft labels (Hinton et al. 2015), and optionally of states and attention.
 
-    The embeddings' outputs count as one hidden state more, and all go through one projection.
+    The embeddings' output counts as one more hidden state. All states share one projection.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     if hidden_state_weight:
@@ -55,10 +55,11 @@ def logits(
 def distilbert(
     teacher, student, task=None, temperature=2.0, soft_label_weight=5.0, cosine_weight=1.0
 ):
-    """DistilBERT (Sanh et al. 2019, section 3): soft labels, and cosines of the last states.
+    """Return the terms of DistilBERT (Sanh et al. 2019, section 3): soft labels, and cosines.
 
-    The third loss of the paper, masked tokens, is the task's own, of a weight of 2 there. The
-    paper's second distillation, in fine-tuning, is `logits`.
+    The cosines compare the last hidden states. The third loss of the paper, masked tokens, is the
+    task's own, with a weight of 2 there. The paper's second distillation, in fine-tuning, is
+    `logits`.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     if cosine_weight:
@@ -79,10 +80,11 @@ def tinybert(
     hidden_state_weight=1.0,
     attention_weight=1.0,
 ):
-    """TinyBERT (Jiao et al. 2020, eq. 6 to 11): embeddings, states and scores, and soft labels.
+    """Return the terms of TinyBERT (Jiao et al. 2020, eq. 6 to 11).
 
-    The weights are of each layer, which the paper sums over. In its task stage the soft labels
-    come after all others, see `distill.learning.distill`.
+    They compare embeddings, hidden states, attention scores and soft labels. Weights are for each
+    layer; the paper sums over layers. In its task stage the soft labels come after all others, see
+    `distill.learning.distill`.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     layers = resolve_layer_map(layer_map, *_layers(teacher, student))
@@ -115,9 +117,10 @@ def minilm(
     relation_weight=1.0,
     teacher_layer=-1,
 ):
-    """MiniLM (Wang et al. 2020, eq. 3 to 6): the last layer's attention and value relations.
+    """Return the terms of MiniLM (Wang et al. 2020, eq. 3 to 6).
 
-    The student's layers and width are as they like, its heads as many as the teacher's.
+    They compare attention and value relations of the last layer. The student may have any number
+    of layers and any width, but as many heads as the teacher.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     causal = _is_causal(teacher, student)
@@ -140,13 +143,15 @@ def minilm_v2(
     relation_heads=None,
     teacher_layer=-1,
 ):
-    """MiniLMv2 (Wang et al. 2021, section 3): relations of queries, of keys and of values.
+    """Return the terms of MiniLMv2 (Wang et al. 2021, section 3).
+
+    They compare relations of queries, of keys and of values.
 
     Args:
-        relation_heads: that both are split into, which must divide both widths; the paper has 48
-            for a teacher of 12 heads. The teacher's heads where None.
-        teacher_layer: that is learned from, counted from 0, or from the end below 0: the paper
-            has the last one of 12, and the 21st of 24.
+        relation_heads: the number of heads to split both into, which must divide both widths; the
+            paper has 48 for a teacher of 12 heads. The teacher's heads where None.
+        teacher_layer: the layer to learn from, counted from 0, or from the end if negative: the
+            paper uses the last of 12, and the 21st of 24.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     if relation_weight:
@@ -169,13 +174,14 @@ def pkd(
     soft_label_weight=0.5,
     hidden_state_weight=100.0,
 ):
-    """Patient knowledge distillation (Sun et al. 2019): the first token's states of most layers.
+    """Return the terms of patient knowledge distillation (Sun et al. 2019).
 
-    The student's last layer learns from the soft labels alone. The paper's PKD-Skip is the layer
-    map "uniform" (2, 4, 6, 8 and 10 of 12, counted from 1), PKD-Last is "last" (7 to 11).
+    They compare one token's states in most layers: the first, or the last of a family that pools
+    there. The student's last layer learns from the soft labels alone. The paper's PKD-Skip is the
+    layer map "uniform" (2, 4, 6, 8 and 10 of 12, counted from 1), PKD-Last is "last" (7 to 11).
 
     Raises:
-        InputError: for a student of one layer, where no state is left to compare.
+        InputError: if the student has one layer, so that no state is left to compare.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     *layers, _ = resolve_layer_map(layer_map, *_layers(teacher, student))
@@ -211,17 +217,17 @@ METHODS = {
 
 
 def make_terms(method, teacher, student, task=None, layer_map="uniform", **arguments):
-    """The terms of a method by its name.
+    """Return the terms of a method by its name.
 
     Args:
         method: one of `METHODS`.
-        teacher, student, task: as it takes them.
-        layer_map: likewise; without effect on a method that does not go by layers.
-        arguments: its own; those that are None are left to it.
+        teacher, student, task: as the method takes them.
+        layer_map: as the method takes it; without effect on a method without layer maps.
+        arguments: of the method; those that are None take its defaults.
 
     Raises:
-        InputError: for an unknown method, an argument that it does not take or a temperature of
-            no term, and as it does.
+        InputError: if the method is unknown, does not take an argument, or has no term for a
+            temperature; and as the method does.
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
@@ -247,10 +253,10 @@ def make_terms(method, teacher, student, task=None, layer_map="uniform", **argum
 
 
 def soft_label_terms(task=None, temperature=2.0, weight=1.0):
-    """What the teacher answers, as a task's outputs say it.
+    """Return terms for the teacher's predictions, one for each of the task's outputs.
 
-    A divergence of classes (of texts, of each labelled token, of the texts to choose from) or of
-    positions, each softened by the temperature; of a number the squared error, which has none.
+    Classes (of texts, labelled tokens or choices) and positions have a divergence, softened by the
+    temperature. A regression has the squared error, without temperature.
 
     Args:
         task: see `tfnlp.tasks`; None for classes.
@@ -272,17 +278,17 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
 
 
 def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):
-    """Squared errors of hidden states by layer map, each pair counting the same.
+    """Return squared errors of hidden states by layer map, with equal weights.
 
     Jiao et al. 2020, 'TinyBERT', eq. 8 and 9: MSE(H^S W, H^T).
 
     Args:
         layer_map: for each student layer the teacher's, both counted from 0.
-        projection: W, of the student's states to the teacher's width; None for none.
+        projection: W, from the student's states to the teacher's width; or None.
         embeddings: whether the embeddings' outputs are compared too.
         weight: of all together, or a schedule.
     """
-    # Output 0 is the embeddings', so a layer's output is one further.
+    # Output 0 is the embeddings', so layer i has output i + 1.
     pairs = [(0, 0)] * embeddings + [(t + 1, s + 1) for s, t in enumerate(layer_map)]
     own, output = times(weight, 1 / len(pairs)), "hidden_states"
     return [
@@ -292,10 +298,10 @@ def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):
 
 
 def attention_score_terms(layer_map, weight=1.0, causal=False):
-    """Squared errors of attention scores before the softmax by layer map, likewise.
+    """Return squared errors of attention scores before the softmax, with equal weights.
 
-    Jiao et al. 2020, 'TinyBERT', eq. 7; pairs with padding are left out, and where `causal` is
-    true those with a later token.
+    Jiao et al. 2020, 'TinyBERT', eq. 7. `layer_map` and `weight` are as in `hidden_state_terms`.
+    Pairs with padding have no weight, nor, if `causal` is true, pairs with a later token.
     """
     own, output = times(weight, 1 / len(layer_map)), "attention_scores"
     error = functools.partial(score_error, causal=causal)
@@ -306,10 +312,10 @@ def attention_score_terms(layer_map, weight=1.0, causal=False):
 
 
 def make_projection(teacher, student, name="hidden_state_projection", index=-1):
-    """A learned projection, without bias, of the student's hidden states to the teacher's width.
+    """Build a trainable projection, without bias, of hidden states to the teacher's width.
 
     Args:
-        teacher, student: models that give hidden states.
+        teacher, student: models that output hidden states.
         name: of the layer.
         index: of the hidden states whose widths count.
 
@@ -329,7 +335,7 @@ def _soft_labels(task, temperature, weight):
     return soft_label_terms(task, temperature, weight) if task and weight else []
 
 
-# What is shown of the last layer's outputs, by their names.
+# Names of the logged losses by output of the last layer.
 _SHOWN = {
     "attention_scores": "attention",
     "queries": "query_relation",
@@ -339,15 +345,15 @@ _SHOWN = {
 
 
 def _last_layer(output, teacher_layer, error, weight):
-    """A term of the student's last layer and one of the teacher's."""
+    """Return a term of the student's last layer and one of the teacher's."""
     return Term((output, teacher_layer), (output, -1), error, weight, name=_SHOWN[output])
 
 
 def _is_causal(teacher, student):
-    """Whether tokens see the earlier ones alone, in both models or in neither.
+    """Return whether attention is causal in both models.
 
     Raises:
-        InputError: where they do in one of them.
+        InputError: if it is causal in one of them only.
     """
     configs = [getattr(model, "text_config", None) for model in (teacher, student)]
     causal = [getattr(config, "language_model", None) == "causal_lm" for config in configs]
@@ -361,7 +367,7 @@ def _is_causal(teacher, student):
 
 
 def _layers(*models):
-    """The layers of each model, from its config or else its outputs."""
+    """Return the number of layers of each model, from its config or else its outputs."""
     counts = []
     for model, side in zip(models, ("teacher", "student"), strict=True):
         config = getattr(model, "text_config", None)

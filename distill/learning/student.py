@@ -1,4 +1,4 @@
-"""Building a student and starting it from its teacher's layers."""
+"""Building a student, and initialising it from its teacher's layers."""
 
 import dataclasses
 import re
@@ -9,9 +9,9 @@ from distill.learning.layer_map import check_layer_map, resolve_layer_map
 from tfnlp.errors import InputError
 from tfnlp.models import build_model, config_by_name, config_of
 
-# Weights that have an entry for each token, and along which axis.
+# Axis of the vocabulary in weights that have one.
 TOKEN_AXES = {"embeddings/token_table": 0, "lm_output/kernel": 1, "lm_bias/bias": 0}
-# Those whose tokens stand in clusters by frequency.
+# Such weights of an adaptive softmax, which clusters tokens by frequency.
 CLUSTERED = r"embeddings/table_\d+|lm_softmax/(table|bias)_\d+"
 
 
@@ -24,24 +24,23 @@ def student_config(
     size=None,
     intermediate_dim=None,
 ):
-    """The teacher's config with fewer layers, narrower, or of another family.
+    """Return the teacher's config with fewer layers, another width, or another family.
 
-    The feed-forward width keeps its ratio to the model width, and heads their size where
-    the new width is a multiple of it. Vocabulary, positions and padding stay the teacher's.
+    The feed-forward width keeps its ratio to the model width. Heads keep their size if the new
+    width is a multiple of it. Vocabulary, positions and padding stay the teacher's.
 
     Args:
         teacher_config: of the teacher.
-        num_layers, hidden_dim, num_heads: the student's own; the teacher's, or those of the size,
-            where None.
-        family: one of `tfnlp.models.FAMILIES`, which then has the teacher's sizes; the teacher's
-            where None.
+        num_layers, hidden_dim, num_heads: the student's; where None those of the size, or the
+            teacher's.
+        family: one of `tfnlp.models.FAMILIES`, with the teacher's sizes; the teacher's where None.
         size: one of `tfnlp.models.SIZES`; None for none.
         intermediate_dim: the inner width of the student's feed-forward networks; where None that
-            of the size, or as many times its width as the teacher's.
+            of the size, or the same multiple of its width as the teacher's.
 
     Raises:
-        InputError: as `config_by_name`, for sizes that do not fit each other, and for recurrent
-            networks, which have other parts.
+        InputError: as `config_by_name`, if sizes do not fit each other, or if a network is
+            recurrent, which has other parts.
     """
     named = teacher_config if family is None and size is None else config_by_name(family, size)
     for side, config in (("teacher", teacher_config), ("student", named)):
@@ -59,7 +58,7 @@ def student_config(
         return dataclasses.replace(teacher_config, **fields)
     kept = ("vocabulary_size", "pad_token_id") + ("activation",) * (size is None)
     fields |= {name: getattr(teacher_config, name) for name in kept}
-    # None: some families have positions for any length.
+    # Some families have positions for any length, so that max_length is None.
     if None not in (config_by_name(family, size).max_length, teacher_config.max_length):
         fields["max_length"] = teacher_config.max_length
     return config_by_name(family, size, **fields)
@@ -69,7 +68,7 @@ def _narrowed(teacher_config, num_layers, hidden_dim, num_heads, same_family):
     hidden_dim = hidden_dim or teacher_config.hidden_dim
     head_dim = None
     if num_heads is None and same_family and hidden_dim == teacher_config.hidden_dim:
-        # Pruned heads are fewer than the width has room for.
+        # After head pruning there are fewer heads than the width has room for.
         num_heads, head_dim = teacher_config.num_heads, teacher_config.head_dim
     elif num_heads is None:
         own = teacher_config.head_dim or teacher_config.hidden_dim // teacher_config.num_heads
@@ -97,29 +96,29 @@ def make_student(
     teacher_tokenizer=None,
     intermediate_dim=None,
 ):
-    """A smaller model with the head and the outputs of its teacher, started from its weights.
+    """Build a smaller model with its teacher's head and outputs, initialised from its weights.
 
     A DistilBERT of half the layers is `make_student(teacher, 6, family="distilbert")`.
 
     Args:
         teacher: from `tfnlp.models` or `load_teacher`.
-        num_layers: the student's encoder blocks.
+        num_layers: the student's encoder blocks; the teacher's where None.
         hidden_dim: the student's width; the teacher's where None.
-        num_heads: the student's heads; as its width asks where None, see `student_config`.
-        layer_map: for each student layer the teacher's that it starts from, both counted from
-            0; or the name of a map, such as "uniform", "last" or "first".
-        initialize: whether to start from the teacher's weights where names and shapes agree.
+        num_heads: the student's heads; by its width where None, see `student_config`.
+        layer_map: for each student layer the teacher's to start from, both counted from 0; or the
+            name of a map, such as "uniform", "last" or "first".
+        initialize: whether to copy the teacher's weights where names and shapes agree.
         family, size: of a student of another kind, as `student_config` takes them.
-        tokenizer: the student's, where it is not the teacher's: its embeddings start from those of
-            the teacher's tokens that are spelt alike. None for the teacher's.
-        teacher_tokenizer: the teacher's; needed beside another one of the student.
+        tokenizer: the student's, if it is not the teacher's: its embeddings start from those of
+            the teacher's tokens with the same spelling. None for the teacher's.
+        teacher_tokenizer: the teacher's; needed if the student has another.
         intermediate_dim: as `student_config` takes it.
 
     Returns:
         A `TextModel`.
 
     Raises:
-        InputError: for sizes, or a layer map, that do not fit, and as `with_vocabulary`.
+        InputError: if sizes or the layer map do not fit, and as `with_vocabulary`.
     """
     config = config_of(teacher)
     own = student_config(config, num_layers, hidden_dim, num_heads, family, size, intermediate_dim)
@@ -143,23 +142,23 @@ def make_student(
 
 
 def with_vocabulary(config, tokenizer):
-    """A config for the vocabulary of another tokenizer.
+    """Return a config for the vocabulary of another tokenizer.
 
     Raises:
-        InputError: for a tokenizer whose ids leave some out, and so go beyond the table.
+        InputError: if the tokenizer's ids have gaps, and so exceed the table.
     """
     size = len(tokenizer.tokens_by_id())
     fields = {"vocabulary_size": size, "pad_token_id": tokenizer.pad_token_id}
     if config.adaptive_softmax:
-        # Clusters of tokens that there are not.
+        # Drop cutoffs beyond the new vocabulary.
         fields["cutoffs"] = tuple(c for c in config.cutoffs if c < fields["vocabulary_size"])
     return dataclasses.replace(config, **fields)
 
 
 def initialize_tokens(student, teacher, tokenizer, teacher_tokenizer):
-    """Copies what a model has for each token, of those that both vocabularies have by spelling.
+    """Copy the per-token weights of the tokens that both vocabularies spell the same.
 
-    That is the embeddings and, of a masked language model, what the logits have of their own.
+    These are the embeddings and, for a masked LM, the weights of the logits that are not shared.
 
     Args:
         student, teacher: from `tfnlp.models`.
@@ -186,19 +185,19 @@ def initialize_tokens(student, teacher, tokenizer, teacher_tokenizer):
 
 
 def initialize_student(student, teacher, layer_map, same_tokens=True):
-    """Copies the teacher's embeddings, chosen layers and head to the student.
+    """Copy the teacher's embeddings, chosen layers and head to the student.
 
     Sanh et al. 2019, 'DistilBERT', section 3. Weights of another name or shape are left as they
-    are, and so is the head on whole texts of a family that pools them otherwise. Where the student
-    has no segments, its positions begin as those of the teacher's first segment.
+    are, and so is the head on whole texts of a family with another pooling. If the student has no
+    segments, its positions start as the teacher's plus its first segment.
 
     Args:
         student: a `keras.Model` from `tfnlp.models`.
-        teacher: likewise.
+        teacher: a `keras.Model` from `tfnlp.models`.
         layer_map: for each student layer the teacher's, both counted from 0. Layers that share
             their weights (ALBERT) take those of the first of them.
-        same_tokens: whether an id is one token to both; else what has an entry for each token is
-            left as it is, see `initialize_tokens`.
+        same_tokens: whether ids mean the same token in both; else per-token weights are left as
+            they are, see `initialize_tokens`.
 
     Returns:
         The number of weights copied, and the number left.
@@ -223,18 +222,18 @@ def initialize_student(student, teacher, layer_map, same_tokens=True):
 
 
 def _is_of_tokens(path):
-    """Whether a weight has an entry for each token."""
+    """Return whether a weight has an entry for each token."""
     return path in TOKEN_AXES or re.fullmatch(CLUSTERED, path) is not None
 
 
 def _is_of_pooling(path, head):
-    """Whether a weight makes, or reads, one vector of a whole text."""
+    """Return whether a weight computes, or reads, the pooled vector of a text."""
     layer = path.partition("/")[0]
     return layer == "pooler" or (layer == "classifier" and head in ("classifier", "chooser"))
 
 
 def _teacher_path(path, layer_map, teacher_config, config):
-    """The path of the teacher's weight that a student's starts from."""
+    """Return the path of the teacher's weight that a student's weight starts from."""
     layer, _, rest = path.partition("/")
     if layer.startswith("encoder_"):
         number = int(layer.removeprefix("encoder_"))

@@ -1,4 +1,4 @@
-"""A fine-tuned teacher from its folder, and several of them together."""
+"""Loading of fine-tuned teachers, and ensembles of them."""
 
 import dataclasses
 import functools
@@ -14,14 +14,14 @@ from tfnlp.text import load_tokenizer
 
 
 def read_teacher_labels(folder, head):
-    """The class names of a teacher's folder in order of their ids, or None where it has none.
+    """Return the class names of a teacher's folder in order of their ids, or None if it has none.
 
     Args:
         folder: of the model.
-        head: one of `tfnlp.models.HEADS` that tells classes apart.
+        head: one of `tfnlp.models.HEADS` that classifies.
 
     Raises:
-        InputError: if its model has another head, or gives a number.
+        InputError: if its model has another head, or is a regression.
     """
     _check_head(folder, head)
     labels = read_labels(folder)
@@ -44,13 +44,13 @@ def _check_head(folder, head):
 
 
 def read_teachers_tokenizer(folders):
-    """The tokenizer of a task's teachers, which must be one: all of them read the same ids.
+    """Load the tokenizer of a task's teachers, which must all have the same one.
 
     Args:
         folders: of the teachers.
 
     Raises:
-        InputError: as `load_tokenizer`, and if one has another than the first.
+        InputError: as `load_tokenizer`, and if one differs from the first.
     """
     first, *others = folders
     tokenizer = load_tokenizer(first)
@@ -71,16 +71,16 @@ def load_teacher(
     attention_projections=False,
     dtype=None,
 ):
-    """Loads a model that was fine-tuned for a task.
+    """Load a model that was fine-tuned for a task.
 
     Args:
         folder: of the model, such as the `best` of a run.
         task: see `tfnlp.tasks`.
-        hidden_states, attention_scores, attention_projections: whether the student learns from
-            them too.
-        dtype: a Keras dtype policy of its own, such as "bfloat16", which takes half the memory;
-            the global one where None. Losses read its outputs as float32; a student that is to
-            start from its weights takes those of a teacher in float32.
+        hidden_states, attention_scores, attention_projections: whether to output these too, for
+            the student to learn from.
+        dtype: a Keras dtype policy for the teacher, such as "bfloat16", which takes half the
+            memory; the global one where None. Losses convert its outputs to float32. A student
+            that starts from its weights needs a teacher in float32.
 
     Returns:
         A `TextModel`.
@@ -107,7 +107,7 @@ def load_teacher(
             f"{_counted(task.num_classes)}; give a teacher that was fine-tuned for the task."
         )
     labels = read_labels(folder)
-    # What a model says whose classes were given no names.
+    # Default labels of a model whose classes have no names.
     unnamed = [f"LABEL_{i}" for i in range(classes)]
     if classes > 1 and labels not in (None, unnamed, list(task.label_names)):
         raise InputError(
@@ -122,17 +122,19 @@ def _counted(classes):
 
 
 class SeveralTeachers:
-    """What several teachers of a task answer, (B, teachers, ...) by output, as one model gives it.
+    """Ensemble of several teachers of a task, called like one model.
 
-    Soft labels of them are the mean of their probabilities, each at the temperature, or the mean
-    of their numbers. Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network',
-    section 2, has ensembles for teachers.
+    Outputs are stacked, (B, teachers, ...).
+
+    Soft labels of an ensemble are the mean of its probabilities, each at the temperature, or the
+    mean of its numbers. Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network',
+    section 2, uses ensembles as teachers.
 
     Args:
-        models: the teachers, of the task's head and labels.
+        models: the teachers, with the task's head and labels.
         task: see `tfnlp.tasks`.
-        pooled: whether to give the mean instead, as one model of the task answers.
-        weights: of each in that mean, from `teacher_weights`; all alike where None.
+        pooled: whether to return the mean, in the form of one model's outputs.
+        weights: of each in that mean, from `teacher_shares`; all alike where None.
     """
 
     def __init__(self, models, task, pooled=False, weights=None):
@@ -174,11 +176,11 @@ class SeveralTeachers:
 
 
 def teacher_shares(weights, count):
-    """The weights of several teachers as shares of 1, a tuple; None for None.
+    """Return the weights of several teachers, normalised to a sum of 1, as a tuple; None for None.
 
     Raises:
-        InputError: unless there is a number of 0 or more for each of two teachers or more, and one
-            above 0.
+        InputError: unless there are two teachers or more, with a weight of 0 or more for each, and
+            one above 0.
     """
     if weights is None:
         return None
@@ -195,7 +197,7 @@ def teacher_shares(weights, count):
 
 
 def weighted_terms(terms, shares):
-    """Terms whose errors take the mean of several teachers by `teacher_shares`."""
+    """Return terms whose errors weight several teachers by `teacher_shares`."""
     if shares is None:
         return terms
     return [
@@ -205,11 +207,11 @@ def weighted_terms(terms, shares):
 
 
 def join_teachers(teachers, task, terms):
-    """One teacher of several; the only one itself.
+    """Return an ensemble of several teachers, or a single teacher unchanged.
 
     Raises:
-        InputError: if there is none, or a term reads layers, of which several teachers have no
-            mean.
+        InputError: if there is no teacher, or a term of several teachers reads layers, which
+            cannot be averaged.
     """
     if not teachers:
         raise InputError("There is no teacher; give one, or several in a list.")

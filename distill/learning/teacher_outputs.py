@@ -1,4 +1,4 @@
-"""A teacher's outputs, computed once and kept, in memory or on disk."""
+"""Teacher outputs, computed once and cached in memory or on disk."""
 
 import dataclasses
 import json
@@ -20,9 +20,9 @@ from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
 from tfnlp.training.predict import input_signature
 
 INDEX = "cache.json"
-# A shard is computed in memory and written whole; a killed run loses one at most.
+# A shard is computed in memory and written whole, so a killed run loses at most one.
 SHARD_BYTES = 2**27
-# What a cache is of, and what to say where it is of another.
+# Parts of a cache's identity, and the words for a mismatch in each.
 DIFFERENCES = {
     "teacher": "another teacher",
     "precision": "a teacher of another precision",
@@ -31,24 +31,24 @@ DIFFERENCES = {
 
 
 def output_key(output, index):
-    """The name of one teacher output in a cache and in a batch."""
+    """Return the name of a teacher output in a cache and in a batch."""
     return output if index is None else f"{output}/{index}"
 
 
 @dataclasses.dataclass
 class TeacherOutputs:
-    """Outputs of a teacher for every example, without padding, end to end in shards.
+    """Outputs of a teacher for every example, unpadded, concatenated in shards.
 
     Fits `LengthBatches(targets=...)`.
 
     Args:
-        lengths: (texts,), the tokens of each text.
+        lengths: (texts,), the number of tokens of each text.
         axes: for each key of `output_key` the axes of a text's output that run over its tokens:
             none, (0,) of tokens, (1,) of tokens by head, (1, 2) of pairs of tokens by head.
         widths: for each key the sizes of the other axes, a tuple.
         firsts: (shards + 1,), the first example of each shard, and the end.
-        shards: for each shard a dict of flat arrays, or maps of files, one text after the other.
-        choices: texts of an example, to choose from; None where an example is a text.
+        shards: for each shard a dict of flat arrays, or memory maps, one text after the other.
+        choices: number of choices of a multiple-choice example; None where an example is a text.
     """
 
     lengths: np.ndarray
@@ -60,12 +60,12 @@ class TeacherOutputs:
 
     def __post_init__(self):
         self.texts_each = self.choices or 1
-        # Entries before each text, by the number of its axes of tokens.
+        # Offset of each text, by the number of its token axes.
         lengths = self.lengths.astype("int64")
         self.starts = [np.concatenate([[0], np.cumsum(lengths**n)]) for n in range(3)]
 
     def signature(self):
-        """The `tf.TensorSpec` of each key in a batch."""
+        """Return the `tf.TensorSpec` of each key in a batch."""
         specs = {}
         for key, width in self.widths.items():
             rows = (None,) if self.choices is None else (None, self.choices)
@@ -74,13 +74,13 @@ class TeacherOutputs:
         return specs
 
     def batch(self, indices, length):
-        """The outputs of some examples, padded with zeros to `length`.
+        """Return the outputs of some examples, padded with zeros to `length`.
 
         Returns:
-            A dict of arrays of the types that are kept, which terms read as float32: of texts
-            (B, ...), of tokens (B, length, ...), by head (B, N, length, H), of pairs (B, N,
-            length, length); with choices (B, choices, ...), so that a batch can be cut by its
-            examples.
+            A dict of arrays of the stored types, which terms convert to float32: per text (B,
+                ...), per
+            token (B, length, ...), per head (B, N, length, H), per pair (B, N, length, length).
+            With choices (B, choices, ...), so that a batch can be split by its examples.
         """
         batch, texts = {}, self.texts(np.asarray(indices))
         for key, width in self.widths.items():
@@ -95,7 +95,7 @@ class TeacherOutputs:
         return batch
 
     def texts(self, examples):
-        """Return the numbers of the texts of some examples."""
+        """Return the indices of the texts of some examples."""
         return (examples[:, None] * self.texts_each + np.arange(self.texts_each)).ravel()
 
     def place(self, key, i, shard):
@@ -113,7 +113,7 @@ class TeacherOutputs:
 
 
 def _shape(axes, length, width):
-    """Return a text's shape: `length` at the axes of tokens, `width` at the others."""
+    """Return a text's shape: `length` at the token axes, `width` at the others."""
     shape = list(width)
     for axis in axes:
         shape.insert(axis, length)
@@ -128,7 +128,7 @@ def _real(axes, length):
 
 @dataclasses.dataclass
 class StackedOutputs:
-    """The answers of several teachers, as `SeveralTeachers` gives them: (B, teachers, ...).
+    """Outputs of several teachers, stacked as `SeveralTeachers` does: (B, teachers, ...).
 
     Args:
         parts: a `TeacherOutputs` for each.
@@ -148,24 +148,23 @@ class StackedOutputs:
 
 
 def compute_teacher_outputs(teacher, batches, reads, folder=None):
-    """Runs the teacher over all examples once and keeps what the losses read.
+    """Run the teacher over all examples once, and cache the outputs that the losses read.
 
     Args:
         teacher: a `keras.Model` with the outputs that `reads` names, or `SeveralTeachers`.
-        batches: `LengthBatches` over the examples, as the teacher reads them.
-        reads: (output, index or None) pairs, the losses' `reads()`.
-        folder: where to cache the outputs on disk, in float16 save the logits; in memory where
-            None. A cache of the same teacher and examples is used again, and an unfinished one
-            gone on with. It is read batch by batch, so it may be larger than the memory.
+        batches: `LengthBatches` over the examples, encoded for the teacher.
+        reads: (output, index or None) pairs, the `teacher` of each term.
+        folder: where to cache the outputs on disk, in float16 except the logits; in memory where
+            None. A cache of the same teacher and examples is used again, and an unfinished one is
+            resumed. It is read batch by batch, so it may be larger than the memory.
 
     Returns:
-        `TeacherOutputs`, or `StackedOutputs` of several teachers, each of which has a folder of
-        its own in `folder`.
+        `TeacherOutputs`; for several teachers `StackedOutputs`, each with a subfolder of `folder`.
 
     Raises:
         InputError: if a text is longer than the teacher's positions, an output is too large for
-            float16, or the folder holds the cache of another teacher, of other texts or of
-            other outputs.
+            float16, or the folder holds the cache of another teacher, of other texts or of other
+            outputs.
     """
     if isinstance(teacher, SeveralTeachers):
         folders = [
@@ -218,7 +217,11 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
 
 
 def _stored_index(folder, made_from, keys):
-    """Return the index of a folder's cache; None where it has none."""
+    """Return the index of a folder's cache, or None if it has none.
+
+    Raises:
+        InputError: if the cache is of another version, teacher, text or set of outputs.
+    """
     if not (folder / INDEX).exists():
         return None
     index = read_json(folder / INDEX)
@@ -233,7 +236,7 @@ def _stored_index(folder, made_from, keys):
 
 
 def _mapped(path, index):
-    """The flat arrays of a shard, which the system reads from disk when they are used."""
+    """Return the flat arrays of a shard, memory-mapped."""
     try:
         with open(path, "rb") as file:
             start = 8 + int.from_bytes(file.read(8), "little")
@@ -254,7 +257,7 @@ def _mapped(path, index):
 
 
 def _axes(teacher, output, index):
-    """Return the axes of tokens in the output of one text."""
+    """Return the token axes of an output for one text."""
     axes = token_axes(teacher, output, pick_output(teacher.output, output, index))
     return tuple(axis - 1 for axis in axes)
 
@@ -264,14 +267,14 @@ def _stored_dtype(key):
 
 
 def _forward(teacher, reads):
-    """A function from inputs to a dict of what is read, in float32."""
+    """Build a function from inputs to a dict of the outputs that `reads` names, in float32."""
 
     @tf.function(input_signature=[input_signature(teacher)])
     def forward(inputs):
         outputs = teacher(inputs, training=False)
         outputs = {output_key(*read): pick_output(outputs, *read) for read in reads}
         if getattr(teacher, "head", None) == "chooser" and "logits" in outputs:
-            # One of each text, as all else of a chooser.
+            # One logit a text, since a chooser's other outputs are by text too.
             outputs["logits"] = tf.reshape(outputs["logits"], (-1,))
         return {key: tf.cast(x, "float32") for key, x in outputs.items()}
 
@@ -279,7 +282,7 @@ def _forward(teacher, reads):
 
 
 def _widths(forward, batches, axes):
-    """Return the sizes of axes that are not of tokens, by running the teacher on an example."""
+    """Return the sizes of axes other than tokens, by running the teacher on one example."""
     found = forward(batches.batch(np.array([0]))[0])
     return {
         key: tuple(size for axis, size in enumerate(found[key].shape[1:]) if axis not in axes[key])
@@ -288,7 +291,7 @@ def _widths(forward, batches, axes):
 
 
 def _firsts(outputs):
-    """The first examples of shards of some `SHARD_BYTES`, and the end."""
+    """Return the first example of each shard of about `SHARD_BYTES`, and the end."""
     ends = 0  # bytes up to the end of each example
     step = outputs.texts_each
     for key, axes in outputs.axes.items():
@@ -303,7 +306,7 @@ def _firsts(outputs):
 
 
 def _bar(outputs, missing=None):
-    """The progress bar of all examples, where the shards of some are not computed yet."""
+    """Return the progress bar of all examples, advanced past the shards already computed."""
     sizes = np.diff(outputs.firsts)
     todo = int(sizes.sum() if missing is None else sizes[missing].sum())
     total = int(sizes.sum())
@@ -311,7 +314,7 @@ def _bar(outputs, missing=None):
 
 
 def _compute(outputs, shard, forward, batches, dtype, bar):
-    """The flat arrays of a shard, each of the type that `dtype(key)` says."""
+    """Compute the flat arrays of a shard, each of type `dtype(key)`."""
     first, end = outputs.firsts[shard : shard + 2]
     arrays = {}
     last = outputs.texts(np.array([end - 1]))[-1]

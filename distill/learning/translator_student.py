@@ -1,7 +1,8 @@
-"""A translator with fewer layers, started from its teacher's.
+"""Translation students with fewer layers, initialised from their teacher's.
 
-It learns what the teacher writes of the training texts (Kim & Rush 2016, section 3.2), as any
-translator learns: `recipes/translate.py` writes that, `recipes/train_translator.py` learns it.
+A student trains on the teacher's translations of the training texts (Kim & Rush 2016, section
+3.2), like any translator: `recipes/translate.py` writes them, `recipes/train_translator.py` trains
+on them.
 """
 
 import dataclasses
@@ -14,21 +15,21 @@ from tfnlp.models import TransformerConfig, build_model, config_of
 def make_translator_student(
     teacher, num_layers=None, num_decoder_layers=None, layer_map="uniform", dropout=None
 ):
-    """A Transformer of fewer layers, whose weights are those of layers of its teacher.
+    """Build a Transformer of fewer layers, with weights of layers of its teacher.
 
     Args:
         teacher: a Transformer or Marian, with the head "sequence_to_sequence".
         num_layers: the student's encoder blocks; as many as the teacher's where None.
-        num_decoder_layers: its decoder blocks, likewise.
-        layer_map: which of the teacher's blocks, of encoder and decoder alike: "uniform", "last",
-            "first" or "alternate" (`distill.learning.layer_map`).
+        num_decoder_layers: its decoder blocks; as many as the teacher's where None.
+        layer_map: the choice of the teacher's blocks, for both encoder and decoder: "uniform",
+            "last", "first" or "alternate" (`distill.learning.layer_map`).
         dropout: the student's; the teacher's where None.
 
     Returns:
         A `TextModel`.
 
     Raises:
-        InputError: for a teacher of another family, and more layers than the teacher's.
+        InputError: if the teacher is of another family, or has fewer layers than asked for.
     """
     config = config_of(teacher)
     if not isinstance(config, TransformerConfig):
@@ -58,7 +59,7 @@ def make_translator_student(
 
 
 def _teacher_path(path, maps):
-    """The path of the teacher's weight that a student's starts from."""
+    """Return the path of the teacher's weight that a student's weight starts from."""
     layer, _, rest = path.partition("/")
     part, _, number = layer.rpartition("_")
     if part not in maps or not number.isdecimal():
