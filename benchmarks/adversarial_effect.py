@@ -1,4 +1,4 @@
-"""What virtual adversarial fine-tuning (SiFT) changes: the same runs with it and without.
+"""Effect of virtual adversarial fine-tuning (SiFT): the same runs with and without it.
 
     python -m benchmarks.adversarial_effect --model_dir=MINILM --task=classifier \\
         --monitor=matthews --train=train.tsv --dev=dev.tsv --adversarial_weight=1 \\

@@ -51,7 +51,7 @@ def main():
 
 
 def generator_cases(folder, quantization):
-    """Runs of a language model's file, {name: function}."""
+    """Return {name: function} of the runs of a language model's file."""
     import numpy as np
 
     from distill.device.decoder import CachedDecoder
@@ -68,7 +68,7 @@ def generator_cases(folder, quantization):
 
 
 def translator_cases(folder, quantization):
-    """Runs of a translator's file."""
+    """Return {name: function} of the runs of a translator's file."""
     import numpy as np
 
     from distill.device.decoder import CachedDecoder
@@ -87,7 +87,7 @@ def translator_cases(folder, quantization):
 
 
 def written(folder, name, model, endpoints, quantization):
-    """The path of a file of these signatures, without a tokenizer."""
+    """Write a file with these signatures, without a tokenizer; return its path."""
     from distill.device.export_generation import convert_decoder
 
     path = folder / f"{name.replace(' ', '_')}.tflite"
@@ -97,7 +97,7 @@ def written(folder, name, model, endpoints, quantization):
 
 
 def cases_of(name, decoder, start, steps):
-    """Greedy search and beam search, as functions that give the two times in ms."""
+    """Return functions for greedy and beam search: ms to the first token, then per token."""
     from distill.device.search import beam_search, greedy
     from tfnlp.searches import Beam
 

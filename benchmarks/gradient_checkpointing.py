@@ -1,4 +1,4 @@
-"""Training steps with blocks that are kept and blocks that are computed once more.
+"""Memory and time of training steps with and without gradient checkpointing.
 
     python -m benchmarks.gradient_checkpointing
 
@@ -26,7 +26,7 @@ FIELDS = {
 
 
 def train_step(family, way, path):
-    """What `measure` gives of a tagger, "kept" or "recomputed"."""
+    """Return the result of `measure` for a tagger; `way` is "kept" or "recomputed"."""
     import keras
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Two and four processes that train together, beside one: how far apart they end.
+"""Final weights of training with two and four workers, compared with one process.
 
     python -m benchmarks.workers
 
