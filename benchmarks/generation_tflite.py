@@ -97,7 +97,7 @@ def written(folder, name, model, endpoints, quantization):
 
 
 def cases_of(name, decoder, start, steps):
-    """Return functions for greedy and beam search: ms to the first token, then per token."""
+    """Return {name: function} for both searches: ms to the first token, and per further token."""
     from distill.device.search import beam_search, greedy
     from tfnlp.searches import Beam
 
