@@ -5,7 +5,7 @@
         --output_dir=runs/adversarial
 
 Both get the same weights, batches and schedule for each seed. The score of a run is that of its
-best epoch; each run's is kept, so that the same command goes on where it was stopped.
+best epoch. Each run's scores are kept, so that the same command resumes where it was stopped.
 """
 
 import functools

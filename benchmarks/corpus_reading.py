@@ -3,10 +3,10 @@
     python -m benchmarks.corpus_reading --input=reviews.txt.gz --tokenizer_dir=MINILM \\
         --documents=lines --processes=2
 
-Prepares the corpus by the recipe, in a folder that is deleted again, and prints counts, seconds,
-sizes and the peak memory of all its processes. Then it reads random documents, and makes batches
-with hidden tokens of them (64 x 128). Rates are by seconds of processor time, which other work on
-the machine does not change much.
+Prepares the corpus with the recipe in a temporary folder, and prints counts, seconds, sizes and
+the peak memory of all its processes. Then it reads random documents, and makes batches with masked
+tokens from them (64 x 128). Rates are per second of CPU time, which other work on the machine
+hardly changes.
 """
 
 import os

@@ -4,10 +4,10 @@
 
 A step of training a 3-layer BERT from a 6-layer one (MiniLM's sizes, random weights and tokens),
 in one process: the student alone, the teacher's pass alone, a step with the teacher, and one with
-its outputs computed before. Printed is what distilling takes of (teacher + student alone), and
-with known outputs of the student alone, by the clock and by the time of all cores, which other
-programs disturb less. Rounds alternate, a turn being a few steps; figures are medians of the
-rounds.
+precomputed teacher outputs. Prints the time of distillation over that of (teacher + student
+alone), and with precomputed outputs over that of the student alone, by the clock and by the time
+of all cores, which other programs disturb less. Rounds alternate, a turn being a few steps;
+figures are medians of the rounds.
 """
 
 import time

@@ -4,11 +4,11 @@
         --output_dir=runs/exported
 
 A classifier is exported with a signature of any length, with those of --fixed_lengths beside it,
-and with these alone. Of each file: its size, the operators of each signature, and the parts of
-its first one that XNNPACK runs. The first and the last are then timed on one thread: at each of
-the lengths, and where lengths change from call to call. Rounds alternate, figures are medians. Of
-a classifier with WordPiece the file that takes strings is compared with the one that takes ids,
-on --input.
+and with these alone. For each file the program prints its size, the operators of each signature,
+and the parts of its first one that XNNPACK runs. The first and the last file are then timed on one
+thread: at each of the lengths, and with lengths that change from call to call. Rounds alternate;
+figures are medians. For a classifier with WordPiece, the file that takes strings is compared with
+the one that takes ids on --input.
 """
 
 import pathlib

@@ -3,10 +3,10 @@
     python -m benchmarks.finetune_parity --model_dir=MINILM --task=classifier \\
         --train=train.tsv --dev=dev.tsv --output_dir=runs/parity
 
-Both get the same batches in the same order, the same schedule, AdamW and clipping; weights of
-the head and dropout are each library's own. The score of a run is that of its best epoch; each
-run's is kept with the flags and the data that decide it, so that the same command goes on where
-it was stopped, and another needs a folder of its own.
+Both get the same batches in the same order, the same schedule, AdamW and clipping. Each library
+draws its own head weights and dropout masks. The score of a run is that of its best epoch. Each
+run's scores are kept with the flags and data that affect them, so that the same command resumes
+where it was stopped; a command with other settings needs another folder.
 """
 
 import functools

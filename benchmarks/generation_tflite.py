@@ -1,12 +1,12 @@
-"""Milliseconds a token of exported language models and translators, on one thread.
+"""Milliseconds per token of exported language models and translators, on one thread.
 
     python -m benchmarks.generation_tflite --output_dir=runs/generation_tflite
 
-A GPT-2 of 4 layers of width 256 with 16,000 tokens goes on from a prompt of 32 tokens by 128, and
-a transformer of 3 layers of width 256 each side with 8,000 tokens makes a text of 32 from a
-source of 16: in float32 and in int8, greedily and with 4 beams. The time of the prompt, or source,
-is that to the first token; the rest is divided by the other tokens. Weights are random, and
-nothing ends a text before its length. Figures are medians over the rounds, which alternate.
+A GPT-2 of 4 layers of width 256 with 16,000 tokens continues a prompt of 32 tokens by 128. A
+transformer of 3 layers of width 256 on each side with 8,000 tokens generates 32 tokens from a
+source of 16. Both run in float32 and in int8, greedily and with 4 beams. The time of the prompt or
+source is that to the first token; the rest is divided by the other tokens. Weights are random, and
+no text ends before its length. Figures are medians over alternating rounds.
 """
 
 import pathlib

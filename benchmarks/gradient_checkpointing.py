@@ -2,12 +2,13 @@
 
     python -m benchmarks.gradient_checkpointing
 
-Each step runs in a process of its own, with dropout. Prints the peak memory over the start, the
-seconds of a step, and how far loss and gradients are apart, as `benchmarks.lone_steps` has it.
+Each step runs in a separate process, with dropout. Prints the peak memory over the start, the
+seconds of a step, and the differences of loss and gradients, as `benchmarks.lone_steps` defines
+them.
 
     python -m benchmarks.gradient_checkpointing bert recomputed gradients.npz
 
-is such a step alone.
+runs a single step.
 """
 
 import sys

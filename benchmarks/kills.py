@@ -3,10 +3,10 @@
     python -m benchmarks.kills pretrain --corpus=reviews.txt --documents=lines --num_layers=2 \\
         --hidden_dim=64 --num_heads=2 --steps_per_epoch=100 --epochs=4 --checkpoint_steps=7
 
-Two runs by the same flags: one is left alone, the other is killed at --kills random moments of its
-whole course, the time after a step at which another step, or a saving, is under way among them.
-The weights in all folders, the state and the metrics must be equal, bit for bit. The processes are
-forked from this one, which has imported TensorFlow but not used it.
+Two runs have the same flags. One is undisturbed; the other is killed at --kills random moments of
+the training, some of them during a step or while a checkpoint is saved. The weights in all
+folders, the state and the metrics must be equal, bit for bit. The processes are forked from this
+one, which has imported TensorFlow but not used it.
 """
 
 import argparse

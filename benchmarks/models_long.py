@@ -2,12 +2,12 @@
 
     python -m benchmarks.models_long
 
-Each step runs in a process of its own. Prints the peak memory over the start, the seconds of a
-step, and how far loss and gradients are apart, as `benchmarks.lone_steps` has it.
+Each step runs in a separate process. Prints the peak memory over the start, the seconds of a step,
+and the differences of loss and gradients, as `benchmarks.lone_steps` defines them.
 
     python -m benchmarks.models_long xlnet 512 gradients.npz
 
-is such a step alone, with blocks of 512; 0 for none.
+runs a single step with blocks of 512; 0 for full attention.
 """
 
 import sys

@@ -152,7 +152,7 @@ def check_strategy():
 
 
 def with_flags(message, names):
-    """Return a library message with its arguments written as flags, `max_length=5` with dashes.
+    """Return a library message with its arguments written as flags: `--max_length=5`.
 
     Args:
         message: text that names arguments before an equals sign or in backticks.
@@ -408,7 +408,7 @@ def define_memory_flags():
     flags.DEFINE_bool("xla", False, "Compile the steps by XLA; needs --fixed_length.")
 
 
-# Flags that do not change the final weights.
+# Flags that do not affect the final weights, so that they may change when a run resumes.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan"}
 # Flags of example files, and of all files; folder flags end in _dir.
 _EXAMPLES = ("train", "dev", "test", "input", "texts", "corpus")
