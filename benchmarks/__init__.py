@@ -1,1 +1,1 @@
-"""Side-by-side measurements against other libraries; each file is one command."""
+"""Benchmarks, most of them against other libraries; each file is one command."""

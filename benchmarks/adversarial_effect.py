@@ -1,11 +1,11 @@
-"""What virtual adversarial fine-tuning (SiFT) changes: the same runs with it and without.
+"""Effect of virtual adversarial fine-tuning (SiFT): the same runs with and without it.
 
     python -m benchmarks.adversarial_effect --model_dir=MINILM --task=classifier \\
         --monitor=matthews --train=train.tsv --dev=dev.tsv --adversarial_weight=1 \\
         --output_dir=runs/adversarial
 
 Both get the same weights, batches and schedule for each seed. The score of a run is that of its
-best epoch; each run's is kept, so that the same command goes on where it was stopped.
+best epoch. Each run's scores are kept, so that the same command resumes where it was stopped.
 """
 
 import functools

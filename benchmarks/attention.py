@@ -1,4 +1,4 @@
-"""Attention layers side by side with keras-hub's and transformers', in one process.
+"""Speed and memory of attention layers, compared with keras-hub and transformers.
 
     python -m benchmarks.attention --output_dir=runs/attention
 
@@ -58,7 +58,7 @@ def main():
 
 
 def medians(runs):
-    """Milliseconds of each function, the median over rounds that take turns."""
+    """Return each function's milliseconds, the median over alternating rounds."""
     import numpy as np
 
     found = {name: [] for name in runs}
@@ -73,7 +73,7 @@ def medians(runs):
 
 
 def time_layers():
-    """Times every layer at every shape, and prints a table."""
+    """Time every layer at every shape, and print a table."""
     figures = {}
     for batch, length in SHAPES:
         layers = {
@@ -113,7 +113,7 @@ def inputs(batch, length, seed=0):
 
 
 def keras_pair(call, layer, x):
-    """Graph functions of `call` on x: forward, and with the gradients of weights and input."""
+    """Return graph functions of `call` on x: forward, and gradients of weights and input."""
     import tensorflow as tf
 
     x = tf.constant(x)
@@ -134,7 +134,7 @@ def keras_pair(call, layer, x):
 
 
 def torch_pair(call, module, x):
-    """Likewise for a torch module."""
+    """Return functions of `call` on x for a torch module: forward, and with all gradients."""
     import torch
 
     x = torch.tensor(x, requires_grad=True)
@@ -152,7 +152,7 @@ def torch_pair(call, module, x):
 
 
 def agree(name, found, expected):
-    """Prints by how much two layers on the same weights differ; stops where it is much."""
+    """Print the largest difference of two layers' outputs; raise AssertionError above 1e-3."""
     import numpy as np
 
     difference = float(np.abs(np.asarray(found) - np.asarray(expected)).max())
@@ -162,12 +162,12 @@ def agree(name, found, expected):
 
 
 def products(batch, length, streams=0, softmax=False):
-    """The matrix products of an attention, and nothing else: no implementation has fewer.
+    """Return graph functions of an attention's matrix products alone, a lower bound of its time.
 
-    Plain attention where `streams` is 0, else relative attention with 1 or 2 streams: as many
-    positions are projected as there are tokens, once, which sines and cosines allow, and there is
-    one score by position for each key. With `softmax` there is one between the two products of
-    plain attention.
+    With `streams` 0 the attention is plain, else relative with 1 or 2 streams. Relative attention
+    projects as many positions as there are tokens, once, which sines and cosines allow, and has
+    one positional score for each key. With `softmax`, a softmax stands between the two products
+    of plain attention.
     """
     import tensorflow as tf
 
@@ -183,7 +183,7 @@ def products(batch, length, streams=0, softmax=False):
         return tf.reshape(tf.matmul(x, kernel), (-1, HEADS, length, SIZE))
 
     def call():
-        """The outputs of each stream, and its scores by position."""
+        """Compute each stream's output and, in relative attention, its positional scores."""
         k, v = heads(xs[0], kernels[1]), heads(xs[0], kernels[2])
         r = heads(sinusoids, kernels[4]) if streams else None
         found = []
@@ -233,7 +233,7 @@ def plain(batch, length):
 
 
 def disentangled(batch, length):
-    """DeBERTa v3's attention: 256 buckets up to 512, shared projections."""
+    """Build DeBERTa v3's attention: 256 buckets up to distance 512, shared projections."""
     import keras_hub.src.models.deberta_v3.disentangled_self_attention as hub
     import numpy as np
     import torch
@@ -280,11 +280,11 @@ def disentangled(batch, length):
         torch.empty(length, 1), torch.empty(length, 1), BUCKETS, MAX_DISTANCE
     )
 
-    def run_torch(x):  # which fails where there is no mask
+    def run_torch(x):  # the module fails without a mask
         context, _ = module(x, mask, relative_pos=positions, rel_embeddings=rows)
         return [dense(context)]
 
-    def run_hub(x):  # likewise
+    def run_hub(x):  # the layer fails without a mask
         return theirs(x, rel_embeddings=table[None], attention_mask=ones)
 
     def run_ours(x):
@@ -310,7 +310,7 @@ def set_linear(linear, kernel):
 
 
 def relative(batch, length):
-    """Transformer-XL's attention without memory: both ways, and causal."""
+    """Build Transformer-XL's attention without memory: bidirectional and causal."""
     from tfnlp.layers import RelativeAttention
 
     x = inputs(batch, length)
@@ -323,7 +323,7 @@ def relative(batch, length):
 
 
 def two_stream(batch, length):
-    """XLNet's attention: the content stream alone, and both streams."""
+    """Build XLNet's attention: the content stream alone, and both streams."""
     import keras_hub.src.models.xlnet.relative_attention as hub
     import numpy as np
     import torch
@@ -361,7 +361,7 @@ def two_stream(batch, length):
     positions = model.relative_positional_encoding(length, length, bsz=batch)
     hub_positions = np.ascontiguousarray(positions.transpose(0, 1).numpy())
 
-    def run_ours(x, streams):  # the query stream differs, or TensorFlow would merge products
+    def run_ours(x, streams):  # streams differ, else TensorFlow would merge equal products
         return ours(x, -x if streams == 2 else None)
 
     def run_hub(x, streams):
@@ -373,7 +373,7 @@ def two_stream(batch, length):
         h = x.transpose(0, 1)
         g = -h if streams == 2 else None
         outputs = module(h, g, None, None, positions, None)
-        # Their module adds the residual, which costs little.
+        # The transformers module adds the residual, which costs little; subtract it.
         pairs = zip(outputs[:streams], (h, g)[:streams], strict=True)
         return [(y - z).transpose(0, 1) for y, z in pairs]
 
@@ -393,7 +393,7 @@ def two_stream(batch, length):
 
 
 def time_tflite():
-    """Times 4 blocks of each attention in TFLite, one thread, its length fixed and left open."""
+    """Time 4 blocks of each attention in TFLite on one thread, with fixed and dynamic length."""
     import numpy as np
     import tensorflow as tf
     from ai_edge_litert.interpreter import Interpreter
@@ -423,7 +423,7 @@ def time_tflite():
     figures = {}
     for length in (TFLITE_LENGTH, None):
         names = ["plain", "disentangled", "relative"]
-        if length:  # it does not convert with its length left open
+        if length:  # keras-hub's layer does not convert with a dynamic length
             names.append("keras-hub disentangled")
         times = medians({name: runner(name, length) for name in names})
         open_or_fixed = "fixed" if length else "open"
@@ -441,7 +441,7 @@ def time_tflite():
 
 
 def blocks(name, length):
-    """A post-norm encoder over embeddings, (B, L, 312) to the same."""
+    """Build a post-norm encoder over embeddings, (B, L, 312) to (B, L, 312)."""
     import keras
     import keras_hub.src.models.deberta_v3.disentangled_self_attention as hub
 
@@ -467,7 +467,7 @@ def blocks(name, length):
             layer = hub.DisentangledSelfAttention(
                 HEADS, TFLITE_WIDTH, MAX_DISTANCE, bucket_size=BUCKETS, dropout=0.0
             )
-            # Its buckets need Flex ops (Sign and Abs of int64): given as a constant instead.
+            # The bucket computation needs Flex ops (int64 Sign and Abs): use a constant.
             buckets = keras.ops.convert_to_numpy(layer._get_rel_pos(length))
             layer._get_rel_pos = lambda _, buckets=buckets: buckets
             rows = keras.ops.expand_dims(table, 0)
@@ -478,7 +478,7 @@ def blocks(name, length):
 
 
 def time_long():
-    """Seconds and peak memory of a training step at 4,096 tokens, in processes of their own."""
+    """Measure time and peak memory of a training step at 4,096 tokens in separate processes."""
     import numpy as np
 
     figures = {}
@@ -500,7 +500,7 @@ def time_long():
             megabytes, seconds = np.median(values, axis=0)
             found[way] = {"megabytes": megabytes, "seconds": seconds}
             print(f"  {name}, {way}: {megabytes:.0f} MB, {seconds:.2f} s")
-        # Of each round, as what else the machine does changes from round to round.
+        # Ratios are taken within a round, since the machine's load changes between rounds.
         ratios = np.array(runs["in blocks"]) / np.array(runs["whole"])
         memory, slower = np.median(ratios, axis=0)
         times = ", ".join(f"{x:.2f}" for x in sorted(ratios[:, 1]))

@@ -42,7 +42,7 @@ def main(name, block_size):
 
 
 def memory(field):
-    """A field of this process's status, in kB (Linux)."""
+    """Return a field of this process's status, in kB (Linux)."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith(field))
 

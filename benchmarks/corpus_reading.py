@@ -1,12 +1,12 @@
-"""What preparing a corpus takes, and how fast its documents are read at random, on one core.
+"""Cost of preparing a corpus, and speed of random reads of its documents, on one core.
 
     python -m benchmarks.corpus_reading --input=reviews.txt.gz --tokenizer_dir=MINILM \\
         --documents=lines --processes=2
 
-Prepares the corpus by the recipe, in a folder that is deleted again, and prints counts, seconds,
-sizes and the peak memory of all its processes. Then it reads random documents, and makes batches
-with hidden tokens of them (64 x 128). Rates are by seconds of processor time, which other work on
-the machine does not change much.
+Prepares the corpus with the recipe in a temporary folder, and prints counts, seconds, sizes and
+the peak memory of all its processes. Then it reads random documents, and makes batches with masked
+tokens from them (64 x 128). Rates are per second of CPU time, which other work on the machine
+hardly changes.
 """
 
 import os
@@ -33,7 +33,7 @@ BATCH_SIZE, MAX_LENGTH = 64, 128
 
 
 def prepare(folder):
-    """Runs the recipe: seconds, those of its processors, and the most bytes that it held."""
+    """Run the recipe; return its seconds, its CPU seconds and its peak memory in bytes."""
     import psutil
 
     command = [sys.executable, "-m", "recipes.prepare_corpus", f"--output_dir={folder}"]
@@ -53,7 +53,10 @@ def prepare(folder):
 
 
 def memory_of(process):
-    """The bytes that a process and those that it started hold, shared pages counted once."""
+    """Return the memory of a process and its children in bytes.
+
+    On Linux this is the PSS, which counts shared pages once; elsewhere it is the RSS.
+    """
     import psutil
 
     held = 0
@@ -68,7 +71,7 @@ def memory_of(process):
 
 
 def read_documents(corpus):
-    """Reads whole documents at random: tokens a second of processor time."""
+    """Read random whole documents; return tokens per second of CPU time."""
     import numpy as np
 
     number = int(FLAGS.tokens / corpus.token_counts.mean()) + 1
@@ -80,7 +83,11 @@ def read_documents(corpus):
 
 
 def make_batches(corpus, tokenizer):
-    """Reads, frames, pads and masks texts of random places: tokens a second, likewise."""
+    """Read texts at random places, and add special tokens, pad and mask them.
+
+    Returns:
+        Tokens per second of CPU time.
+    """
     import numpy as np
 
     from tfnlp.objectives import Frame, Masking
@@ -130,10 +137,10 @@ def main():
             f"processor time): {counts['tokens'] / used:,.0f} tokens and {text / used:.2f} MB of "
             "text a second of it"
         )
-        # Where the system can, on one core from here on.
+        # Use one core from here on, if the system supports it.
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
-        read_documents(corpus)  # the pages that are read are in the system's cache then
+        read_documents(corpus)  # warm up the system's page cache
         print(f"random documents: {read_documents(corpus):,.0f} tokens/s")
         print(f"batches with hidden tokens: {make_batches(corpus, tokenizer):,.0f} tokens/s")
 

@@ -1,13 +1,13 @@
-"""What distilling costs beside the passes that it cannot do without.
+"""Overhead of distillation over the passes of teacher and student.
 
     python -m benchmarks.distillation_cost --output_dir=runs/distillation_cost
 
 A step of training a 3-layer BERT from a 6-layer one (MiniLM's sizes, random weights and tokens),
 in one process: the student alone, the teacher's pass alone, a step with the teacher, and one with
-its outputs computed before. Printed is what distilling takes of (teacher + student alone), and
-with known outputs of the student alone, by the clock and by the time of all cores, which other
-programs disturb less. Rounds alternate, a turn being a few steps; figures are medians of the
-rounds.
+precomputed teacher outputs. Prints the time of distillation over that of (teacher + student
+alone), and with precomputed outputs over that of the student alone, by the clock and by the time
+of all cores, which other programs disturb less. Rounds alternate, a turn being a few steps;
+figures are medians of the rounds.
 """
 
 import time
@@ -41,7 +41,7 @@ def main():
                 found[name].append(ms)
     for name, ms in found.items():
         print("{:15} {:7.1f} ms a step, {:7.1f} of all cores".format(name, *np.median(ms, 0)))
-    # Of each round by itself: the machine is not as fast in all of them.
+    # Ratios are taken within a round, since the machine's speed changes between rounds.
     alone, teacher, distilled, known = (np.array(found[name]) for name in turns)
     ratios = {
         "distilling over teacher and student": distilled / (teacher + alone),
@@ -55,7 +55,7 @@ def main():
 
 
 def timed(turn):
-    """Milliseconds of a step, by the clock and of all cores."""
+    """Return a step's milliseconds, by the clock and summed over all cores."""
     start = time.perf_counter(), time.process_time()
     turn()
     taken = np.array([time.perf_counter(), time.process_time()]) - start
@@ -63,7 +63,7 @@ def timed(turn):
 
 
 def make_turns():
-    """{name: a function of some steps}."""
+    """Return {name: function that runs `FLAGS.steps` steps}."""
     from distill.learning import Distiller, make_student, make_terms
     from distill.learning.teacher_outputs import compute_teacher_outputs
     from tfnlp.models import BertConfig, build_model
@@ -123,7 +123,7 @@ def make_turns():
 
 
 def teacher_pass(teacher, signature):
-    """A function that runs the teacher, and gives its logits alone."""
+    """Return a `tf.function` that runs the teacher and returns its logits only."""
     import tensorflow as tf
 
     return tf.function(lambda inputs: teacher(inputs, training=False)["logits"], [signature])

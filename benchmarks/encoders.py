@@ -1,4 +1,4 @@
-"""Encoders in training side by side with keras-hub's and transformers', in one process.
+"""Training speed of encoders, compared with keras-hub and transformers in one process.
 
     python -m benchmarks.encoders --output_dir=runs/encoders
 
@@ -71,7 +71,7 @@ def timed(function):
 
 
 def medians(steps):
-    """Milliseconds of each step, the median over rounds that take turns."""
+    """Return each step's milliseconds, the median over alternating rounds."""
     import numpy as np
 
     found = {name: [] for name in steps}
@@ -84,7 +84,7 @@ def medians(steps):
 
 
 def flops():
-    """Of the products of BERT's four layers, forward and backward."""
+    """Return the FLOPs of the products in BERT's four layers, forward and backward."""
     tokens = BATCH * LENGTH
     projections = 2 * tokens * (4 * WIDTH * WIDTH + 2 * WIDTH * INNER)
     attention = 2 * 2 * tokens * LENGTH * WIDTH
@@ -96,7 +96,7 @@ def product_flops():
 
 
 def product_gradients(x, kernel):
-    """Both gradients of x . kernel, with the product itself as what comes from above."""
+    """Return both gradients of x @ kernel, with the product itself as upstream gradient."""
     import tensorflow as tf
 
     y = tf.matmul(x, kernel)
@@ -112,10 +112,11 @@ def product_step():
 
 
 def bert_products_step(positions=False):
-    """What `flops` counts, each product in its shape and none waiting for another layer's.
+    """Return a step that computes the products counted by `flops`, layers independently.
 
-    With `positions` there are those of XLNet's relative scores too: as many positions are
-    projected as there are tokens, which sines and cosines allow, with one score for each key.
+    With `positions`, the step also computes the products of XLNet's relative scores: it projects
+    as many positions as there are tokens, which sines and cosines allow, with one score for each
+    key.
     """
     import tensorflow as tf
 
@@ -156,7 +157,7 @@ def token_ids():
 
 
 def keras_step(model, inputs, output):
-    """A training step of a Keras model, without the optimizer."""
+    """Return a training step of a Keras model, without the optimizer."""
     import tensorflow as tf
 
     inputs = {key: tf.constant(value) for key, value in inputs.items()}

@@ -1,14 +1,14 @@
-"""What fixed lengths, and a tokenizer in the graph, cost and give in an exported file.
+"""Costs and gains of fixed lengths, and of a tokenizer in the graph, in an exported file.
 
     python -m benchmarks.exported_files --model_dir=runs/student/best --input=SST2/dev.tsv \\
         --output_dir=runs/exported
 
 A classifier is exported with a signature of any length, with those of --fixed_lengths beside it,
-and with these alone. Of each file: its size, the operators of each signature, and the parts of
-its first one that XNNPACK runs. The first and the last are then timed on one thread: at each of
-the lengths, and where lengths change from call to call. Rounds alternate, figures are medians. Of
-a classifier with WordPiece the file that takes strings is compared with the one that takes ids,
-on --input.
+and with these alone. For each file the program prints its size, the operators of each signature,
+and the parts of its first one that XNNPACK runs. The first and the last file are then timed on one
+thread: at each of the lengths, and with lengths that change from call to call. Rounds alternate;
+figures are medians. For a classifier with WordPiece, the file that takes strings is compared with
+the one that takes ids on --input.
 """
 
 import pathlib
@@ -74,7 +74,11 @@ def main():
 
 
 def export_files(model, tokenizer, labels, folder, lengths):
-    """{name: path} of an int8 file of any length, with fixed ones beside it, and those alone."""
+    """Export int8 files with any length, with fixed lengths too, and with these only.
+
+    Returns:
+        {name: path}.
+    """
     from distill.device.tflite import export_tflite
 
     options = {
@@ -90,7 +94,7 @@ def export_files(model, tokenizer, labels, folder, lengths):
 
 
 def describe(path):
-    """The size of a file, the operators of each signature, and its parts for XNNPACK."""
+    """Return a file's size, the operators of each signature, and its parts for XNNPACK."""
     from tensorflow.lite.python import schema_py_generated as schema
 
     from distill.device.operators import profile_operators
@@ -98,13 +102,13 @@ def describe(path):
     content = path.read_bytes()
     model = schema.Model.GetRootAs(content)
     operators = [model.Subgraphs(i).OperatorsLength() for i in range(model.SubgraphsLength())]
-    # The first signature of a file of fixed lengths is the longest's.
+    # In a file with fixed lengths only, the first signature has the largest length.
     parts = profile_operators(path, max(map(int, FLAGS.fixed_lengths)), runs=5)["pieces"]
     return {"size_mb": len(content) / 1e6, "operators": operators, "parts": parts}
 
 
 def time_lengths(runners, lengths):
-    """{length: {name: median of the rounds' medians, in milliseconds}}."""
+    """Return {length: {name: median of the rounds' medians, in milliseconds}}."""
     from distill.device.benchmark import latencies
 
     rounds = {length: {name: [] for name in runners} for length in lengths}
@@ -120,7 +124,7 @@ def time_lengths(runners, lengths):
 
 
 def time_mixed(runners, lengths):
-    """{name: time of texts whose lengths change from call to call, over that of equal ones}."""
+    """Return {name: time with lengths that change each call, over that with equal lengths}."""
     from distill.device.benchmark import mixed_latencies
 
     ratios = {name: [] for name in runners}
@@ -132,7 +136,11 @@ def time_mixed(runners, lengths):
 
 
 def compare_strings(model, tokenizer, labels, folder, path, texts):
-    """How far the file that takes strings agrees with the one that takes ids."""
+    """Compare the file that takes strings with the one that takes ids.
+
+    Returns:
+        The number of texts, that of equal labels, and the largest difference of a probability.
+    """
     from distill.device.text_in_graph import StringClassifier
     from distill.device.tflite import export_tflite
     from distill.runtime import load_runner

@@ -1,4 +1,4 @@
-"""Sentences of film reviews, for a teacher to label and a student to learn from.
+"""Sentences of film reviews, to be labelled by a teacher for the training of a student.
 
     python -m benchmarks.film_sentences --reviews=IMDB/train.tsv.gz --output=sentences.tsv
     python -m recipes.predict --model=runs/teacher/best --input=sentences.tsv --label_column= \\
@@ -47,7 +47,7 @@ def main():
 
 
 def sentences(reviews):
-    """Sentences of 5 to 25 words, in the order of the seed."""
+    """Return up to `FLAGS.count` distinct sentences of 5 to 25 words, shuffled by the seed."""
     found = {}
     for review in reviews:
         for sentence in re.split(r"(?<=[.!?])\s+", review):

@@ -3,10 +3,10 @@
     python -m benchmarks.finetune_parity --model_dir=MINILM --task=classifier \\
         --train=train.tsv --dev=dev.tsv --output_dir=runs/parity
 
-Both get the same batches in the same order, the same schedule, AdamW and clipping; weights of
-the head and dropout are each library's own. The score of a run is that of its best epoch; each
-run's is kept with the flags and the data that decide it, so that the same command goes on where
-it was stopped, and another needs a folder of its own.
+Both get the same batches in the same order, the same schedule, AdamW and clipping. Each library
+draws its own head weights and dropout masks. The score of a run is that of its best epoch. Each
+run's scores are kept with the flags and data that affect them, so that the same command resumes
+where it was stopped; a command with other settings needs another folder.
 """
 
 import functools
@@ -65,18 +65,17 @@ def main():
 
 
 def best_scores(file_name, runs):
-    """Does every run with every seed, but those that a file of --output_dir has already.
+    """Run all runs with all seeds, except those already in a file of --output_dir.
 
     Args:
-        file_name: of the file, which keeps what decides the scores, and those of each run's
-            epochs.
-        runs: by name, functions without arguments that give these scores.
+        file_name: name of the file, which holds the settings and each run's scores by epoch.
+        runs: {name: function without arguments that returns the scores by epoch}.
 
     Returns:
-        By name, the best score for each seed, a list.
+        {name: list of the best score for each seed}.
 
     Raises:
-        InputError: if the file holds the scores of other flags or other data.
+        InputError: if the file holds scores of other flags or other data.
     """
     from tfnlp.files import read_json, write_json
 
@@ -98,7 +97,7 @@ def best_scores(file_name, runs):
 
 
 def settings():
-    """What decides a score, but the seed: the flags, and hashes of both files."""
+    """Return all that affects a score, except the seed: the flags, and hashes of both files."""
     mine = {flag.name: flag.value for flag in FLAGS.get_flags_for_module(sys.modules[__name__])}
     found = common.decisive_flags() | mine
     for name in ("train", "dev"):
@@ -108,7 +107,11 @@ def settings():
 
 
 def checked(path, kept, expected):
-    """The scores of a file, if they are those of the expected settings."""
+    """Return a file's content if it has the expected settings.
+
+    Raises:
+        InputError: if the settings differ.
+    """
     from tfnlp.errors import InputError
 
     there = kept.get("settings", {})
@@ -123,7 +126,7 @@ def checked(path, kept, expected):
 
 
 def read_task():
-    """The task and its examples."""
+    """Return the task and its training and dev examples."""
     from tfnlp import tasks
     from tfnlp.tasks.tagging import tag_names
 
@@ -157,13 +160,13 @@ def make_batches(task, train, dev):
 
 
 def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: None):
-    """The dev score after each epoch.
+    """Fine-tune with tfnlp; return the dev score after each epoch.
 
     Args:
         task: see `tfnlp.tasks`.
-        train, dev: its examples.
-        name: of the run's folder, to which the seed is added.
-        regularizer: of the model and the task, gives the loss to add.
+        train, dev: the task's examples.
+        name: name of the run's folder, to which the seed is added.
+        regularizer: a function of (model, task) that returns an additional loss, or None.
     """
     import keras
 
@@ -193,7 +196,7 @@ def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: 
 
 
 def train_transformers(task, train, dev):
-    """The dev score after each epoch."""
+    """Fine-tune with transformers; return the dev score after each epoch."""
     import torch
     import transformers
 
@@ -203,7 +206,7 @@ def train_transformers(task, train, dev):
     sizes = {"num_labels": task.num_classes} if task.num_classes else {}
     if FLAGS.task == "regression":
         sizes["problem_type"] = "regression"
-    # A head of another number of classes is drawn anew, as `load_model` does.
+    # A head with another number of classes is initialised anew, as in `load_model`.
     model = getattr(transformers, CLASSES[FLAGS.task]).from_pretrained(
         FLAGS.model_dir, ignore_mismatched_sizes=True, **sizes
     )
@@ -237,7 +240,7 @@ def train_transformers(task, train, dev):
 
 
 def torch_labels(labels):
-    """The labels of a batch as the models of `transformers` take them."""
+    """Convert a batch's labels to the keyword arguments of `transformers` models."""
     import torch
 
     labels = torch.tensor(labels)
@@ -247,7 +250,7 @@ def torch_labels(labels):
 
 
 def torch_outputs(task, model, batches):
-    """The outputs of every encoding, as `tfnlp.training.predict` gives them."""
+    """Return the outputs of every encoding, in the form of `tfnlp.training.predict`."""
     import torch
 
     results = {key: [None] * len(batches.encodings) for key in task.outputs}

@@ -1,4 +1,4 @@
-"""Fine-tuning speed of tfnlp, transformers and keras-hub, side by side in one process.
+"""Fine-tuning speed of tfnlp, transformers and keras-hub in one process.
 
     python -m benchmarks.finetune_throughput --model_dir=MINILM --train=train.tsv \\
         --output_dir=runs/throughput
@@ -46,7 +46,7 @@ def main():
         for length in (128, FLAGS.hub_length)
     )
     order = by_length.order()[: FLAGS.steps]
-    # As many in each batch, in other company.
+    # Random batches with the sizes of tfnlp's.
     picks = np.random.default_rng(0).permutation(len(examples))
     random = np.split(picks, np.cumsum([len(batch) for batch in order]))[: len(order)]
     trainers = {
@@ -79,7 +79,7 @@ def training_config():
 
 
 def tfnlp_trainer(data):
-    """A function that trains for the steps of a round."""
+    """Return a function that trains tfnlp's model for the steps of a round."""
     from tfnlp.checkpoints import load_model
     from tfnlp.training import compile_classifier
 
@@ -90,7 +90,7 @@ def tfnlp_trainer(data):
 
 
 def transformers_trainer(data, batches):
-    """Likewise on batches of these examples, each padded to its longest."""
+    """Return a function that trains transformers' model on batches, each padded to its longest."""
     import torch
     import transformers
 
@@ -118,7 +118,7 @@ def transformers_trainer(data, batches):
 
 
 def keras_hub_trainer(data, batches, length=None):
-    """Likewise, each padded to `length`, where given."""
+    """Return a function that trains keras-hub's model on batches, padded to `length` if given."""
     import keras
     import keras_hub
     import numpy as np
@@ -147,7 +147,7 @@ def keras_hub_trainer(data, batches, length=None):
         ),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=["accuracy"],
-        # Keras' own choice where all batches are alike; XLA would compile each length anew.
+        # Keras' default with a fixed length; else XLA would compile each length anew.
         jit_compile="auto" if length else False,
     )
 

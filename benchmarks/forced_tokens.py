@@ -1,4 +1,4 @@
-"""The tokens of translation files where they have read what Keras has: the reference so far."""
+"""Agreement of exported translators with Keras on the next token, under teacher forcing."""
 
 import time
 
@@ -9,7 +9,7 @@ from tfnlp.tasks import Translation
 
 
 def forced(model, tokenizer, texts):
-    """Of each text its source, what the decoder reads, and Keras' likeliest token after each."""
+    """Return (source ids, decoder inputs, Keras' most probable next tokens) of each text."""
     longest = max_positions(model)
     batches = Translation().batches(texts, tokenizer, config_of(model), 4096, longest)
     found = []
@@ -24,10 +24,10 @@ def forced(model, tokenizer, texts):
 
 
 def measured(file, examples):
-    """The share of the file's likeliest tokens that are Keras', and ms to the first."""
+    """Return the share of a file's most probable tokens that are Keras', and ms to the first."""
     same, times, longest = [], [], file.max_new_tokens
     for source, read, best in examples:
-        read, best = read[:longest], best[:longest]  # behind them the caches have no place
+        read, best = read[:longest], best[:longest]  # the file's caches end there
         began = time.perf_counter()
         logits = [file.decoder.start_from(source, read[0])]
         times.append(1e3 * (time.perf_counter() - began))

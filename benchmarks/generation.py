@@ -1,4 +1,4 @@
-"""Generation side by side with transformers' `generate` and keras-hub's, in one process.
+"""Speed of generation, compared with transformers and keras-hub in one process.
 
     python -m benchmarks.generation --output_dir=runs/generation
 
@@ -24,7 +24,7 @@ flags.DEFINE_integer("rounds", 5, "Rounds.", 1)
 flags.mark_flag_as_required("output_dir")
 
 LAYERS, WIDTH, HEADS, VOCABULARY, PROMPT, NEW, BEAMS = 4, 256, 4, 16000, 32, 128, 4
-# Prompts and beams of what is measured.
+# Number of prompts and beams of each case.
 CASES = {"greedy, 1 prompt": (1, 1), "greedy, 16 prompts": (16, 1), "4 beams, 1 prompt": (1, 4)}
 
 
@@ -70,7 +70,7 @@ def main():
 
 
 def measured(steps):
-    """Seconds of each step's first call, and milliseconds of later ones, medians of rounds."""
+    """Return each step's first call in seconds, and the median of later calls in ms."""
     import numpy as np
 
     times = {name: [] for name in steps}
@@ -162,7 +162,7 @@ def keras_hub_step(model, prompts, beams):
 
 
 def reading_step(model):
-    """Each weight that a step reads, once."""
+    """Return a function that reads each weight of a step once."""
     import tensorflow as tf
 
     weights = [w.value for w in model.weights if "position_table" not in w.path]
@@ -171,7 +171,7 @@ def reading_step(model):
 
 
 def products_step(rows):
-    """The products of a step with its weights for some rows, none waiting for another."""
+    """Return a function that computes a step's weight products for some rows independently."""
     import tensorflow as tf
 
     shapes = [(WIDTH, WIDTH)] * 4 + [(WIDTH, 4 * WIDTH), (4 * WIDTH, WIDTH)]

@@ -1,12 +1,12 @@
-"""Milliseconds a token of exported language models and translators, on one thread.
+"""Milliseconds per token of exported language models and translators, on one thread.
 
     python -m benchmarks.generation_tflite --output_dir=runs/generation_tflite
 
-A GPT-2 of 4 layers of width 256 with 16,000 tokens goes on from a prompt of 32 tokens by 128, and
-a transformer of 3 layers of width 256 each side with 8,000 tokens makes a text of 32 from a
-source of 16: in float32 and in int8, greedily and with 4 beams. The time of the prompt, or source,
-is that to the first token; the rest is divided by the other tokens. Weights are random, and
-nothing ends a text before its length. Figures are medians over the rounds, which alternate.
+A GPT-2 of 4 layers of width 256 with 16,000 tokens continues a prompt of 32 tokens by 128. A
+transformer of 3 layers of width 256 on each side with 8,000 tokens generates 32 tokens from a
+source of 16. Both run in float32 and in int8, greedily and with 4 beams. The time of the prompt or
+source is that to the first token; the rest is divided by the other tokens. Weights are random, and
+no text ends before its length. Figures are medians over alternating rounds.
 """
 
 import pathlib
@@ -51,7 +51,7 @@ def main():
 
 
 def generator_cases(folder, quantization):
-    """Runs of a language model's file, {name: function}."""
+    """Return {name: function} of the runs of a language model's file."""
     import numpy as np
 
     from distill.device.decoder import CachedDecoder
@@ -68,7 +68,7 @@ def generator_cases(folder, quantization):
 
 
 def translator_cases(folder, quantization):
-    """Runs of a translator's file."""
+    """Return {name: function} of the runs of a translator's file."""
     import numpy as np
 
     from distill.device.decoder import CachedDecoder
@@ -87,7 +87,7 @@ def translator_cases(folder, quantization):
 
 
 def written(folder, name, model, endpoints, quantization):
-    """The path of a file of these signatures, without a tokenizer."""
+    """Write a file with these signatures, without a tokenizer; return its path."""
     from distill.device.export_generation import convert_decoder
 
     path = folder / f"{name.replace(' ', '_')}.tflite"
@@ -97,7 +97,7 @@ def written(folder, name, model, endpoints, quantization):
 
 
 def cases_of(name, decoder, start, steps):
-    """Greedy search and beam search, as functions that give the two times in ms."""
+    """Return {name: function} for both searches: ms to the first token, and per further token."""
     from distill.device.search import beam_search, greedy
     from tfnlp.searches import Beam
 

@@ -1,4 +1,4 @@
-"""Blocks and families on the JAX backend of Keras side by side with transformers' on a GPU.
+"""Blocks and models on Keras' JAX backend, compared with transformers on a GPU.
 
     python -m benchmarks.gpu --output_dir=runs/gpu
     python -m benchmarks.gpu --output_dir=runs/gpu --tiny    # a dry run, on any machine
@@ -36,7 +36,7 @@ BLOCKS = ("bert", "deberta_v3", "xlnet")
 
 
 def sizes():
-    """Width, heads, inner width, blocks, shapes (B, L), dtypes, rounds and repeats."""
+    """Return width, heads, inner width, blocks, shapes (B, L), dtypes, rounds and repeats."""
     if FLAGS.tiny:
         return 32, 4, 64, 2, ((2, 16),), ("float32",), 1, 1
     return 768, 12, 3072, 12, ((32, 128), (8, 512)), ("float32", "bfloat16"), 7, 5
@@ -71,7 +71,7 @@ def main():
 
 
 def compare(label, what, family, shape, dtype, gpu):
-    """Milliseconds of forward and of forward and backward, ours and theirs."""
+    """Measure and print ms of forward, and of forward and backward, of tfnlp and transformers."""
     import keras
 
     keras.backend.clear_session()
@@ -92,7 +92,7 @@ def compare(label, what, family, shape, dtype, gpu):
 
 
 def medians(runs):
-    """Milliseconds of each function, the median over rounds that take turns."""
+    """Return each function's milliseconds, the median over alternating rounds."""
     import numpy as np
 
     *_, rounds, repeats = sizes()
@@ -120,7 +120,7 @@ def token_ids(shape):
 
 
 def ours(what, family, shape, dtype):
-    """Compiled functions of a block or a model of tfnlp: forward, and with all gradients."""
+    """Compile a tfnlp block or model: functions for forward, and for all gradients."""
     import jax
     import keras
     from keras import ops
@@ -181,7 +181,7 @@ def our_family(family, shape, width, heads, inner, blocks):
 
 
 def theirs(what, family, shape, dtype, gpu):
-    """A module of transformers', and a function that gives its states."""
+    """Build a transformers module, and a function that returns its hidden states."""
     import torch
 
     width, heads, inner, blocks, *_ = sizes()
@@ -268,7 +268,7 @@ def their_family(family, shape, sizes, device):
 
 
 def torch_pair(module, call, gpu):
-    """Functions of a module: forward, and with all gradients."""
+    """Return functions of a module: forward, and forward with all gradients."""
     import torch
 
     def wait():

@@ -1,13 +1,14 @@
-"""Training steps with blocks that are kept and blocks that are computed once more.
+"""Memory and time of training steps with and without gradient checkpointing.
 
     python -m benchmarks.gradient_checkpointing
 
-Each step runs in a process of its own, with dropout. Prints the peak memory over the start, the
-seconds of a step, and how far loss and gradients are apart, as `benchmarks.lone_steps` has it.
+Each step runs in a separate process, with dropout. Prints the peak memory over the start, the
+seconds of a step, and the differences of loss and gradients, as `benchmarks.lone_steps` defines
+them.
 
     python -m benchmarks.gradient_checkpointing bert recomputed gradients.npz
 
-is such a step alone.
+runs a single step.
 """
 
 import sys
@@ -26,7 +27,7 @@ FIELDS = {
 
 
 def train_step(family, way, path):
-    """What `measure` gives of a tagger, "kept" or "recomputed"."""
+    """Return the result of `measure` for a tagger; `way` is "kept" or "recomputed"."""
     import keras
     import numpy as np
 

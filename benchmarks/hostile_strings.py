@@ -1,4 +1,4 @@
-"""Do exported files give the labels of Keras for strings that nobody wrote by hand?
+"""Agreement of exported files with Keras on the labels of random and hostile strings.
 
     python -m benchmarks.hostile_strings --model_dir=runs/student/best --output_dir=runs/hostile
 

@@ -1,4 +1,4 @@
-"""Strings that nobody wrote by hand, and what exported files say of them."""
+"""Hostile random strings, and the agreement of exported files with Keras on them."""
 
 import random
 
@@ -41,7 +41,7 @@ PARTS = {
 
 
 def hostile_strings(count, seed=0):
-    """A list of `count` strings; every fiftieth is empty, every thousandth long."""
+    """Return a list of `count` strings; every fiftieth is empty, every thousandth long."""
     draw = random.Random(seed)
     kinds = [*PARTS, "any", "mixed"]
     found = []
@@ -65,7 +65,7 @@ def hostile_strings(count, seed=0):
 
 
 def agreements(model, tokenizer, labels, folder, texts, quantizations, max_length):
-    """{kind of file: the share of texts with the label of the Keras model}."""
+    """Return {quantisation: share of texts with the Keras model's label}."""
     from distill.device.tflite import export_tflite
     from distill.runtime import TextClassifier
     from tfnlp.text import LengthBatches

@@ -1,12 +1,12 @@
-"""Kills a recipe's run again and again (`kill -9`), and compares what it ends with.
+"""Kills a recipe's run repeatedly (`kill -9`), and compares its result with an undisturbed run.
 
     python -m benchmarks.kills pretrain --corpus=reviews.txt --documents=lines --num_layers=2 \\
         --hidden_dim=64 --num_heads=2 --steps_per_epoch=100 --epochs=4 --checkpoint_steps=7
 
-Two runs by the same flags: one is left alone, the other is killed at --kills random moments of its
-whole course, the time after a step at which another step, or a saving, is under way among them.
-The weights in all folders, the state and the metrics must be equal, bit for bit. The processes are
-forked from this one, which has imported TensorFlow but not used it.
+Two runs have the same flags. One is undisturbed; the other is killed at --kills random moments of
+the training, some of them during a step or while a checkpoint is saved. The weights in all
+folders, the state and the metrics must be equal, bit for bit. The processes are forked from this
+one, which has imported TensorFlow but not used it.
 """
 
 import argparse
@@ -29,16 +29,16 @@ ROOT = pathlib.Path(__file__).parents[1]
 
 
 def run_recipe(recipe, flags, log, prepare=lambda: None):
-    """Runs a recipe in a forked process.
+    """Run a recipe in a forked process.
 
     Args:
-        recipe: its name.
+        recipe: name of the recipe.
         flags: a list of strings.
-        log: of the file that its output is appended to.
-        prepare: called in the process before the recipe.
+        log: path of the file that the output is appended to.
+        prepare: a function called in the process before the recipe.
 
     Returns:
-        The exit status, -9 where it was killed.
+        The exit status, -9 if the process was killed.
     """
     child = os.fork()
     if child:
@@ -63,11 +63,11 @@ def run_recipe(recipe, flags, log, prepare=lambda: None):
 
 
 def kill_after(step, delay):
-    """Has this process kill itself, so many seconds after a step of the whole training.
+    """Make this process kill itself `delay` seconds after a step of the whole training.
 
-    If that step is done already, after the first that is not.
+    If a resumed training is already past that step, the kill follows its first step.
     """
-    # In the package there is a function of that name.
+    # `tfnlp.training.fit` as an attribute is the function, so look up the module.
     recorder_class = sys.modules["tfnlp.training.fit"]._Recorder
     original, killing = recorder_class.on_train_batch_end, []
 
@@ -83,17 +83,20 @@ def kill_after(step, delay):
 
 
 def killed_run(recipe, flags, folder, moments, delay, prepare=lambda: None):
-    """Runs a recipe, kills it at some moments, and lets it end.
+    """Run a recipe, kill it at given steps, and then let it finish.
 
     Args:
-        recipe, flags: as `run_recipe` takes them.
-        folder: of the run; what it says is in a log beside it.
+        recipe, flags: as in `run_recipe`.
+        folder: the run's folder; its output is in a log beside it.
         moments: steps of the whole training, in order.
-        delay: the most seconds after such a step until the kill comes.
-        prepare: called in each process before the recipe.
+        delay: the most seconds between such a step and the kill.
+        prepare: a function called in each process before the recipe.
 
     Returns:
-        How many of the kills came before the run had ended.
+        The number of kills that came before the run had ended.
+
+    Raises:
+        RuntimeError: if the recipe fails.
     """
     flags, log = [*flags, f"--output_dir={folder}"], pathlib.Path(f"{folder}.log")
     draw, kills = random.Random(len(moments)), 0
@@ -115,7 +118,7 @@ def killed_run(recipe, flags, folder, moments, delay, prepare=lambda: None):
 
 
 def contents(folder):
-    """All that a run ended with: the tensors of its files, and its metrics but for the time."""
+    """Return a run's results: {name: tensor} of its files, and its metrics without times."""
     folder = pathlib.Path(folder)
     found = {
         f"{path.relative_to(folder)}: {name}": tensor
@@ -128,7 +131,7 @@ def contents(folder):
 
 
 def differences(one, other):
-    """The names of what two folders' `contents` differ in."""
+    """Return the names of the tensors, and of the metrics, that differ between two folders."""
     (a, metrics), (b, other_metrics) = map(contents, (one, other))
     names = [
         n for n in a.keys() | b if n not in a or n not in b or a[n].tobytes() != b[n].tobytes()
@@ -137,7 +140,7 @@ def differences(one, other):
 
 
 def import_libraries():
-    """Imports what recipes do, without starting TensorFlow's threads."""
+    """Import the libraries of the recipes, without starting TensorFlow's threads."""
     import_tensorflow_quietly()
     import tfnlp.checkpoints
     import tfnlp.objectives
@@ -169,16 +172,24 @@ def main():
 
 
 def steps_of(folder, log):
-    """The steps of a finished training, by the optimizer's own count."""
+    """Return the number of steps of a finished training, from the optimizer's count.
+
+    Raises:
+        RuntimeError: if the state has no such count.
+    """
     tensors = safetensors.numpy.load_file(f"{folder}/state.safetensors")
     found = [v for name, v in tensors.items() if name.endswith("/iteration")]
     if not found:
         raise RuntimeError(f"the state names no iterations:\n{log}")
-    return int(max(found))  # that of an optimizer around another one is 0
+    return int(max(found))  # an optimizer that wraps another one counts 0
 
 
 def step_seconds(folder, steps):
-    """How long a step took after the first epoch, by the times of the metrics."""
+    """Return the seconds of a step after the first epoch, from the times in the metrics.
+
+    Raises:
+        RuntimeError: if there are fewer than two epochs.
+    """
     lines = (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()
     times = [json.loads(line)["time"] for line in lines]
     if len(times) < 2:

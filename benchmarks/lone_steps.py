@@ -1,4 +1,4 @@
-"""Training steps that are measured each in a process of its own, two ways, and compared."""
+"""Training steps measured in separate processes, in two ways, and compared."""
 
 import os
 import pathlib
@@ -13,13 +13,13 @@ STEPS = 3
 
 
 def compare(module, families, ways):
-    """Measures a step of each family both ways, and prints a line for each.
+    """Measure a step of each family in both ways, and print a line for each family.
 
     Args:
-        module: of `benchmarks`, a program that prints what `measure` gives for a family, a way
-            and the path of a file.
-        families: their names.
-        ways: two, of which the first is what the second is compared with.
+        module: a program in `benchmarks` that takes a family, a way and a file's path, and prints
+            the result of `measure`.
+        families: names of families.
+        ways: two ways; the second is compared with the first.
     """
     import numpy as np
 
@@ -36,7 +36,7 @@ def compare(module, families, ways):
 
 
 def run_alone(module, *arguments):
-    """The megabytes and seconds that `python -m benchmarks.MODULE` prints."""
+    """Run `python -m benchmarks.MODULE`; return the megabytes and seconds that it prints."""
     command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
     environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
@@ -44,9 +44,10 @@ def run_alone(module, *arguments):
 
 
 def measure(model, inputs, labels, path):
-    """Trains a tagger; its peak memory in MB over the start, and a step's median seconds.
+    """Train a tagger for a few steps, and save the first loss and gradients to `path`.
 
-    The first step's loss and gradients go to `path`.
+    Returns:
+        The peak memory over the start in MB, and a step's median seconds.
     """
     import keras
     import numpy as np
@@ -66,7 +67,7 @@ def measure(model, inputs, labels, path):
 
 
 def graph_of_step(model, optimizer, inputs, labels):
-    """A step as a `tf.function`: it gives the loss, then the gradients."""
+    """Return a training step as a `tf.function` that returns the loss and the gradients."""
     import keras
     import tensorflow as tf
 
@@ -87,11 +88,11 @@ def graph_of_step(model, optimizer, inputs, labels):
 
 
 def differences(whole, blocks):
-    """How far loss and gradients are apart, relative to `whole`.
+    """Return the differences of loss and gradients, relative to `whole`.
 
-    Of gradients it is the largest difference in a variable's over its largest entry, or over a
-    hundredth of the largest of all where it has none to speak of (keys' biases have none but for
-    rounding).
+    The difference of a variable's gradient is its largest absolute difference over its largest
+    entry. The divisor is at least a hundredth of the largest entry of all gradients, since some
+    gradients (those of the keys' biases) are zero but for rounding.
     """
     import numpy as np
 

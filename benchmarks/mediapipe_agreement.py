@@ -1,4 +1,4 @@
-"""Does MediaPipe's TextClassifier give the labels of our Keras pipeline, from raw text?
+"""Agreement of MediaPipe's TextClassifier with the Keras pipeline on the labels of raw texts.
 
     python -m venv mp && mp/bin/pip install mediapipe
     python -m benchmarks.mediapipe_agreement --mediapipe_python=mp/bin/python \\
@@ -22,7 +22,7 @@ flags.DEFINE_string("input", None, "File of texts.")
 flags.DEFINE_string("text_column", "sentence", "Column of the text.")
 flags.mark_flags_as_required(["mediapipe_python", "model", "model_dir", "input"])
 
-# Runs in MediaPipe's environment: texts in, labels out, as JSON.
+# Script for MediaPipe's environment; reads texts and prints labels, as JSON.
 MEDIAPIPE = """
 import json, sys
 from mediapipe.tasks.python import BaseOptions, text

@@ -1,4 +1,4 @@
-"""Searches products of TensorFlow's that oneDNN gets wrong: other values, or a broken heap.
+"""Search for TensorFlow matrix products that oneDNN gets wrong: wrong values, or heap corruption.
 
     TF_ENABLE_ONEDNN_OPTS=1 python -m benchmarks.onednn_matmul --output_dir=runs/onednn
 
@@ -31,7 +31,7 @@ WAYS = tuple(itertools.product((False, True), ("float32", "bfloat16"), ("eager",
 
 
 def cases():
-    """Pairs of shapes, (..., M, K) and (..., K, N)."""
+    """Yield pairs of shapes, (..., M, K) and (..., K, N)."""
     leading = []
     for batch, heads in itertools.product(BATCHES, (1, 3)):
         for of_table in {(), (1,), (heads,), (1, 1), (1, heads), (batch, heads)}:
@@ -42,7 +42,7 @@ def cases():
 
 
 def count_wrong(a, b, transposed, dtype, mode):
-    """Multiply `FLAGS.repeats` times; return how many products or gradients are not NumPy's."""
+    """Multiply `FLAGS.repeats` times; return how many times product or gradient is wrong."""
     import numpy as np
     import tensorflow as tf
 
@@ -70,7 +70,7 @@ def count_wrong(a, b, transposed, dtype, mode):
 
 
 def outcome(a, b):
-    """Multiply in a process of its own; return "right", the way that is wrong, or a signal."""
+    """Multiply in a child process; return "right", the way that is wrong, or a signal's name."""
     child = os.fork()
     if not child:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

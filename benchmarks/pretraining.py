@@ -1,4 +1,4 @@
-"""Training steps of language models and translators beside keras-hub's and transformers'.
+"""Training steps of language models and translators, compared with keras-hub and transformers.
 
     python -m benchmarks.pretraining --output_dir=runs/pretraining
 
@@ -38,7 +38,7 @@ flags.DEFINE_integer("width", 256, "Width; a head has 64 of it.", 64)
 flags.mark_flag_as_required("output_dir")
 
 LENGTH, VOCABULARY, SHARE, DROPOUT = 128, 16_000, 0.15, 0.1
-# Of each side of a pair.
+# Tokens of each side of a pair, and the translation's label smoothing.
 PAIR_LENGTH, SMOOTHING = 32, 0.1
 RATE = 1e-4
 
@@ -57,7 +57,11 @@ def main():
 
 
 def measure_steps(part):
-    """Medians of tokens a second, and what each step takes; printed."""
+    """Measure and print a part's tokens per second and seconds per step of each library.
+
+    Returns:
+        {library: tokens per second, and each round's seconds and core seconds per step}.
+    """
     import numpy as np
 
     makers = {
@@ -112,7 +116,7 @@ def predicted_positions():
 
 
 def batch(part):
-    """Ids and labels of one batch, with whole rows: a dict of inputs, and labels."""
+    """Draw one batch without padding: a dict of inputs, and labels."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -130,7 +134,7 @@ def batch(part):
 
 
 def pair_batch():
-    """Sources and targets of one batch, with whole rows: a dict of inputs, and labels."""
+    """Draw one batch of pairs without padding: a dict of inputs, and labels."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -145,7 +149,7 @@ def pair_batch():
 
 
 def fitted(model, inputs, *labels):
-    """A function that fits a compiled model to one batch, some steps."""
+    """Return a function that fits a compiled model to one batch for `FLAGS.steps` steps."""
     import tensorflow as tf
 
     data = tf.data.Dataset.from_tensors((inputs, *labels)).cache().repeat(FLAGS.steps)
@@ -153,7 +157,7 @@ def fitted(model, inputs, *labels):
 
 
 def sizes():
-    """Of a model, as tfnlp and keras-hub call them."""
+    """Return the model sizes, by their names in tfnlp and keras-hub."""
     return {
         "vocabulary_size": VOCABULARY,
         "num_layers": FLAGS.layers,
@@ -220,7 +224,7 @@ def keras_hub_causal():
     inputs, labels = batch("causal")
     del inputs["segment_ids"]
     real = labels != -100
-    # Its loss has no label that counts nothing, but weights.
+    # keras-hub's loss has no ignored label, so sample weights mask the last position.
     return keras_hub_step(
         keras_hub.models.GPT2CausalLM(backbone), inputs, labels * real, real.astype("float32")
     )
@@ -230,7 +234,7 @@ def keras_hub_step(model, inputs, *labels):
     import keras
 
     optimizer = keras.optimizers.AdamW(RATE, weight_decay=0.01, global_clipnorm=1.0)
-    model.compile(optimizer)  # with its own loss, metric and choice of XLA
+    model.compile(optimizer)  # with keras-hub's default loss, metric and choice of XLA
     return fitted(model, inputs, *labels)
 
 
@@ -265,7 +269,7 @@ def transformers_causal():
     )
     inputs, _ = batch("causal")
     del inputs["segment_ids"]
-    # It moves the labels by one itself.
+    # The model shifts the labels by one itself.
     return transformers_step(transformers.GPT2LMHeadModel(config), inputs, inputs["token_ids"])
 
 
@@ -331,7 +335,7 @@ def torch_step(model, loss):
 
 
 def shapes(part):
-    """The products of a step with a weight: (rows, in, out) each."""
+    """Return the shapes of a step's products with weights, (rows, in, out) each."""
     tokens, width = FLAGS.batch_size * length(part), FLAGS.width
     attention = [(tokens, width, width)] * 4
     layer = [*attention, (tokens, width, 4 * width), (tokens, 4 * width, width)]
@@ -344,23 +348,23 @@ def shapes(part):
 
 
 def length(part):
-    """Tokens that attention looks at together."""
+    """Return the sequence length of attention, in tokens."""
     return PAIR_LENGTH if part == "translation" else LENGTH
 
 
 def attentions(part):
-    """How many there are in the model."""
+    """Return the number of attention layers in the model."""
     return FLAGS.layers * (3 if part == "translation" else 1)
 
 
 def flops(part):
-    """Of a step's products, forward and backward, attention's among them."""
+    """Return the FLOPs of a step's matrix products, forward and backward, with attention's."""
     attention = attentions(part) * 2 * FLAGS.batch_size * length(part) ** 2 * FLAGS.width
     return 3 * 2 * (sum(a * b * c for a, b, c in shapes(part)) + attention)
 
 
 def products_step(part):
-    """A function that makes a step's products, `FLAGS.steps` times."""
+    """Return a function that computes a step's matrix products `FLAGS.steps` times."""
     import tensorflow as tf
 
     pairs = {
@@ -394,8 +398,8 @@ def products_step(part):
 
 
 def measure_input(masked):
-    """Tokens a second of what comes before a step, on one core; printed."""
-    # Before the engine of the tokenizers starts its threads.
+    """Measure and print the tokens per second of the input pipeline on one core."""
+    # Set before the tokenizers library starts its threads.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     whole = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(whole)})
@@ -436,7 +440,7 @@ def input_rates():
 
 
 def written_text(rng):
-    """A tokenizer of `VOCABULARY` pieces, and 20,000 sentences of its words."""
+    """Draw a tokenizer with `VOCABULARY` pieces, and 20,000 sentences of its words."""
     from tfnlp.text import WordPieceTokenizer
 
     letters = "abcdefghijklmnopqrstuvwxyz"

@@ -1,4 +1,4 @@
-"""How far a static int8 file is from the model that it was made of, after each block.
+"""Difference of a static int8 file from its Keras model, after each block.
 
     python -m benchmarks.static_int8 --model_dir=runs/student/best --input=SST2/dev.tsv \\
         --output_dir=runs/static_int8
@@ -64,7 +64,7 @@ def main():
 
 
 def padded(encoding, pad):
-    """The inputs of one text, (1, L) each, by the names that the file has."""
+    """Return one text's padded inputs, (1, L) each, by their names in the file."""
     ids, size = encoding.token_ids, FLAGS.length - len(encoding.token_ids)
     columns = {
         "ids": [*ids, *[pad] * size],
@@ -75,7 +75,7 @@ def padded(encoding, pad):
 
 
 def block_steps(model):
-    """The step and the integer of zero of what each block gives, as the layer behind reads it."""
+    """Return (scale, zero point) of each block's output, as its next layer quantises it."""
     from tfnlp.layers import get_ranges
 
     ranges = get_ranges(model)
@@ -89,7 +89,12 @@ def block_steps(model):
 
 
 def of_file(path, inputs, steps):
-    """For each text the integers that leave each block, a list of (L, D), and its log odds."""
+    """Run the file on each text.
+
+    Returns:
+        For each text the blocks' integer outputs, a list of (L, D), its log odds and its number
+        of tokens.
+    """
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(str(path), experimental_preserve_all_tensors=True)
@@ -121,7 +126,7 @@ def of_file(path, inputs, steps):
 
 
 def of_model(model, inputs, steps):
-    """The same of the Keras model."""
+    """Run the Keras model on each text; return the same as `of_file`."""
     import keras
 
     blocks = [model.get_layer(f"encoder_{i}").output for i in range(len(steps))]
@@ -139,7 +144,13 @@ def of_model(model, inputs, steps):
 
 
 def compare(expected, found):
-    """Of each block the share of integers that differ, and of texts without any; of log odds."""
+    """Compare the results of file and model, after each block and in the log odds.
+
+    Returns:
+        For each block: share of differing integers, their difference (RMS and largest, in steps)
+        and share of texts without any. For log odds: RMS difference, the file's standard
+        deviation, and shares of equal log odds and labels.
+    """
     blocks = []
     for i in range(len(expected[0][0])):
         apart = [np.abs(a[0][i] - b[0][i])[: a[2]] for a, b in zip(expected, found, strict=True)]
@@ -164,7 +175,7 @@ def compare(expected, found):
 
 
 def show(name, figures):
-    """Prints what `compare` gives."""
+    """Print the result of `compare`."""
     print(f"Keras by {name}:")
     for i, block in enumerate(figures["blocks"], 1):
         print(

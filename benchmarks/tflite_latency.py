@@ -1,4 +1,4 @@
-"""Latency of an int8 student as .tflite and in ONNX Runtime, one thread, side by side.
+"""Latency of an int8 student as .tflite and in ONNX Runtime, on one thread.
 
     python -m benchmarks.tflite_latency --output_dir=runs/latency
 
@@ -56,7 +56,7 @@ def main():
 
 
 def tflite_runner(folder):
-    """A function from ids (1, L) that runs the .tflite with one thread, and its path."""
+    """Export a .tflite; return (function of ids (1, L) on one thread, path)."""
     from distill.device.tflite import export_tflite
     from distill.runtime import TextClassifier
     from tfnlp.models import BertConfig, build_model
@@ -78,7 +78,7 @@ def tflite_runner(folder):
 
 
 def onnx_runners(folder):
-    """For the .onnx as it is and fused: a function from ids (1, L) that runs it, and its path."""
+    """Export .onnx files, plain and fused; return {name: (function of ids (1, L), path)}."""
     import transformers
 
     from distill.device.onnx import export_int8, onnx_session

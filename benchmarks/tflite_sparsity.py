@@ -1,4 +1,4 @@
-"""What zeros in the weights save in a TFLite file, and whether it still runs.
+"""Size and speed of TFLite files with sparse weights, and a check that they run.
 
     python -m benchmarks.tflite_sparsity
 
@@ -38,7 +38,7 @@ def main():
 
 
 def patterns(rng):
-    """Yields (name, weights), inputs by outputs."""
+    """Yield (name, weights), inputs by outputs."""
     weights = rng.normal(size=(WIDTH, WIDTH)).astype("float32")
     sizes = np.abs(weights)
     yield "dense", weights
@@ -53,7 +53,7 @@ def patterns(rng):
 
 
 def convert(weights, optimizations):
-    """A file that multiplies (ROWS, WIDTH) by the weights."""
+    """Convert a product of (ROWS, WIDTH) and the weights to a TFLite file's content."""
     module = tf.Module()
     module.weights = tf.Variable(weights)
 
@@ -69,7 +69,7 @@ def convert(weights, optimizations):
 
 
 def run(content, x, weights, kernels):
-    """Time and error of a file on one thread, in words."""
+    """Run a file on one thread; return a text with its time and error."""
     try:
         runner = Interpreter(
             model_content=content, num_threads=1, experimental_op_resolver_type=kernels

@@ -25,7 +25,7 @@ common.define_model_flag()
 
 
 def write_texts(path, pieces):
-    """Lines of a vocabulary's words, some common and most rare as in Zipf's law."""
+    """Write labelled texts of a vocabulary's words, whose frequencies follow Zipf's law."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def main():
 
 
 def peak_memory():
-    """The most megabytes that this process held."""
+    """Return this process's peak memory in MB."""
     unit = 1e6 if sys.platform == "darwin" else 1e3
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 

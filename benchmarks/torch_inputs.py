@@ -1,8 +1,8 @@
-"""A batch as `transformers` takes it."""
+"""Conversion of batches for `transformers`."""
 
 
 def torch_inputs(x):
-    """A batch's inputs as `transformers` names them."""
+    """Convert a batch's inputs to int64 torch tensors under the names of `transformers`."""
     import torch
 
     names = {

@@ -1,14 +1,14 @@
-"""What exported translators lose and take: BLEU, tokens that are Keras', size, first token.
+"""Quality and cost of exported translators: BLEU, agreement with Keras, size, first-token time.
 
     python -m recipes.export_tflite --model_dir=runs/student/averaged --output_dir=runs/int8
     python -m benchmarks.translation_tflite --model_dir=runs/student/averaged \\
         --files=runs/int8/model.tflite --input=test.tsv --source_column=en --target_column=de \\
         --output_dir=runs/translation_tflite
 
-The Keras model of --model_dir, and each file on one thread, translate --input by the file's beams.
-Tokens are compared where both have read the same, the reference so far (teacher forcing), and no
-further than the file writes. The first token is that of the source's encoding and one step of the
-decoder, the median over texts, after each length has been run once.
+The Keras model of --model_dir, and each file on one thread, translate --input with the file's
+beams. Tokens are compared under teacher forcing, where both have read the same reference prefix,
+up to the file's longest output. The first-token time covers the encoding of the source and one
+decoder step. It is the median over texts, measured after each length has been run once.
 """
 
 import pathlib

@@ -1,10 +1,10 @@
-"""Two and four processes that train together, beside one: how far apart they end.
+"""Final weights of training with two and four workers, compared with one process.
 
     python -m benchmarks.workers
 
-Processes on this machine by `--strategy=multi_worker`; 24 steps of batches that they share
-unequally. Prints the largest difference of a final weight between one process and several, and
-between a run that nothing broke and one of which the last worker was killed in mid-run.
+The processes train on this machine with `--strategy=multi_worker` for 24 steps, on batches split
+unequally between them. Prints the largest difference of a final weight between one process and
+several, and between an undisturbed run and one whose last worker was killed in mid-run.
 """
 
 import os

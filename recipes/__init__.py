@@ -1,1 +1,1 @@
-"""Programs for the shell; each explains itself with --help."""
+"""Command-line programs; --help explains each of them."""

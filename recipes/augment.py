@@ -1,4 +1,4 @@
-"""Writes more training texts: words replaced (TinyBERT's algorithm 1), or texts continued.
+"""Augments training texts: replaces words (TinyBERT's algorithm 1), or continues texts.
 
     python -m recipes.augment --model_dir=bert-base-uncased --input=train.tsv \\
         --vectors=glove.6B.300d.txt --output_dir=runs/augmented
@@ -40,7 +40,7 @@ flags.mark_flags_as_required(["input", "model_dir", "output_dir"])
 
 @group("Labels")
 def define_label_flags():
-    """Flags of what a copy is called."""
+    """Define the flags of a copy's label."""
     flags.DEFINE_enum(
         "label",
         "keep",
@@ -56,7 +56,7 @@ def define_label_flags():
 
 @group("Replacing")
 def define_replacement_flags():
-    """Flags of --method=replace."""
+    """Define the flags of --method=replace."""
     flags.DEFINE_float("probability", 0.4, "Of a word to be replaced.", 0, 1)
     flags.DEFINE_integer("candidates", 15, "Words that a word may be replaced by.", 1)
     flags.DEFINE_string("vectors", None, "File of word vectors, for words in pieces.")
@@ -64,7 +64,7 @@ def define_replacement_flags():
 
 @group("Continuing")
 def define_continuation_flags():
-    """Flags of --method=continue."""
+    """Define the flags of --method=continue."""
     flags.DEFINE_float("kept", 0.5, "Share of a text's words that are kept.", 0, 1)
     flags.DEFINE_integer("max_tokens", 32, "Most tokens that are written.", 1)
     flags.DEFINE_integer("top_k", 40, "Tokens to draw from at each place.", 1)
@@ -77,7 +77,11 @@ define_continuation_flags()
 
 
 def make_judge():
-    """What the teacher calls texts, or None where labels are kept."""
+    """Return a function from (texts, pairs) to the teacher's labels; None with --label=keep.
+
+    Raises:
+        InputError: if --label and --teacher_dir conflict, or the teacher is not a classifier.
+    """
     from distill.learning.augmented_file import labels_in_file
     from tfnlp.errors import InputError
     from tfnlp.training.runners import load_runner, read_kind
@@ -104,7 +108,11 @@ def make_judge():
 
 
 def make_augmenter():
-    """The `WordReplacer` or `TextContinuer` that the flags ask for."""
+    """Build the `WordReplacer` or `TextContinuer` of the flags.
+
+    Raises:
+        InputError: if the model does not have the head that --method needs.
+    """
     from distill.learning import augmentation
     from tfnlp.checkpoints import load_model, read_head
     from tfnlp.errors import InputError
@@ -121,7 +129,7 @@ def make_augmenter():
             f"with {head!r}."
         )
     vectors = None
-    if FLAGS.vectors:  # before the model: a broken line is told sooner
+    if FLAGS.vectors:  # before the model, to report a malformed line sooner
         vectors = augmentation.WordVectors.from_file(FLAGS.vectors)
     model, tokenizer = load_model(FLAGS.model_dir, head), load_tokenizer(FLAGS.model_dir)
     if not replace:
@@ -147,7 +155,7 @@ def main():
 
     check_writable(f"{FLAGS.output_dir}/augmented.tsv")
     settings = common.decisive_flags()
-    for name in ("batch_size", "input"):  # the input is known by its content
+    for name in ("batch_size", "input"):  # the input is identified by its content
         del settings[name]
     judge = make_judge()
     augment_file(

@@ -32,7 +32,7 @@ flags.mark_flags_as_required(["model", "output_dir"])
 
 
 def check_flags():
-    """Raise an InputError for flags that do not go together."""
+    """Raise an InputError for conflicting flags."""
     if FLAGS.input and not FLAGS.model_dir:
         raise InputError("Agreement needs both --model_dir and --input.")
     if FLAGS.model_dir and not (FLAGS.input or FLAGS.onnx):

@@ -1,4 +1,4 @@
-"""Classifies texts: `recipes.predict` under the name that it had when it knew no other task.
+"""Classifies texts: the former name of `recipes.predict`, kept from when it only classified.
 
     python -m recipes.classify --model=runs/export/model.tflite --text="a fine film"
     python -m recipes.classify --model=runs/export/model.tflite --input=dev.tsv \\

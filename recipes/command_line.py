@@ -1,4 +1,4 @@
-"""A recipe's command line: --help by groups of flags, and what is wrong with it in a sentence."""
+"""Command line of the recipes: --help by groups of flags, and errors in one sentence."""
 
 import difflib
 import functools
@@ -17,7 +17,7 @@ _titles = {}
 
 
 def group(title):
-    """Decorates a function that defines flags: `--help` shows them under `title`."""
+    """Decorate a function that defines flags, so that `--help` lists them under `title`."""
 
     def decorate(define):
         @functools.wraps(define)
@@ -33,25 +33,25 @@ def group(title):
 
 
 def recipe_flags():
-    """{name: flag} of the recipe and of the modules of `recipes` that it imports."""
+    """Return {name: flag} of the recipe and of the `recipes` modules that it imports."""
     by_module = FLAGS.flags_by_module_dict()
-    own = sys.argv[0]  # what absl calls the module that is run
+    own = sys.argv[0]  # absl's name of the main module
     modules = [own, *(name for name in by_module if name.startswith("recipes.") and name != own)]
     return {flag.name: flag for module in modules for flag in by_module.get(module, ())}
 
 
 def parse(argv):
-    """Parses the flags; `--help` and `-h` print the help, and a bad command line its error.
+    """Parse the flags; print the help for `--help` and `-h`, or the error of a bad command line.
 
     Returns:
-        What is no flag, the program's name first.
+        A list with the program's name.
 
     Raises:
         SystemExit: with status 0 after the help, 2 after an error.
     """
     for name in ("help", "helpshort", "h", "?"):
         flags.DEFINE_flag(_Help(name), module_name="absl.app")
-    FLAGS.set_gnu_getopt(True)  # Flags after a word that is none count too.
+    FLAGS.set_gnu_getopt(True)  # also parse flags that follow a positional word
     try:
         words = FLAGS(argv)
     except (flags.Error, ValueError) as e:
@@ -66,37 +66,37 @@ def parse(argv):
             fail(f"--{name}={flag.value} must be {_expected(flag)}.")
         if name.endswith("_column") and flag.default and not flag.value and name != "pair_column":
             fail(f"--{name} is empty; name a column, such as {flag.default}.")
-    # An empty value is none: absl only looks for flags that are not given.
+    # absl accepts an empty value of a required flag; reject it here.
     if missing := _missing():
         fail(missing)
     return words
 
 
 def fail(message):
-    """Ends the recipe with an error."""
+    """Print an error and exit with status 2."""
     print(f"Error: {message}", file=sys.stderr)
     sys.exit(2)
 
 
 def no_effect(flag, where, way="leave it out"):
-    """The error of a flag that is given in vain."""
+    """Return the InputError of a flag without effect."""
     return InputError(f"{flag}={flag_text(FLAGS[flag].value)} has no effect {where}; {way}.")
 
 
 def flag_text(value):
-    """Return a flag's value as a command line has it, the entries of a list with commas."""
+    """Return a flag's value as written on a command line; list entries joined by commas."""
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def refuse_beside(names, beside):
-    """Raises an InputError for the first of these flags that is given, though another decides."""
+    """Raise an InputError for the first of these flags that is given although `beside` decides."""
     for name in names:
         if not FLAGS[name].using_default_value:
             raise no_effect(name, f"beside {beside}", "leave one out")
 
 
 def help_text(width=None):
-    """The recipe's docstring and its flags by groups, those that must be given first."""
+    """Return the recipe's docstring and its flags by groups, required flags first."""
     width = width or min(shutil.get_terminal_size().columns, 100)
     groups = {"Required": []}
     own = FLAGS.flags_by_module_dict().get(sys.argv[0], ())
@@ -118,7 +118,7 @@ def help_text(width=None):
 
 
 class _Help(flags.BooleanFlag):
-    """Prints the help when it is given."""
+    """Boolean flag that prints the help and exits when it is given."""
 
     def __init__(self, name):
         super().__init__(name, False, "show this help", allow_override=True)
@@ -140,7 +140,7 @@ def _required(flag):
 
 
 def _missing():
-    """What to say if flags that must be given are not, else None."""
+    """Return the error message for missing required flags, or None."""
     flags_left = [flag for flag in recipe_flags().values() if _required(flag)]
     names = [f"--{flag.name}" for flag in flags_left if flag.value in (None, "", [])]
     if not FLAGS.is_parsed() or not names:
@@ -149,7 +149,7 @@ def _missing():
 
 
 def _what_is_wrong(error):
-    """What absl says of a bad command line, in a sentence."""
+    """Return absl's error for a bad command line as one sentence."""
     message = " ".join(str(error).split())
     if isinstance(error, flags.UnrecognizedFlagError):
         return unknown_flag(error.flagname)
@@ -166,7 +166,7 @@ def _what_is_wrong(error):
 
 
 def unknown_flag(name):
-    """What to say of a flag that there is not: those that it may be short or misspelt for."""
+    """Return the error message for an unknown flag, with flags it may abbreviate or misspell."""
     names, spelt = list(recipe_flags()), name.replace("-", "_")
     begin = [n for n in names if n.startswith(spelt)]
     initials = [n for n in names if "".join(word[0] for word in n.split("_")) == spelt]
@@ -181,9 +181,9 @@ def _shown_name(flag):
 
 
 def _explained(flag):
-    """What a flag is for, what it may be, and its default."""
+    """Return a flag's help with its allowed values and default."""
     text = flag.help
-    if isinstance(flag.parser, flags.EnumParser):  # absl begins with the choices
+    if isinstance(flag.parser, flags.EnumParser):  # absl prefixes the help with the choices
         text = text.removeprefix(f"<{'|'.join(flag.parser.enum_values)}>: ")
     text = re.sub(r";\s+repeat this option to specify a list of values$", "", text)
     default = None if flag.default in (None, "", []) else f"default: {_shown_default(flag)}"
@@ -202,7 +202,7 @@ def _shown_default(flag):
 
 
 def _expected(flag):
-    """What a value of the flag must be; an empty string where it may be any text."""
+    """Return a description of a flag's allowed values, empty if any text is allowed."""
     parser = flag.parser
     if isinstance(parser, flags.EnumParser):
         return f"one of {_joined(parser.enum_values, 'or')}"
@@ -220,6 +220,6 @@ def _expected(flag):
 
 
 def _joined(words, last):
-    """`a, b and c`."""
+    """Join words as in `a, b and c`."""
     *others, end = words
     return f"{', '.join(others)} {last} {end}" if others else end

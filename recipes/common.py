@@ -1,9 +1,9 @@
-"""What the recipes share: groups of flags, and errors as one sentence."""
+"""Shared parts of the recipes: flag groups, the entry point and one-sentence errors."""
 
 import glob
 import os
 
-# Before TensorFlow is imported: its start-up notices are noise in a shell.
+# Set before TensorFlow is imported, to silence its start-up notices.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import dataclasses
@@ -23,13 +23,13 @@ FLAGS = flags.FLAGS
 
 
 def run(main, tensorflow=True, check=None):
-    """Runs a recipe's `main()`: bad input and Ctrl-C end in one sentence, no traceback.
+    """Run a recipe's `main()`; report bad input and Ctrl-C in one sentence, without a traceback.
 
     Args:
-        main: takes no arguments.
+        main: a function without arguments.
         tensorflow: whether the recipe needs TensorFlow.
-        check: takes no arguments either, and raises an InputError for flags that do not go
-            together, before TensorFlow is imported, which takes seconds. None for none.
+        check: a function without arguments that raises an InputError for conflicting flags. It
+            runs before TensorFlow is imported, which takes seconds. None for no check.
     """
 
     def guarded(argv):
@@ -55,20 +55,20 @@ def run(main, tensorflow=True, check=None):
     try:
         app.run(guarded, flags_parser=parse)
     except BrokenPipeError:
-        # Who reads the output, such as `head`, has had enough; Python would flush it once more.
+        # The reader of the pipe, such as `head`, has closed it; Python would flush once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
 
 
 def resuming_command():
-    """The command line of this recipe, for the shell, without what would delete its run."""
-    path = pathlib.Path(sys.argv[0])  # of recipes/ or benchmarks/
+    """Return this recipe's shell command without --overwrite, which would delete its run."""
+    path = pathlib.Path(sys.argv[0])  # in recipes/ or benchmarks/
     given = [word for word in sys.argv[1:] if word.lstrip("-").partition("=")[0] != "overwrite"]
     return shlex.join(["python", "-m", f"{path.parent.name}.{path.stem}", *given])
 
 
 def check_files():
-    """Raises an InputError for a file that a flag names, and that is not there."""
+    """Raise an InputError if a file named by a flag does not exist."""
     for name in sorted(_FILES & recipe_flags().keys()):
         given = FLAGS[name].value or []
         for path in [given] if isinstance(given, str) else given:
@@ -77,9 +77,9 @@ def check_files():
 
 
 def check_columns():
-    """Raise an InputError for a table without a column that a flag names.
+    """Raise an InputError if a table lacks a column named by a flag.
 
-    Tables are .tsv, .csv, .json and .jsonl files: their header, or first object, is read.
+    Tables are .tsv, .csv, .json and .jsonl files. Only the header or first object is read.
     """
     from tfnlp.text.readers import TABLES, read_columns
 
@@ -90,9 +90,10 @@ def check_columns():
 
 
 def check_labels():
-    """Raise an InputError for labels of classes that the flags and --train do not share.
+    """Raise an InputError if label flags do not match the labels in --train.
 
-    --train is read where a flag names a label; a teacher's labels are its own.
+    --train is read only if --labels or --positive_label is given. Recipes with --teacher_dir do
+    not read it, since a teacher has its own labels.
     """
     from tfnlp.text.readers import check_label_names, check_positive_label, read_examples
 
@@ -111,7 +112,7 @@ def check_labels():
 
 
 def _columns_of_files():
-    """Return {path: columns} of the files and columns that the recipe's flags name."""
+    """Return {path: columns} for the files and columns named by the recipe's flags."""
     columns = {}
     for flag, names in _named_columns().items():
         for file in _FILES_OF_COLUMN.get(flag, _EXAMPLES):
@@ -123,18 +124,18 @@ def _columns_of_files():
 
 
 def _named_columns():
-    """Return {flag: columns} of the recipe's flags that name columns."""
+    """Return {flag: columns} for the recipe's flags that name columns."""
     names = [name for name in recipe_flags() if name.endswith(("_column", "_columns"))]
     return {name: _listed(FLAGS[name].value) for name in names if FLAGS[name].value}
 
 
 def _listed(value):
-    """Return a flag's value as a list; an empty one where it is not given."""
+    """Return a flag's value as a list, empty if the flag is not given."""
     return value if isinstance(value, list) else [value] if value else []
 
 
 def with_column_flag(error):
-    """Return an error's message, after the flag that names the column that a file lacks."""
+    """Return an error's message; prefix a missing column with the flag that names it."""
     if isinstance(error, ColumnError):
         for flag, columns in _named_columns().items():
             if error.column in columns:
@@ -143,7 +144,7 @@ def with_column_flag(error):
 
 
 def check_strategy():
-    """Raises an InputError for --strategy=multi_worker without a cluster to work in."""
+    """Raise an InputError for --strategy=multi_worker without a cluster in TF_CONFIG."""
     if "strategy" in FLAGS and FLAGS.strategy == "multi_worker":
         from tfnlp.cluster import read_cluster
 
@@ -151,23 +152,23 @@ def check_strategy():
 
 
 def with_flags(message, names):
-    """A message of the library for the shell: `max_length=5` is `--max_length=5` there.
+    """Return a library message with its arguments written as flags: `--max_length=5`.
 
     Args:
-        message: names arguments before an equals sign or in backticks.
-        names: of the flags.
+        message: text that names arguments before an equals sign or in backticks.
+        names: flag names.
     """
 
     def flag(match):
         name = match[1] or match[2]
         return f"--{name}" if name in names else match[0]
 
-    # Words alone: not what stands within a path.
+    # Whole words only, not parts of a path.
     return re.sub(r"(?<![^\s(])(?:(\w+)(?==)|`(\w+)`)", flag, message)
 
 
 def import_tensorflow_quietly():
-    """TensorFlow's start-up notices come before any setting can silence them."""
+    """Import TensorFlow with stderr redirected: no setting silences its first notices."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
@@ -180,7 +181,7 @@ def import_tensorflow_quietly():
 
 
 class _Plain(logging.PythonFormatter):
-    """Messages without date and place, which a shell user does not need."""
+    """Log formatter without date and source location, which a shell user does not need."""
 
     def format(self, record):
         prefix = "" if record.levelno < logging.converter.STANDARD_WARNING else "Warning: "
@@ -189,7 +190,7 @@ class _Plain(logging.PythonFormatter):
 
 @group("Data")
 def define_data_flags():
-    """Flags of a recipe that trains on labelled files."""
+    """Define the data flags of a recipe that trains on labelled files."""
     flags.DEFINE_string("train", None, "Training file: .tsv, .csv, .json or .jsonl, or with .gz.")
     flags.DEFINE_string("dev", None, "File that picks the best epoch and reports its score.")
     flags.DEFINE_string("test", None, "File scored once at the end, if given.")
@@ -206,7 +207,7 @@ def define_data_flags():
 
 @group("Task")
 def define_answerer_flags():
-    """Flags of how questions and texts are read, in training and distilling alike."""
+    """Define the question-answering flags of training and distillation."""
     flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
     flags.DEFINE_integer(
         "max_question_length", 64, "Longest question in tokens; the rest is cut, as BERT does.", 1
@@ -221,7 +222,7 @@ def define_answerer_flags():
 
 @group("Task")
 def define_tagger_flags():
-    """Flags of how tagged files are read, likewise."""
+    """Define the tagging flags of training and distillation."""
     flags.DEFINE_string(
         "comment_prefix",
         None,
@@ -232,7 +233,7 @@ def define_tagger_flags():
 
 @group("Task")
 def define_chooser_flags():
-    """Flags of where a chooser's texts are, likewise."""
+    """Define the multiple-choice flags of training and distillation."""
     flags.DEFINE_string("prompt_column", "prompt", "Column of the beginning.")
     flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
     flags.DEFINE_string("label_column", "label", "Column of the right ending's number.")
@@ -240,7 +241,7 @@ def define_chooser_flags():
 
 @group("Score")
 def define_classification_flags():
-    """Flags of what a classifier is scored by."""
+    """Define the flags of a classifier's score."""
     flags.DEFINE_enum(
         "monitor",
         "accuracy",
@@ -254,7 +255,7 @@ def define_classification_flags():
 
 @group("Data")
 def define_split_flags():
-    """Flags of a recipe that trains on files of its task's own format."""
+    """Define the data flags of a recipe with task-specific file formats."""
     flags.DEFINE_string("train", None, "Training file.")
     flags.DEFINE_string("dev", None, "File that picks the best epoch and reports its score.")
     flags.DEFINE_string("test", None, "File scored once at the end, if given.")
@@ -263,7 +264,7 @@ def define_split_flags():
 
 @group("Adversarial training")
 def define_adversarial_flags():
-    """Flags of virtual adversarial fine-tuning (SiFT)."""
+    """Define the flags of virtual adversarial fine-tuning (SiFT)."""
     flags.DEFINE_float(
         "adversarial_weight",
         0.0,
@@ -278,7 +279,7 @@ def define_adversarial_flags():
 
 @group("Model")
 def define_model_flag():
-    """The flag of the model to start from."""
+    """Define --model_dir, the model to start from."""
     flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
     flags.mark_flag_as_required("model_dir")
 
@@ -287,7 +288,7 @@ def define_model_flag():
 def define_training_flags(
     epochs, learning_rate, max_length="Longest input in tokens; the rest is cut."
 ):
-    """Flags of a recipe that trains; `max_length` says what that is."""
+    """Define the flags of a training; `max_length` is the help of --max_length."""
     define_run_flags(epochs)
     flags.DEFINE_integer("max_length", 128, max_length, 3)
     flags.DEFINE_integer("batch_size", 32, "Examples in a batch, over all devices.", 1)
@@ -297,7 +298,7 @@ def define_training_flags(
 
 @group("Training")
 def define_run_flags(epochs):
-    """Flags of any run: where it is, how long, and on what."""
+    """Define the flags of any run: its folder, epochs, seed, strategy and precision."""
     flags.DEFINE_string("output_dir", None, "Folder of the run; a killed run resumes from it.")
     flags.DEFINE_bool("overwrite", False, "Delete the run that the folder holds, and start anew.")
     flags.DEFINE_integer(
@@ -325,11 +326,11 @@ def define_run_flags(epochs):
 
 
 def define_document_flags(documents, default=None):
-    """Define flags of what is a document in unlabelled files.
+    """Define the flags that split unlabelled files into documents.
 
     Args:
-        documents: the default of plain text; None where `default` says it in words.
-        default: the default in words.
+        documents: the default of --documents; None if `default` describes it.
+        default: a description of the default.
     """
     else_is = f"; {default}" if default else ""
     flags.DEFINE_enum(
@@ -343,7 +344,7 @@ def define_document_flags(documents, default=None):
 
 
 def define_on_nan_flag():
-    """The flag of what a step does whose loss is no number."""
+    """Define --on_nan, the handling of a step whose loss is not finite."""
     flags.DEFINE_enum(
         "on_nan",
         "stop",
@@ -353,13 +354,13 @@ def define_on_nan_flag():
     )
 
 
-# Known without Keras, so that --help is quick: `tfnlp.training.schedules.SCHEDULES`.
+# Copy of `tfnlp.training.schedules.SCHEDULES`, so that --help does not import Keras.
 SCHEDULE_NAMES = ("linear", "cosine", "inverse_sqrt", "constant")
 
 
 @group("Optimizer")
 def define_optimizer_flags(learning_rate):
-    """Flags of what a step does to the weights."""
+    """Define the flags of the optimizer and its schedule."""
     flags.DEFINE_enum(
         "optimizer", "adamw", ["adamw", "lamb"], "AdamW, or LAMB for batches of thousands."
     )
@@ -389,7 +390,7 @@ def define_optimizer_flags(learning_rate):
 
 @group("Memory and speed")
 def define_memory_flags():
-    """Flags of how a step is computed."""
+    """Define the flags of a step's memory and speed."""
     flags.DEFINE_integer(
         "accumulation_steps",
         1,
@@ -407,12 +408,12 @@ def define_memory_flags():
     flags.DEFINE_bool("xla", False, "Compile the steps by XLA; needs --fixed_length.")
 
 
-# Flags that change where or how often a run is saved, but not what it ends with.
+# Flags that do not affect the final weights, so that they may change when a run resumes.
 _NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan"}
-# Flags of files of examples, and of all files; those of folders end in _dir.
+# Flags of example files, and of all files; folder flags end in _dir.
 _EXAMPLES = ("train", "dev", "test", "input", "texts", "corpus")
 _FILES = {*_EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
-# The files of columns that are not those of examples; the last is of what is written.
+# File flags of columns outside example files; --translation_column is of an output file.
 _FILES_OF_COLUMN = {
     "calibration_column": ("calibration_text",),
     "calibration_pair_column": ("calibration_text",),
@@ -420,18 +421,18 @@ _FILES_OF_COLUMN = {
     "hypothesis_column": ("hypotheses",),
     "translation_column": (),
 }
-# Columns that two files, line by line, stand in place of.
+# Columns that do not apply if two parallel text files are given.
 _OF_ONE_TABLE = ("source_column", "target_column")
 
 
 def decisive_flags():
-    """The recipe's flags that decide the result, as a dict; whole paths of files and folders."""
+    """Return {name: value} of the flags that affect the result, with absolute paths."""
     names = sorted(recipe_flags().keys() - _NOT_DECISIVE)
     return {name: _whole_path(name, FLAGS[name].value) for name in names}
 
 
 def _whole_path(name, value):
-    if name == "cache_dir":  # whether there is one, as states are rounded on disk; not where
+    if name == "cache_dir":  # only its presence matters, since cached states are rounded
         return value and "given"
     if isinstance(value, list):
         return [_whole_path(name, one) for one in value]
@@ -440,7 +441,7 @@ def _whole_path(name, value):
 
 
 def run_folder():
-    """The `RunFolder` of --output_dir."""
+    """Return the `RunFolder` of --output_dir."""
     from tfnlp.training import RunFolder, is_chief
 
     writes = is_chief(FLAGS.strategy)
@@ -448,7 +449,7 @@ def run_folder():
 
 
 def training_config(**given):
-    """The `TrainingConfig` that the flags describe, but for the fields that are `given`."""
+    """Return the `TrainingConfig` of the flags, with the fields in `given` replaced."""
     from tfnlp.training import TrainingConfig
 
     names = [field.name for field in dataclasses.fields(TrainingConfig)]
@@ -458,11 +459,10 @@ def training_config(**given):
 
 
 def read_splits(label_names=None):
-    """The examples of --train, --dev and --test (None if not given), with the same labels.
+    """Return the examples of --train, --dev and --test (None if not given), with shared labels.
 
     Args:
-        label_names: those of the model that is given; what --labels says, or --train holds,
-            where None.
+        label_names: the labels of an existing model; if None, --labels or those in --train.
     """
     from tfnlp.text import read_examples
 
@@ -481,7 +481,7 @@ def read_splits(label_names=None):
 
 
 def _names_of_unnamed(unnamed):
-    """The names of a teacher's classes that its folder calls LABEL_0, LABEL_1, ..."""
+    """Return names for a teacher's classes that its folder calls LABEL_0, LABEL_1, ..."""
     from tfnlp.text import read_examples
 
     columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
@@ -500,7 +500,7 @@ def _names_of_unnamed(unnamed):
 
 
 def warn_of_unnamed(names):
-    """Says which names the classes of a teacher without names are given."""
+    """Warn which names are assumed for the classes of a teacher without label names."""
     logging.warning(
         "The teacher's classes have no names: %s are taken for them, in this order.",
         ", ".join(names),
@@ -508,11 +508,12 @@ def warn_of_unnamed(names):
 
 
 def finetune(task, make_model, train, dev, test=None):
-    """Fine-tunes a model for a task, as the flags say.
+    """Fine-tune a model for a task with the settings of the flags.
 
     Args:
         task: see `tfnlp.tasks`.
-        make_model: gives the model and its tokenizer, in the strategy's scope.
+        make_model: a function, called in the strategy's scope, that returns the model and its
+            tokenizer.
         train, dev, test: examples; `test` may be None.
     """
     import keras
@@ -546,7 +547,7 @@ def finetune(task, make_model, train, dev, test=None):
 
 
 def make_regularizer(model, task):
-    """The adversarial loss that the flags ask for, or None."""
+    """Return the `AdversarialRegularizer` of the flags, or None."""
     from tfnlp.training.adversarial import AdversarialRegularizer
 
     if not FLAGS.adversarial_weight:
@@ -557,7 +558,7 @@ def make_regularizer(model, task):
 
 
 def check_fit(model, tokenizer):
-    """Raises an InputError unless vocabulary and --max_length fit the model."""
+    """Raise an InputError unless the vocabulary and --max_length fit the model."""
     from tfnlp.models import check_vocabulary, max_positions
 
     check_vocabulary(tokenizer, model)
@@ -569,15 +570,15 @@ def check_fit(model, tokenizer):
 
 
 def layer_map_flag():
-    """The --layer_map: a name, or a list of integers."""
+    """Return --layer_map as a name or a list of integers."""
     if not all(layer.strip().isdecimal() for layer in FLAGS.layer_map):
         return ",".join(FLAGS.layer_map)
     return [int(layer) for layer in FLAGS.layer_map]
 
 
-# Known without Keras, so that --help is quick: `distill.learning.METHODS`.
+# Copy of `distill.learning.METHODS`, so that --help does not import Keras.
 METHOD_NAMES = ("logits", "distilbert", "tinybert", "minilm", "minilm_v2", "pkd")
-# The flags that are arguments of a method, each of some.
+# Flags that are arguments of one or more methods.
 METHOD_ARGUMENTS = (
     *("temperature", "soft_label_weight", "embedding_weight", "hidden_state_weight"),
     *("attention_weight", "relation_weight", "cosine_weight", "relation_heads", "teacher_layer"),
@@ -590,7 +591,7 @@ def _weight_of(what):
 
 @group("Distillation")
 def define_student_flags(num_layers, method):
-    """Flags of a recipe that distils: the teacher, the student, and what it learns from."""
+    """Define the flags of a distillation: the teacher, the student and the losses."""
     flags.DEFINE_string(
         "teacher_dir",
         None,
@@ -656,7 +657,7 @@ def define_student_flags(num_layers, method):
 
 @group("Distillation")
 def define_cache_flag():
-    """The flag of where the teacher's outputs are kept."""
+    """Define --cache_dir, the cache of the teacher's outputs."""
     flags.DEFINE_string(
         "cache_dir",
         None,
@@ -667,7 +668,7 @@ def define_cache_flag():
 
 @group("Distillation")
 def define_distillation_flags():
-    """Flags of a recipe that distils a task."""
+    """Define the flags of a distillation for a task."""
     define_student_flags(num_layers=3, method="logits")
     flags.DEFINE_string(
         "student_dir",
@@ -708,8 +709,8 @@ def define_distillation_flags():
 
 
 def student_arguments():
-    """What the flags say of the student, as `make_student` takes it."""
-    # Those of --size where one is given.
+    """Return the arguments of `make_student` from the flags."""
+    # With --size, the number of layers is the size's unless --num_layers is given.
     own_layers = FLAGS.size and FLAGS["num_layers"].using_default_value
     return {
         "num_layers": None if own_layers else FLAGS.num_layers,
@@ -724,7 +725,7 @@ def student_arguments():
 
 
 def check_distillation():
-    """Raises an InputError for flags of a task's distillation that do not go together."""
+    """Raise an InputError for conflicting flags of a task's distillation."""
     compression.check_training_flags()
     models.check_family()
     if FLAGS.keep_tokens is not None and FLAGS.tokenizer_dir:
@@ -741,16 +742,17 @@ def check_distillation():
 
 
 def start_student(teacher, task, tokenizer, outputs):
-    """The student that the flags ask for.
+    """Load or build the student of the flags.
 
     Args:
-        teacher: the model that it may start from.
+        teacher: the model whose weights the student may start from.
         task: see `tfnlp.tasks`.
-        tokenizer: the teacher's.
-        outputs: which a student of --student_dir is to give, as `load_model` takes them.
+        tokenizer: the teacher's tokenizer.
+        outputs: extra outputs of a student from --student_dir, as keyword arguments of
+            `load_model`.
 
     Returns:
-        The student, its tokenizer, and the teacher's where that is another one, else None.
+        The student, its tokenizer, and the teacher's tokenizer if it differs, else None.
     """
     from distill.learning import make_student
     from tfnlp.checkpoints import load_model
@@ -768,17 +770,21 @@ def start_student(teacher, task, tokenizer, outputs):
 
 
 def method_arguments():
-    """The flags of the method's own arguments, by name."""
+    """Return {name: value} of the flags that are arguments of a distillation method."""
     return {name: FLAGS[name].value for name in METHOD_ARGUMENTS}
 
 
 def teacher_dirs():
-    """The folders of --teacher_dir, of one teacher or several."""
+    """Return the list of folders in --teacher_dir."""
     return FLAGS.teacher_dir.split(",")
 
 
 def teacher_weights():
-    """The --teacher_weights, numbers; None if not given."""
+    """Return --teacher_weights as a tuple of floats, or None if not given.
+
+    Raises:
+        InputError: if the weights are not numbers, or do not fit the teachers.
+    """
     from distill.learning.teacher import teacher_shares
 
     if FLAGS.teacher_weights is None:
@@ -793,23 +799,23 @@ def teacher_weights():
 
 
 def teacher_labels(head):
-    """The class names of the model of --teacher_dir, which must have a head; None if unnamed."""
+    """Return the labels of the first teacher, which must have this head; None if unnamed."""
     from distill.learning import read_teacher_labels
 
     return read_teacher_labels(teacher_dirs()[0], head)
 
 
 def teachers_and_student(task, train, outputs):
-    """The models of a distillation, as the flags say.
+    """Load the teachers and build the student of a distillation.
 
     Args:
         task: see `tfnlp.tasks`.
-        train: its examples.
-        outputs: as `load_teacher` takes them.
+        train: the training examples.
+        outputs: extra outputs of the models, as keyword arguments of `load_teacher`.
 
     Returns:
-        The teachers; `unpruned` as `distill` takes it; the student; its tokenizer; and the
-        teachers' where that is another one, else None.
+        The teachers; `unpruned` as an argument of `Distillation`; the student; its tokenizer;
+        and the teachers' tokenizer if it differs, else None.
     """
     from distill.learning import load_teacher, read_teachers_tokenizer
 
@@ -819,7 +825,7 @@ def teachers_and_student(task, train, outputs):
     for teacher in loaded:
         check_fit(teacher, whole)
     rounded = precision in ("bfloat16", "float16") and FLAGS.initialize and not FLAGS.student_dir
-    # A student does not start from rounded weights.
+    # A student starts from float32 weights, so the first teacher is loaded again.
     exact = [load_teacher(folders[0], task, **outputs, dtype="float32")] if rounded else []
     models, tokenizer = compression.with_fewer_tokens([*loaded, *exact], whole, train)
     unpruned = None if models[0] is loaded[0] else (loaded, whole)
@@ -829,7 +835,7 @@ def teachers_and_student(task, train, outputs):
 
 
 def distill(task, train, dev, test=None):
-    """Distils the model of --teacher_dir for a task, as the flags say.
+    """Distil the teachers of --teacher_dir for a task with the settings of the flags.
 
     Args:
         task: see `tfnlp.tasks`.
@@ -850,7 +856,7 @@ def distill(task, train, dev, test=None):
     if FLAGS.teacher_precision:
         check_precision(FLAGS.teacher_precision, "teacher_precision")
     with make_strategy(FLAGS.strategy).scope():
-        # Outputs that no term reads cost nothing: they are computed anyway.
+        # Outputs that no loss term reads cost nothing: the models compute them anyway.
         outputs = dict.fromkeys(
             ("hidden_states", "attention_scores", "attention_projections"), True
         )
@@ -889,12 +895,12 @@ def distill(task, train, dev, test=None):
 
 
 def read_inputs(path, folder, text_column=None, pair_column=None):
-    """The `Inputs` of a file as the task's recipe reads them, labels aside.
+    """Return the `Inputs` of a file, read as the task's recipe does but without labels.
 
     Args:
         path: of the file.
-        folder: of the model whose task it is; None for texts of no task.
-        text_column, pair_column: what the recipe expects where None.
+        folder: of a model, whose task decides the format; None for texts without a task.
+        text_column, pair_column: names of columns; the task's defaults if None.
     """
     from distill.device.predictions import Columns, Inputs, read_inputs
     from tfnlp.checkpoints import read_head, read_labels, read_task_settings
@@ -904,14 +910,14 @@ def read_inputs(path, folder, text_column=None, pair_column=None):
     if folder is None or read_head(folder) not in CLASSES:
         found = read_examples(path, text_column or "sentence", pair_column, None)
         return Inputs(found.texts, found.pairs)
-    # An empty column of labels is none.
+    # An empty label column means no labels.
     columns = Columns(text_column, pair_column, "", prompt=text_column)
     known = read_labels(folder), columns, read_task_settings(folder)
     return read_inputs(read_kind(folder), path, *known)
 
 
 def read_texts(paths):
-    """The texts of files by --text_column and --pair_column, those of pairs too."""
+    """Return all texts in --text_column and --pair_column of the files."""
     from tfnlp.text import read_examples
 
     texts = []

@@ -1,4 +1,4 @@
-"""Flags of recipes that train: what a student is made smaller by."""
+"""Compression flags of the training recipes: pruning, clustering and quantisation."""
 
 import contextlib
 
@@ -12,7 +12,7 @@ FLAGS = flags.FLAGS
 
 @group("Compression")
 def define_distillation_flags():
-    """Flags of what a student has less of than its teacher, beside layers and width."""
+    """Define flags that prune the teacher's vocabulary, heads and units for the student."""
     flags.DEFINE_integer(
         "keep_tokens",
         None,
@@ -38,7 +38,7 @@ def define_distillation_flags():
 
 @group("Compression")
 def define_training_flags():
-    """Flags of the form that weights are held to as they train."""
+    """Define flags of sparsity, weight clustering and quantisation-aware training."""
     flags.DEFINE_float(
         "sparsity", None, "Share of zeros in the blocks' kernels at the end; none if not given.", 0
     )
@@ -70,7 +70,14 @@ def define_training_flags():
 
 @contextlib.contextmanager
 def rounding(model):
-    """Where it is active, a model computes as --quantization_aware says, whatever it did."""
+    """Make a model compute with rounding or in float, as --quantization_aware says.
+
+    Without the flag, the model computes in float only while the context is active. With it,
+    rounding is inserted and stays.
+
+    Raises:
+        InputError: if --quantization_aware does not apply to the model.
+    """
     from tfnlp.layers import fake_quantize
     from tfnlp.layers.core.fake_quantization import has_products, in_float
 
@@ -91,7 +98,7 @@ def rounding(model):
 
 
 def check_training_flags():
-    """Raises an InputError for flags of the form of weights that do not go together."""
+    """Raise an InputError for conflicting flags of sparsity and clustering."""
     if FLAGS.sparsity is not None and FLAGS.clusters is not None:
         raise InputError("Give --sparsity or --clusters, not both at once.")
     if FLAGS.sparsity is None:
@@ -101,7 +108,7 @@ def check_training_flags():
 
 
 def compressor():
-    """What makes the compressor of a model and its number of steps; None without such flags."""
+    """Return a function of (model, steps) that makes a pruner or clusterer, or None."""
     from distill.compression.clustering import ClusteringConfig
     from distill.compression.pruning import PruningConfig
 
@@ -118,7 +125,7 @@ def compressor():
 
 
 def with_fewer_parts(teacher, task, tokenizer, train):
-    """A teacher with the --keep_heads and --keep_units most important to it, to start from."""
+    """Return the teacher pruned to its --keep_heads and --keep_units most important parts."""
     if FLAGS.keep_heads is None and FLAGS.keep_units is None:
         return teacher
     from distill.compression.structured import measure_importance, prune_structure
@@ -135,7 +142,7 @@ def with_fewer_parts(teacher, task, tokenizer, train):
 
 
 def with_fewer_tokens(models, tokenizer, train):
-    """Models and their tokenizer, pruned to the --keep_tokens most frequent tokens of `train`."""
+    """Return models and tokenizer pruned to the --keep_tokens most frequent tokens of `train`."""
     if FLAGS.keep_tokens is None:
         return models, tokenizer
     from distill.compression.vocabulary import compare_tokenizers, prune_vocabularies, texts_of

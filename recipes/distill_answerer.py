@@ -1,4 +1,4 @@
-"""Distils a model that finds answers in texts into a smaller one.
+"""Distils an extractive question-answering model into a smaller one.
 
     python -m recipes.distill_answerer --teacher_dir=runs/answers/best \\
         --train=xquad_en/train.json --dev=xquad_en/dev.json --max_length=256 --num_layers=3 \\

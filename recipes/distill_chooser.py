@@ -1,4 +1,4 @@
-"""Distils a model that chooses the best of several endings into a smaller one.
+"""Distils a multiple-choice model, which chooses the best ending, into a smaller one.
 
     python -m recipes.distill_chooser --teacher_dir=runs/endings/best --train=codah/train.tsv \\
         --dev=codah/dev.tsv --num_layers=3 --output_dir=runs/student

@@ -20,7 +20,7 @@ FLAGS = flags.FLAGS
 
 @group("Texts")
 def define_text_flags():
-    """Flags of the unlabelled texts."""
+    """Define the flags of the unlabelled texts."""
     flags.DEFINE_list(
         "texts",
         None,
@@ -32,7 +32,7 @@ def define_text_flags():
 
 @group("Hidden tokens")
 def define_masking_flags():
-    """Flags of the tokens that are hidden in the texts."""
+    """Define the flags of masking."""
     flags.DEFINE_float(
         "masked_share",
         None,

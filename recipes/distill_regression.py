@@ -1,4 +1,4 @@
-"""Distils a model that gives texts, or pairs of texts, a number into a smaller one.
+"""Distils a regression model for texts or pairs of texts into a smaller one.
 
     python -m recipes.distill_regression --teacher_dir=runs/likeness/best \\
         --train=korsts/train.tsv --dev=korsts/dev.tsv --num_layers=3 --output_dir=runs/student

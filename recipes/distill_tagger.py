@@ -31,7 +31,7 @@ def main():
     options = labels, unit, FLAGS.comment_prefix
     train, dev = (read_tagged(path, *options) for path in (FLAGS.train, FLAGS.dev))
     test = read_tagged(FLAGS.test, *options) if FLAGS.test else None
-    # Texts are split as these sentences are, once the model runs.
+    # At inference, texts are split into words as in these sentences.
     splitter = WordSplitter.of(train.sentences) if unit == "word" else None
     task = Tagging(labels, FLAGS.stride, unit, splitter)
     common.distill(task, train, dev, test)

@@ -63,7 +63,7 @@ flags.DEFINE_integer("seed", 0, "Seed of what is hidden.", 0)
 
 @group("Texts")
 def define_text_flags():
-    """Flags of the texts to measure on."""
+    """Define the flags of the evaluation texts."""
     flags.DEFINE_list(
         "texts",
         None,
@@ -77,7 +77,7 @@ define_text_flags()
 
 
 def check_masking(head):
-    """Raises an InputError for flags of what is hidden where nothing is."""
+    """Raise an InputError for masking flags with a causal LM, which masks no token."""
     for flag in ("masked_share", "pseudo_perplexity", "seed"):
         if head == "causal_lm" and not FLAGS[flag].using_default_value:
             where = "on a causal language model, of which no token is hidden"
@@ -85,7 +85,10 @@ def check_masking(head):
 
 
 def choose_documents(learned):
-    """Return what parts plain text: --documents, else what parted the model's, or None."""
+    """Return the document separator: --documents, else the model's `learned` one, else lines.
+
+    Warn if --documents differs from the separator that the model was trained with.
+    """
     if FLAGS.documents and learned and FLAGS.documents != learned:
         logging.warning(
             "The texts are parted by --documents=%s, but those that the model learned by %s.",
@@ -106,7 +109,7 @@ def main():
     if output:
         check_writable(output)
     head = read_head(FLAGS.model_dir)
-    if head == "pretraining":  # a masked language model, beside what it says of pairs
+    if head == "pretraining":  # a masked LM with an additional head for pairs
         head = "masked_lm"
     evaluation.check_arguments(head, FLAGS.memory_lengths, FLAGS.stride)
     check_masking(head)

@@ -133,16 +133,16 @@ flags.mark_flags_as_required(["model_dir", "output_dir"])
 
 
 WROTE = "Wrote %s, %.2f MB."
-# Flags of other models than those that write.
+# Flags that do not apply to models that generate text.
 NOT_OF_WRITERS = ("labels", "fixed_only", "score_threshold", "tokenizer_in_graph")
 NOT_OF_WRITERS += ("check_text", "golden")
 NOT_OF_TRANSLATORS = ("max_length", "end_token")
-# Those of models that write alone.
+# Flags that apply to models that generate text only.
 OF_WRITERS = ("beams", "max_new_tokens", "end_token")
 
 
 def check_flags():
-    """Raises an InputError for flags that do not go together."""
+    """Raise an InputError for conflicting flags."""
     if not all(length.strip().isdecimal() for length in FLAGS.fixed_lengths):
         raise InputError(
             f"--fixed_lengths={','.join(FLAGS.fixed_lengths)} must be whole numbers, such as "
@@ -210,7 +210,7 @@ def main():
 
 
 def card_facts():
-    """Return the flags that describe the model, for its card."""
+    """Return {name: value} of the flags that describe the model, for its model card."""
     names = ("name", "model_dir", "quantization", "pooling", "model_version", "author", "license")
     return {name.replace("_", " "): FLAGS[name].value for name in names}
 
@@ -221,7 +221,7 @@ def read_as_the_task(path, *columns):
 
 
 def check_inputs():
-    """Return the `Inputs` to compare the file on: --check_text, or the run's dev set; or None."""
+    """Return the `Inputs` of --check_text or the run's dev set to check the file on, or None."""
     if FLAGS.check_text == "":
         return None
     if FLAGS.check_text:
@@ -241,14 +241,14 @@ def check_inputs():
 
 
 def refuse(names, model):
-    """Raises an InputError for a flag that is given, and that the model has no use of."""
+    """Raise an InputError for a given flag that does not apply to the model."""
     for name in names:
         if FLAGS[name].present:
             raise InputError(f"`{name}` is not for a model with the head {model.head!r}.")
 
 
 def export_writer(model, path, tokenizer):
-    """Writes the file of a model that writes."""
+    """Export a causal LM or a translator."""
     from distill.device.associated_files import read_files
     from distill.device.export_generation import export_generator, export_translator
     from distill.device.metadata import Credits
@@ -280,7 +280,7 @@ def export_writer(model, path, tokenizer):
 
 
 def calibration_texts():
-    """Return some of what the model of --model_dir would read of --calibration_text."""
+    """Return a sample of --calibration_text, read as the task of --model_dir does."""
     columns = FLAGS.calibration_column, FLAGS.calibration_pair_column
     inputs = read_as_the_task(FLAGS.calibration_text, *columns)
     return inputs.draw(FLAGS.calibration_count).read_together()

@@ -1,4 +1,4 @@
-"""Writes the contextual embeddings of texts: one vector a text, or one a token.
+"""Writes contextual embeddings of texts: one vector for each text or for each token.
 
     python -m recipes.extract_features --model_dir=MODEL --input=texts.tsv \\
         --output=features.npz --layers=sum_last_four

@@ -1,4 +1,4 @@
-"""Fine-tunes a model to find answers in texts, as in SQuAD.
+"""Fine-tunes a model for extractive question answering, as in SQuAD.
 
     python -m recipes.finetune_answerer --model_dir=MODEL --train=xquad_en/train.json \\
         --dev=xquad_en/dev.json --max_length=256 --output_dir=runs/answers

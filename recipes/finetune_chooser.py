@@ -1,4 +1,4 @@
-"""Fine-tunes a model to choose the best of several endings, as in SWAG and CODAH.
+"""Fine-tunes a multiple-choice model to choose the best of several endings (SWAG, CODAH).
 
     python -m recipes.finetune_chooser --model_dir=MODEL --train=codah/train.tsv \\
         --dev=codah/dev.tsv --output_dir=runs/endings

@@ -1,4 +1,4 @@
-"""Fine-tunes a model to give texts, or pairs of texts, a number, such as their likeness.
+"""Fine-tunes a regression model for texts or pairs of texts, such as their similarity.
 
     python -m recipes.finetune_regression --model_dir=MODEL --train=korsts/train.tsv \\
         --dev=korsts/dev.tsv --output_dir=runs/likeness

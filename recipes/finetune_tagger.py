@@ -1,4 +1,4 @@
-"""Fine-tunes a model to tag words, or characters, such as named entities.
+"""Fine-tunes a model to tag words or characters, as in named-entity recognition.
 
     python -m recipes.finetune_tagger --model_dir=MODEL --train=wnut17/train.conll \\
         --dev=wnut17/dev.conll --output_dir=runs/entities
@@ -40,7 +40,7 @@ def main():
     labels = FLAGS.labels or tag_names(train)
     dev = read_tagged(FLAGS.dev, labels, *options)
     test = read_tagged(FLAGS.test, labels, *options) if FLAGS.test else None
-    # Texts are split as these sentences are, once the model runs.
+    # At inference, texts are split into words as in these sentences.
     splitter = WordSplitter.of(train.sentences) if FLAGS.unit == "word" else None
     task = Tagging(labels, FLAGS.stride, FLAGS.unit, splitter)
     common.finetune(task, lambda: models.make_model(task, train.texts), train, dev, test)

@@ -1,4 +1,4 @@
-"""Says what a recipe makes of command lines, without running it.
+"""Checks command lines of a recipe without running it.
 
     python -m recipes.flag_check RECIPE
 
@@ -20,11 +20,11 @@ FLAGS = flags.FLAGS
 
 
 def what_is_wrong(given):
-    """The sentence with which a recipe refuses flags, a dict of texts; None where it does not."""
+    """Return a recipe's error for flags, {name: string}; None if it accepts them."""
     for name in given:
         if name not in recipe_flags():
             return unknown_flag(name)
-    # As if no command line had been read before.
+    # Reset the flags, as if no command line had been parsed before.
     FLAGS.unparse_flags()
     for flag in recipe_flags().values():
         flag.unparse()

@@ -1,4 +1,4 @@
-"""Puts files side by side to choose one: score against size and latency, as one HTML page.
+"""Compares .tflite files on one HTML page: score against size and latency.
 
     python -m recipes.frontier --sweep_dir=runs/sizes --input=test.tsv --output_dir=runs/frontier
     python -m recipes.frontier --models=a.tflite,b.tflite --input=test.tsv \\
@@ -40,7 +40,7 @@ flags.mark_flags_as_required(["input", "output_dir"])
 
 
 def teacher_runner():
-    """The runner of --teacher, or None."""
+    """Load the runner of --teacher; return None if it is not given."""
     if not FLAGS.teacher:
         return None
     if FLAGS.teacher.endswith(".tflite"):
@@ -53,7 +53,7 @@ def teacher_runner():
 
 
 def check_flags():
-    """Raise an InputError unless one flag says which files."""
+    """Raise an InputError unless exactly one of --sweep_dir and --models is given."""
     if bool(FLAGS.sweep_dir) == bool(FLAGS.models):
         raise InputError("Give either --sweep_dir or --models.")
 

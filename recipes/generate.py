@@ -1,4 +1,4 @@
-"""Continues texts by a causal language model: greedily, by beam search, or by draws.
+"""Generates text with a causal language model: greedily, by beam search, or by sampling.
 
     python -m recipes.generate --model_dir=gpt2 --text="The film begins" --max_new_tokens=40
     python -m recipes.generate --model_dir=gpt2 --text="The film begins" --search=beam --beams=4 \\
@@ -40,7 +40,7 @@ search_flags.define_constraint_flags()
 
 
 def check():
-    """Raises an InputError for flags that do not go together."""
+    """Raise an InputError for conflicting flags."""
     from tfnlp.files import check_writable
 
     if bool(FLAGS.text) == bool(FLAGS.input):
@@ -53,7 +53,7 @@ def check():
 
 
 def warn_of_empty_prompts(prompts, texts):
-    """Warn where a prompt is empty and the model learned `texts` texts, but no beginning."""
+    """Warn of empty prompts if the model was trained on a single text, so learned no beginning."""
     if texts == 1 and "" in prompts:
         logging.warning(
             "An empty prompt asks for a beginning, but the model learned one whole text and no "
@@ -73,7 +73,7 @@ def main():
     if FLAGS.input:
         prompts = read_examples(FLAGS.input, FLAGS.text_column, label_column=None).texts
     warn_of_empty_prompts(prompts, read_task_settings(FLAGS.model_dir).get("texts"))
-    # A head that is not there would start from fresh weights.
+    # Load the stored head: another one would start from random weights.
     model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
     generator = Generator(
         model,

@@ -1,19 +1,19 @@
-"""How a recipe's process holds on to memory."""
+"""Memory settings of a recipe's process."""
 
 import contextlib
 import ctypes
 
-# glibc's numbers of two of its settings.
+# glibc's `mallopt` constants.
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 
 
 def keep_freed_memory():
-    """Has glibc keep what is freed for later use; does nothing where there is no glibc.
+    """Make glibc keep freed memory for later use; do nothing without glibc.
 
-    By itself it takes blocks above 32 MB, such as the gradient of a token table, from the system
-    at each step and gives them back, and the system clears all their pages each time.
+    By default glibc maps blocks above 32 MB, such as the gradient of a token table, at each step
+    and unmaps them again. The system then clears all their pages each time.
     """
-    # Other C libraries have no `mallopt`, and Windows no library without a name.
+    # Other C libraries lack `mallopt`, and `CDLL(None)` fails on Windows.
     with contextlib.suppress(AttributeError, OSError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_MMAP_MAX, 0)

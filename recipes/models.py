@@ -1,4 +1,4 @@
-"""The model that a fine-tuning recipe starts from: a folder's, or one from scratch."""
+"""Initial model of a training recipe: loaded from a folder, or from scratch."""
 
 import pathlib
 
@@ -9,7 +9,7 @@ from recipes.command_line import group, refuse_beside
 from tfnlp.errors import InputError, unknown_name
 
 FLAGS = flags.FLAGS
-# What the model and the tokenizer of a folder have of their own.
+# Flags of a model from scratch, refused beside --model_dir.
 _OF_SCRATCH = (
     *("family", "size", "num_layers", "hidden_dim", "num_heads", "intermediate_dim"),
     "bidirectional",
@@ -17,9 +17,9 @@ _OF_SCRATCH = (
 )
 _OF_VOCABULARY = ("vocabulary_size", "vocabulary_text")
 VOCABULARY_SIZE = 8000
-# The families that fit each objective, and those with a memory, known without Keras.
+# Families for each objective, and those with a memory; listed here to avoid importing Keras.
 _DEBERTAS = ("deberta", "deberta_v2", "deberta_v3")
-RECURRENT = ("rnn", "lstm", "gru")  # whose memory is their state
+RECURRENT = ("rnn", "lstm", "gru")  # their memory is their state
 FAMILIES_OF = {
     "masked_lm": ("bert", "roberta", "distilbert", "albert", "electra", *_DEBERTAS),
     "next_sentence": ("bert", "albert"),
@@ -28,14 +28,13 @@ FAMILIES_OF = {
     "permutation_lm": ("xlnet",),
     "causal_lm": ("gpt", "gpt2", "transformer_xl", *RECURRENT),
 }
-# All of them, likewise.
 FAMILIES = tuple(dict.fromkeys(family for fit in FAMILIES_OF.values() for family in fit))
 WITH_MEMORY = ("transformer_xl", "xlnet")
 
 
 @group("Model")
 def define_model_flags():
-    """Flags of the model to start from, of a recipe that fine-tunes any family."""
+    """Define the flags of the model to start from, for recipes that train any family."""
     flags.DEFINE_string(
         "model_dir",
         None,
@@ -54,7 +53,7 @@ def define_model_flags():
 
 @group("Model from scratch")
 def define_scratch_flags():
-    """Flags of a model that starts from random weights."""
+    """Define the flags of a model that starts from random weights."""
     flags.DEFINE_string(
         "family", None, "Family, such as bert, deberta_v3, xlnet or lstm; bert if not given."
     )
@@ -92,19 +91,19 @@ def define_scratch_flags():
 
 
 def check_family(families=FAMILIES):
-    """Raise an InputError for a --family that there is not."""
+    """Raise an InputError if --family is unknown."""
     if FLAGS.family and FLAGS.family.replace("-", "_") not in families:
         raise unknown_name("family", FLAGS.family, families)
 
 
 def check_flags():
-    """Raises an InputError for flags of a fine-tuning that do not go together."""
+    """Raise an InputError for conflicting flags of a fine-tuning."""
     compression.check_training_flags()
     check_start_flags()
 
 
 def check_start_flags():
-    """Raises an InputError for flags of the model to start from that do not go together."""
+    """Raise an InputError for conflicting flags of the model to start from."""
     check_family()
     if FLAGS.model_dir:
         refuse_beside(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
@@ -114,15 +113,15 @@ def check_start_flags():
 
 
 def make_model(task, texts):
-    """The model that the flags ask for, with the task's head, and its tokenizer.
+    """Load or build the model of the flags, with the task's head; return it and its tokenizer.
 
     Args:
         task: see `tfnlp.tasks`.
-        texts: the training texts, for a vocabulary to be learned from.
+        texts: the training texts, to train a tokenizer on.
 
     Raises:
-        InputError: for flags that do not go together, and as `load_model`, `config_by_name` and
-            `train_tokenizer` do.
+        InputError: if flags conflict, or if `load_model`, `config_by_name` or `train_tokenizer`
+            raises one.
     """
     if FLAGS.model_dir:
         from tfnlp.checkpoints import load_model
@@ -139,14 +138,15 @@ def make_model(task, texts):
 
 
 def read_start(read_texts, writes=False):
-    """The config and the tokenizer that the flags ask for: those of --model_dir, or new ones.
+    """Return the config and the tokenizer of the flags: those of --model_dir, or new ones.
 
     Args:
-        read_texts: gives the training texts, for a vocabulary to be learned from.
-        writes: whether the model is to write texts, capitals and line ends in them.
+        read_texts: a function that returns the training texts, to train a tokenizer on.
+        writes: whether the model generates text, so that the tokenizer must keep capitals and
+            line breaks.
 
     Raises:
-        InputError: as `make_model`.
+        InputError: as in `make_model`.
     """
     if not FLAGS.model_dir:
         return _from_scratch(read_texts, writes)
@@ -181,7 +181,7 @@ def _from_scratch(read_texts, writes=False):
 
 
 def _tokenizer(family, read_texts, writes):
-    """The tokenizer of --tokenizer_dir, or one of the family's kind, learned from texts."""
+    """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one for the family."""
     from tfnlp.text import load_tokenizer, read_examples
     from tfnlp.text.load import kind_for, train_tokenizer
     from tfnlp.text.tokenizer_files import ANY_TOKENIZER
@@ -189,7 +189,7 @@ def _tokenizer(family, read_texts, writes):
     if FLAGS.tokenizer_dir:
         given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
         tokenizer = load_tokenizer(FLAGS.tokenizer_dir)
-        # WordPiece has no family: it goes with any.
+        # WordPiece has no family: it fits any.
         own = getattr(tokenizer, "family", family)
         if family not in (own, *ANY_TOKENIZER):
             raise InputError(
@@ -205,13 +205,13 @@ def _tokenizer(family, read_texts, writes):
     kind, size = kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
     if kind != "wordpiece":
         return train_tokenizer(texts, kind, size, family)[0]
-    if writes and family in ANY_TOKENIZER:  # WordPiece loses capitals and line ends
+    if writes and family in ANY_TOKENIZER:  # WordPiece loses capitals and line breaks
         return train_tokenizer(texts, "bpe", size, "gpt2")[0]
     return train_tokenizer(texts, kind, size)[0]
 
 
 def kept_tokenizer():
-    """The tokenizer that the run of --output_dir has learned, to go on with; None without one."""
+    """Load the tokenizer that a resumed run in --output_dir has trained; None if there is none."""
     from tfnlp.text import load_tokenizer
     from tfnlp.training.run_folder import TOKENIZER
 
@@ -220,6 +220,6 @@ def kept_tokenizer():
 
 
 def keep_tokenizer(run, tokenizer):
-    """Has a run keep the tokenizer that was learned for it, if one was, to go on after a kill."""
+    """Make a run save the tokenizer trained for it, if any, so that the run can resume."""
     if not FLAGS.model_dir and not FLAGS.tokenizer_dir:
         run.tokenizer = tokenizer

@@ -1,4 +1,4 @@
-"""Pictures of what a model does inside: alignments, gradients over time, a cell's activations.
+"""Plots of a model's internals: alignments, gradients over time, a cell's activations.
 
 Which words of a source are behind each word of its translation, which is the model's own unless
 --target is given:
@@ -25,10 +25,10 @@ from recipes import common
 from recipes.command_line import no_effect
 
 FLAGS = flags.FLAGS
-# Tokens of a picture of activations: fifty lines of characters.
+# Most tokens in a plot of activations: fifty lines of characters.
 MOST_TOKENS = 4000
 PICTURES = ("alignment", "gradients", "activations")
-# The flags of one picture alone.
+# Flags that apply to one kind of picture only.
 OWN_FLAGS = {
     "alignment": ("target",),
     "gradients": ("length", "pieces"),
@@ -58,7 +58,7 @@ flags.mark_flags_as_required(["picture", "model_dir", "output"])
 
 
 def check_flags():
-    """Raises an InputError for flags that do not go together."""
+    """Raise an InputError for conflicting flags."""
     from tfnlp.errors import InputError
 
     if (FLAGS.text is None) == (FLAGS.input is None):
@@ -74,7 +74,7 @@ def check_flags():
 
 
 def load(folder):
-    """A folder's model and its tokenizer."""
+    """Load a folder's model and its tokenizer."""
     from tfnlp.checkpoints import load_model, read_head
     from tfnlp.models import check_vocabulary
     from tfnlp.text import load_tokenizer
@@ -85,7 +85,7 @@ def load(folder):
 
 
 def read_text():
-    """The text of --text or --input."""
+    """Return the text of --text, or of the file --input."""
     import pathlib
 
     from tfnlp.errors import InputError
@@ -99,7 +99,7 @@ def read_text():
 
 
 def draw_alignment():
-    """Draws the alignment of a translation; gives the weights."""
+    """Plot the alignment of a translation; return the attention weights."""
     from tfnlp.generation import Greedy, Translator
     from tfnlp.inspection import alignments, check_attends, token_texts
     from tfnlp.plots import plot_alignments
@@ -124,7 +124,7 @@ def draw_alignment():
 
 
 def draw_gradients():
-    """Draws the norms of gradients over time; gives them by the models' folders."""
+    """Plot gradient norms over time; return {model folder: norms}."""
     from tfnlp.inspection import gradient_norms, text_ids, windows
     from tfnlp.plots import plot_gradient_norms
 
@@ -138,7 +138,7 @@ def draw_gradients():
 
 
 def draw_activations():
-    """Draws the activations of a cell; gives those of its layer."""
+    """Plot the activations of one cell; return those of its whole layer."""
     from tfnlp.errors import InputError
     from tfnlp.inspection import activations, running_texts, text_ids
     from tfnlp.plots import plot_activations

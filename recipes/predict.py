@@ -1,4 +1,4 @@
-"""Runs a fine-tuned model over texts: an exported .tflite file, or the folder of a model.
+"""Runs a fine-tuned model on texts: an exported .tflite file, or the folder of a model.
 
     python -m recipes.predict --model=runs/export/model.tflite --text="a fine film"
     python -m recipes.predict --model=runs/entities/best --text="Anna lives in New York."
@@ -53,7 +53,7 @@ flags.mark_flag_as_required("model")
 
 
 def model_of_flags():
-    """The kind, labels and settings of --model, and a function that loads its runner."""
+    """Return the kind, labels and settings of --model, and a function that loads its runner."""
     if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
         from distill.runtime import load_runner
 
@@ -101,7 +101,7 @@ def main():
         inputs = given_inputs(kind, FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
     if FLAGS.positive_label is not None:
         check_positive_label(kind, labels, FLAGS.positive_label)
-    runner = load()  # only now: bad input is told at once
+    runner = load()  # last, so that bad input is reported at once
     predictions = predict_inputs(runner, inputs)
     if FLAGS.output_dir:
         write_predictions(FLAGS.output_dir, runner, inputs, predictions, FLAGS.positive_label)

@@ -1,4 +1,4 @@
-"""Prepares a corpus for pretraining: text files, larger than memory, as tokenised shards on disk.
+"""Prepares a corpus for pretraining: tokenised shards of text files that may exceed memory.
 
     python -m recipes.prepare_corpus --input='wiki/*.txt.gz,books.txt' --tokenizer_dir=MODEL \\
         --output_dir=corpus --processes=8

@@ -47,7 +47,7 @@ OBJECTIVES = {
     "permutation_lm": "PermutationLM",
     "causal_lm": "CausalLM",
 }
-# The flags of some objectives alone.
+# Flags that apply to some objectives only.
 MASKING = ("masked_share", "hide", "longest_span")
 OWN_FLAGS = {
     "masked_lm": MASKING,
@@ -61,7 +61,7 @@ OWN_FLAGS = {
 
 @group("Objective")
 def define_objective_flags():
-    """Flags of what is learned; those of one objective are refused beside another."""
+    """Define the flags of the objective; flags of other objectives are refused."""
     flags.DEFINE_enum("objective", "masked_lm", list(OBJECTIVES), "What is learned of the text.")
     flags.DEFINE_float(
         "masked_share",
@@ -126,7 +126,7 @@ def define_objective_flags():
 
 @group("Corpus")
 def define_corpus_flags():
-    """Flags of the unlabelled texts."""
+    """Define the flags of the unlabelled texts."""
     flags.DEFINE_list(
         "corpus",
         None,
@@ -149,7 +149,7 @@ def define_corpus_flags():
 
 @group("Training")
 def define_step_flags():
-    """Flags of steps, beside those of all trainings."""
+    """Define the flags of steps that only pretraining has."""
     flags.DEFINE_integer(
         "steps_per_epoch",
         None,
@@ -168,7 +168,7 @@ define_step_flags()
 
 
 def check_flags():
-    """Raises an InputError for flags that do not go together, or have no effect."""
+    """Raise an InputError for flags that conflict or have no effect."""
     models.check_start_flags()
     check_objective_flags()
     check_family()
@@ -176,7 +176,7 @@ def check_flags():
 
 
 def check_objective_flags():
-    """Raises an InputError for flags of another objective, and those that lack another flag."""
+    """Raise an InputError for flags of another objective, or without a flag that they need."""
     name = FLAGS.objective
     for flag in {flag for known in OWN_FLAGS.values() for flag in known}:
         if FLAGS[flag].value is not None and flag not in OWN_FLAGS[name]:
@@ -195,9 +195,9 @@ def check_objective_flags():
 
 
 def check_family():
-    """Raises an InputError for a --family that the objective does not fit."""
+    """Raise an InputError if --family does not fit the objective."""
     if FLAGS.model_dir or FLAGS.size:
-        return  # whose family shows when it is read
+        return  # the family is known once the config is read
     family, fit = (FLAGS.family or "bert").replace("-", "_"), models.FAMILIES_OF[FLAGS.objective]
     if family not in fit:
         raise InputError(
@@ -213,7 +213,7 @@ def check_family():
 
 
 def check_corpus_flags():
-    """Raises an InputError for flags of texts where there are prepared corpora alone."""
+    """Raise an InputError for text flags if all corpora are prepared ones."""
     if not all(map(os.path.isdir, [*FLAGS.corpus, *(FLAGS.dev or [])])):
         return
     for flag in ("documents", "sentences", "text_column"):
@@ -222,10 +222,10 @@ def check_corpus_flags():
 
 
 def make_objective():
-    """The objective that the flags ask for.
+    """Build the objective of the flags.
 
     Raises:
-        InputError: as the objective does.
+        InputError: if the objective refuses its arguments.
     """
     from tfnlp import objectives
 
@@ -243,7 +243,7 @@ def make_objective():
 
 
 def memory_arguments(name, length):
-    """The arguments of an objective whose model may remember so many tokens, or none."""
+    """Return the memory arguments of an objective, for a memory of `length` tokens or None."""
     if name == "causal_lm":
         return {"memory": length is not None}
     if length and not FLAGS.reuse_length:
@@ -252,10 +252,14 @@ def memory_arguments(name, length):
 
 
 def read_start(objective):
-    """The config and the tokenizer to start from, and the objective that they fit."""
+    """Return the objective, fitted to the model's memory, and the initial config and tokenizer.
+
+    Raises:
+        InputError: if the flags, the config or the tokenizer do not fit the objective.
+    """
     config, tokenizer = models.read_start(read_texts, writes=FLAGS.objective == "causal_lm")
     if config.recurrent and FLAGS.objective == "causal_lm":
-        # Its memory is its state.
+        # The memory of a recurrent network is its state.
         if FLAGS.memory_length is not None:
             where = "on a recurrent network, which goes on from its state"
             raise no_effect("memory_length", where)
@@ -271,7 +275,11 @@ def read_start(objective):
 
 
 def read_texts():
-    """The texts of --corpus, for a vocabulary to be learned from."""
+    """Read the texts of --corpus, to train a tokenizer on.
+
+    Raises:
+        InputError: if --corpus is a prepared corpus, or holds no text.
+    """
     import pathlib
 
     from tfnlp.corpora.documents import find_files, read_documents
@@ -298,7 +306,7 @@ def make_batches(objective, corpus, tokenizer, shuffle):
     """Return the objective's batches of a corpus."""
     sizes = (FLAGS.batch_size, FLAGS.max_length)
     batches = objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
-    if FLAGS.fixed_length and shuffle:  # those that read streams have one length anyway
+    if FLAGS.fixed_length and shuffle:  # batches of token streams have one length anyway
         batches.fixed_length = FLAGS.max_length
     return batches
 

@@ -1,4 +1,4 @@
-"""Recipes that run other recipes, each in a process of its own."""
+"""Helpers to run recipes in separate processes."""
 
 import signal
 import subprocess
@@ -6,24 +6,24 @@ import sys
 
 
 def recipe_command(name, flags):
-    """The command of a recipe.
+    """Return the command that runs a recipe, a list of words.
 
     Args:
-        name: of the recipe.
-        flags: as on a command line, a list of `--name=value`.
+        name: name of the recipe.
+        flags: a list of `--name=value`.
     """
     return [sys.executable, "-m", f"recipes.{name}", *flags]
 
 
 def run_command(command, **options):
-    """The exit status of a command; one that is asked to stop gets the time to save.
+    """Run a command and return its exit status; on a stop signal, wait until it has saved.
 
-    Ctrl-C reaches the command too; SIGTERM, which `kill` sends, is passed on. After either the
-    status is 130, as it is of a recipe that stopped, however the command took it.
+    Ctrl-C reaches the command too. SIGTERM, which `kill` sends, is passed on to it. After either,
+    the returned status is 130, that of a stopped recipe, whatever the command's own status.
 
     Args:
         command: a list of words.
-        options: as `subprocess.Popen` takes them.
+        options: keyword arguments of `subprocess.Popen`.
     """
     process = subprocess.Popen(command, **options)
     asked = []

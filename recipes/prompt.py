@@ -1,4 +1,4 @@
-"""Shows a causal language model a task by a few examples in its prompt, and scores what it does.
+"""Evaluates a causal language model by few-shot prompting: examples of a task in its prompt.
 
     python -m recipes.prompt --model_dir=gpt2 --train=sst2/train.tsv --input=sst2/dev.tsv \\
         --template='Review: {text}\\nSentiment: {label}' --label_words=0=negative,1=positive \\
@@ -69,12 +69,12 @@ def define_writing_flags():
 define_prompt_flags()
 define_writing_flags()
 flags.mark_flag_as_required("template")
-# Flags that may change while a run goes on: other results beside those that there are.
+# Flags that may change when a run resumes: they add results, but change none.
 NOT_DECISIVE = ("shots", "draws", "batch_size")
 
 
 def check_flags():
-    """Raises an InputError for flags that do not go together."""
+    """Raise an InputError for conflicting flags."""
     if not all(number.strip().isdecimal() for number in FLAGS.shots):
         raise InputError(f"shots={','.join(FLAGS.shots)} must be whole numbers, such as 0,1,4.")
     if FLAGS.train is None and any(int(number) for number in FLAGS.shots):
@@ -90,7 +90,7 @@ def check_flags():
     if FLAGS.complete:
         from tfnlp.text_scores import scoring_libraries
 
-        scoring_libraries()  # not only once all is written
+        scoring_libraries()  # fail now, not after the generation
 
 
 def main():
@@ -122,11 +122,11 @@ def main():
             )
     settings = {k: v for k, v in common.decisive_flags().items() if k not in NOT_DECISIVE}
     settings["examples"] = content_fingerprint([texts, labels, pool])
-    for number in shots:  # so that too many are told before the model is read
+    for number in shots:  # report too many shots before loading the model
         draw_shots(len(pool), number, FLAGS.seed, 0)
     tokenizer = load_tokenizer(FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
-    settings["model"] = model_fingerprint(model)  # what its folder holds may be another's now
+    settings["model"] = model_fingerprint(model)  # the folder's content may have changed
     run = PromptedRun(path, settings, template, texts, labels, pool, FLAGS.seed)
     if FLAGS.complete:
         search = Greedy() if FLAGS.beams == 1 else Beam(FLAGS.beams)
@@ -140,13 +140,13 @@ def main():
 
 
 def _labels(examples, words):
-    """The label of each example as it is written in prompts."""
+    """Return each example's label as written in prompts."""
     names = (examples.label_names[label] for label in examples.labels)
     return [words.get(name, name) for name in names]
 
 
 def _unescaped(text):
-    """With line breaks and tabs where a shell has \\n and \\t."""
+    """Replace \\n and \\t of a shell argument by line breaks and tabs."""
     return text.replace("\\n", "\n").replace("\\t", "\t")
 
 

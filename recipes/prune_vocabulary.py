@@ -1,4 +1,4 @@
-"""Drops the tokens that a corpus does not need from a model and its tokenizer.
+"""Prunes the tokens that a corpus does not need from a model and its tokenizer.
 
     python -m recipes.prune_vocabulary --model_dir=runs/student/best --text=train.tsv \\
         --output_dir=runs/small
@@ -59,7 +59,7 @@ def main():
     model = load_model(FLAGS.model_dir, head)
     smaller, pruned = prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens)
     labels, settings = read_labels(FLAGS.model_dir), read_task_settings(FLAGS.model_dir)
-    # Of which a language model has no use, but a task that is learned from its folder.
+    # A language model does not use its pooler, but a later fine-tuning of it may.
     pooler = read_pooler(FLAGS.model_dir) if head == "masked_lm" else None
     save_model(smaller, folder, labels, pruned, settings, pooler)
     figures = compare_tokenizers(tokenizer, pruned, texts) | compare_models(model, smaller)

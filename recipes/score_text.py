@@ -1,4 +1,4 @@
-"""Scores written texts, such as translations, against their references.
+"""Scores generated texts, such as translations, against their references.
 
     python -m recipes.score_text --references=test.de --hypotheses=translated.de
 

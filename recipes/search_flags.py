@@ -1,4 +1,4 @@
-"""Flags of the search for texts, which recipes that write texts share."""
+"""Decoding flags shared by the recipes that generate text."""
 
 from absl import flags
 
@@ -10,7 +10,7 @@ FLAGS = flags.FLAGS
 
 @group("Search")
 def define_search_flags(search):
-    """Define the flags of a search, which is `search` if not given."""
+    """Define the flags of decoding, with `search` as the default of --search."""
     flags.DEFINE_enum(
         "search",
         search,
@@ -39,7 +39,7 @@ def define_search_flags(search):
 
 @group("Constraints")
 def define_constraint_flags():
-    """Define the flags of tokens that a text must or may not have."""
+    """Define the flags of required and forbidden tokens."""
     flags.DEFINE_float("repetition_penalty", 1.0, "By which scores of repeated tokens fall.")
     flags.DEFINE_integer("no_repeat_ngram_size", 0, "Tokens that may not repeat in a row; 0: any.")
     flags.DEFINE_multi_string("forbid", [], "A word, or words, that may not be written.")
@@ -48,7 +48,7 @@ def define_constraint_flags():
     flags.DEFINE_string("forced_last", None, "Token that stands at --max_new_tokens.")
 
 
-# The searches that flags are for.
+# The searches that each flag applies to.
 OF_SEARCH = {
     **dict.fromkeys(("beams", "length_penalty", "normalization", "early_stopping"), ("beam",)),
     **dict.fromkeys(("temperature", "top_k", "top_p", "seed"), ("sample",)),
@@ -56,13 +56,13 @@ OF_SEARCH = {
 
 
 def search_of_flags(count):
-    """Return the `Greedy`, `Beam` or `Sample` that the flags ask for.
+    """Return the `Greedy`, `Beam` or `Sample` of the flags.
 
     Args:
-        count: the name of the flag that says how many texts are written of each.
+        count: name of the flag with the number of generated texts for each input.
 
     Raises:
-        InputError: for flags of another search, and settings out of their range.
+        InputError: if a flag belongs to another search, or a setting is out of range.
     """
     from tfnlp.searches import Beam, Greedy, Sample
 
@@ -84,11 +84,14 @@ def search_of_flags(count):
 
 
 def constraints_of_flags(tokenizer, forced_last=None):
-    """Return the `Constraints` that the flags ask for.
+    """Return the `Constraints` of the flags.
 
     Args:
-        tokenizer: of what is written.
-        forced_last: the id that stands at the greatest length if the flags name none.
+        tokenizer: the tokenizer of the generated texts.
+        forced_last: the last token id at the greatest length, if --forced_last is not given.
+
+    Raises:
+        InputError: if --forced_first or --forced_last is not a token.
     """
     from tfnlp.generation import Constraints, forbidden_ids
 

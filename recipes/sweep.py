@@ -1,4 +1,4 @@
-"""Runs a table of variants of recipes, and says what each one adds.
+"""Runs a table of variants of recipes, and compares their metrics.
 
     python -m recipes.sweep --sweep=losses.yaml --output_dir=runs/losses
 

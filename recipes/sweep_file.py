@@ -1,4 +1,4 @@
-"""A sweep's file: variants of recipes, read and checked before anything runs."""
+"""Sweep files: variants of recipes, read and checked before anything runs."""
 
 import dataclasses
 import json
@@ -15,20 +15,20 @@ from tfnlp.text.lines import check_file
 
 KEYS = ("recipe", "flags", "steps", "variants", "seeds", "base", "metrics")
 STEP_KEYS = ("recipe", "flags", "name")
-# Flags that a sweep gives to each run itself.
+# Flags that the sweep sets for each run.
 OWN = ("output_dir", "overwrite")
-# Flags of files, beside those of folders, whose names end in _dir.
+# Flags that name files; flags of folders end in _dir.
 FILES = ("train", "dev", "test", "input", "model", "vocabulary_text", "vectors")
-# A name that is a folder's too, on any system.
+# A name that is a valid folder name on any system.
 _NAME = re.compile(r"[\w+=-][\w.+=-]*")
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A recipe of a run, and its flags as texts.
+    """One recipe call of a run, with its flags as strings.
 
-    In a flag's text {run} stands for the run's folder, {sweep} for that of the whole sweep,
-    {variant} for the variant's name and {seed} for the run's seed.
+    In a flag's value {run} stands for the run's folder, {sweep} for the sweep's folder, {variant}
+    for the variant's name and {seed} for the run's seed.
     """
 
     name: str
@@ -38,13 +38,13 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A variant with a seed.
+    """Run of a variant with one seed.
 
     Args:
-        variant: its name.
+        variant: the variant's name.
         seed: an integer.
-        folder: where its steps write, a `pathlib.Path`.
-        steps: a list of `Step`, with whole flags.
+        folder: the folder that its steps write to, a `pathlib.Path`.
+        steps: a list of `Step`, with all placeholders filled in.
     """
 
     variant: str
@@ -59,14 +59,14 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """What a sweep's file says.
+    """Content of a sweep file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         variants: {name: list of `Step`}.
         seeds: a list of integers.
         base: the variant that the others are compared with.
-        metrics: the names of the figures to show, or None.
+        metrics: the names of the metrics to show, or None.
     """
 
     path: pathlib.Path
@@ -76,10 +76,10 @@ class Sweep:
     metrics: list | None = None
 
     def runs(self, folder):
-        """The runs in their order, every variant with the first seed first.
+        """Return the runs in order: all variants with the first seed, then with the next one.
 
         Args:
-            folder: of the sweep.
+            folder: the sweep's folder.
         """
         folder = pathlib.Path(folder)
         return [
@@ -100,10 +100,10 @@ class Sweep:
 
 
 def read_sweep(path):
-    """The `Sweep` of a YAML or JSON file; its flags are not checked yet.
+    """Read the `Sweep` of a YAML or JSON file, without checking its flags.
 
     Raises:
-        InputError: if the file is missing or broken, or is no table of variants.
+        InputError: if the file is missing or malformed, or has no table of variants.
     """
     path = pathlib.Path(path)
     content = _read(path)
@@ -132,19 +132,19 @@ def read_sweep(path):
 
 
 def check_sweep(sweep, with_files=True):
-    """Checks all flags of a sweep against its recipes, and gives each step its run's seed.
+    """Check all flags of a sweep against its recipes, and add the seed to each step's flags.
 
     Args:
-        sweep: as `read_sweep` gives it.
-        with_files: whether the files that flags name must be there.
+        sweep: the result of `read_sweep`.
+        with_files: whether the files that flags name must exist.
 
     Returns:
         The `Sweep` with `seed={seed}` in each step whose recipe has a seed.
 
     Raises:
-        InputError: for the first flag that a recipe does not know or take, or that names a file
-            which is not there, naming file and variant; and for several seeds where a variant's
-            runs would not differ by them.
+        InputError: if a recipe does not know a flag, rejects its value, or a flag names a
+            missing file (the message names sweep file and variant); or if there are several
+            seeds, but a variant's runs do not depend on them.
     """
     by_recipe = {}
     for name, steps in sweep.variants.items():
@@ -152,7 +152,7 @@ def check_sweep(sweep, with_files=True):
             by_recipe.setdefault(step.recipe, []).append((name, step))
     with_seed = set()
     for recipe, uses in by_recipe.items():
-        # With some folder and seed in place of those that each run has.
+        # Placeholders are filled with an arbitrary folder and seed for the check.
         places = {"run": "run", "sweep": "sweep", "seed": sweep.seeds[0]}
         lines = [
             {k: _filled(v, places | {"variant": name}) for k, v in step.flags.items()}
@@ -185,26 +185,26 @@ def check_sweep(sweep, with_files=True):
 
 
 def recipes():
-    """The names of the recipes that a sweep can run."""
+    """Return the names of the recipes that a sweep can run."""
     folder = pathlib.Path(__file__).parent
     found = (p.stem for p in folder.glob("*.py") if "\ndef main():\n" in p.read_text("utf-8"))
     return sorted({*found} - {"demo", "sweep"})
 
 
 def _takes_seed(step):
-    # Where outputs of a teacher are cached decides nothing.
+    # The cache's folder does not affect the result.
     return any("{seed}" in value for name, value in step.flags.items() if name != "cache_dir")
 
 
 def _filled(text, places):
-    # Not by `format`: other braces stay.
+    # Not `str.format`, which would fail on other braces.
     for name, place in places.items():
         text = text.replace(f"{{{name}}}", str(place))
     return text
 
 
 def _common_steps(path, content):
-    """The steps of the variants that give none of their own, or None."""
+    """Return the steps shared by variants without steps of their own, or None."""
     if "steps" in content:
         if "recipe" in content or "flags" in content:
             raise InputError(
@@ -221,7 +221,7 @@ def _common_steps(path, content):
 
 
 def _variant(place, given, common):
-    """The steps of a variant: its own, or the common ones with its flags."""
+    """Return a variant's steps: its own, or the common ones with its flags."""
     given = {} if given in ("", None) else given
     if not isinstance(given, dict):
         raise InputError(f"{place} must be a mapping of flags, not {given!r}.")
@@ -277,7 +277,7 @@ def _steps(place, given):
 
 
 def _flags(place, given):
-    """Flags as texts; those that are empty are left at their defaults."""
+    """Return the flags as strings, without empty ones, which keep their defaults."""
     found = {}
     for name, value in given.items():
         if name in OWN:
@@ -311,7 +311,7 @@ def _check_keys(place, content, keys):
 
 
 def _check_place(place, flag, value):
-    """Raises an InputError if a file or a folder is not there that no step will write."""
+    """Raise an InputError for a missing file or folder; a value with a placeholder passes."""
     is_folder = flag.endswith("_dir") and flag != "cache_dir"
     if "{" in value or not (is_folder or flag in FILES):
         return
@@ -323,8 +323,8 @@ def _check_place(place, flag, value):
 
 
 def _ask(recipe, lines):
-    """What a recipe says of command lines: the names of its flags, and an error or None each."""
-    # Flags are global: each recipe's are defined in a process of its own.
+    """Return the names of a recipe's flags, and an error or None for each command line."""
+    # Flags are global, so each recipe's flags are defined in a separate process.
     done = subprocess.run(
         [sys.executable, "-m", "recipes.flag_check", recipe],
         input=json.dumps(lines),
@@ -337,7 +337,7 @@ def _ask(recipe, lines):
 
 
 def _read(path):
-    """The content of a YAML or JSON file, in which all scalars are texts as they are written."""
+    """Read a YAML or JSON file, with all scalars as the strings written in it."""
     check_file(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -386,9 +386,9 @@ def _from_yaml(path, text):
 
 
 def _from_node(path, node):
-    """A node of YAML as a text, list or dict; `<<` merges mappings."""
+    """Convert a YAML node to a string, list or dict; `<<` merges mappings."""
     if isinstance(node, yaml.ScalarNode):
-        # YAML would make booleans of "no" and "on", and PyYAML no number of 1e-4.
+        # YAML would parse "no" and "on" as booleans, and PyYAML 1e-4 as a string.
         return "" if node.style is None and node.value in ("null", "~") else node.value
     if isinstance(node, yaml.SequenceNode):
         return [_from_node(path, child) for child in node.value]

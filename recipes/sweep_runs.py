@@ -1,4 +1,4 @@
-"""A sweep's runs: each step a process of its own, done once."""
+"""Execution of a sweep's runs: each step is a separate process and runs once."""
 
 import contextlib
 import os
@@ -15,24 +15,24 @@ from tfnlp.errors import InputError
 from tfnlp.files import read_json, write_json
 from tfnlp.locks import held_alone
 
-# What a step's folder may hold of figures: of a training, of predictions, of a benchmark.
+# Metrics files in a step's folder: of a training, of predictions, of a benchmark.
 FIGURES = ("figures.json", "summary.json", "benchmark.json")
 
 
 def run_sweep(sweep, folder):
-    """Runs what is not finished yet; a run that fails is left, and the others go on.
+    """Run all unfinished runs; continue with the next one if a run fails.
 
     Args:
         sweep: a checked `recipes.sweep_file.Sweep`.
-        folder: to write the runs below.
+        folder: the parent folder of the runs.
 
     Returns:
         The names of the runs that failed.
 
     Raises:
-        InputError: before anything runs, if the folder holds runs with other flags, or another
-            sweep is at work in it.
-        SystemExit: with status 130 if it was stopped.
+        InputError: if the folder holds runs with other flags, or another sweep is running in
+            it; raised before any run starts.
+        SystemExit: with status 130 if the sweep was stopped.
     """
     check_runs(sweep, folder)
     runs, folder = sweep.runs(folder), pathlib.Path(folder)
@@ -57,24 +57,24 @@ def run_sweep(sweep, folder):
 
 
 def check_runs(sweep, folder):
-    """Checks that a folder holds the runs of a sweep.
+    """Check that the runs in a folder belong to a sweep.
 
     Args:
         sweep: a checked `recipes.sweep_file.Sweep`.
         folder: of its runs.
 
     Raises:
-        InputError: if a step was done with other flags.
+        InputError: if a finished step had other flags.
     """
     for run in sweep.runs(folder):
         _check_same(sweep, run, str(folder))
 
 
 def read_figures(run):
-    """The figures of a finished run, {name: number}; of two steps' of a name the later's.
+    """Return the metrics of a finished run, {name: number}; a later step replaces equal names.
 
-    One that is not finished has none: of a teacher and its student that is still to come, the
-    teacher's would pass for the student's.
+    An unfinished run has none: if only the teacher were trained, its metrics would pass for
+    the student's.
     """
     found = {}
     for step in run.steps if _finished(run) else ():
@@ -89,7 +89,7 @@ def read_figures(run):
 
 
 def shown_time(seconds):
-    """Seconds as `45 s`, `12 min` or `3 h 20 min`."""
+    """Format seconds as `45 s`, `12 min` or `3 h 20 min`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -97,7 +97,7 @@ def shown_time(seconds):
 
 
 def _numbers(values, prefix=""):
-    """The numbers in a dict of dicts, under names with dots."""
+    """Flatten the numbers of nested dicts into {dotted name: number}."""
     found = {}
     for name, value in values.items():
         if isinstance(value, dict):
@@ -108,7 +108,7 @@ def _numbers(values, prefix=""):
 
 
 def _run(run, lock):
-    """Runs the steps of a run that are not finished; what was wrong, or None."""
+    """Run the unfinished steps of a run; return an error message, or None."""
     for step in run.steps:
         if _step_finished(run, step):
             continue
@@ -117,7 +117,7 @@ def _run(run, lock):
         flags = [f"--{name}={value}" for name, value in step.flags.items()]
         log, start = run.folder / f"{step.name}.log", time.monotonic()
         with open(log, "ab") as file:
-            # The lock goes with the process: where the sweep is killed, its step still holds it.
+            # The step inherits the lock, so it still holds it if the sweep is killed.
             status = run_command(
                 recipe_command(step.recipe, flags),
                 stdin=subprocess.DEVNULL,
@@ -163,9 +163,9 @@ def _check_same(sweep, run, folder):
     for step in run.steps:
         record = _record(run, step)
         if "seconds" not in record:
-            continue  # a recipe that resumes compares its flags itself
+            continue  # an unfinished recipe checks its flags when it resumes
         there = {"recipe": record["recipe"]} | record["flags"]
-        # The folder may have been moved since, or have been given by another path.
+        # The folder may have moved since, or may be given by another path.
         old = str(pathlib.Path(there["output_dir"]).parents[2])
         here = {"recipe": step.recipe} | step.flags
         for name in sorted(there.keys() | here):
@@ -179,7 +179,7 @@ def _check_same(sweep, run, folder):
 
 
 def _time_left(runs, ahead):
-    """What the runs that are left will take, as what is finished lets expect."""
+    """Return the expected time of the remaining runs, estimated from the finished ones."""
     if not ahead:
         return ""
     seconds = {}
@@ -194,7 +194,7 @@ def _time_left(runs, ahead):
 
 @contextlib.contextmanager
 def _alone(folder):
-    """Gives an open file that one sweep, and its steps, hold at a time."""
+    """Yield a locked file descriptor that only one sweep and its steps can hold."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     refusal = (

@@ -1,4 +1,4 @@
-"""A sweep's table: what each variant adds, over seeds."""
+"""Result table of a sweep: each variant's metrics over seeds, and its gain over the base."""
 
 import pathlib
 
@@ -8,17 +8,17 @@ from tfnlp.files import write_text
 from tfnlp.plots import plot_variants
 from tfnlp.variants import summarise_variants
 
-# What is shown, where it is there, if nobody says: scores by these beginnings, and sizes.
+# Metrics shown by default, if present: the first score with each prefix, and the others.
 SCORES = ("dev_", "test_")
 OTHERS = ("share_of_teacher", "accuracy", "parameters", "file_mb")
 
 
 def read_runs(sweep, folder):
-    """The figures of all finished runs, {variant: {seed: {name: number}}}.
+    """Read the metrics of all finished runs, {variant: {seed: {name: number}}}.
 
     Args:
         sweep: a `recipes.sweep_file.Sweep`.
-        folder: of the sweep.
+        folder: the sweep's folder.
     """
     found = {name: {} for name in sweep.variants}
     for run in sweep.runs(folder):
@@ -29,11 +29,13 @@ def read_runs(sweep, folder):
 
 
 def choose_metrics(sweep, runs):
-    """The names of the figures to show: those that the sweep names, or the first score of each
-    split, what is kept, and the sizes.
+    """Return the names of the metrics to show.
+
+    These are the sweep's `metrics`, or else the first score of each split, the share of the
+    teacher's score, the accuracy and the sizes.
 
     Raises:
-        InputError: if the sweep names a figure that no run has.
+        InputError: if the sweep names a metric that no run has.
     """
     names = list(dict.fromkeys(n for seeds in runs.values() for f in seeds.values() for n in f))
     if not names:
@@ -51,11 +53,11 @@ def choose_metrics(sweep, runs):
 
 
 def write_table(sweep, folder):
-    """Prints the table of what is finished, and writes table.tsv, runs.tsv and variants.png.
+    """Print the table of finished runs, and write table.tsv, runs.tsv and variants.png.
 
     Args:
         sweep: a `recipes.sweep_file.Sweep`.
-        folder: of the sweep.
+        folder: the sweep's folder.
     """
     folder = pathlib.Path(folder)
     runs = read_runs(sweep, folder)
@@ -96,13 +98,13 @@ def _cell(figure, count):
 
 
 def _shown(estimate, sign, count):
-    """An estimate as text, with the number of its values where it is not `count`."""
+    """Format an estimate, with its number of values if that is not `count`."""
     if estimate.mean == round(estimate.mean) and abs(estimate.mean) >= 1000:
         digits = ",.0f"
     else:
         digits = ".2f" if abs(estimate.mean) >= 10 else ".4f"
     text = format(estimate.mean, f"{sign}{digits}")
-    # What does not vary has no error worth a place, such as a size.
+    # A constant, such as a size, is shown without an error.
     text = f"{text} ± {estimate.error:{digits}}" if estimate.error else text
     return text if estimate.count == count else f"{text} of {estimate.count}"
 

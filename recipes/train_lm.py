@@ -1,4 +1,4 @@
-"""Trains a recurrent language model on text, by its characters or by words and pieces of them.
+"""Trains a recurrent language model on text, over characters or subword tokens.
 
     python -m recipes.train_lm --corpus=shakespeare.txt --cell=lstm --output_dir=runs/lstm
     python -m recipes.generate --model_dir=runs/lstm/best --text="ROMEO:" \\
@@ -25,13 +25,13 @@ from recipes.command_line import group, refuse_beside
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
-# The most tokens to learn, by the kind of tokenizer.
+# Largest vocabulary by kind of tokenizer.
 SIZES = {"characters": 2000, "bpe": 8000}
 
 
 @group("Corpus")
 def define_corpus_flags():
-    """Flags of the texts."""
+    """Define the flags of the texts."""
     flags.DEFINE_list(
         "corpus",
         None,
@@ -47,7 +47,7 @@ def define_corpus_flags():
 
 @group("Model")
 def define_model_flags():
-    """Flags of the network and of its tokens."""
+    """Define the flags of the network and its tokenizer."""
     flags.DEFINE_enum("cell", "lstm", ["lstm", "gru", "rnn"], "Cell of the network.")
     flags.DEFINE_integer("num_layers", 1, "Layers, one above the other.", 1)
     flags.DEFINE_integer("hidden_dim", 512, "Width of embeddings and states.", 1)
@@ -79,14 +79,18 @@ common.define_on_nan_flag()
 
 
 def check_flags():
-    """Raises an InputError for flags that do not go together."""
+    """Raise an InputError for conflicting flags."""
     if FLAGS.tokenizer_dir:
         given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
         refuse_beside(("tokenizer", "vocabulary_size"), f"{given}, whose tokenizer has its own")
 
 
 def read_documents(paths):
-    """The documents of files, without blank ones."""
+    """Read the documents of files, without blank ones.
+
+    Raises:
+        InputError: if the files hold no text.
+    """
     from tfnlp.corpora.documents import find_files, read_documents
 
     documents = read_documents(find_files(paths), FLAGS.documents, FLAGS.text_column)
@@ -97,7 +101,7 @@ def read_documents(paths):
 
 
 def make_tokenizer(texts):
-    """The tokenizer of --tokenizer_dir, of the run so far, or one that is learned."""
+    """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one."""
     from tfnlp.text import load_tokenizer, train_tokenizer
 
     if FLAGS.tokenizer_dir:
@@ -111,7 +115,11 @@ def make_tokenizer(texts):
 
 
 def make_batches(objective, texts, tokenizer, shuffle):
-    """The objective's batches of texts; those that are not shuffled are to evaluate on."""
+    """Build the objective's batches of texts; without `shuffle`, they are for evaluation.
+
+    Raises:
+        InputError: if the texts have no token, or are too short for the objective.
+    """
     from tfnlp.objectives import corpus_of
 
     corpus = corpus_of(texts, tokenizer, sentences="lines")
@@ -155,7 +163,7 @@ def main():
         tie_embeddings=FLAGS.tie_embeddings,
     )
     reading = reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
-    objective = CausalLM(memory=True)  # which is its state
+    objective = CausalLM(memory=True)  # the memory is the recurrent state
     objective.check(config, tokenizer)
     with make_strategy(FLAGS.strategy).scope():
         started = start_models(objective, config)

@@ -1,4 +1,4 @@
-"""Learns a tokenizer from texts: WordPiece, byte-level BPE, SentencePiece unigram, characters.
+"""Trains a tokenizer on texts: WordPiece, byte-level BPE, SentencePiece unigram, characters.
 
     python -m recipes.train_tokenizer --input=texts.tsv --kind=unigram --output_dir=tokenizer
 
@@ -46,7 +46,7 @@ def main():
 
     family = family_of_kind(FLAGS.kind, FLAGS.family)
     check_writable(pathlib.Path(FLAGS.output_dir) / "tokenizer.json")
-    if FLAGS.kind != "wordpiece":  # which goes with models of any family
+    if FLAGS.kind != "wordpiece":  # WordPiece fits models of any family
         check_families(FLAGS.output_dir, read_family(FLAGS.output_dir), family)
     texts = {"input": common.read_texts(FLAGS.input)}
     if FLAGS.dev:

@@ -34,12 +34,12 @@ from recipes.command_line import group
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
-WARMUP_STEPS = 4000  # Vaswani et al.'s
+WARMUP_STEPS = 4000  # as in Vaswani et al.
 
 
 @group("Data")
 def define_data_flags():
-    """Flags of the texts."""
+    """Define the flags of the texts."""
     flags.DEFINE_list(
         "train",
         None,
@@ -55,7 +55,7 @@ def define_data_flags():
 
 @group("Training")
 def define_step_flags():
-    """Flags of batches and of what a step learns."""
+    """Define the flags of batches and of a step's loss."""
     flags.DEFINE_integer(
         "max_length", 128, "Longest source, and target, in tokens; see --too_long.", 2
     )
@@ -86,7 +86,7 @@ def define_step_flags():
 
 @group("Optimizer")
 def define_rate_flags():
-    """Flags of what a step does to the weights."""
+    """Define the flags of the optimizer and its schedule."""
     flags.DEFINE_float(
         "learning_rate",
         None,
@@ -107,7 +107,7 @@ def define_rate_flags():
 
 @group("Score")
 def define_search_flags():
-    """Flags of how texts are translated to be scored."""
+    """Define the flags of the translations that are scored."""
     flags.DEFINE_integer("beams", 4, "Texts side by side; 1 for greedy search.", 1)
     flags.DEFINE_float("length_penalty", 1.0, "Exponent of a beam's norm of length; 0 for none.")
     flags.DEFINE_string("tokenize", "13a", "How BLEU splits words, as in score_text.")
@@ -123,7 +123,7 @@ define_search_flags()
 
 
 def check():
-    """Raises an InputError for flags that do not go together."""
+    """Raise an InputError for conflicting flags."""
     translator_model.check_flags()
     if FLAGS.learning_rate is None and FLAGS.warmup_steps == 0:
         raise InputError("warmup_steps=0 needs a `learning_rate`: it has no peak.")
@@ -134,11 +134,11 @@ def check():
         )
     from tfnlp.text_scores import make_bleu
 
-    make_bleu(FLAGS.tokenize)  # not only once the training is done
+    make_bleu(FLAGS.tokenize)  # fail now, not after the training
 
 
 def read_split(name):
-    """The texts of --train, --dev or --test; None where it is not given."""
+    """Read the texts of --train, --dev or --test; return None if the flag is not given."""
     from tfnlp.tasks import read_parallel_texts
 
     columns = FLAGS.source_column, FLAGS.target_column
@@ -146,7 +146,7 @@ def read_split(name):
 
 
 def settings_for(model):
-    """The `TrainingConfig` of the flags, for a model's width."""
+    """Return the `TrainingConfig` of the flags; the model's width sets the default peak rate."""
     from tfnlp.models import config_of
     from tfnlp.training.schedules import vaswani_peak
 
@@ -158,7 +158,13 @@ def settings_for(model):
 
 
 def fitted(model, batches):
-    """The model that is fitted, of the same weights, and what it is fitted on."""
+    """Return the model to fit and its batches, with scheduled sampling if the flags ask for it.
+
+    The returned model shares the weights of `model`.
+
+    Raises:
+        InputError: if --scheduled_sampling is given for a model that is not recurrent.
+    """
     from tfnlp.models import RecurrentTranslatorConfig, config_of
     from tfnlp.models.recurrent_translator import scheduled_sampling_model
     from tfnlp.tasks.own_tokens import OwnTokens
@@ -175,7 +181,7 @@ def fitted(model, batches):
 
 
 def make_translator(model, tokenizer):
-    """The `Translator` by which texts are translated to be scored."""
+    """Build the `Translator` that translates texts for scoring."""
     from tfnlp.generation import Beam, Greedy, Translator
     from tfnlp.models import max_positions
 
@@ -185,12 +191,12 @@ def make_translator(model, tokenizer):
 
 
 def too_long_to_score():
-    """Return `too_long` of sources that are translated and scored."""
+    """Return the `too_long` argument for sources that are scored: "error" or "cut"."""
     return "error" if FLAGS.too_long == "error" else "cut"
 
 
 def make_scores(run, tokenizer, splits):
-    """A function that translates the splits by a model, and gives their scores."""
+    """Return a function of (model, file prefix) that translates the splits and returns scores."""
     from tfnlp.generation.translations import score_translations
 
     def score(model, prefix):
@@ -223,7 +229,7 @@ def main():
         translator = make_translator(model, tokenizer)
         scored = {"dev": dev} if test is None else {"dev": dev, "test": test}
         for texts in scored.values():
-            # Refused now, not at the end.
+            # Refuse sources that are too long now, not after the training.
             translator.source_ids(texts.sources, texts.place, too_long_to_score())
         return train_translator(
             task,

@@ -1,4 +1,4 @@
-"""Translates texts by a translator: of --text, of a file, or line by line of standard input.
+"""Translates texts: those of --text, of a file, or line by line from standard input.
 
     python -m recipes.translate --model_dir=runs/en-de/averaged --text="Two dogs are playing."
     python -m recipes.translate --model_dir=runs/en-de/averaged < test.en > test.de
@@ -56,7 +56,7 @@ search_flags.define_constraint_flags()
 
 
 def check():
-    """Raises an InputError for flags that do not go together."""
+    """Raise an InputError for conflicting flags."""
     from tfnlp.files import check_writable
 
     if FLAGS.text and FLAGS.input:
@@ -69,7 +69,7 @@ def check():
 
 
 def read_sources():
-    """Yields the texts of --text, --input or standard input; empty ones too."""
+    """Return an iterator over the texts of --text, --input or standard input, empty ones too."""
     from tfnlp.text.lines import decoded_lines
     from tfnlp.text.readers import read_every_text
 
@@ -81,7 +81,7 @@ def read_sources():
 
 
 def name_of_source(number):
-    """What errors call the source of a number from 0."""
+    """Return the name of a source in error messages, from its number counted from 0."""
     if FLAGS.text:
         return f"--text number {number + 1}"
     place = f"{FLAGS.input}, text" if FLAGS.input else "standard input, line"
@@ -89,7 +89,12 @@ def name_of_source(number):
 
 
 def write_file(translator, made_from):
-    """Translates all texts into --output."""
+    """Translate all texts into --output.
+
+    Args:
+        translator: a `Translator`.
+        made_from: what identifies the model and settings, so that a stopped run resumes.
+    """
     from tfnlp.generation.translations import translate_file
     from tfnlp.training.fingerprint import content_fingerprint
 
@@ -101,7 +106,7 @@ def write_file(translator, made_from):
 
 
 def print_each(translator):
-    """Prints the translations of each batch of texts once it is read."""
+    """Print the translations of each batch of texts once it is read."""
     from tfnlp.generation.translations import one_line, warn_of_cut
 
     sources, ended = read_sources(), []

@@ -1,4 +1,4 @@
-"""The translator that a training starts from: a folder's, a teacher's layers, or a fresh one."""
+"""Initial model of a translator's training: loaded, from a teacher's layers, or from scratch."""
 
 from absl import flags, logging
 
@@ -7,7 +7,7 @@ from recipes.models import kept_tokenizer
 from tfnlp.errors import InputError
 
 FLAGS = flags.FLAGS
-# Fields of a config by their flags, and what a fresh translator has where none is given.
+# Config fields with a flag of the same name, and their defaults for a model from scratch.
 TRANSFORMER = {
     "num_layers": 4,
     "num_decoder_layers": None,
@@ -28,7 +28,7 @@ RECURRENT = {
     "reverse_source": False,
 }
 OF_FAMILY = {"transformer": TRANSFORMER, "recurrent": RECURRENT}
-# The families whose special tokens the learned tokenizers have: both keep case.
+# The families whose special tokens the trained tokenizers use. Both keep case.
 TOKENIZERS = {"bpe": "roberta", "unigram": "marian"}
 VOCABULARY_SIZE = 8000
 TOKENIZER_FLAGS = ("tokenizer_dir", "tokenizer", "vocabulary_size")
@@ -36,7 +36,7 @@ TOKENIZER_FLAGS = ("tokenizer_dir", "tokenizer", "vocabulary_size")
 
 @group("Model")
 def define_model_flags():
-    """Flags of the model to start from."""
+    """Define the flags of the model to start from."""
     flags.DEFINE_string(
         "model_dir",
         None,
@@ -59,7 +59,7 @@ def define_model_flags():
 
 @group("Model from scratch")
 def define_scratch_flags():
-    """Flags of a model that starts from random weights."""
+    """Define the flags of a model that starts from random weights."""
     flags.DEFINE_enum(
         "family", None, list(OF_FAMILY), "Family of the model; transformer if not given."
     )
@@ -117,7 +117,7 @@ def define_scratch_flags():
 
 
 def check_flags():
-    """Raises an InputError for flags of the model that do not go together."""
+    """Raise an InputError for conflicting flags of the model."""
     scratch = {flag for fields in OF_FAMILY.values() for flag in fields} | {"family"}
     if FLAGS.model_dir and FLAGS.teacher_dir:
         raise InputError("Give `model_dir` or `teacher_dir`, not both: a model has one start.")
@@ -141,10 +141,10 @@ def check_flags():
 
 
 def make_model(texts):
-    """The model that the flags ask for, and its tokenizer.
+    """Load or build the model of the flags; return it and its tokenizer.
 
     Args:
-        texts: the training texts of both sides, for a tokenizer to be learned from.
+        texts: the source and target texts of the training set, to train a tokenizer on.
     """
     from tfnlp.checkpoints import load_model
     from tfnlp.models import build_model
@@ -166,7 +166,7 @@ def make_model(texts):
 
 
 def _config(tokenizer):
-    """The config that the flags ask for, for the ids of a tokenizer."""
+    """Return the config of the flags, with a tokenizer's vocabulary size and special ids."""
     from tfnlp import models
     from tfnlp.generation.searcher import find_end_token
 
@@ -192,7 +192,7 @@ def _config(tokenizer):
 
 
 def _tokenizer(texts):
-    """The tokenizer of --tokenizer_dir, of the run so far, or one that is learned."""
+    """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one."""
     from tfnlp.text import load_tokenizer
     from tfnlp.text.load import train_tokenizer
 
@@ -207,5 +207,5 @@ def _tokenizer(texts):
 
 
 def learned_tokenizer():
-    """Whether the run's tokenizer is learned from its texts."""
+    """Return whether the run's tokenizer is trained on its texts."""
     return not (FLAGS.model_dir or FLAGS.teacher_dir or FLAGS.tokenizer_dir)
