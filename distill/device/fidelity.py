@@ -50,11 +50,10 @@ def compare(runner, reference, inputs):
         A dict of `texts`, the number of texts, and
 
         - for a classifier, tagger, answerer or chooser `agreement`, the share of equal labels
-        (tags
-          of words, answers to questions);
+          (tags of words, answers to questions);
         - for a scorer `correlation` (Pearson), None if a side is constant, and
-        `largest_difference`; - for an embedder `cosine`, the mean, and `least_cosine`, of the
-        worst text.
+          `largest_difference`;
+        - for an embedder `cosine`, the mean, and `least_cosine`, of the worst text.
     """
     predictions, expected = (predict_inputs(side, inputs) for side in (runner, reference))
     return {"texts": len(inputs.texts)} | compare_answers(reference.kind, predictions, expected)

@@ -18,11 +18,9 @@ def write_golden(path, runner, inputs):
 
     - `text` and, for pairs, questions and prompts, `second`;
     - `rows`, one for each run of the file: `ids`, `segment_ids` and `outputs`, {name: numbers}. A
-    text
-      that is read in windows has several, and a chooser's has one for each ending;
+      text that is read in windows has several, and a chooser's has one for each ending;
     - `answer`: the result of `distill.runtime`: a dict of a label, a tag for each word, an answer
-    or a
-      choice; a number; or a vector.
+      or a choice; a number; or a vector.
 
     Args:
         path: of the JSON file.

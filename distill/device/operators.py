@@ -88,8 +88,7 @@ def summarise_events(events, length):
     """Compute the profile of `profile_operators` from events.
 
     Only the faster half of the runs counts: in the others the machine may have been busy for
-        longer
-    than all operators take.
+    longer than all operators take.
 
     Args:
         events: (name, type, microseconds) tuples in LiteRT's order: a whole run, then its

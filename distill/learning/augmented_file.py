@@ -32,8 +32,7 @@ def augment_file(
     """Write augmented.tsv, with the columns of a file and copies after each example.
 
     Duplicates are dropped: a copy of a text that is there already is left out. A killed call
-        resumes
-    and writes the same file.
+    resumes and writes the same file.
 
     Args:
         augment: a function from a list of texts, and the number of the first, to a list of copies

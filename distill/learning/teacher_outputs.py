@@ -77,10 +77,9 @@ class TeacherOutputs:
         """Return the outputs of some examples, padded with zeros to `length`.
 
         Returns:
-            A dict of arrays of the stored types, which terms convert to float32: per text (B,
-                ...), per
-            token (B, length, ...), per head (B, N, length, H), per pair (B, N, length, length).
-            With choices (B, choices, ...), so that a batch can be split by its examples.
+            A dict of arrays of the stored types, which terms convert to float32: by text (B, ...),
+            per token (B, length, ...), per head (B, N, length, H), per pair (B, N, length,
+            length). With choices (B, choices, ...), so that a batch can be split by its examples.
         """
         batch, texts = {}, self.texts(np.asarray(indices))
         for key, width in self.widths.items():
