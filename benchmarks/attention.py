@@ -40,12 +40,12 @@ LONG, BLOCK_SIZE = 4096, 512
 
 
 def main():
-    from tfnlp.files import write_json
+    from tfnlp.utils.files import write_json
 
     sections = {"layers": time_layers, "tflite": time_tflite, "long": time_long}
     unknown = set(FLAGS.sections) - set(sections)
     if unknown:
-        from tfnlp.errors import InputError
+        from tfnlp.utils.errors import InputError
 
         raise InputError(
             f"--sections={','.join(sorted(unknown))} is unknown; choose from "
@@ -171,7 +171,7 @@ def products(batch, length, streams=0, softmax=False):
     """
     import tensorflow as tf
 
-    from tfnlp.layers.attention.dot_product import attend
+    from tfnlp.functional.attention import attend
 
     shape, count = (WIDTH, WIDTH), 5 if streams else 4
     kernels = [tf.Variable(tf.random.normal(shape, stddev=0.03)) for _ in range(count)]

@@ -30,7 +30,7 @@ ALONE, TEACHER, DISTILLED, KNOWN = "student alone", "teacher's pass", "distillin
 
 
 def main():
-    from tfnlp.files import write_json
+    from tfnlp.utils.files import write_json
 
     turns = make_turns()
     found = {name: [] for name in turns}
@@ -70,7 +70,7 @@ def make_turns():
     from tfnlp.tasks import Classification
     from tfnlp.text import Encodings, LengthBatches
     from tfnlp.training import TrainingConfig, compile_classifier
-    from tfnlp.training.predict import input_signature
+    from tfnlp.training.inference import input_signature
 
     config = BertConfig(num_layers=6, hidden_dim=384, intermediate_dim=1536)
     outputs = dict.fromkeys(("hidden_states", "attention_scores", "attention_projections"), True)

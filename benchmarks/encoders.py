@@ -33,8 +33,8 @@ BATCH, LENGTH, LAYERS, WIDTH, HEADS, INNER, VOCABULARY = 8, 128, 4, 768, 12, 307
 def main():
     import keras
 
-    from tfnlp.files import write_json
     from tfnlp.models import SIZES, build_model
+    from tfnlp.utils.files import write_json
 
     path = pathlib.Path(FLAGS.output_dir) / "encoders.json"
     figures = {"build_seconds": timed(lambda: build_model(SIZES["bert_base"]))}

@@ -36,8 +36,8 @@ OPEN, BESIDE, FIXED = "any length", "fixed ones beside it", "fixed lengths alone
 def main():
     from distill.runtime import load_runner
     from tfnlp.checkpoints import load_model, read_labels
-    from tfnlp.files import write_json
     from tfnlp.text import WordPieceTokenizer, load_tokenizer, read_examples
+    from tfnlp.utils.files import write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def export_files(model, tokenizer, labels, folder, lengths):
     Returns:
         {name: path}.
     """
-    from distill.device.tflite import export_tflite
+    from distill.export.tflite import export_tflite
 
     options = {
         OPEN: {},
@@ -97,7 +97,7 @@ def describe(path):
     """Return a file's size, the operators of each signature, and its parts for XNNPACK."""
     from tensorflow.lite.python import schema_py_generated as schema
 
-    from distill.device.operators import profile_operators
+    from distill.reports.operator_profile import profile_operators
 
     content = path.read_bytes()
     model = schema.Model.GetRootAs(content)
@@ -109,7 +109,7 @@ def describe(path):
 
 def time_lengths(runners, lengths):
     """Return {length: {name: median of the rounds' medians, in milliseconds}}."""
-    from distill.device.benchmark import latencies
+    from distill.reports.latency import latencies
 
     rounds = {length: {name: [] for name in runners} for length in lengths}
     for length in lengths:
@@ -125,7 +125,7 @@ def time_lengths(runners, lengths):
 
 def time_mixed(runners, lengths):
     """Return {name: time with lengths that change each call, over that with equal lengths}."""
-    from distill.device.benchmark import mixed_latencies
+    from distill.reports.latency import mixed_latencies
 
     ratios = {name: [] for name in runners}
     for _ in range(FLAGS.rounds):
@@ -141,8 +141,8 @@ def compare_strings(model, tokenizer, labels, folder, path, texts):
     Returns:
         The number of texts, that of equal labels, and the largest difference of a probability.
     """
-    from distill.device.text_in_graph import StringClassifier
-    from distill.device.tflite import export_tflite
+    from distill.export.text_in_graph import StringClassifier
+    from distill.export.tflite import export_tflite
     from distill.runtime import load_runner
 
     of_strings, runner = folder / "strings.tflite", load_runner(path)

@@ -28,9 +28,9 @@ flags.mark_flag_as_required("output")
 
 
 def main():
-    from tfnlp.errors import InputError
-    from tfnlp.files import write_text
     from tfnlp.text.columns import read_columns
+    from tfnlp.utils.errors import InputError
+    from tfnlp.utils.files import write_text
 
     if FLAGS.reviews:
         texts = [row["sentence"] for _, row in read_columns(FLAGS.reviews, ["sentence"])]

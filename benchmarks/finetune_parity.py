@@ -77,7 +77,7 @@ def best_scores(file_name, runs):
     Raises:
         InputError: if the file holds scores of other flags or other data.
     """
-    from tfnlp.files import read_json, write_json
+    from tfnlp.utils.files import read_json, write_json
 
     path = pathlib.Path(FLAGS.output_dir) / file_name
     kept = {"settings": settings(), "scores": {}}
@@ -112,7 +112,7 @@ def checked(path, kept, expected):
     Raises:
         InputError: if the settings differ.
     """
-    from tfnlp.errors import InputError
+    from tfnlp.utils.errors import InputError
 
     there = kept.get("settings", {})
     differing = sorted(k for k in there | expected if there.get(k) != expected.get(k))
@@ -172,7 +172,7 @@ def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: 
 
     from tfnlp.checkpoints import load_model
     from tfnlp.training import FineTuner, RunFolder, fit
-    from tfnlp.training.predict import predictor
+    from tfnlp.training.inference import predictor
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(FLAGS.seed)

@@ -31,8 +31,8 @@ flags.mark_flags_as_required(["model_dir", "train", "output_dir"])
 def main():
     import numpy as np
 
-    from tfnlp.files import write_json
     from tfnlp.text import LengthBatches, WordPieceTokenizer, read_examples
+    from tfnlp.utils.files import write_json
 
     examples = read_examples(FLAGS.train)
     tokenizer = WordPieceTokenizer.from_folder(FLAGS.model_dir)

@@ -31,8 +31,8 @@ CASES = {"greedy, 1 prompt": (1, 1), "greedy, 16 prompts": (16, 1), "4 beams, 1 
 def main():
     import numpy as np
 
-    from tfnlp.files import check_writable, write_json
     from tfnlp.models import Gpt2Config, build_model
+    from tfnlp.utils.files import check_writable, write_json
 
     path = pathlib.Path(FLAGS.output_dir) / "generation.json"
     check_writable(path)

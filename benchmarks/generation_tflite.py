@@ -29,7 +29,7 @@ SHAPE = {"num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024, "dropout":
 def main():
     import numpy as np
 
-    from tfnlp.files import check_writable, make_folder, write_json
+    from tfnlp.utils.files import check_writable, make_folder, write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "generation_tflite.json")
@@ -54,8 +54,8 @@ def generator_cases(folder, quantization):
     """Return {name: function} of the runs of a language model's file."""
     import numpy as np
 
-    from distill.device.decoder import CachedDecoder
-    from distill.device.decoding_signatures import generator_signatures
+    from distill.export.decoding_signatures import generator_signatures
+    from distill.runtime.cached_decoder import CachedDecoder
     from tfnlp.generation import CausalDecoder
     from tfnlp.models import Gpt2Config, build_model
 
@@ -71,8 +71,8 @@ def translator_cases(folder, quantization):
     """Return {name: function} of the runs of a translator's file."""
     import numpy as np
 
-    from distill.device.decoder import CachedDecoder
-    from distill.device.decoding_signatures import translator_signatures
+    from distill.export.decoding_signatures import translator_signatures
+    from distill.runtime.cached_decoder import CachedDecoder
     from tfnlp.generation import EncoderDecoderCache
     from tfnlp.models import TransformerConfig, build_model
 
@@ -88,7 +88,7 @@ def translator_cases(folder, quantization):
 
 def written(folder, name, model, endpoints, quantization):
     """Write a file with these signatures, without a tokenizer; return its path."""
-    from distill.device.export_generation import convert_decoder
+    from distill.export.generation_export import convert_decoder
 
     path = folder / f"{name.replace(' ', '_')}.tflite"
     path.write_bytes(convert_decoder(model, endpoints, quantization))
@@ -98,8 +98,8 @@ def written(folder, name, model, endpoints, quantization):
 
 def cases_of(name, decoder, start, steps):
     """Return {name: function} for both searches: ms to the first token, and per further token."""
-    from distill.device.search import beam_search, greedy
-    from tfnlp.searches import Beam
+    from distill.runtime.numpy_search import beam_search, greedy
+    from tfnlp.utils.generation_settings import Beam
 
     def timed(search):
         def run():

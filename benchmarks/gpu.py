@@ -46,11 +46,11 @@ def main():
     import jax
     import torch
 
-    from tfnlp.files import write_json
+    from tfnlp.utils.files import write_json
 
     gpu = torch.cuda.is_available() and jax.default_backend() == "gpu"
     if not gpu and not FLAGS.tiny:
-        from tfnlp.errors import InputError
+        from tfnlp.utils.errors import InputError
 
         raise InputError(
             f"JAX runs on {jax.default_backend()} and torch "

@@ -31,7 +31,7 @@ def train_step(family, way, path):
     import keras
     import numpy as np
 
-    from tfnlp.layers.core.recompute import recompute_blocks
+    from tfnlp.functional.recompute import recompute_blocks
     from tfnlp.models import build_model, config_by_name
 
     keras.utils.set_random_seed(0)

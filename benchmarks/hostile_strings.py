@@ -26,8 +26,8 @@ flags.mark_flags_as_required(["model_dir", "output_dir"])
 
 def main():
     from tfnlp.checkpoints import load_model, read_labels
-    from tfnlp.files import write_json
     from tfnlp.text import load_tokenizer
+    from tfnlp.utils.files import write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     folder.mkdir(parents=True, exist_ok=True)

@@ -66,10 +66,10 @@ def hostile_strings(count, seed=0):
 
 def agreements(model, tokenizer, labels, folder, texts, quantizations, max_length):
     """Return {quantisation: share of texts with the Keras model's label}."""
-    from distill.device.tflite import export_tflite
+    from distill.export.tflite import export_tflite
     from distill.runtime import TextClassifier
     from tfnlp.text import LengthBatches
-    from tfnlp.training.report import predict_logits
+    from tfnlp.training.run_report import predict_logits
 
     encodings = tokenizer.encode(texts, max_length=max_length)
     expected = predict_logits(model, LengthBatches(encodings, 32)).argmax(1)

@@ -37,7 +37,7 @@ def main():
     from distill.runtime import TextClassifier
     from tfnlp.checkpoints import load_model, read_labels
     from tfnlp.text import LengthBatches, WordPieceTokenizer, read_examples
-    from tfnlp.training.report import predict_logits
+    from tfnlp.training.run_report import predict_logits
 
     texts = read_examples(FLAGS.input, FLAGS.text_column, label_column=None).texts
     done = subprocess.run(

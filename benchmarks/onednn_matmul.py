@@ -86,7 +86,7 @@ def outcome(a, b):
 def main():
     import tensorflow as tf
 
-    from tfnlp.files import write_json
+    from tfnlp.utils.files import write_json
 
     found = []
     for a, b in cases():

@@ -44,7 +44,7 @@ RATE = 1e-4
 
 
 def main():
-    from tfnlp.files import write_json
+    from tfnlp.utils.files import write_json
 
     path = pathlib.Path(FLAGS.output_dir) / "pretraining.json"
     figures = {}
@@ -198,8 +198,8 @@ def tfnlp_translation():
 
 
 def tfnlp_step(model, inputs, labels, **options):
-    from tfnlp.losses import token_cross_entropy
     from tfnlp.training import adamw
+    from tfnlp.weighted_losses import token_cross_entropy
 
     def loss(labels, logits):
         return token_cross_entropy(labels, logits, **options)

@@ -30,13 +30,13 @@ flags.mark_flags_as_required(["model_dir", "input", "output_dir"])
 
 
 def main():
-    from distill.compression.quantization import calibrated
-    from distill.device.tflite import export_tflite
+    from distill.compression.file_quantization import calibrated
+    from distill.export.tflite import export_tflite
     from tfnlp.checkpoints import load_model, read_labels
-    from tfnlp.files import write_json
     from tfnlp.layers import get_ranges
-    from tfnlp.layers.core.fake_quantization import converting
+    from tfnlp.quantization.fake_quantization import converting
     from tfnlp.text import load_tokenizer, read_examples
+    from tfnlp.utils.files import write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     folder.mkdir(parents=True, exist_ok=True)

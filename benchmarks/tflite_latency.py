@@ -26,7 +26,7 @@ LENGTHS = (16, 32, 64, 128)
 
 
 def main():
-    from tfnlp.files import write_json
+    from tfnlp.utils.files import write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def main():
 
 def tflite_runner(folder):
     """Export a .tflite; return (function of ids (1, L) on one thread, path)."""
-    from distill.device.tflite import export_tflite
+    from distill.export.tflite import export_tflite
     from distill.runtime import TextClassifier
     from tfnlp.models import BertConfig, build_model
     from tfnlp.text import WordPieceTokenizer
@@ -81,7 +81,7 @@ def onnx_runners(folder):
     """Export .onnx files, plain and fused; return {name: (function of ids (1, L), path)}."""
     import transformers
 
-    from distill.device.onnx import export_int8, onnx_session
+    from distill.reports.onnx_baseline import export_int8, onnx_session
 
     config = transformers.BertConfig(
         num_hidden_layers=4, hidden_size=312, intermediate_size=1200, num_attention_heads=12

@@ -32,10 +32,10 @@ def main():
     from distill.runtime import Translator
     from tfnlp import generation
     from tfnlp.checkpoints import load_model
-    from tfnlp.files import check_writable, make_folder, write_json
-    from tfnlp.generation.translations import score_translations
+    from tfnlp.generation.translation_file import score_translations
     from tfnlp.tasks import read_parallel_texts
     from tfnlp.text import load_tokenizer
+    from tfnlp.utils.files import check_writable, make_folder, write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "translation_tflite.json")

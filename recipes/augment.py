@@ -82,9 +82,9 @@ def make_judge():
     Raises:
         InputError: if --label and --teacher_dir conflict, or the teacher is not a classifier.
     """
-    from distill.learning.augmented_file import labels_in_file
-    from tfnlp.errors import InputError
-    from tfnlp.training.runners import load_runner, read_kind
+    from distill.learning.augmentation_file import labels_in_file
+    from tfnlp.pipelines.keras_runners import load_runner, read_kind
+    from tfnlp.utils.errors import InputError
 
     if FLAGS.label == "keep":
         if FLAGS.teacher_dir:
@@ -115,9 +115,9 @@ def make_augmenter():
     """
     from distill.learning import augmentation
     from tfnlp.checkpoints import load_model, read_head
-    from tfnlp.errors import InputError
     from tfnlp.models import MASKED_LMS
     from tfnlp.text import load_tokenizer
+    from tfnlp.utils.errors import InputError
 
     replace = FLAGS.method == "replace"
     head = "masked_lm" if replace else "causal_lm"
@@ -150,8 +150,8 @@ def make_augmenter():
 
 
 def main():
-    from distill.learning.augmented_file import augment_file
-    from tfnlp.files import check_writable
+    from distill.learning.augmentation_file import augment_file
+    from tfnlp.utils.files import check_writable
 
     check_writable(f"{FLAGS.output_dir}/augmented.tsv")
     settings = common.decisive_flags()

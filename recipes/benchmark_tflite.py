@@ -16,7 +16,7 @@ tfnlp[benchmarks]).
 from absl import flags
 
 from recipes import common
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "The .tflite file.")
@@ -42,20 +42,20 @@ def check_flags():
 
 
 def main():
-    from distill.device.benchmark import benchmark_file, print_benchmark
-    from distill.device.fidelity import compare, describe
-    from distill.device.onnx import benchmark_onnx
-    from distill.device.operators import print_operators, profile_operators
+    from distill.export.fidelity import compare, describe
+    from distill.reports.latency import benchmark_file, print_benchmark
+    from distill.reports.onnx_baseline import benchmark_onnx
+    from distill.reports.operator_profile import print_operators, profile_operators
     from distill.runtime import load_runner
-    from tfnlp.files import check_writable, write_json
-    from tfnlp.training import runners
+    from tfnlp.pipelines import keras_runners
+    from tfnlp.utils.files import check_writable, write_json
 
     output = f"{FLAGS.output_dir}/benchmark.json"
     check_writable(output)
     if FLAGS.input:
         columns = FLAGS.text_column, FLAGS.pair_column
         inputs = common.read_inputs(FLAGS.input, FLAGS.model_dir, *columns)
-        model = runners.load_runner(FLAGS.model_dir)
+        model = keras_runners.load_runner(FLAGS.model_dir)
     figures = benchmark_file(FLAGS.model, repeats=FLAGS.repeats)
     sentence = None
     if FLAGS.input:

@@ -10,7 +10,7 @@ import textwrap
 
 from absl import flags
 
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 _titles = {}

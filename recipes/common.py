@@ -14,10 +14,10 @@ import sys
 
 from absl import app, flags, logging
 
-from recipes import compression, models
+from recipes import compression_flags, model_flags
+from recipes.allocator import keep_freed_memory
 from recipes.command_line import fail, flag_text, group, parse, recipe_flags, refuse_beside
-from recipes.memory import keep_freed_memory
-from tfnlp.errors import ColumnError, InputError
+from tfnlp.utils.errors import ColumnError, InputError
 
 FLAGS = flags.FLAGS
 
@@ -146,7 +146,7 @@ def with_column_flag(error):
 def check_strategy():
     """Raise an InputError for --strategy=multi_worker without a cluster in TF_CONFIG."""
     if "strategy" in FLAGS and FLAGS.strategy == "multi_worker":
-        from tfnlp.cluster import read_cluster
+        from tfnlp.utils.worker_cluster import read_cluster
 
         read_cluster()
 
@@ -520,17 +520,17 @@ def finetune(task, make_model, train, dev, test=None):
 
     from tfnlp.training import finetune, make_strategy, set_precision
 
-    compress = compression.compressor()
+    compress = compression_flags.compressor()
     config = training_config()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     with make_strategy(FLAGS.strategy).scope():
         model, tokenizer = make_model()
-        models.keep_tokenizer(run, tokenizer)
+        model_flags.keep_tokenizer(run, tokenizer)
         check_fit(model, tokenizer)
         regularizer = make_regularizer(model, task)
-        with compression.rounding(model):
+        with compression_flags.rounding(model):
             return finetune(
                 task,
                 model,
@@ -704,8 +704,8 @@ def define_distillation_flags():
         "Dtype policy of the teacher alone, from whose float32 weights students start all the "
         "same; --precision if not given.",
     )
-    compression.define_distillation_flags()
-    compression.define_training_flags()
+    compression_flags.define_distillation_flags()
+    compression_flags.define_training_flags()
 
 
 def student_arguments():
@@ -726,8 +726,8 @@ def student_arguments():
 
 def check_distillation():
     """Raise an InputError for conflicting flags of a task's distillation."""
-    compression.check_training_flags()
-    models.check_family()
+    compression_flags.check_training_flags()
+    model_flags.check_family()
     if FLAGS.keep_tokens is not None and FLAGS.tokenizer_dir:
         raise InputError(
             f"keep_tokens={FLAGS.keep_tokens} is of the teacher's tokens, but the student has "
@@ -827,10 +827,10 @@ def teachers_and_student(task, train, outputs):
     rounded = precision in ("bfloat16", "float16") and FLAGS.initialize and not FLAGS.student_dir
     # A student starts from float32 weights, so the first teacher is loaded again.
     exact = [load_teacher(folders[0], task, **outputs, dtype="float32")] if rounded else []
-    models, tokenizer = compression.with_fewer_tokens([*loaded, *exact], whole, train)
+    models, tokenizer = compression_flags.with_fewer_tokens([*loaded, *exact], whole, train)
     unpruned = None if models[0] is loaded[0] else (loaded, whole)
     source = models[-1] if rounded else models[0]
-    source = compression.with_fewer_parts(source, task, tokenizer, train)
+    source = compression_flags.with_fewer_parts(source, task, tokenizer, train)
     return models[: len(loaded)], unpruned, *start_student(source, task, tokenizer, outputs)
 
 
@@ -848,7 +848,7 @@ def distill(task, train, dev, test=None):
     from tfnlp.training.precision import check_precision
 
     weights = teacher_weights()
-    compress = compression.compressor()
+    compress = compression_flags.compressor()
     config = training_config()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
@@ -877,7 +877,7 @@ def distill(task, train, dev, test=None):
             teacher_tokenizer=other,
             unpruned=unpruned,
         )
-        with compression.rounding(student):
+        with compression_flags.rounding(student):
             return distill(
                 task,
                 teachers,
@@ -902,10 +902,10 @@ def read_inputs(path, folder, text_column=None, pair_column=None):
         folder: of a model, whose task decides the format; None for texts without a task.
         text_column, pair_column: names of columns; the task's defaults if None.
     """
-    from distill.device.predictions import Columns, Inputs, read_inputs
+    from distill.reports.predictions import Columns, Inputs, read_inputs
     from tfnlp.checkpoints import read_head, read_labels, read_task_settings
+    from tfnlp.pipelines.keras_runners import CLASSES, read_kind
     from tfnlp.text import read_examples
-    from tfnlp.training.runners import CLASSES, read_kind
 
     if folder is None or read_head(folder) not in CLASSES:
         found = read_examples(path, text_column or "sentence", pair_column, None)

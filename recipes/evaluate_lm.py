@@ -100,10 +100,10 @@ def choose_documents(learned):
 
 def main():
     from tfnlp.checkpoints import load_model, read_head, read_task_settings
-    from tfnlp.files import check_writable, write_json
     from tfnlp.models import check_vocabulary
-    from tfnlp.objectives import evaluation, read_texts
+    from tfnlp.objectives import lm_evaluation, read_texts
     from tfnlp.text import load_tokenizer
+    from tfnlp.utils.files import check_writable, write_json
 
     output = FLAGS.output_dir and f"{FLAGS.output_dir}/evaluation.json"
     if output:
@@ -111,7 +111,7 @@ def main():
     head = read_head(FLAGS.model_dir)
     if head == "pretraining":  # a masked LM with an additional head for pairs
         head = "masked_lm"
-    evaluation.check_arguments(head, FLAGS.memory_lengths, FLAGS.stride)
+    lm_evaluation.check_arguments(head, FLAGS.memory_lengths, FLAGS.stride)
     check_masking(head)
     tokenizer = load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
     model = load_model(FLAGS.model_dir, head)
@@ -122,11 +122,11 @@ def main():
     max_length = FLAGS.max_length or settings.get("max_length")
     reading = (max_length, FLAGS.stride, FLAGS.batch_size)
     if head == "causal_lm":
-        figures = evaluation.evaluate_causal(
+        figures = lm_evaluation.evaluate_causal(
             model, tokenizer, texts, FLAGS.memory_lengths, *reading
         )
     else:
-        figures = evaluation.evaluate_masked(
+        figures = lm_evaluation.evaluate_masked(
             model,
             tokenizer,
             list(texts),
@@ -136,7 +136,7 @@ def main():
             FLAGS.batch_size,
             FLAGS.seed,
         )
-    print(evaluation.table(figures))
+    print(lm_evaluation.table(figures))
     if output:
         read = {"model": FLAGS.model_dir, "texts": FLAGS.texts, "documents": documents}
         write_json(output, read | {"figures": figures})

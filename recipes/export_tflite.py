@@ -23,8 +23,8 @@ from absl import flags, logging
 
 from recipes import common
 from recipes.command_line import group
-from tfnlp.errors import InputError
-from tfnlp.files import read_json
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
@@ -162,14 +162,14 @@ def check_flags():
 
 
 def main():
-    from distill.device.fidelity import file_card
-    from distill.device.golden import write_golden
-    from distill.device.metadata import Credits
-    from distill.device.tflite import export_tflite
+    from distill.export.fidelity import file_card
+    from distill.export.golden_outputs import write_golden
+    from distill.export.metadata import Credits
+    from distill.export.tflite import export_tflite
     from distill.runtime import load_runner
     from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
-    from tfnlp.files import check_writable, write_text
     from tfnlp.text import load_tokenizer
+    from tfnlp.utils.files import check_writable, write_text
 
     calibration = calibration_texts() if FLAGS.calibration_text else None
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
@@ -249,9 +249,9 @@ def refuse(names, model):
 
 def export_writer(model, path, tokenizer):
     """Export a causal LM or a translator."""
-    from distill.device.associated_files import read_files
-    from distill.device.export_generation import export_generator, export_translator
-    from distill.device.metadata import Credits
+    from distill.export.generation_export import export_generator, export_translator
+    from distill.export.metadata import Credits
+    from distill.runtime.associated_files import read_files
 
     translates = model.head == "sequence_to_sequence"
     refuse(NOT_OF_WRITERS + (NOT_OF_TRANSLATORS if translates else ()), model)

@@ -10,29 +10,29 @@ go to OUTPUT_DIR/n_best.json, with their places in the text.
 
 from absl import flags
 
-from recipes import common, compression, models
+from recipes import common, compression_flags, model_flags
 
 FLAGS = flags.FLAGS
 common.define_answerer_flags()
-models.define_model_flags()
+model_flags.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
-compression.define_training_flags()
+compression_flags.define_training_flags()
 
 
 def main():
     from tfnlp.tasks import Answering, read_questions
-    from tfnlp.tasks.answering import write_n_best
+    from tfnlp.tasks.question_answering import write_n_best
 
     train, dev = (read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev))
     test = read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
     task = Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     texts = [*dict.fromkeys(train.contexts), *train.questions]
-    common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
+    common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
     sizes = FLAGS.max_length, FLAGS.n_best, FLAGS.block_size
     write_n_best(task, FLAGS.output_dir, dev, *sizes)
 
 
 if __name__ == "__main__":
-    common.run(main, check=models.check_flags)
+    common.run(main, check=model_flags.check_flags)

@@ -9,15 +9,15 @@ order of their numbers) and the number of the right one, from 0.
 
 from absl import flags
 
-from recipes import common, compression, models
+from recipes import common, compression_flags, model_flags
 
 FLAGS = flags.FLAGS
 common.define_chooser_flags()
-models.define_model_flags()
+model_flags.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
-compression.define_training_flags()
+compression_flags.define_training_flags()
 
 
 def main():
@@ -28,8 +28,8 @@ def main():
     test = read_choices(FLAGS.test, *columns) if FLAGS.test else None
     task = Choosing()
     texts = train.prompts + [ending for endings in train.endings for ending in endings]
-    common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
+    common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
 
 
 if __name__ == "__main__":
-    common.run(main, check=models.check_flags)
+    common.run(main, check=model_flags.check_flags)

@@ -17,15 +17,15 @@ The folder of the best epoch, OUTPUT_DIR/best, loads with transformers and feeds
 
 from absl import flags
 
-from recipes import common, compression, models
+from recipes import common, compression_flags, model_flags
 
 FLAGS = flags.FLAGS
-models.define_model_flags()
+model_flags.define_model_flags()
 common.define_data_flags()
 common.define_classification_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
-compression.define_training_flags()
+compression_flags.define_training_flags()
 
 
 def main():
@@ -34,8 +34,8 @@ def main():
     train, dev, test = common.read_splits()
     task = Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
     texts = train.texts + (train.pairs or [])
-    common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
+    common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
 
 
 if __name__ == "__main__":
-    common.run(main, check=models.check_flags)
+    common.run(main, check=model_flags.check_flags)

@@ -9,18 +9,18 @@ The score is Pearson's correlation (--monitor=spearman for Spearman's). Without
 
 from absl import flags
 
-from recipes import common, compression, models
+from recipes import common, compression_flags, model_flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
 flags.DEFINE_string("pair_column", "sentence2", "Column of the second text; empty for none.")
 flags.DEFINE_string("score_column", "score", "Column of the number.")
 flags.DEFINE_enum("monitor", "pearson", ["pearson", "spearman"], "What picks the best epoch.")
-models.define_model_flags()
+model_flags.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
-compression.define_training_flags()
+compression_flags.define_training_flags()
 
 
 def main():
@@ -31,8 +31,8 @@ def main():
     test = read_scored_pairs(FLAGS.test, *columns) if FLAGS.test else None
     task = Regression(FLAGS.monitor)
     texts = train.texts + (train.pairs or [])
-    common.finetune(task, lambda: models.make_model(task, texts), train, dev, test)
+    common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
 
 
 if __name__ == "__main__":
-    common.run(main, check=models.check_flags)
+    common.run(main, check=model_flags.check_flags)

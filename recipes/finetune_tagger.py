@@ -15,7 +15,7 @@ characters are tokenised as the text that they are, and the score is KLUE's enti
 
 from absl import flags
 
-from recipes import common, compression, models
+from recipes import common, compression_flags, model_flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list(
@@ -23,11 +23,11 @@ flags.DEFINE_list(
 )
 flags.DEFINE_enum("unit", "word", ["word", "character"], "What has a tag each.")
 common.define_tagger_flags()
-models.define_model_flags()
+model_flags.define_model_flags()
 common.define_split_flags()
 common.define_training_flags(epochs=3, learning_rate=5e-5)
 common.define_adversarial_flags()
-compression.define_training_flags()
+compression_flags.define_training_flags()
 
 
 def main():
@@ -43,8 +43,8 @@ def main():
     # At inference, texts are split into words as in these sentences.
     splitter = WordSplitter.of(train.sentences) if FLAGS.unit == "word" else None
     task = Tagging(labels, FLAGS.stride, FLAGS.unit, splitter)
-    common.finetune(task, lambda: models.make_model(task, train.texts), train, dev, test)
+    common.finetune(task, lambda: model_flags.make_model(task, train.texts), train, dev, test)
 
 
 if __name__ == "__main__":
-    common.run(main, check=models.check_flags)
+    common.run(main, check=model_flags.check_flags)

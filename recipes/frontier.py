@@ -16,7 +16,7 @@ import pathlib
 from absl import flags, logging
 
 from recipes import common
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("sweep_dir", None, "Folder of a sweep, instead of --models.")
@@ -47,7 +47,7 @@ def teacher_runner():
         from distill.runtime import load_runner
 
         return load_runner(FLAGS.teacher, num_threads=2)
-    from tfnlp.training.runners import load_runner
+    from tfnlp.pipelines.keras_runners import load_runner
 
     return load_runner(FLAGS.teacher)
 
@@ -59,23 +59,23 @@ def check_flags():
 
 
 def main():
-    from distill.device import frontier, frontier_page
-    from distill.device.predictions import Columns, read_inputs
-    from tfnlp.files import check_writable, write_text
+    from distill.reports import frontier_page, pareto_frontier
+    from distill.reports.predictions import Columns, read_inputs
+    from tfnlp.utils.files import check_writable, write_text
 
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "frontier.html")
     columns = Columns(FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
     candidates = (
-        frontier.find_candidates(FLAGS.sweep_dir)
+        pareto_frontier.find_candidates(FLAGS.sweep_dir)
         if FLAGS.sweep_dir
-        else frontier.name_candidates(FLAGS.models)
+        else pareto_frontier.name_candidates(FLAGS.models)
     )
 
     def read(runner):
         return read_inputs(runner.kind, FLAGS.input, runner.labels, columns, runner.settings)
 
-    metric = frontier.measure_candidates(
+    metric = pareto_frontier.measure_candidates(
         candidates,
         read,
         folder / "measured.json",

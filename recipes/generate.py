@@ -15,8 +15,8 @@ batch of a length takes some seconds longer, as the search is compiled.
 
 from absl import flags, logging
 
-from recipes import common, search_flags
-from tfnlp.errors import InputError
+from recipes import common, generation_flags
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
@@ -35,13 +35,13 @@ flags.mark_flag_as_required("model_dir")
 flags.DEFINE_integer(
     "continuations", 1, "Continuations of each prompt, of --search=beam or sample.", 1
 )
-search_flags.define_search_flags("greedy")
-search_flags.define_constraint_flags()
+generation_flags.define_search_flags("greedy")
+generation_flags.define_constraint_flags()
 
 
 def check():
     """Raise an InputError for conflicting flags."""
-    from tfnlp.files import check_writable
+    from tfnlp.utils.files import check_writable
 
     if bool(FLAGS.text) == bool(FLAGS.input):
         raise InputError("Give either --text or --input.")
@@ -49,7 +49,7 @@ def check():
         if not FLAGS.output.endswith((".tsv", ".jsonl")):
             raise InputError(f"output={FLAGS.output} must end in .tsv or .jsonl.")
         check_writable(FLAGS.output)
-    search_flags.search_of_flags("continuations")
+    generation_flags.search_of_flags("continuations")
 
 
 def warn_of_empty_prompts(prompts, texts):
@@ -64,11 +64,11 @@ def warn_of_empty_prompts(prompts, texts):
 def main():
     from tfnlp.checkpoints import load_model, read_head, read_task_settings
     from tfnlp.generation import Generator
-    from tfnlp.generation.written import print_generated, write_generated
+    from tfnlp.generation.generated_output import print_generated, write_generated
     from tfnlp.text import load_tokenizer, read_examples
 
     tokenizer = load_tokenizer(FLAGS.model_dir)
-    constraints = search_flags.constraints_of_flags(tokenizer)
+    constraints = generation_flags.constraints_of_flags(tokenizer)
     prompts = FLAGS.text
     if FLAGS.input:
         prompts = read_examples(FLAGS.input, FLAGS.text_column, label_column=None).texts
@@ -78,7 +78,7 @@ def main():
     generator = Generator(
         model,
         tokenizer,
-        search_flags.search_of_flags("continuations"),
+        generation_flags.search_of_flags("continuations"),
         constraints,
         FLAGS.max_new_tokens,
         FLAGS.batch_size,

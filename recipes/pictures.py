@@ -59,7 +59,7 @@ flags.mark_flags_as_required(["picture", "model_dir", "output"])
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    from tfnlp.errors import InputError
+    from tfnlp.utils.errors import InputError
 
     if (FLAGS.text is None) == (FLAGS.input is None):
         raise InputError("Give either --text or --input.")
@@ -88,7 +88,7 @@ def read_text():
     """Return the text of --text, or of the file --input."""
     import pathlib
 
-    from tfnlp.errors import InputError
+    from tfnlp.utils.errors import InputError
 
     if FLAGS.text is not None:
         return FLAGS.text
@@ -139,9 +139,9 @@ def draw_gradients():
 
 def draw_activations():
     """Plot the activations of one cell; return those of its whole layer."""
-    from tfnlp.errors import InputError
     from tfnlp.inspection import activations, running_texts, text_ids
     from tfnlp.plots import plot_activations
+    from tfnlp.utils.errors import InputError
 
     model, tokenizer = load(FLAGS.model_dir[0])
     ids = text_ids(tokenizer, read_text())
@@ -160,7 +160,7 @@ def draw_activations():
 def main():
     import numpy as np
 
-    from tfnlp.files import check_writable
+    from tfnlp.utils.files import check_writable
 
     check_writable(FLAGS.output)
     draw = {

@@ -61,7 +61,7 @@ def model_of_flags():
         return runner.kind, runner.labels, runner.settings, lambda: runner
     common.import_tensorflow_quietly()
     from tfnlp.checkpoints import read_labels, read_task_settings
-    from tfnlp.training.runners import load_runner, read_kind
+    from tfnlp.pipelines.keras_runners import load_runner, read_kind
 
     kind, labels = read_kind(FLAGS.model), read_labels(FLAGS.model)
     settings = read_task_settings(FLAGS.model)
@@ -69,7 +69,7 @@ def model_of_flags():
 
 
 def main():
-    from distill.device.predictions import (
+    from distill.reports.predictions import (
         Columns,
         check_positive_label,
         given_inputs,
@@ -78,8 +78,8 @@ def main():
         read_inputs,
         write_predictions,
     )
-    from tfnlp.errors import InputError
-    from tfnlp.files import check_writable
+    from tfnlp.utils.errors import InputError
+    from tfnlp.utils.files import check_writable
 
     if bool(FLAGS.text or FLAGS.question or FLAGS.ending) == bool(FLAGS.input):
         raise InputError("Give either --text or --input.")

@@ -70,8 +70,8 @@ flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
 def main():
     from tfnlp.corpora import prepare_corpus
     from tfnlp.corpora.documents import warn_of_unknown
-    from tfnlp.counted import counted
     from tfnlp.text import load_tokenizer
+    from tfnlp.utils.formatting import counted
 
     counts = prepare_corpus(
         FLAGS.input,

@@ -33,9 +33,9 @@ import os
 
 from absl import flags, logging
 
-from recipes import common, models
+from recipes import common, model_flags
 from recipes.command_line import group, no_effect
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 # The class of each objective in `tfnlp.objectives`.
@@ -162,14 +162,14 @@ def define_step_flags():
 
 define_objective_flags()
 define_corpus_flags()
-models.define_model_flags()
+model_flags.define_model_flags()
 common.define_training_flags(epochs=1, learning_rate=1e-4)
 define_step_flags()
 
 
 def check_flags():
     """Raise an InputError for flags that conflict or have no effect."""
-    models.check_start_flags()
+    model_flags.check_start_flags()
     check_objective_flags()
     check_family()
     check_corpus_flags()
@@ -198,14 +198,17 @@ def check_family():
     """Raise an InputError if --family does not fit the objective."""
     if FLAGS.model_dir or FLAGS.size:
         return  # the family is known once the config is read
-    family, fit = (FLAGS.family or "bert").replace("-", "_"), models.FAMILIES_OF[FLAGS.objective]
+    family, fit = (
+        (FLAGS.family or "bert").replace("-", "_"),
+        model_flags.FAMILIES_OF[FLAGS.objective],
+    )
     if family not in fit:
         raise InputError(
             f"objective={FLAGS.objective} does not fit the family {family}; give family="
             f"{' or '.join(fit)}."
         )
-    if FLAGS.memory_length and family not in (*models.WITH_MEMORY, *models.RECURRENT):
-        (other,) = set(fit) & set(models.WITH_MEMORY)
+    if FLAGS.memory_length and family not in (*model_flags.WITH_MEMORY, *model_flags.RECURRENT):
+        (other,) = set(fit) & set(model_flags.WITH_MEMORY)
         raise InputError(
             f"memory_length={FLAGS.memory_length} does not fit the family {family}, which has no "
             f"memory; give family={other}, or leave it out."
@@ -257,7 +260,7 @@ def read_start(objective):
     Raises:
         InputError: if the flags, the config or the tokenizer do not fit the objective.
     """
-    config, tokenizer = models.read_start(read_texts, writes=FLAGS.objective == "causal_lm")
+    config, tokenizer = model_flags.read_start(read_texts, writes=FLAGS.objective == "causal_lm")
     if config.recurrent and FLAGS.objective == "causal_lm":
         # The memory of a recurrent network is its state.
         if FLAGS.memory_length is not None:
@@ -324,7 +327,7 @@ def main():
     set_precision(FLAGS.precision)
     with make_strategy(FLAGS.strategy).scope():
         objective, config, tokenizer = read_start(make_objective())
-        models.keep_tokenizer(run, tokenizer)
+        model_flags.keep_tokenizer(run, tokenizer)
         started = start_models(
             objective,
             config,

@@ -24,7 +24,7 @@ from absl import flags, logging
 
 from recipes import common
 from recipes.command_line import group
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 common.define_model_flag()
@@ -88,19 +88,19 @@ def check_flags():
         if FLAGS[name].present and not FLAGS.complete:
             raise InputError(f"{name}={FLAGS[name].value} has no effect without `complete`.")
     if FLAGS.complete:
-        from tfnlp.text_scores import scoring_libraries
+        from tfnlp.tasks.text_scores import scoring_libraries
 
         scoring_libraries()  # fail now, not after the generation
 
 
 def main():
     from tfnlp.checkpoints import load_model, read_head
-    from tfnlp.files import check_writable
     from tfnlp.generation import Beam, Generator, Greedy, LikelihoodScorer
-    from tfnlp.generation.prompted import PromptedRun, label_words, without_texts
-    from tfnlp.generation.prompting import Template, draw_shots
+    from tfnlp.generation.few_shot_evaluation import PromptedRun, label_words, without_texts
+    from tfnlp.generation.prompts import Template, draw_shots
     from tfnlp.text import load_tokenizer, read_examples
-    from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
+    from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
+    from tfnlp.utils.files import check_writable
 
     pattern = (_unescaped(FLAGS[name].value) for name in ("template", "separator", "instruction"))
     template, shots = Template(*pattern), sorted({int(number) for number in FLAGS.shots})

@@ -36,7 +36,11 @@ flags.mark_flags_as_required(["model_dir", "text", "output_dir"])
 
 
 def main():
-    from distill.compression.vocabulary import compare_models, compare_tokenizers, prune_vocabulary
+    from distill.compression.vocabulary_pruning import (
+        compare_models,
+        compare_tokenizers,
+        prune_vocabulary,
+    )
     from tfnlp.checkpoints import (
         load_model,
         read_head,
@@ -45,8 +49,8 @@ def main():
         read_task_settings,
         save_model,
     )
-    from tfnlp.files import check_writable, write_json
     from tfnlp.text import load_tokenizer
+    from tfnlp.utils.files import check_writable, write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "config.json")

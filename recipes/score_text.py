@@ -27,9 +27,9 @@ flags.mark_flags_as_required(["references", "hypotheses"])
 
 
 def main():
-    from tfnlp.files import check_writable, write_json
+    from tfnlp.tasks.text_scores import text_scores
     from tfnlp.text.readers import read_every_text
-    from tfnlp.text_scores import text_scores
+    from tfnlp.utils.files import check_writable, write_json
 
     if FLAGS.output:
         check_writable(FLAGS.output)

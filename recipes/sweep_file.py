@@ -9,9 +9,9 @@ import sys
 
 import yaml
 
-from tfnlp.errors import InputError, spelt_alike
-from tfnlp.hub import is_hub_name
 from tfnlp.text.lines import check_file
+from tfnlp.utils.errors import InputError, spelt_alike
+from tfnlp.utils.hub import is_hub_name
 
 KEYS = ("recipe", "flags", "steps", "variants", "seeds", "base", "metrics")
 STEP_KEYS = ("recipe", "flags", "name")

@@ -10,10 +10,10 @@ import time
 
 from absl import logging
 
-from recipes.processes import recipe_command, run_command
-from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_json
-from tfnlp.locks import held_alone
+from recipes.subprocesses import recipe_command, run_command
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json, write_json
+from tfnlp.utils.locks import held_alone
 
 # Metrics files in a step's folder: of a training, of predictions, of a benchmark.
 FIGURES = ("figures.json", "summary.json", "benchmark.json")

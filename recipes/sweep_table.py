@@ -3,10 +3,10 @@
 import pathlib
 
 from recipes.sweep_runs import read_figures
-from tfnlp.errors import InputError
-from tfnlp.files import write_text
 from tfnlp.plots import plot_variants
-from tfnlp.variants import summarise_variants
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_text
+from tfnlp.utils.seed_statistics import summarise_variants
 
 # Metrics shown by default, if present: the first score with each prefix, and the others.
 SCORES = ("dev_", "test_")

@@ -20,9 +20,9 @@ with the same weights. Other families (GPT-2, Transformer-XL) learn a language b
 
 from absl import flags, logging
 
-from recipes import common, models
+from recipes import common, model_flags
 from recipes.command_line import group, refuse_beside
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 # Largest vocabulary by kind of tokenizer.
@@ -106,7 +106,7 @@ def make_tokenizer(texts):
 
     if FLAGS.tokenizer_dir:
         return load_tokenizer(FLAGS.tokenizer_dir)
-    if kept := models.kept_tokenizer():
+    if kept := model_flags.kept_tokenizer():
         return kept
     kind = FLAGS.tokenizer or "characters"
     tokenizer, _ = train_tokenizer(texts, kind, FLAGS.vocabulary_size or SIZES[kind], "gpt2")

@@ -40,9 +40,9 @@ flags.mark_flags_as_required(["input", "output_dir"])
 
 
 def main():
-    from tfnlp.files import check_writable
-    from tfnlp.text.load import family_of_kind, fit_of_tokenizer, train_tokenizer
     from tfnlp.text.tokenizer_files import check_families, read_family
+    from tfnlp.text.tokenizer_loading import family_of_kind, fit_of_tokenizer, train_tokenizer
+    from tfnlp.utils.files import check_writable
 
     family = family_of_kind(FLAGS.kind, FLAGS.family)
     check_writable(pathlib.Path(FLAGS.output_dir) / "tokenizer.json")

@@ -29,9 +29,9 @@ import functools
 
 from absl import flags, logging
 
-from recipes import common, translator_model
+from recipes import common, translator_model_flags
 from recipes.command_line import group
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 WARMUP_STEPS = 4000  # as in Vaswani et al.
@@ -114,8 +114,8 @@ def define_search_flags():
 
 
 define_data_flags()
-translator_model.define_model_flags()
-translator_model.define_scratch_flags()
+translator_model_flags.define_model_flags()
+translator_model_flags.define_scratch_flags()
 common.define_run_flags(epochs=30)
 define_step_flags()
 define_rate_flags()
@@ -124,7 +124,7 @@ define_search_flags()
 
 def check():
     """Raise an InputError for conflicting flags."""
-    translator_model.check_flags()
+    translator_model_flags.check_flags()
     if FLAGS.learning_rate is None and FLAGS.warmup_steps == 0:
         raise InputError("warmup_steps=0 needs a `learning_rate`: it has no peak.")
     if FLAGS.scheduled_sampling and FLAGS.family in (None, "transformer") and not FLAGS.model_dir:
@@ -132,7 +132,7 @@ def check():
             f"scheduled_sampling={FLAGS.scheduled_sampling} is of a recurrent model, which reads "
             "one token after the other; give `family`, or leave it out."
         )
-    from tfnlp.text_scores import make_bleu
+    from tfnlp.tasks.text_scores import make_bleu
 
     make_bleu(FLAGS.tokenize)  # fail now, not after the training
 
@@ -167,7 +167,7 @@ def fitted(model, batches):
     """
     from tfnlp.models import RecurrentTranslatorConfig, config_of
     from tfnlp.models.recurrent_translator import scheduled_sampling_model
-    from tfnlp.tasks.own_tokens import OwnTokens
+    from tfnlp.tasks.scheduled_sampling import OwnTokens
 
     if not FLAGS.scheduled_sampling:
         return model, batches
@@ -197,7 +197,7 @@ def too_long_to_score():
 
 def make_scores(run, tokenizer, splits):
     """Return a function of (model, file prefix) that translates the splits and returns scores."""
-    from tfnlp.generation.translations import score_translations
+    from tfnlp.generation.translation_file import score_translations
 
     def score(model, prefix):
         translator, figures = make_translator(model, tokenizer), {}
@@ -223,8 +223,8 @@ def main():
     keras.utils.set_random_seed(FLAGS.seed)
     set_precision(FLAGS.precision)
     with make_strategy(FLAGS.strategy).scope():
-        model, tokenizer = translator_model.make_model([*train.sources, *train.targets])
-        if translator_model.learned_tokenizer():
+        model, tokenizer = translator_model_flags.make_model([*train.sources, *train.targets])
+        if translator_model_flags.learned_tokenizer():
             run.tokenizer = tokenizer
         translator = make_translator(model, tokenizer)
         scored = {"dev": dev} if test is None else {"dev": dev, "test": test}

@@ -21,8 +21,8 @@ import sys
 
 from absl import flags
 
-from recipes import common, search_flags
-from tfnlp.errors import InputError
+from recipes import common, generation_flags
+from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a translator, or its name on the Hub.")
@@ -51,13 +51,13 @@ flags.DEFINE_enum(
     "cut, or its translation is left empty; how many is said.",
 )
 flags.DEFINE_integer("n_best", 1, "Translations of each text, of --search=beam or sample.", 1)
-search_flags.define_search_flags("beam")
-search_flags.define_constraint_flags()
+generation_flags.define_search_flags("beam")
+generation_flags.define_constraint_flags()
 
 
 def check():
     """Raise an InputError for conflicting flags."""
-    from tfnlp.files import check_writable
+    from tfnlp.utils.files import check_writable
 
     if FLAGS.text and FLAGS.input:
         raise InputError("Give either --text or --input.")
@@ -65,7 +65,7 @@ def check():
         if not FLAGS.output.endswith(".tsv"):
             raise InputError(f"output={FLAGS.output} must end in .tsv.")
         check_writable(FLAGS.output)
-    search_flags.search_of_flags("n_best")
+    generation_flags.search_of_flags("n_best")
 
 
 def read_sources():
@@ -95,8 +95,8 @@ def write_file(translator, made_from):
         translator: a `Translator`.
         made_from: what identifies the model and settings, so that a stopped run resumes.
     """
-    from tfnlp.generation.translations import translate_file
-    from tfnlp.training.fingerprint import content_fingerprint
+    from tfnlp.generation.translation_file import translate_file
+    from tfnlp.training.fingerprints import content_fingerprint
 
     sources = list(read_sources())
     ids = translator.source_ids(sources, name_of_source, FLAGS.too_long)
@@ -107,7 +107,7 @@ def write_file(translator, made_from):
 
 def print_each(translator):
     """Print the translations of each batch of texts once it is read."""
-    from tfnlp.generation.translations import one_line, warn_of_cut
+    from tfnlp.generation.translation_file import one_line, warn_of_cut
 
     sources, ended = read_sources(), []
     for start in itertools.count(0, FLAGS.batch_size):
@@ -131,12 +131,12 @@ def main():
     from tfnlp.generation import Translator
     from tfnlp.models import config_of
     from tfnlp.text import load_tokenizer
-    from tfnlp.training.fingerprint import model_fingerprint
+    from tfnlp.training.fingerprints import model_fingerprint
 
     model = load_model(FLAGS.model_dir, "sequence_to_sequence")
     tokenizer = load_tokenizer(FLAGS.model_dir)
-    search = search_flags.search_of_flags("n_best")
-    constraints = search_flags.constraints_of_flags(
+    search = generation_flags.search_of_flags("n_best")
+    constraints = generation_flags.constraints_of_flags(
         getattr(tokenizer, "target", tokenizer), config_of(model).end_token_id
     )
     translator = Translator(

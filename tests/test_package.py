@@ -37,7 +37,7 @@ def test_kept_scores_are_of_the_same_settings(tmp_path):
     code = (
         "import sys\n"
         "from benchmarks import finetune_parity as parity\n"
-        "from tfnlp.errors import InputError\n"
+        "from tfnlp.utils.errors import InputError\n"
         "parity.FLAGS(sys.argv)\n"
         "rate = parity.FLAGS.learning_rate\n"
         "try:\n"

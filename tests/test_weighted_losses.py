@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.losses import cross_entropy, token_cross_entropy
+from tfnlp.weighted_losses import cross_entropy, token_cross_entropy
 
 
 @pytest.mark.parametrize("scale", [1.0, 60.0])  # at 60 most labels' probabilities are 0

@@ -4,10 +4,10 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from tfnlp.errors import InputError
 from tfnlp.models import RecurrentConfig, build_model, config_of
 from tfnlp.models.recurrent_translator import output_logits
-from tfnlp.objectives.frame import Frame
+from tfnlp.objectives.special_token_template import Frame
+from tfnlp.utils.errors import InputError
 
 # Number of preceding ids that are decoded with an id, to see whether a space precedes it.
 CONTEXT = 8

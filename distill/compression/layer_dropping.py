@@ -2,9 +2,9 @@
 
 from distill.learning.layer_map import resolve_layer_map
 from distill.learning.student import initialize_student, make_student
-from tfnlp.errors import InputError
 from tfnlp.layers import fake_quantize, get_ranges
 from tfnlp.models import config_of
+from tfnlp.utils.errors import InputError
 
 
 def drop_layers(model, num_layers, layer_map="first"):

@@ -1,8 +1,6 @@
 """Training of a student on its teacher's outputs."""
 
-from distill.learning.distill import Distillation, distill
-from distill.learning.distiller import Distiller
-from distill.learning.errors import (
+from distill.learning.distances import (
     attention_error,
     cosine_error,
     relation_error,
@@ -10,14 +8,15 @@ from distill.learning.errors import (
     squared_error,
     text_state_error,
 )
-from distill.learning.general import (
+from distill.learning.distillation import Distillation, distill
+from distill.learning.distiller import Distiller
+from distill.learning.general_distillation import (
     check_cacheable,
     distill_general,
     load_general_teacher,
     what_is_predicted,
 )
 from distill.learning.layer_map import check_layer_map, even_layer_map, resolve_layer_map
-from distill.learning.losses import Term, TermsLoss
 from distill.learning.methods import (
     METHODS,
     attention_score_terms,
@@ -28,6 +27,7 @@ from distill.learning.methods import (
 )
 from distill.learning.student import make_student
 from distill.learning.teacher import load_teacher, read_teacher_labels, read_teachers_tokenizer
+from distill.learning.terms import Term, TermsLoss
 
 __all__ = [
     "METHODS",

@@ -11,13 +11,13 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from tfnlp.errors import InputError
 from tfnlp.models import check_vocabulary
 from tfnlp.objectives import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS
-from tfnlp.progress import progress_bar
 from tfnlp.text import Encoding, LengthBatches
 from tfnlp.text.lines import read_lines
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.progress import progress_bar
 
 # Words that may be replaced consist of letters; numbers stay.
 _WORD = re.compile(r"\w+")

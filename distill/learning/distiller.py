@@ -3,11 +3,11 @@
 import keras
 from keras import ops
 
-from distill.learning.losses import at_step, check_terms, pick_output
 from distill.learning.teacher_outputs import output_key
-from tfnlp.errors import InputError
-from tfnlp.losses import whole
+from distill.learning.terms import at_step, check_terms, pick_output
 from tfnlp.training.strategy import CompressedSteps, UnequalShares
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import whole
 
 
 class Distiller(CompressedSteps, UnequalShares, keras.Model):

@@ -1,6 +1,6 @@
 """Layer maps: the teacher layer that each student layer learns from."""
 
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 
 def even_layer_map(teacher_layers, num_layers):

@@ -10,7 +10,7 @@ import inspect
 
 import keras
 
-from distill.learning.errors import (
+from distill.learning.distances import (
     POSITION_LOGITS,
     attention_error,
     class_error,
@@ -22,8 +22,8 @@ from distill.learning.errors import (
     text_state_error,
 )
 from distill.learning.layer_map import resolve_layer_map
-from distill.learning.losses import Term, read_tensor, times
-from tfnlp.errors import InputError, unknown_name
+from distill.learning.terms import Term, read_tensor, times
+from tfnlp.utils.errors import InputError, unknown_name
 
 
 def logits(

@@ -6,8 +6,8 @@ import re
 import numpy as np
 
 from distill.learning.layer_map import check_layer_map, resolve_layer_map
-from tfnlp.errors import InputError
 from tfnlp.models import build_model, config_by_name, config_of
+from tfnlp.utils.errors import InputError
 
 # Axis of the vocabulary in weights that have one.
 TOKEN_AXES = {"embeddings/token_table": 0, "lm_output/kernel": 1, "lm_bias/bias": 0}

@@ -7,10 +7,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from distill.learning.errors import HIDDEN, POSITION_LOGITS, mean_log_probability, mean_number
+from distill.learning.distances import HIDDEN, POSITION_LOGITS, mean_log_probability, mean_number
 from tfnlp.checkpoints import load_model, read_head, read_labels
-from tfnlp.errors import InputError
 from tfnlp.text import load_tokenizer
+from tfnlp.utils.errors import InputError
 
 
 def read_teacher_labels(folder, head):

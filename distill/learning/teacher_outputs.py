@@ -8,16 +8,16 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from distill.learning.losses import pick_output
 from distill.learning.teacher import SeveralTeachers
+from distill.learning.terms import pick_output
 from tfnlp.checkpoints.tensors import DTYPES, write_tensors
-from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_json
 from tfnlp.models import check_lengths, token_axes
-from tfnlp.progress import progress_bar
 from tfnlp.text import Encodings
-from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
-from tfnlp.training.predict import input_signature
+from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
+from tfnlp.training.inference import input_signature
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json, write_json
+from tfnlp.utils.progress import progress_bar
 
 INDEX = "cache.json"
 # A shard is computed in memory and written whole, so a killed run loses at most one.

@@ -8,8 +8,8 @@ on them.
 import dataclasses
 
 from distill.learning.layer_map import resolve_layer_map
-from tfnlp.errors import InputError
 from tfnlp.models import TransformerConfig, build_model, config_of
+from tfnlp.utils.errors import InputError
 
 
 def make_translator_student(

@@ -5,11 +5,11 @@ import pytest
 import safetensors.numpy
 
 from tfnlp.checkpoints import load_model, read_config, read_labels, save_model
-from tfnlp.errors import InputError
 from tfnlp.layers import fake_quantize, get_ranges, set_ranges
-from tfnlp.layers.core.fake_quantization import count_parameters, in_float
 from tfnlp.models import DistilBertConfig, Gpt2Config, XLNetConfig, build_model
+from tfnlp.quantization.fake_quantization import count_parameters, in_float
 from tfnlp.text import train_tokenizer
+from tfnlp.utils.errors import InputError
 
 SIZES = {
     "vocabulary_size": 10,

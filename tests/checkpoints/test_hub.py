@@ -14,11 +14,11 @@ import safetensors.numpy
 from huggingface_hub import constants
 
 from tests.checkpoints.hub_server import COMMITS, HubServer
-from tfnlp import hub
 from tfnlp.checkpoints import load_model, read_config, read_head, read_labels, save_model
-from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.text import load_tokenizer
+from tfnlp.utils import hub
+from tfnlp.utils.errors import InputError
 
 NAME = "someone/tiny-film"
 SHARDS = ("odd-name-1.safetensors", "odd-name-2.safetensors")
@@ -193,7 +193,7 @@ def test_without_network_the_cached_copy_serves(server, folder, monkeypatch):
 
 LOAD = """
 import sys
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 from tfnlp.text import load_tokenizer
 try:
     print(load_tokenizer(sys.argv[1]).vocabulary_size)

@@ -10,7 +10,6 @@ import sentencepiece
 
 from tests.parity.compare import near
 from tfnlp.checkpoints import load_model, read_config, read_head, save_model
-from tfnlp.errors import InputError
 from tfnlp.models import (
     AlbertConfig,
     BertConfig,
@@ -21,6 +20,7 @@ from tfnlp.models import (
     build_model,
 )
 from tfnlp.text import load_tokenizer, train_byte_level_bpe, train_wordpiece
+from tfnlp.utils.errors import InputError
 
 keras_hub = pytest.importorskip("keras_hub")
 

@@ -8,9 +8,9 @@ import pytest
 
 from tfnlp.corpora import documents as module
 from tfnlp.corpora.documents import encode_documents, find_files, read_documents
-from tfnlp.corpora.sentences import split_sentences
-from tfnlp.errors import InputError
-from tfnlp.text.load import kind_for, train_tokenizer
+from tfnlp.corpora.sentence_splitting import split_sentences
+from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
+from tfnlp.utils.errors import InputError
 
 TEXTS = [
     "He came. She left early!  It was (very) late… He slept.",

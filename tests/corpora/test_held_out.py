@@ -3,7 +3,7 @@
 import pytest
 
 from tfnlp.corpora.held_out import hold_out
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 
 def test_what_is_held_out():

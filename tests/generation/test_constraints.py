@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.errors import InputError
 from tfnlp.generation import Beam, Constraints, Sample
 from tfnlp.generation.constraints import Rules
+from tfnlp.utils.errors import InputError
 
 # Two prompts, the first padded by two, and two texts of each with three of four tokens written.
 PROMPT = np.array([[9, 9, 1, 2], [1, 2, 3, 1]], "int32")

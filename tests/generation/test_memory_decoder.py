@@ -3,11 +3,11 @@ import pytest
 import tensorflow as tf
 
 from tests.generation.walk import random_steps
-from tfnlp.errors import InputError
 from tfnlp.generation import Beam, Generator, MemoryDecoder, decoder_of
 from tfnlp.generation.memory_decoder import TransformerXLDecoder, XLNetDecoder
 from tfnlp.models import Gpt2Config, TransformerXLConfig, XLNetConfig, build_model
 from tfnlp.text.wordpiece import WordPieceTokenizer
+from tfnlp.utils.errors import InputError
 
 SIZES = {
     "vocabulary_size": 60,

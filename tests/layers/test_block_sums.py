@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.layers.attention.block_sums import add_first, first_sum, stack_sums, turn, zero_sums
+from tfnlp.functional.block_sums import add_first, first_sum, stack_sums, turn, zero_sums
 
 
 @pytest.mark.parametrize("is_known", [True, False])

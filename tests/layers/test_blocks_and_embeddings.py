@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfnlp.functional.activations import get_activation
 from tfnlp.layers import (
     AdaptiveEmbedding,
     AdaptiveSoftmax,
@@ -14,7 +15,6 @@ from tfnlp.layers import (
     RelativeAttention,
     TextEmbedding,
 )
-from tfnlp.layers.core.activations import get_activation
 
 
 def erf(x):
@@ -254,7 +254,7 @@ def test_a_dense_layer_with_an_activation_of_ours_loads(name, tmp_path):
 def test_gelu_is_exact_and_so_is_its_gradient():
     from scipy.special import erf
 
-    from tfnlp.layers.core.activations import gelu
+    from tfnlp.functional.activations import gelu
 
     x = np.linspace(-12, 12, 4001)
     phi = 0.5 * (1 + erf(x / np.sqrt(2)))

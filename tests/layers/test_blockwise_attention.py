@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfnlp.functional.blockwise_attention import TilePlan, blockwise_attention
+from tfnlp.functional.relative_scores import RelativeTerm
 from tfnlp.layers import (
     DecoderBlock,
     DisentangledAttention,
@@ -17,8 +19,6 @@ from tfnlp.layers import (
     TwoStreamAttention,
     TwoStreamBlock,
 )
-from tfnlp.layers.attention.blockwise import TilePlan, blockwise_attention
-from tfnlp.layers.attention.relative_scores import RelativeTerm
 
 LAYERS = {
     "plain": lambda **kw: MultiHeadAttention(2, 4, **kw),

@@ -22,7 +22,7 @@ from tfnlp.layers import (
     set_ranges,
 )
 from tfnlp.layers.core.dense import Dense
-from tfnlp.layers.core.fake_quantization import (
+from tfnlp.quantization.fake_quantization import (
     FakeQuantizer,
     converting,
     in_float,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tfnlp import layers
-from tfnlp.layers.core.masks import combine_masks
+from tfnlp.functional.masks import combine_masks
 
 IDS = np.array([[3, 4, 5, 0, 0], [6, 7, 8, 9, 0]])
 MEMORY = np.random.default_rng(1).normal(size=(1, 3, 8)).astype("float32")

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfnlp.functional.attention import attend
 from tfnlp.layers import MultiHeadAttention
-from tfnlp.layers.attention.dot_product import attend
 
 
 def by_loops(layer, query, value, mask):

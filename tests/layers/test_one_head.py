@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from tfnlp import layers
-from tfnlp.layers.core.products import times_table
+from tfnlp.functional.products import times_table
 from tfnlp.models import FAMILIES, build_model, config_by_name
 from tfnlp.models.recurrent import CELLS
 

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.models import (
     AlbertConfig,
     BertConfig,
@@ -18,6 +17,7 @@ from tfnlp.models import (
     XLNetConfig,
     build_model,
 )
+from tfnlp.utils.errors import InputError
 
 SIZES = {
     "vocabulary_size": 20,

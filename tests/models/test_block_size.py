@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.errors import InputError
 from tfnlp.models import (
     FAMILIES,
     BertConfig,
@@ -17,6 +16,7 @@ from tfnlp.models import (
     config_by_name,
 )
 from tfnlp.models.recurrent import CELLS
+from tfnlp.utils.errors import InputError
 
 SMALL = {
     "vocabulary_size": 40,

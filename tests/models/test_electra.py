@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, ElectraConfig, build_model
+from tfnlp.utils.errors import InputError
 
 SIZES = {"vocabulary_size": 40, "num_layers": 1, "max_length": 16, "dropout": 0.0}
 GENERATOR = ElectraConfig(

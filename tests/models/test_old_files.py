@@ -32,7 +32,7 @@ def as_before(config):
                     further[name] = kwargs.pop(name)
                 kwargs["attention_arguments"] = further
         layer |= {
-            "module": "tfnlp.layers.blocks.encoder",
+            "module": "tfnlp.layers.blocks.encoder_block",
             "class_name": "EncoderBlock",
             "registered_name": "tfnlp>EncoderBlock",
         }

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tfnlp import models
-from tfnlp.layers.core.recompute import recompute_blocks
+from tfnlp.functional.recompute import recompute_blocks
 
 SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
 HEADS = {

@@ -6,9 +6,9 @@ import tensorflow as tf
 from tests.models.recurrent_witness import translate
 from tests.models.test_recurrent import with_random_biases
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.errors import InputError
 from tfnlp.models import RecurrentTranslatorConfig, build_model, config_by_name
 from tfnlp.models.recurrent_translator import scheduled_sampling_model
+from tfnlp.utils.errors import InputError
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}
 SETTINGS = {

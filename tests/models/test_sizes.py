@@ -5,7 +5,6 @@ import pytest
 
 from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.checkpoints.folder import family_of
-from tfnlp.errors import InputError
 from tfnlp.models import (
     FAMILIES,
     SIZES,
@@ -17,7 +16,8 @@ from tfnlp.models import (
 )
 from tfnlp.models.recurrent import CELLS
 from tfnlp.text import load_tokenizer
-from tfnlp.text.load import kind_for, train_tokenizer
+from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
+from tfnlp.utils.errors import InputError
 
 TEXTS = ["a fine film , not a dull one", "정말 재미있는 영화예요", "the plot is thin ."] * 20
 KINDS = {

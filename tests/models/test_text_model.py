@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import load_model, save_model
-from tfnlp.errors import InputError
 from tfnlp.layers import LearnedPositionEncoding, TextEmbedding
 from tfnlp.models import (
     AlbertConfig,
@@ -28,7 +27,8 @@ from tfnlp.models import (
     max_positions,
 )
 from tfnlp.text import Encoding, LengthBatches
-from tfnlp.training.predict import predictor
+from tfnlp.training.inference import predictor
+from tfnlp.utils.errors import InputError
 
 SIZES = {
     "vocabulary_size": 20,

@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.models import SIZES as NAMED
 from tfnlp.models import TransformerConfig, build_model, check_lengths, config_by_name
+from tfnlp.utils.errors import InputError
 
 SIZES = {
     "vocabulary_size": 20,

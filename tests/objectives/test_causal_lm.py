@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.objectives.test_stream import Tokens, large_corpus
+from tests.objectives.test_token_stream import Tokens, large_corpus
 from tests.programs import found_by
-from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, Gpt2Config, TransformerXLConfig, build_model
 from tfnlp.objectives import CausalLM
-from tfnlp.objectives.memory import lane_inputs
+from tfnlp.objectives.lane_memory import lane_inputs
+from tfnlp.utils.errors import InputError
 
 SIZES = {"vocabulary_size": 50, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
 SIZES |= {"intermediate_dim": 32, "dropout": 0.0, "initializer_range": 0.4}

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.objectives import Corpus, Frame
 from tfnlp.text import UnigramTokenizer
-from tfnlp.text.load import kind_for, train_tokenizer
+from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
+from tfnlp.utils.errors import InputError
 
 TEXTS = ["a cat sat on the mat", "the dog ran to a cat", "이 영화 정말 재미있다", "a b c d e"] * 20
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.errors import InputError
 from tfnlp.models import AlbertConfig, BertConfig, DebertaV2Config, Gpt2Config, build_model
 from tfnlp.objectives import (
     Corpus,
@@ -20,6 +19,7 @@ from tfnlp.objectives import (
 )
 from tfnlp.text import LengthBatches, WordPieceTokenizer
 from tfnlp.text.tokenizer import Encoding
+from tfnlp.utils.errors import InputError
 
 SPECIAL, MASK, IGNORED = range(5), 4, -100
 TEXTS = ["a fine film", "the plot is dull .", "unbelievable !", "", "not a dull film , is x"]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.objectives.test_stream import large_corpus
-from tfnlp.errors import InputError
+from tests.objectives.test_token_stream import large_corpus
 from tfnlp.models import Gpt2Config, XLNetConfig, build_model
 from tfnlp.objectives import PermutationLM
 from tfnlp.objectives.permutation_lm import draw_order, draw_spans, draw_targets
-from tfnlp.text.load import train_tokenizer
+from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.utils.errors import InputError
 
 TEXTS = ["a cat sat on the mat", "the dog ran to a cat", "a b c d e"] * 20
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}

@@ -10,11 +10,11 @@ import tensorflow as tf
 from tests.models.recurrent_witness import next_logits, read, weights_of
 from tests.models.test_recurrent import SIZES, with_random_biases
 from tests.objectives.test_causal_lm import rows
-from tests.objectives.test_stream import Tokens
-from tfnlp.errors import InputError
+from tests.objectives.test_token_stream import Tokens
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.models.recurrent import CELLS
-from tfnlp.objectives import CausalLM, Corpus, evaluation
+from tfnlp.objectives import CausalLM, Corpus, lm_evaluation
+from tfnlp.utils.errors import InputError
 
 
 def log_probabilities(model, ids):
@@ -87,10 +87,10 @@ def test_texts_are_scored_from_the_state_before_them():
     config = RecurrentConfig(cell="gru", **SIZES)
     model = with_random_biases(build_model(config, "causal_lm"))
     ids = np.random.default_rng(1).integers(0, 60, 40).astype("int32")
-    stream = evaluation.TextStream(ids, 39, 1)
+    stream = lm_evaluation.TextStream(ids, 39, 1)
     going_on = build_model(config, "causal_lm", memory=True)
     going_on.set_weights(model.get_weights())
-    found = evaluation.perplexity(going_on, stream, max_length=7, batch_size=1)
+    found = lm_evaluation.perplexity(going_on, stream, max_length=7, batch_size=1)
     due = -log_probabilities(model, ids).mean()
     assert found["tokens"] == 39 and found["cross_entropy"] == pytest.approx(due, abs=1e-5)
 
@@ -102,7 +102,7 @@ def test_texts_are_scored_from_the_state_before_them():
     for given in ({"memory_lengths": [2]}, {"stride": 3}):
         (name,) = given
         with pytest.raises(InputError, match=f"{name}=.* has no effect on a recurrent network"):
-            evaluation.evaluate_causal(model, tokenizer, ["a"], **given)
+            lm_evaluation.evaluate_causal(model, tokenizer, ["a"], **given)
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])

@@ -9,11 +9,11 @@ import tensorflow as tf
 
 from tests.objectives.small import CONFIGS, make_batch, texts_of
 from tfnlp.checkpoints import load_model, read_head, save_model
-from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, ElectraConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens, predict_at_positions
 from tfnlp.objectives.replaced_tokens import ReplaceTokens, generator_config, sample
 from tfnlp.text import WordPieceTokenizer
+from tfnlp.utils.errors import InputError
 
 TEXTS = [["a fine film .", "the plot is dull !"], ["unbelievable ,", "not a dull film , is x"]]
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.objectives import Corpus, Frame, Segments
 from tfnlp.objectives.segments import stretch_ends
 from tfnlp.text import LengthBatches
+from tfnlp.utils.errors import InputError
 
 FRAME = Frame((((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1))
 # Documents of sentences of 2 + 3 + 1, 9, none, and 4 tokens.

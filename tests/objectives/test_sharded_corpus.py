@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tfnlp.corpora import prepare_corpus
-from tfnlp.errors import InputError
-from tfnlp.files import read_json
 from tfnlp.objectives import ShardedCorpus, reading_settings, sharded_corpus
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ import collections
 import numpy as np
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.models import AlbertConfig, BertConfig, Gpt2Config, RobertaConfig
 from tfnlp.objectives import Corpus, Frame, MaskedLM, NextSentence, SentenceOrder
 from tfnlp.objectives.text_pairs import Passages, passage_counts, truncate_pair
 from tfnlp.text import WordPieceTokenizer
+from tfnlp.utils.errors import InputError
 
 FRAME = Frame((((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1))
 TOKENIZER = WordPieceTokenizer(

@@ -23,9 +23,9 @@ from tfnlp.checkpoints.family import (
     read_fields,
 )
 from tfnlp.checkpoints.folder import FAMILIES
-from tfnlp.errors import InputError
-from tfnlp.layers.core.activations import get_activation
+from tfnlp.functional.activations import get_activation
 from tfnlp.models import HEADS
+from tfnlp.utils.errors import InputError
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")

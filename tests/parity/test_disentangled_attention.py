@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from tests.parity.compare import check_gradients, copy_linear, near, padding
+from tfnlp.functional.positions import distance_rows, log_buckets
 from tfnlp.layers import DisentangledAttention, RelativePositionTable
-from tfnlp.layers.core.positions import distance_rows, log_buckets
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")

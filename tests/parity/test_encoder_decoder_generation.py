@@ -8,7 +8,7 @@ from tests.parity.compare import near
 from tests.text.test_language_pair import KOREAN, english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.generation import Beam, Constraints, Greedy, Translator, decoder_of
-from tfnlp.generation.search import search
+from tfnlp.generation.search_algorithms import search
 from tfnlp.models import TransformerConfig, build_model
 from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.text.marian import MarianTokenizer

@@ -9,8 +9,8 @@ from tests.parity.compare import check_gradients, near
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.checkpoints.folder import family_of
 from tfnlp.checkpoints.tensors import write_tensors
-from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, XLNetConfig, build_model
+from tfnlp.utils.errors import InputError
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")

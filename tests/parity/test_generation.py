@@ -8,7 +8,7 @@ from tests.parity.compare import near
 from tfnlp.checkpoints import save_model
 from tfnlp.generation import Beam, CausalDecoder, Constraints, Greedy, Sample
 from tfnlp.generation.sampling import draw, filtered
-from tfnlp.generation.search import search
+from tfnlp.generation.search_algorithms import search
 from tfnlp.models import Gpt2Config, GptConfig, build_model
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")

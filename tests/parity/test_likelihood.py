@@ -5,10 +5,10 @@ import pytest
 
 from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import save_model
-from tfnlp.errors import InputError
 from tfnlp.generation import LikelihoodScorer
 from tfnlp.models import BertConfig, Gpt2Config, build_model
 from tfnlp.text import train_tokenizer
+from tfnlp.utils.errors import InputError
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")

@@ -11,8 +11,8 @@ from safetensors.numpy import load_file, save_file
 from tests.parity.compare import check_gradients, near
 from tfnlp.checkpoints import load_model, read_head, save_model
 from tfnlp.checkpoints.folder import family_of
-from tfnlp.errors import InputError
 from tfnlp.models import TransformerConfig, build_model
+from tfnlp.utils.errors import InputError
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")

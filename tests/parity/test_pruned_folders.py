@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from distill.compression.structured import prune_structure
-from distill.compression.vocabulary import prune_vocabulary
+from distill.compression.structured_pruning import prune_structure
+from distill.compression.vocabulary_pruning import prune_vocabulary
 from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import save_model
 from tfnlp.models import AlbertConfig, BertConfig, RobertaConfig, build_model

@@ -13,9 +13,9 @@ from tests.parity.record_transformer_xl_model import CASES, SEGMENTS, draw, fiel
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.checkpoints.folder import family_of
 from tfnlp.checkpoints.tensors import TensorReader, write_tensors
-from tfnlp.errors import InputError
-from tfnlp.files import write_json
 from tfnlp.layers import AdaptiveSoftmax
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_json
 
 FOLDER = pathlib.Path(__file__).parent / "recorded"
 DROPOUT = json.loads((FOLDER / "transformer_xl_dropout.json").read_text())

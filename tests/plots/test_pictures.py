@@ -7,7 +7,6 @@ import tensorflow as tf
 from tests.models.recurrent_witness import translate
 from tests.models.test_recurrent import SIZES, inputs_of, with_random_biases
 from tests.models.test_recurrent_translator import model_of
-from tfnlp.errors import InputError
 from tfnlp.inspection import (
     activations,
     alignments,
@@ -18,14 +17,15 @@ from tfnlp.inspection import (
     token_texts,
     windows,
 )
-from tfnlp.losses import cross_entropy
 from tfnlp.models import Gpt2Config, RecurrentConfig, TransformerConfig, build_model
 from tfnlp.models.recurrent import CELLS
-from tfnlp.plots import activations as activation_plots
+from tfnlp.plots import cell_activations as activation_plots
 from tfnlp.plots import fonts
-from tfnlp.plots.alignment import draw_alignments, plot_alignments
+from tfnlp.plots.alignments import draw_alignments, plot_alignments
 from tfnlp.plots.gradient_norms import draw_gradient_norms
 from tfnlp.text import train_tokenizer
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import cross_entropy
 
 pytest.importorskip("matplotlib")
 

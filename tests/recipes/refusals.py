@@ -35,7 +35,7 @@ def refusals(recipe, given):
 def _check(recipe):
     """As `recipes.common.run`, up to what needs TensorFlow."""
     from recipes import command_line, common
-    from tfnlp.errors import InputError
+    from tfnlp.utils.errors import InputError
 
     command_line.parse(sys.argv)
     try:

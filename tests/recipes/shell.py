@@ -60,7 +60,7 @@ def serve():
 
 
 def import_all():
-    for module in ("device.benchmark", "device.tflite", "learning.distiller", "runtime"):
+    for module in ("reports.latency", "export.tflite", "learning.distiller", "runtime"):
         importlib.import_module(f"distill.{module}")
     for module in ("checkpoints", "tasks", "training"):
         importlib.import_module(f"tfnlp.{module}")

@@ -18,9 +18,9 @@ from recipes import demo, demo_data
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import Shell
 from tfnlp.checkpoints import save_model
-from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, build_model
 from tfnlp.text import train_wordpiece
+from tfnlp.utils.errors import InputError
 
 ROOT = pathlib.Path(__file__).parents[2]
 

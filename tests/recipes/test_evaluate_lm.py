@@ -8,7 +8,7 @@ from tests.grammar_corpus import make_reviews
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import BertConfig, TransformerXLConfig, build_model
-from tfnlp.text.load import train_tokenizer
+from tfnlp.text.tokenizer_loading import train_tokenizer
 
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
 

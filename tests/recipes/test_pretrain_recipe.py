@@ -9,12 +9,11 @@ import sys
 import pytest
 import safetensors.numpy
 
-from recipes import models
+from recipes import model_flags
 from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import read_head, read_task_settings
-from tfnlp.errors import InputError
 from tfnlp.models.sizes import FAMILIES, config_by_name
 from tfnlp.objectives import (
     CausalLM,
@@ -25,6 +24,7 @@ from tfnlp.objectives import (
     SentenceOrder,
 )
 from tfnlp.text import WordPieceTokenizer, load_tokenizer
+from tfnlp.utils.errors import InputError
 
 SMALL = ("--num_layers=1", "--hidden_dim=16", "--num_heads=2", "--vocabulary_size=300")
 FLAGS = ("--batch_size=8", "--max_length=32", "--learning_rate=1e-3")
@@ -210,17 +210,17 @@ def test_families_that_are_refused_at_once_are_those_that_do_not_fit():
         "permutation_lm": PermutationLM(),
         "causal_lm": CausalLM(),
     }
-    assert sorted(models.FAMILIES) == sorted(FAMILIES)
-    assert objectives.keys() == models.FAMILIES_OF.keys() == OBJECTIVES.keys()
+    assert sorted(model_flags.FAMILIES) == sorted(FAMILIES)
+    assert objectives.keys() == model_flags.FAMILIES_OF.keys() == OBJECTIVES.keys()
     for name, objective in objectives.items():
         fit = []
         for family in FAMILIES:
             with contextlib.suppress(InputError):
                 objective.check(config_by_name(family), tokenizer)
                 fit.append(family)
-        assert sorted(fit) == sorted(models.FAMILIES_OF[name]), name
+        assert sorted(fit) == sorted(model_flags.FAMILIES_OF[name]), name
     remembering = [family for family in FAMILIES if config_by_name(family).has_memory]
-    assert sorted(remembering) == sorted([*models.WITH_MEMORY, *models.RECURRENT])
+    assert sorted(remembering) == sorted([*model_flags.WITH_MEMORY, *model_flags.RECURRENT])
 
 
 def test_electra_goes_on_from_its_folders(texts, run, tmp_path):  # noqa: F811

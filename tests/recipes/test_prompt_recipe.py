@@ -12,7 +12,7 @@ from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import load_model
 from tfnlp.generation import generate
 from tfnlp.text import load_tokenizer
-from tfnlp.training.fingerprint import model_fingerprint
+from tfnlp.training.fingerprints import model_fingerprint
 
 TEMPLATE = "--template={text}: {label}"
 

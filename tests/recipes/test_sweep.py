@@ -14,9 +14,9 @@ from recipes import sweep_file, sweep_runs
 from recipes.sweep_file import check_sweep, read_sweep
 from recipes.sweep_runs import check_runs, run_sweep
 from recipes.sweep_table import write_table
-from tfnlp.errors import InputError
 from tfnlp.plots.variants import draw_variants
-from tfnlp.variants import summarise_variants
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.seed_statistics import summarise_variants
 
 ROOT = pathlib.Path(__file__).parents[2]
 # What runs in place of a recipe: a score of its flags, and a line for each call.

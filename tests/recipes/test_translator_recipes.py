@@ -6,7 +6,7 @@ import pytest
 
 from tests.recipes.refusals import refusals
 from tests.recipes.test_recipes import run  # noqa: F401
-from tests.training.test_train_translator import make_pairs
+from tests.training.test_translator_training import make_pairs
 from tfnlp.checkpoints import load_model
 from tfnlp.text import load_tokenizer
 

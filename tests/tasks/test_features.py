@@ -5,11 +5,11 @@ import sys
 import numpy as np
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.tasks.features import check_features_file, extract_features, write_features
 from tfnlp.text import LengthBatches
-from tfnlp.text.load import train_tokenizer
+from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.utils.errors import InputError
 
 TEXTS = ["the film is not dull", "a fine plot", "영화"]
 

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, read_task_settings
-from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.models.sizes import config_by_name
 from tfnlp.tasks import (
@@ -23,8 +22,8 @@ from tfnlp.tasks import (
     read_scored_pairs,
     read_tagged,
 )
-from tfnlp.tasks.answering import Questions, f1, normalise
-from tfnlp.tasks.choosing import Choices
+from tfnlp.tasks.multiple_choice import Choices
+from tfnlp.tasks.question_answering import Questions, f1, normalise
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences, tag_names
 from tfnlp.text import Examples, WordPieceTokenizer
@@ -34,6 +33,7 @@ from tfnlp.text.tags import first_tokens
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, encode_batches, finetune
 from tfnlp.training.adversarial import AdversarialRegularizer
+from tfnlp.utils.errors import InputError
 
 
 def write(path, text):

@@ -7,11 +7,11 @@ import types
 import numpy as np
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.tasks import ParallelTexts, Translation, read_parallel_texts
 from tfnlp.tasks.pair_batches import PairBatches
 from tfnlp.text import train_tokenizer
 from tfnlp.text.encoding import EncodingsBuilder
+from tfnlp.utils.errors import InputError
 
 CONFIG = types.SimpleNamespace(pad_token_id=0, start_token_id=0, end_token_id=3)
 PAIRS = [("a dog", "ein Hund"), ("two men .", "zwei Männer ."), ("영화", "ein Film")]

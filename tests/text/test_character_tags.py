@@ -5,10 +5,10 @@ import unicodedata
 import numpy as np
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.text import WordPieceTokenizer, train_byte_level_bpe, train_unigram
 from tfnlp.text.character_tags import best_character_tags, best_characters, token_characters
 from tfnlp.text.encoding import Encoding
+from tfnlp.utils.errors import InputError
 
 NAMES = ["O", "B-PS", "I-PS", "B-LC", "I-LC"]
 TEXTS = ["정말 지루하다, 영화 film!", " a\u3000fine  plot ", "강남역에서 만난 x씨"]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tfnlp.tasks import Answering, Tagging
-from tfnlp.tasks.answering import Questions
+from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import train_byte_level_bpe, train_characters, train_unigram, train_wordpiece
 from tfnlp.text.answers import answer_places
 from tfnlp.text.character_tags import token_characters
-from tfnlp.text.texts import character_end
+from tfnlp.text.text_arguments import character_end
 
 CORPUS = [
     "the cafe by the café in Paris was nice and good",

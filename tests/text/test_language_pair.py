@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.grammar_corpus import make_reviews
-from tfnlp.errors import InputError
-from tfnlp.objectives.frame import Frame
+from tfnlp.objectives.special_token_template import Frame
 from tfnlp.text import load_tokenizer, train_tokenizer
-from tfnlp.text.load import kind_for
 from tfnlp.text.marian import MarianTokenizer
+from tfnlp.text.tokenizer_loading import kind_for
 from tfnlp.text.unigram import UnigramTokenizer
+from tfnlp.utils.errors import InputError
 
 KOREAN = [
     "정말 재미있는 영화예요",

@@ -5,13 +5,13 @@ import unicodedata
 
 import pytest
 
-from tfnlp.errors import InputError
-from tfnlp.files import read_json
 from tfnlp.text import read_examples
 from tfnlp.text.byte_level_bpe import read_merges
 from tfnlp.text.lines import decoded_lines
 from tfnlp.text.readers import as_number, read_columns, read_header, read_lines
 from tfnlp.text.wordpiece import read_vocabulary
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
 
 TSV = "sentence\tlabel\na film\t1\nso 'good\" it\t0\n"
 CSV = 'label,sentence\n1,"a, film"\n0,"two\nlines"\n'

@@ -7,7 +7,6 @@ import pathlib
 import numpy as np
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.text import (
     UnigramTokenizer,
     WordPieceTokenizer,
@@ -15,8 +14,9 @@ from tfnlp.text import (
     train_byte_level_bpe,
     train_unigram,
 )
-from tfnlp.text.load import fit_of_tokenizer
 from tfnlp.text.tags import first_tokens
+from tfnlp.text.tokenizer_loading import fit_of_tokenizer
+from tfnlp.utils.errors import InputError
 
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
 

@@ -7,8 +7,8 @@ import unicodedata
 
 import pytest
 
-from tfnlp.errors import InputError
 from tfnlp.text import WordPieceTokenizer, train_wordpiece
+from tfnlp.utils.errors import InputError
 
 
 def original_tokens(text, vocabulary, lowercase, strip_accents):

@@ -29,7 +29,7 @@ from tfnlp.objectives import (
 )
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import adamw, make_strategy, start_models
-from tfnlp.training.pretrain import Pretrainer
+from tfnlp.training.pretraining import Pretrainer
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123)), "##a", "##b"]
 LENGTH = 16

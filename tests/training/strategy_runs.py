@@ -23,9 +23,9 @@ if __name__ == "__main__":
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits
 from tfnlp import models, tasks
+from tfnlp.functional.recompute import recompute_blocks
 from tfnlp.layers import fake_quantize, get_ranges
 from tfnlp.layers.core.dense import Dense
-from tfnlp.layers.core.recompute import recompute_blocks
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import (

@@ -11,11 +11,11 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from tests.training.test_fit import make_batches
-from tfnlp.errors import InputError
-from tfnlp.files import json_text
+from tests.training.test_resumable_fit import make_batches
 from tfnlp.training import RunFolder, TrainingConfig, fit
-from tfnlp.training.report import write_report
+from tfnlp.training.run_report import write_report
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import json_text
 
 NAN = math.nan
 

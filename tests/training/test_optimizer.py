@@ -4,10 +4,9 @@ import pytest
 import tensorflow as tf
 
 from tfnlp import models
-from tfnlp.errors import InputError
 from tfnlp.objectives import ReplacedTokens
 from tfnlp.training import TrainingConfig
-from tfnlp.training.layer_rates import layer_depths
+from tfnlp.training.layer_wise_rates import layer_depths
 from tfnlp.training.optimizer import (
     FusedAdamW,
     Lamb,
@@ -16,13 +15,14 @@ from tfnlp.training.optimizer import (
     is_decayed,
     make_optimizer,
 )
-from tfnlp.training.pretrain import Pretrainer
+from tfnlp.training.pretraining import Pretrainer
 from tfnlp.training.schedules import (
     SCHEDULES,
     WarmupInverseSquareRoot,
     WarmupLinearDecay,
     vaswani_peak,
 )
+from tfnlp.utils.errors import InputError
 
 
 def test_schedule_rises_and_falls_linearly():

@@ -13,11 +13,11 @@ import tensorflow as tf
 
 import tfnlp
 from tests.training.test_best_epoch import tiny_model
-from tests.training.test_fit import make_batches
-from tfnlp.errors import InputError
-from tfnlp.files import write_json, write_text
+from tests.training.test_resumable_fit import make_batches
 from tfnlp.training import RunFolder, TrainingConfig, fit
-from tfnlp.training.report import write_report
+from tfnlp.training.run_report import write_report
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_json, write_text
 
 
 def train(folder, epochs, stop_after=None, overwrite=False, seed=0):

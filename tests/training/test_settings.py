@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.kills import KILLS, killed_after
-from tests.training.test_fit import make_batches
+from tests.training.test_resumable_fit import make_batches
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification

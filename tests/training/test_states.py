@@ -13,16 +13,16 @@ import tensorflow as tf
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits
 from tests.training.test_best_epoch import tiny_model
-from tests.training.test_fit import make_batches
-from tfnlp.errors import InputError
+from tests.training.test_resumable_fit import make_batches
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_classifier, fit
 from tfnlp.training.adversarial import AdversarialRegularizer
-from tfnlp.training.fingerprint import content_fingerprint, model_fingerprint
+from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
 from tfnlp.training.variable_names import variable_names
+from tfnlp.utils.errors import InputError
 
 CONFIG = TrainingConfig(epochs=1, batch_size=4)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.programs import found_by
-from tfnlp.errors import InputError
 from tfnlp.training import make_strategy
+from tfnlp.utils.errors import InputError
 
 CASES = (
     *("classification", "regression", "tagging", "answering", "choosing"),

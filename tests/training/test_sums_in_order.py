@@ -15,7 +15,7 @@ from tests.training.pretrain_runs import LENGTH, OBJECTIVES, TOKENS, make_corpus
 from tfnlp.objectives import CausalLM, MaskedLM, ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import adamw, start_models
-from tfnlp.training.pretrain import Pretrainer
+from tfnlp.training.pretraining import Pretrainer
 
 CASES = {
     **{name: OBJECTIVES[name] for name in ("permutation_lm", "causal_lm", "sentence_order")},

@@ -16,18 +16,18 @@ import tensorflow as tf
 from keras import ops
 
 from tests.kills import KILLS, killed_after
-from tfnlp.corpora.prepare import prepare_corpus
-from tfnlp.errors import InputError
-from tfnlp.losses import weighted_mean
+from tfnlp.corpora.corpus_preparation import prepare_corpus
 from tfnlp.models import BertConfig, build_model
 from tfnlp.objectives import CausalLM, Corpus, Frame, MaskedLM, Segments, open_corpus
-from tfnlp.objectives.origin import batch_origin, read_documents
+from tfnlp.objectives.batch_provenance import batch_origin, read_documents
 from tfnlp.text import LengthBatches
 from tfnlp.training import RunFolder, TrainingConfig
-from tfnlp.training.bad_steps import EXPLODES, LeavesOutBadSteps
-from tfnlp.training.pretrain import Evaluator, pretrain
-from tfnlp.training.rounds import Rounds
+from tfnlp.training.fixed_step_epochs import Rounds
+from tfnlp.training.non_finite_steps import EXPLODES, LeavesOutBadSteps
+from tfnlp.training.pretraining import Evaluator, pretrain
 from tfnlp.training.run_folder import TIMES
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import weighted_mean
 
 CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
 # What a batch's padding mask is multiplied with, and the loss then.

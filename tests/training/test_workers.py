@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 
 from tests.training import worker_runs
-from tfnlp.cluster import Cluster, read_cluster
-from tfnlp.errors import InputError
 from tfnlp.training import is_chief, make_strategy
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.worker_cluster import Cluster, read_cluster
 
 
 @pytest.fixture(scope="module")

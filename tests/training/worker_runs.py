@@ -21,12 +21,12 @@ import sys
 import keras
 import numpy as np
 
-from tfnlp.cluster import read_cluster
-from tfnlp.errors import InputError
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
 from tfnlp.training.run_folder import TIMES
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.worker_cluster import read_cluster
 
 ROOT = pathlib.Path(__file__).parents[2]
 V = 20

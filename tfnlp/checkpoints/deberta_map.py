@@ -14,9 +14,9 @@ from tfnlp.checkpoints.family import (
     norm,
     token_heads,
 )
-from tfnlp.errors import InputError
-from tfnlp.layers.core.positions import check_distances
+from tfnlp.functional.positions import check_distances
 from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
+from tfnlp.utils.errors import InputError
 
 FIELDS = COMMON_FIELDS | {
     "max_relative_positions": "max_distance",

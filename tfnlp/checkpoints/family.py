@@ -3,7 +3,7 @@
 import collections.abc
 import dataclasses
 
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 # Their activation: ours.
 ACTIVATIONS = {

@@ -36,17 +36,17 @@ from tfnlp.checkpoints.tensors import (
     weight_names,
     write_tensors,
 )
-from tfnlp.errors import InputError
-from tfnlp.files import read_json, write_json
-from tfnlp.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
 from tfnlp.layers import GradientDisentangledEmbedding
-from tfnlp.layers.core.fake_quantization import get_ranges, set_ranges
-from tfnlp.layers.core.truncated_normal import no_fresh_weights
+from tfnlp.layers.core.initializers import no_fresh_weights
 from tfnlp.models import MASKED_LMS, build_model, config_of
-from tfnlp.progress import progress_bar
-from tfnlp.text.keras_hub_preset import ASSET_NAMES, ASSETS, is_preset_file
+from tfnlp.quantization.fake_quantization import get_ranges, set_ranges
+from tfnlp.text.keras_hub_tokenizer import ASSET_NAMES, ASSETS, is_preset_file
 from tfnlp.text.special_tokens import end_token_id
 from tfnlp.text.tokenizer_files import check_family
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json, write_json
+from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
+from tfnlp.utils.progress import progress_bar
 
 FAMILIES = (
     bert_map.BERT,

@@ -10,8 +10,8 @@ from tfnlp.checkpoints.family import (
     output_table,
     token_heads,
 )
-from tfnlp.errors import InputError
 from tfnlp.models.gpt import Gpt2Config, GptConfig
+from tfnlp.utils.errors import InputError
 
 FIELDS = {
     "vocab_size": "vocabulary_size",

@@ -22,9 +22,9 @@ from tfnlp.checkpoints import (
     xlnet_map,
 )
 from tfnlp.checkpoints.family import Family, Weight, because, read_fields
-from tfnlp.errors import InputError
-from tfnlp.files import read_json
-from tfnlp.text.keras_hub_preset import read_pad_token_id
+from tfnlp.text.keras_hub_tokenizer import read_pad_token_id
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
 
 PRESET_WEIGHTS = "model.weights.h5"
 PRESET_INDEX = "model.weights.json"

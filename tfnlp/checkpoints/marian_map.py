@@ -12,9 +12,9 @@ from tfnlp.checkpoints.family import (
     norm,
     output_table,
 )
-from tfnlp.errors import InputError
-from tfnlp.layers.core.positions import sinusoid_table
+from tfnlp.functional.positions import sinusoid_table
 from tfnlp.models.transformer import TransformerConfig
+from tfnlp.utils.errors import InputError
 
 # Of the names of the states' weights, where there are logits.
 PREFIX = "model."

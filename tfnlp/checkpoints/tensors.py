@@ -9,9 +9,9 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from tfnlp.errors import InputError
-from tfnlp.files import read_json, replaced_when_whole
-from tfnlp.hub import PICKLES, refused_pickle
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json, replaced_when_whole
+from tfnlp.utils.hub import PICKLES, refused_pickle
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"

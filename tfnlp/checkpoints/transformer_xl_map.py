@@ -11,8 +11,8 @@ from tfnlp.checkpoints.family import (
     norm,
     token_heads,
 )
-from tfnlp.errors import InputError
 from tfnlp.models.transformer_xl import TransformerXLConfig
+from tfnlp.utils.errors import InputError
 
 FIELDS = {
     "vocab_size": "vocabulary_size",

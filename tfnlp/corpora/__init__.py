@@ -3,7 +3,7 @@
 This package imports neither TensorFlow nor Keras, so that tokenising processes start fast.
 """
 
-from tfnlp.corpora.prepare import prepare_corpus
-from tfnlp.corpora.sentences import sentence_starts, split_sentences
+from tfnlp.corpora.corpus_preparation import prepare_corpus
+from tfnlp.corpora.sentence_splitting import sentence_starts, split_sentences
 
 __all__ = ["prepare_corpus", "sentence_starts", "split_sentences"]

@@ -8,11 +8,11 @@ import re
 import numpy as np
 from absl import logging
 
-from tfnlp.corpora.sentences import sentence_starts
-from tfnlp.errors import InputError
+from tfnlp.corpora.sentence_splitting import sentence_starts
 from tfnlp.text.columns import read_columns
 from tfnlp.text.lines import check_file, holds_nothing, read_lines
 from tfnlp.text.readers import TABLES
+from tfnlp.utils.errors import InputError
 
 # Separators of documents in plain text, and of sentences in a document.
 DOCUMENTS = ("blank_lines", "lines", "files")
@@ -122,8 +122,8 @@ def encode_documents(texts, tokenizer, sentences="split"):
     Args:
         texts: an iterable of strings.
         tokenizer: see `tfnlp.text`.
-        sentences: "split" to use `tfnlp.corpora.sentences`, or "lines" for a sentence on each
-            line.
+        sentences: "split" to use `tfnlp.corpora.sentence_splitting`, or "lines" for a sentence
+            on each line.
 
     Returns:
         A generator of (tokens,) int32 and (sentences,) int64, one pair for each text. Both are

@@ -1,6 +1,6 @@
 """Held-out text for the evaluation of language models."""
 
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 
 def hold_out(texts, share=0.1):

@@ -2,7 +2,7 @@
 
 | file | contents |
 | --- | --- |
-| `shard-00000.tfrecord` | documents, in the format of `tfnlp.corpora.records` |
+| `shard-00000.tfrecord` | documents, in the format of `tfnlp.corpora.tfrecords` |
 | `shard-00000.npy` | (records, 4) int64: end in bytes, tokens, sentences, `continues` |
 | `shard-00000.sentences.npy` | (sentences,) int32: the number of tokens of each sentence |
 | `manifest.json` | settings of the corpus, counts, and each shard's sizes and SHA-256 |
@@ -18,9 +18,9 @@ import pathlib
 import numpy as np
 
 from tfnlp.corpora.documents import encode_documents
-from tfnlp.corpora.records import document_to_bytes, frame
-from tfnlp.errors import InputError
-from tfnlp.files import read_json, replaced_when_whole, write_json
+from tfnlp.corpora.tfrecords import document_to_bytes, frame
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json, replaced_when_whole, write_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"

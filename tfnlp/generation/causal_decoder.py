@@ -1,8 +1,8 @@
 """Causal decoder with cached keys and values."""
 
-from tfnlp.errors import InputError
-from tfnlp.generation.cache import CachedDecoder
+from tfnlp.generation.key_value_cache import CachedDecoder
 from tfnlp.models import Gpt2Config, GptConfig, config_of
+from tfnlp.utils.errors import InputError
 
 
 class CausalDecoder(CachedDecoder):

@@ -3,13 +3,13 @@
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.errors import InputError
-from tfnlp.generation.searcher import SHORTEST, find_end_token
+from tfnlp.generation.batched_search import SHORTEST, find_end_token
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.frame import Frame
-from tfnlp.progress import progress_bar
+from tfnlp.objectives.special_token_template import Frame
 from tfnlp.text.continuations import unframed_ids
-from tfnlp.text.texts import as_pairs, check_whole
+from tfnlp.text.text_arguments import as_pairs, check_whole
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.progress import progress_bar
 
 
 class LikelihoodScorer:

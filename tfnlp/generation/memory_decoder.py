@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from keras import ops
 
-from tfnlp.errors import InputError
 from tfnlp.layers import permutation_masks
 from tfnlp.models import TransformerXLConfig, XLNetConfig, config_of
+from tfnlp.utils.errors import InputError
 
 
 class Remembered(NamedTuple):

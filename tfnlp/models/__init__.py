@@ -1,9 +1,9 @@
 """Functional models: a config in, a `keras.Model` from named inputs to a dict out."""
 
 from tfnlp.models.albert import AlbertConfig
+from tfnlp.models.base_config import Pooling, TextConfig
 from tfnlp.models.bert import BertConfig, RobertaConfig
 from tfnlp.models.build import build_model
-from tfnlp.models.config import Pooling, TextConfig
 from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 from tfnlp.models.distilbert import DistilBertConfig
 from tfnlp.models.electra import ElectraConfig

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import keras
 
-from tfnlp.errors import InputError
 from tfnlp.layers import SharedEncoder
-from tfnlp.models.blocks import text_embedding
-from tfnlp.models.config import Pooling, TextConfig
+from tfnlp.models.base_config import Pooling, TextConfig
+from tfnlp.models.shared_parts import text_embedding
+from tfnlp.utils.errors import InputError
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -4,7 +4,6 @@ import numbers
 
 import keras
 
-from tfnlp.errors import InputError
 from tfnlp.layers import MergeChoices, SplitChoices
 from tfnlp.models import (
     albert,
@@ -20,8 +19,9 @@ from tfnlp.models import (
     transformer_xl,
     xlnet,
 )
-from tfnlp.models.blocks import BuildOptions, encode_text
+from tfnlp.models.shared_parts import BuildOptions, encode_text
 from tfnlp.models.text_model import TextModel, config_of
+from tfnlp.utils.errors import InputError
 
 # Encoder of each family: inputs into states and the requested block outputs, and a memory into
 # the next.

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import keras
 
-from tfnlp.errors import InputError
 from tfnlp.layers import (
     ConvolutionBlock,
     DisentangledAttention,
@@ -13,8 +12,9 @@ from tfnlp.layers import (
     LearnedPositionEncoding,
     RelativePositionTable,
 )
-from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
-from tfnlp.models.config import Pooling, TextConfig
+from tfnlp.models.base_config import Pooling, TextConfig
+from tfnlp.models.shared_parts import encoder_blocks, run_blocks, text_embedding
+from tfnlp.utils.errors import InputError
 
 
 @keras.saving.register_keras_serializable("tfnlp")

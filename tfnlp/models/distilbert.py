@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import keras
 
-from tfnlp.models.config import Pooling, TextConfig
+from tfnlp.models.base_config import Pooling, TextConfig
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import keras
 
-from tfnlp.models.blocks import encode_text
-from tfnlp.models.config import Pooling, TextConfig
+from tfnlp.models.base_config import Pooling, TextConfig
+from tfnlp.models.shared_parts import encode_text
 
 
 @keras.saving.register_keras_serializable("tfnlp")

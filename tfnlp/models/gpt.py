@@ -7,8 +7,8 @@ from typing import ClassVar
 import keras
 
 from tfnlp.layers import FastTruncatedNormal, LayerNormalization
-from tfnlp.models.blocks import encoder_blocks, run_blocks, text_embedding
-from tfnlp.models.config import Pooling, TextConfig
+from tfnlp.models.base_config import Pooling, TextConfig
+from tfnlp.models.shared_parts import encoder_blocks, run_blocks, text_embedding
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from tfnlp.functional.activations import get_activation
 from tfnlp.layers import AdaptiveSoftmax, LastState, LayerNormalization, OutputBias
-from tfnlp.layers.core.activations import get_activation
 from tfnlp.layers.core.dense import Dense
 
 # Each head's name, and what it is for.

@@ -10,10 +10,10 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from tfnlp.errors import InputError
 from tfnlp.layers import TextEmbedding
 from tfnlp.layers.blocks.recurrent_decoder import CELLS as RECURRENT_CELLS
-from tfnlp.models.config import BaseConfig, Pooling
+from tfnlp.models.base_config import BaseConfig, Pooling
+from tfnlp.utils.errors import InputError
 
 # The layer of each cell, and the number of states that it goes on from.
 LAYERS = {"rnn": keras.layers.SimpleRNN, "lstm": keras.layers.LSTM, "gru": keras.layers.GRU}

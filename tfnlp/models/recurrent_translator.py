@@ -6,13 +6,13 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from tfnlp.errors import InputError
 from tfnlp.layers import RecurrentDecoderBlock, TextEmbedding
-from tfnlp.layers.attention.score import SCORES
-from tfnlp.models.config import BaseConfig
+from tfnlp.layers.attention.score_attention import SCORES
+from tfnlp.models.base_config import BaseConfig
 from tfnlp.models.heads import lm
 from tfnlp.models.recurrent import STATES, check_recurrent, read_layers
 from tfnlp.models.text_model import config_of
+from tfnlp.utils.errors import InputError
 
 
 @keras.saving.register_keras_serializable("tfnlp")

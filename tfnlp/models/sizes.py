@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from tfnlp.errors import InputError, unknown_name
 from tfnlp.models.albert import AlbertConfig
 from tfnlp.models.bert import BertConfig, RobertaConfig
 from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
@@ -14,6 +13,7 @@ from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
 from tfnlp.models.transformer import TransformerConfig
 from tfnlp.models.transformer_xl import TransformerXLConfig
 from tfnlp.models.xlnet import XLNetConfig
+from tfnlp.utils.errors import InputError, unknown_name
 
 FAMILIES = {
     "bert": BertConfig,

@@ -2,8 +2,8 @@
 
 import keras
 
-from tfnlp.errors import InputError
 from tfnlp.models.old_files import upgraded
+from tfnlp.utils.errors import InputError
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -7,7 +7,6 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from tfnlp.errors import InputError
 from tfnlp.layers import (
     DecoderBlock,
     FastTruncatedNormal,
@@ -17,8 +16,9 @@ from tfnlp.layers import (
     TextEmbedding,
 )
 from tfnlp.models import heads
-from tfnlp.models.blocks import encoder_blocks, run_blocks
-from tfnlp.models.config import TextConfig
+from tfnlp.models.base_config import TextConfig
+from tfnlp.models.shared_parts import encoder_blocks, run_blocks
+from tfnlp.utils.errors import InputError
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -6,16 +6,16 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from tfnlp.errors import InputError
 from tfnlp.layers import AdaptiveEmbedding, RelativeAttention, RelativeBiases
-from tfnlp.models.blocks import (
+from tfnlp.models.base_config import Pooling, TextConfig
+from tfnlp.models.shared_parts import (
     after_memory,
     encoder_blocks,
     relative_arguments,
     run_blocks,
     updated_memory,
 )
-from tfnlp.models.config import Pooling, TextConfig
+from tfnlp.utils.errors import InputError
 
 
 @keras.saving.register_keras_serializable("tfnlp")

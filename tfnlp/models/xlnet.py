@@ -14,14 +14,14 @@ from tfnlp.layers import (
     permutation_masks,
     segment_mask,
 )
-from tfnlp.models.blocks import (
+from tfnlp.models.base_config import Pooling, TextConfig
+from tfnlp.models.shared_parts import (
     after_memory,
     encoder_blocks,
     relative_arguments,
     run_blocks,
     updated_memory,
 )
-from tfnlp.models.config import Pooling, TextConfig
 
 
 @keras.saving.register_keras_serializable("tfnlp")

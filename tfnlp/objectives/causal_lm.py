@@ -11,13 +11,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.errors import InputError
-from tfnlp.losses import correct, cross_entropy, log_likelihood, weighted_mean
 from tfnlp.models import config_of
 from tfnlp.models.build import family_name
-from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
-from tfnlp.objectives.stream import StreamBatches, as_inputs
+from tfnlp.objectives.lane_memory import check_memory, lane_inputs, lane_signature, with_memory
+from tfnlp.objectives.token_stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import correct, cross_entropy, log_likelihood, weighted_mean
 
 # The input with the next token of each position. With a large adaptive softmax, only its
 # probability is computed.

@@ -9,14 +9,14 @@ from typing import ClassVar
 
 from keras import ops
 
-from tfnlp.errors import InputError
-from tfnlp.losses import token_cross_entropy
 from tfnlp.models.build import family_name
-from tfnlp.objectives.frame import Frame
+from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches, Masking
-from tfnlp.objectives.positions import logits_at_positions
 from tfnlp.objectives.segments import Segments
+from tfnlp.objectives.special_token_template import Frame
 from tfnlp.text.batches import IGNORED
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import token_cross_entropy
 
 # The units that are masked.
 HIDDEN = ("tokens", "words", "spans")

@@ -5,10 +5,10 @@ import hashlib
 
 import numpy as np
 
-from tfnlp.errors import InputError
 from tfnlp.objectives.spans import draw_spans
 from tfnlp.text.batches import IGNORED, LengthBatches
 from tfnlp.text.word_starts import WordStarts
+from tfnlp.utils.errors import InputError
 
 POSITIONS = "masked_positions"
 # With fixed lengths, the number of positions is a multiple of this.

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tfnlp.errors import InputError
 from tfnlp.objectives.text_pairs import PairObjective
+from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)

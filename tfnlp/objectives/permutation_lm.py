@@ -11,14 +11,14 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.errors import InputError
-from tfnlp.losses import correct, cross_entropy, log_likelihood
 from tfnlp.models import config_of
 from tfnlp.models.build import family_name
-from tfnlp.objectives.frame import Frame
-from tfnlp.objectives.memory import check_memory, lane_inputs, lane_signature, with_memory
-from tfnlp.objectives.stream import Lane, StreamBatches, as_inputs
+from tfnlp.objectives.lane_memory import check_memory, lane_inputs, lane_signature, with_memory
+from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.token_stream import Lane, StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import correct, cross_entropy, log_likelihood
 
 # The input with the predicted positions, (B, P).
 TARGETS = "target_positions"

@@ -10,17 +10,17 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.errors import InputError
 from tfnlp.layers import GradientDisentangledEmbedding
-from tfnlp.losses import cross_entropy, weighted_mean
 from tfnlp.models import DebertaConfig, build_model, config_of
 from tfnlp.models.build import family_name
-from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.masked_lm import MaskedLM, count_hits
+from tfnlp.objectives.masked_positions import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS, MaskedBatches
-from tfnlp.objectives.positions import predict_at_positions
 from tfnlp.objectives.segments import Segments
+from tfnlp.objectives.special_token_template import Frame
 from tfnlp.text.batches import IGNORED
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import cross_entropy, weighted_mean
 
 # The inputs with the original tokens at masked positions, and a random number in [0, 1) for each.
 ORIGINALS, DRAWS = "masked_ids", "draws"

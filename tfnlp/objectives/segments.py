@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,6 @@ import pathlib
 
 import numpy as np
 
-from tfnlp.corpora.records import document_from_bytes, unframe
 from tfnlp.corpora.shards import (
     MEND,
     read_index,
@@ -16,7 +15,8 @@ from tfnlp.corpora.shards import (
     shard_path,
     tokenizer_hash,
 )
-from tfnlp.errors import InputError
+from tfnlp.corpora.tfrecords import document_from_bytes, unframe
+from tfnlp.utils.errors import InputError
 
 # The maximum number of open files.
 OPEN_FILES = 64

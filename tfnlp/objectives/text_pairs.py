@@ -13,14 +13,14 @@ from typing import ClassVar
 import numpy as np
 from absl import logging
 
-from tfnlp.errors import InputError
-from tfnlp.losses import cross_entropy
 from tfnlp.models.build import check_head
-from tfnlp.objectives.frame import Frame
 from tfnlp.objectives.masked_lm import MaskedLM, count_hits
+from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches
-from tfnlp.objectives.positions import logits_at_positions
 from tfnlp.objectives.segments import pad
+from tfnlp.objectives.special_token_template import Frame
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import cross_entropy
 
 TOKENS, PAIR = "tokens", "pair"
 # The number of texts to draw; the nearest in length is taken.

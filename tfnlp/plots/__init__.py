@@ -1,7 +1,7 @@
 """Plots of training logs, sweeps and model internals."""
 
-from tfnlp.plots.activations import plot_activations
-from tfnlp.plots.alignment import plot_alignments
+from tfnlp.plots.alignments import plot_alignments
+from tfnlp.plots.cell_activations import plot_activations
 from tfnlp.plots.curves import plot_curves
 from tfnlp.plots.gradient_norms import plot_gradient_norms
 from tfnlp.plots.variants import plot_variants

@@ -12,7 +12,7 @@ def plot_variants(runs, summary, base, path):
 
     Args:
         runs: {variant: {seed: {name: number}}}.
-        summary: of them, from `tfnlp.variants.summarise_variants`.
+        summary: of them, from `tfnlp.utils.seed_statistics.summarise_variants`.
         base: the variant that others are compared with; its mean is a line.
         path: of the PNG.
 

@@ -7,7 +7,7 @@ A task has
 - `outputs`: the names of the model outputs that it reads;
 - `monitor`: the metric that selects the best epoch, the larger the better;
 - `encode(tokenizer, examples, max_length)`: encodings, and labels or None;
-- `loss(labels, outputs, sample_weight=None)`: of one batch, a mean as in `tfnlp.losses`;
+- `loss(labels, outputs, sample_weight=None)`: of one batch, a mean as in `tfnlp.weighted_losses`;
 - `score(examples, encodings, outputs)`: a dict of metrics, from each encoding's outputs.
 
 and may have
@@ -20,10 +20,10 @@ and may have
 `encode`, and `losses` and `scores` of a batch like an objective of `tfnlp.objectives`.
 """
 
-from tfnlp.tasks.answering import Answering, read_questions
-from tfnlp.tasks.choosing import Choosing, read_choices
 from tfnlp.tasks.classification import Classification
+from tfnlp.tasks.multiple_choice import Choosing, read_choices
 from tfnlp.tasks.parallel_texts import ParallelTexts, read_parallel_texts
+from tfnlp.tasks.question_answering import Answering, read_questions
 from tfnlp.tasks.regression import Regression, read_scored_pairs
 from tfnlp.tasks.tagging import Tagging, read_tagged
 from tfnlp.tasks.translation import Translation

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn import metrics
 
-from tfnlp.errors import unknown_name
-from tfnlp.losses import cross_entropy
 from tfnlp.text.readers import check_label_names, check_positive_label
+from tfnlp.utils.errors import unknown_name
+from tfnlp.weighted_losses import cross_entropy
 
 SCORES = ("accuracy", "matthews", "macro_f1", "f1")
 

@@ -6,9 +6,9 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.errors import InputError
-from tfnlp.files import check_writable, replaced_when_whole
-from tfnlp.progress import progress_bar
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable, replaced_when_whole
+from tfnlp.utils.progress import progress_bar
 
 # Selections from the hidden states of all layers, a list of (B, L, D).
 LAYERS = {
@@ -41,7 +41,7 @@ def extract_features(model, batches, layers="last", pooling="mean"):
             f"layers={layers} needs 4 layers, but the model has {model.text_config.num_layers}."
         )
 
-    from tfnlp.training.predict import input_signature
+    from tfnlp.training.inference import input_signature
 
     @tf.function(input_signature=[input_signature(model)])
     def forward(inputs):

@@ -3,8 +3,8 @@
 import dataclasses
 import itertools
 
-from tfnlp.errors import InputError
 from tfnlp.text.readers import read_columns, read_lines
+from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)

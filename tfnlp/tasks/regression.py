@@ -7,9 +7,9 @@ import numpy as np
 from keras import ops
 from scipy import stats
 
-from tfnlp.errors import InputError
-from tfnlp.losses import weighted_mean
 from tfnlp.text.readers import Examples, as_number, read_columns
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import weighted_mean
 
 
 @dataclasses.dataclass

@@ -4,8 +4,8 @@ import dataclasses
 import pathlib
 import re
 
-from tfnlp.errors import InputError, unknown_name
 from tfnlp.text.readers import read_lines
+from tfnlp.utils.errors import InputError, unknown_name
 
 # The units that are tagged.
 UNITS = ("word", "character")

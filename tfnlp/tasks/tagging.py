@@ -4,8 +4,6 @@ import collections
 import itertools
 import re
 
-from tfnlp.errors import InputError
-from tfnlp.losses import cross_entropy
 from tfnlp.tasks.tagged_files import (
     BIO_TAG,
     TaggedSentences,
@@ -17,6 +15,8 @@ from tfnlp.text.batches import IGNORED
 from tfnlp.text.character_tags import best_character_tags, token_characters
 from tfnlp.text.readers import check_label_names
 from tfnlp.text.tags import best_tags, first_tokens
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import cross_entropy
 
 __all__ = ["TaggedSentences", "Tagging", "read_tagged", "tag_names"]
 

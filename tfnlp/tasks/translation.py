@@ -7,13 +7,13 @@ import numpy as np
 from absl import logging
 from keras import ops
 
-from tfnlp.errors import InputError
-from tfnlp.losses import correct, log_likelihood, token_cross_entropy
 from tfnlp.tasks.pair_batches import PairBatches
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.encoding import Encodings
 from tfnlp.text.special_tokens import with_target
-from tfnlp.text.texts import check_too_long
+from tfnlp.text.text_arguments import check_too_long
+from tfnlp.utils.errors import InputError
+from tfnlp.weighted_losses import correct, log_likelihood, token_cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Translation:
     Sutskever et al., eq. 1.
 
     Args:
-        label_smoothing: e of `tfnlp.losses.token_cross_entropy` (Vaswani et al. 2017, section
-            5.4); 0 for none.
+        label_smoothing: e of `tfnlp.weighted_losses.token_cross_entropy` (Vaswani et al. 2017,
+            section 5.4); 0 for none.
         too_long: the policy for a pair that is too long. "error" raises; "skip" leaves it out;
             "cut" drops the ends of its texts. A cut source keeps an end token; a cut target has
             none, so its end is not learned. The number of skipped or cut pairs is logged.

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from tfnlp.text.texts import character_end
+from tfnlp.text.text_arguments import character_end
 
 # The maximum length of an answer in tokens.
 MAX_ANSWER_TOKENS = 30

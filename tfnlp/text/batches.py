@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from tfnlp.errors import InputError
 from tfnlp.text.encoding import Encodings
+from tfnlp.utils.errors import InputError
 
 # The number of batches sorted by length together: enough for little padding, few enough that every
 # epoch mixes the examples anew.

@@ -6,12 +6,12 @@ import pathlib
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
-from tfnlp.errors import InputError
-from tfnlp.files import as_json, read_json
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.texts import as_texts
+from tfnlp.text.text_arguments import as_texts
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import as_json, read_json
 
 FAMILIES = ("roberta", "gpt2", "deberta")
 

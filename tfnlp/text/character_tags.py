@@ -2,7 +2,7 @@
 
 import itertools
 
-from tfnlp.text.texts import character_end
+from tfnlp.text.text_arguments import character_end
 
 
 def token_characters(window, text):

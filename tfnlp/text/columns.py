@@ -3,9 +3,9 @@
 import csv
 import pathlib
 
-from tfnlp.errors import ColumnError, InputError
 from tfnlp.text.json_data import field_text, read_objects
 from tfnlp.text.lines import check_file, read_lines
+from tfnlp.utils.errors import ColumnError, InputError
 
 FORMATS = (".tsv", ".csv", ".json", ".jsonl", ".txt")
 # The csv module limits fields to 131,072 characters by default, and accepts no limit above that of

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from tfnlp.errors import InputError
-from tfnlp.searches import Beam, Sample
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.generation_settings import Beam, Sample
 
 
 @dataclasses.dataclass(frozen=True)

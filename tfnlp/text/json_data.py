@@ -4,8 +4,8 @@ import json
 import math
 import re
 
-from tfnlp.errors import ColumnError, InputError
 from tfnlp.text.lines import read_lines
+from tfnlp.utils.errors import ColumnError, InputError
 
 # Lone UTF-16 surrogates, which JSON can name ("\ud800") and UTF-8 cannot hold.
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -6,7 +6,7 @@ import pathlib
 import re
 import zlib
 
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 # The number of lines between two calls of `on_read`.
 LINES_BETWEEN = 1000

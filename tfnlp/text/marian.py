@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 
-from tfnlp.errors import InputError
-from tfnlp.files import as_json, read_json
 from tfnlp.text.encoding import EncodingsBuilder
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.texts import as_pairs, as_texts, check_whole
+from tfnlp.text.text_arguments import as_pairs, as_texts, check_whole
 from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
 from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import as_json, read_json
 
 TOKENS = SPECIAL_TOKENS["marian"].tokens
 SPECIAL = re.compile("(" + "|".join(map(re.escape, TOKENS.values())) + ")")

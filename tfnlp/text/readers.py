@@ -4,10 +4,10 @@ import dataclasses
 import math
 import pathlib
 
-from tfnlp.errors import InputError
 from tfnlp.text.columns import FORMATS, format_of, read_columns, read_header
 from tfnlp.text.json_data import read_json_data
 from tfnlp.text.lines import read_lines
+from tfnlp.utils.errors import InputError
 
 __all__ = [
     "FORMATS",

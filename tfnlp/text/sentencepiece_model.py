@@ -3,7 +3,7 @@
 `sentencepiece` is imported only when a file is read or written, as the device runtime lacks it.
 """
 
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 
 def read_sentencepiece(path):

@@ -5,7 +5,7 @@ import dataclasses
 import tokenizers
 from tokenizers import processors
 
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,11 +8,11 @@ import numpy as np
 import tokenizers
 from tokenizers import models, pre_tokenizers
 
-from tfnlp.errors import InputError
-from tfnlp.progress import progress_bar
 from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
-from tfnlp.text.texts import as_pairs, as_sentences, as_texts, character_end, check_whole
+from tfnlp.text.text_arguments import as_pairs, as_sentences, as_texts, character_end, check_whole
 from tfnlp.text.word_starts import WordStarts, bytes_of_name
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.progress import progress_bar
 
 __all__ = ["Encoding", "Encodings", "Tokenizer"]
 

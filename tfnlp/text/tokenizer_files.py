@@ -2,8 +2,8 @@
 
 import pathlib
 
-from tfnlp.errors import InputError
-from tfnlp.files import read_json, replaced_when_whole, write_text
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json, replaced_when_whole, write_text
 
 # The files from which tfnlp or `transformers` loads tokenizers.
 FILES = (

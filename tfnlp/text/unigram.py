@@ -7,17 +7,17 @@ import pathlib
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
-from tfnlp.errors import InputError
-from tfnlp.files import as_json, read_json
 from tfnlp.text.sentencepiece_model import (
     compiled_normalization,
     read_sentencepiece,
     sentencepiece_bytes,
 )
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
-from tfnlp.text.texts import as_texts
+from tfnlp.text.text_arguments import as_texts
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import as_json, read_json
 
 # The SentencePiece file of each family.
 MODEL_FILES = {

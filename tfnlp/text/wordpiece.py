@@ -6,11 +6,11 @@ import pathlib
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from tfnlp.errors import InputError
-from tfnlp.files import as_json, read_json
-from tfnlp.text.texts import as_texts
+from tfnlp.text.text_arguments import as_texts
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import as_json, read_json
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # BERT maps longer words to [UNK]; `transformers` has the same limit.

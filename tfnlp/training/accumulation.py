@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sample_weight
 
-from tfnlp.losses import CountedWeights, KnownWeights, in_parts, whole
+from tfnlp.weighted_losses import CountedWeights, KnownWeights, in_parts, whole
 
 
 def step_in_parts(model, data, parts):
@@ -16,7 +16,7 @@ def step_in_parts(model, data, parts):
     part's gradients are those of its own entries over the weights of all parts and replicas.
 
     Args:
-        model: a compiled `keras.Model` whose losses use `tfnlp.losses.weighted_mean`.
+        model: a compiled `keras.Model` whose losses use `tfnlp.weighted_losses.weighted_mean`.
         data: a replica's batch; the first axis of each tensor is that of the examples.
         parts: number of parts; the examples are divided as evenly as possible.
 
@@ -50,7 +50,7 @@ def step_in_parts(model, data, parts):
         if not counted.weights:
             raise ValueError(
                 f"accumulation_steps={parts} needs losses that are made of "
-                "tfnlp.losses.weighted_mean; this model has others."
+                "tfnlp.weighted_losses.weighted_mean; this model has others."
             )
         return tf.stack(counted.weights)
 
@@ -84,7 +84,7 @@ def step_in_parts(model, data, parts):
     _, loss, gradients = tf.while_loop(
         lambda number, *_: number < parts, add, start, parallel_iterations=1
     )
-    if hasattr(model, "watched"):  # `tfnlp.training.bad_steps` checks whole steps
+    if hasattr(model, "watched"):  # `tfnlp.training.non_finite_steps` checks whole steps
         spoiled = tf.math.is_finite(model.watched(total(loss) / replicas))
         gradients = [tf.where(spoiled, g, float("nan")) for g in gradients]
     gradients = [None if i in missing else g for i, g in enumerate(gradients)]

@@ -6,9 +6,9 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfnlp.losses import weighted_mean
 from tfnlp.models import submodel
 from tfnlp.training.strategy import replica_rows
+from tfnlp.weighted_losses import weighted_mean
 
 # Added to variances, and to the largest entry of a gradient.
 EPSILON = 1e-6

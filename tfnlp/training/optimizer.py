@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from tfnlp.training.layer_rates import layer_factors
+from tfnlp.training.layer_wise_rates import layer_factors
 
 # Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
 NORM_VARIABLES = ("gamma", "beta", "scale")

@@ -6,7 +6,7 @@ import sys
 
 import keras
 
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
 
 # Run in a separate process, since an illegal instruction kills the process.
 _PROBE = """

@@ -14,8 +14,8 @@ import safetensors
 from absl import logging
 
 from tfnlp.checkpoints.tensors import write_tensors
-from tfnlp.errors import InputError
-from tfnlp.files import (
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import (
     json_text,
     make_folder,
     read_json,

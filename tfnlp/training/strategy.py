@@ -6,11 +6,11 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from tfnlp.cluster import read_cluster
-from tfnlp.errors import InputError, unknown_name
-from tfnlp.losses import reads_parts
 from tfnlp.training.accumulation import step_in_parts
 from tfnlp.training.workers import several_workers
+from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.worker_cluster import read_cluster
+from tfnlp.weighted_losses import reads_parts
 
 STRATEGIES = ("auto", "one_device", "mirrored", "multi_worker")
 
@@ -115,9 +115,9 @@ class UnequalShares:
 class CompressedSteps:
     """Mixin for a `keras.Model` whose weights a compressor constrains during training.
 
-    `compressor` is a layer, such as a `distill.compression.pruning.Pruner`, or None. After each
-    step `after_step(number)` restores the constraint on the weights. An epoch may be the best only
-    once `complete()` is true. The compressor's weights are part of the run's state.
+    `compressor` is a layer, such as a `distill.compression.weight_pruning.Pruner`, or None. After
+    each step `after_step(number)` restores the constraint on the weights. An epoch may be the best
+    only once `complete()` is true. The compressor's weights are part of the run's state.
     """
 
     compressor = None

@@ -8,8 +8,8 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from tfnlp.cluster import read_cluster
-from tfnlp.errors import InputError
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.worker_cluster import read_cluster
 
 
 def several_workers(strategy):

@@ -6,11 +6,11 @@ import keras
 import numpy as np
 import pytest
 
+from distill.learning.distances import cosine_error
 from distill.learning.distiller import Distiller
-from distill.learning.errors import cosine_error
-from distill.learning.losses import Term
 from distill.learning.methods import logits
 from distill.learning.teacher_outputs import compute_teacher_outputs
+from distill.learning.terms import Term
 from tfnlp.models import build_model
 from tfnlp.tasks import Answering, Choosing, Classification, Regression, Tagging
 from tfnlp.text import LengthBatches

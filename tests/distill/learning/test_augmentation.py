@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distill.learning import augmented_file
+from distill.learning import augmentation_file
 from distill.learning.augmentation import (
     ContinuationConfig,
     ReplacementConfig,
@@ -17,12 +17,12 @@ from distill.learning.augmentation import (
     WordVectors,
     whole_words,
 )
-from distill.learning.augmented_file import augment_file, labels_in_file
+from distill.learning.augmentation_file import augment_file, labels_in_file
 from tests.grammar_corpus import make_reviews
-from tfnlp.errors import InputError
 from tfnlp.models import Gpt2Config, build_model
 from tfnlp.text import read_examples
-from tfnlp.text.load import train_tokenizer
+from tfnlp.text.tokenizer_loading import train_tokenizer
+from tfnlp.utils.errors import InputError
 
 # In pieces: unbelievable, films, 지루하다; capitals, marks, numbers and what nobody knows.
 TEXTS = [
@@ -220,7 +220,7 @@ def doubled(texts, first):
 def test_a_file_has_examples_and_copies_once_and_goes_on_after_a_kill(
     source, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(augmented_file, "PIECE", 2)
+    monkeypatch.setattr(augmentation_file, "PIECE", 2)
     counts = augment_file(doubled, source, tmp_path / "whole")
     # The seventh example is the first again: its copies are there already.
     assert counts == {"originals": 7, "copies": 12, "duplicates": 9, "refused": 0}
@@ -259,7 +259,7 @@ def test_a_file_has_examples_and_copies_once_and_goes_on_after_a_kill(
 
 
 def test_a_file_without_its_examples_is_the_same_after_a_kill(source, tmp_path, monkeypatch):
-    monkeypatch.setattr(augmented_file, "PIECE", 2)
+    monkeypatch.setattr(augmentation_file, "PIECE", 2)
     calls = []
 
     def first_one(texts, first):

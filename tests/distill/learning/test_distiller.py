@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from distill.learning.distances import squared_error
 from distill.learning.distiller import Distiller
-from distill.learning.errors import squared_error
-from distill.learning.losses import Term
 from distill.learning.methods import logits, soft_label_terms
-from tfnlp.errors import InputError
+from distill.learning.terms import Term
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
+from tfnlp.utils.errors import InputError
 
 TASK = Classification(["a", "b"])
 

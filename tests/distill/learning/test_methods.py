@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from keras import ops
 
-from distill.learning.distiller import Distiller
-from distill.learning.errors import (
+from distill.learning.distances import (
     attention_error,
     cosine_error,
     relation_error,
     squared_error,
 )
-from distill.learning.losses import Term, TermsLoss
+from distill.learning.distiller import Distiller
 from distill.learning.methods import METHODS, attention_score_terms, make_terms, soft_label_terms
+from distill.learning.terms import Term, TermsLoss
 from recipes.common import METHOD_NAMES
-from tfnlp.errors import InputError
 from tfnlp.models import AlbertConfig, Gpt2Config, build_model
 from tfnlp.tasks import Classification, Regression
+from tfnlp.utils.errors import InputError
 
 TASK = Classification(["a", "b"])
 ASKED = {"hidden_states": True, "attention_scores": True, "attention_projections": True}

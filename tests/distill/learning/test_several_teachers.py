@@ -19,11 +19,11 @@ from distill.learning.teacher import SeveralTeachers, teacher_shares, weighted_t
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches
 from tfnlp.checkpoints import save_model
-from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import Examples, LengthBatches, WordPieceTokenizer
 from tfnlp.training import RunFolder, TrainingConfig
+from tfnlp.utils.errors import InputError
 
 TEMPERATURE = 3.0
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from distill.learning.student import initialize_student, make_student, student_config
-from tfnlp.errors import InputError
 from tfnlp.models import (
     AlbertConfig,
     DebertaV2Config,
@@ -17,6 +16,7 @@ from tfnlp.models import (
     build_model,
 )
 from tfnlp.text import WordPieceTokenizer
+from tfnlp.utils.errors import InputError
 
 
 def test_student_starts_from_the_chosen_layers(tiny_config):

@@ -8,10 +8,10 @@ import pytest
 
 from distill.learning import teacher_outputs
 from distill.learning.teacher_outputs import compute_teacher_outputs
-from tfnlp.errors import InputError
 from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
+from tfnlp.utils.errors import InputError
 
 READS = [("logits", None), ("hidden_states", -1), ("hidden_states", 0), ("attention_scores", 1)]
 READS += [("values", 1)]

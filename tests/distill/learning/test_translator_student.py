@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from distill.learning.translator_student import make_translator_student
-from tfnlp.errors import InputError
 from tfnlp.models import BertConfig, TransformerConfig, build_model
+from tfnlp.utils.errors import InputError
 
 CONFIG = TransformerConfig(
     vocabulary_size=20,

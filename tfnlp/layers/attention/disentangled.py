@@ -4,12 +4,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.layers.attention.base import BaseAttention, given_or_own
-from tfnlp.layers.attention.dot_product import scaled, split_heads, split_table
+from tfnlp.functional.attention import scaled, split_heads, split_table
+from tfnlp.functional.positions import check_distances, distance_rows
+from tfnlp.functional.relative_scores import RelativeTerm
+from tfnlp.layers.attention.base_attention import BaseAttention, given_or_own
 from tfnlp.layers.attention.relative_position_table import RelativePositionTable
-from tfnlp.layers.attention.relative_scores import RelativeTerm
 from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, check_states
-from tfnlp.layers.core.positions import check_distances, distance_rows
 
 ATTENTION_TERMS = ("c2c", "c2p", "p2c", "p2p")
 

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.attention.base import BaseAttention
-from tfnlp.layers.attention.dot_product import scaled, split_heads
-from tfnlp.layers.core.masks import combine_masks
+from tfnlp.functional.attention import scaled, split_heads
+from tfnlp.functional.masks import combine_masks
+from tfnlp.layers.attention.base_attention import BaseAttention
 
 
 @keras.saving.register_keras_serializable("tfnlp")

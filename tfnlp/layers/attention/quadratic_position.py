@@ -6,11 +6,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.layers.attention.dot_product import attend
-from tfnlp.layers.core.activations import get_activation
+from tfnlp.functional.activations import get_activation
+from tfnlp.functional.attention import attend
+from tfnlp.functional.masks import combine_masks
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_sizes
-from tfnlp.layers.core.fake_quantization import WEIGHT_RANGE
-from tfnlp.layers.core.masks import combine_masks
+from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
 
 @keras.saving.register_keras_serializable("tfnlp")

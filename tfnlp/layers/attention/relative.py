@@ -3,11 +3,11 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.attention.base import BaseAttention, given_or_own
-from tfnlp.layers.attention.dot_product import add_by_head, scaled, split_table
-from tfnlp.layers.attention.relative_scores import RelativeTerm
+from tfnlp.functional.attention import add_by_head, scaled, split_table
+from tfnlp.functional.positions import sines_and_cosines
+from tfnlp.functional.relative_scores import RelativeTerm
+from tfnlp.layers.attention.base_attention import BaseAttention, given_or_own
 from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
-from tfnlp.layers.core.positions import sines_and_cosines
 
 
 @keras.saving.register_keras_serializable("tfnlp")

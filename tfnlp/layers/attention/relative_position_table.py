@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
+from tfnlp.functional.positions import check_distances
 from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
 from tfnlp.layers.core.layer_normalization import LayerNormalization
-from tfnlp.layers.core.positions import check_distances
 
 
 @keras.saving.register_keras_serializable("tfnlp")

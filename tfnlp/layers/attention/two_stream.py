@@ -5,14 +5,14 @@ import functools
 import keras
 from keras import ops
 
-from tfnlp.layers.attention.dot_product import add_by_head, scaled, split_heads
-from tfnlp.layers.attention.memory import after_memory
+from tfnlp.functional.attention import add_by_head, scaled, split_heads
+from tfnlp.functional.masks import combine_masks, set_mask
+from tfnlp.functional.memory import after_memory
+from tfnlp.functional.products import times_table
+from tfnlp.functional.relative_scores import RelativeTerm
+from tfnlp.functional.segment_scores import SegmentTerm
 from tfnlp.layers.attention.relative import RelativeAttention
-from tfnlp.layers.attention.relative_scores import RelativeTerm
-from tfnlp.layers.attention.segment_scores import SegmentTerm
 from tfnlp.layers.core.base_layer import check_states
-from tfnlp.layers.core.masks import combine_masks, set_mask
-from tfnlp.layers.core.products import times_table
 
 
 @keras.saving.register_keras_serializable("tfnlp")

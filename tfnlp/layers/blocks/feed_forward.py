@@ -2,7 +2,7 @@
 
 import keras
 
-from tfnlp.layers.core.activations import get_activation
+from tfnlp.functional.activations import get_activation
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
 
 
@@ -12,7 +12,7 @@ class FeedForward(BaseLayer):
 
     Args:
         intermediate_dim: F, the inner width.
-        activation: name from `tfnlp.layers.core.activations`, or a callable; "gelu" is exact.
+        activation: name from `tfnlp.functional.activations`, or a callable; "gelu" is exact.
         dropout: share of inner activations dropped in training.
         kernel_initializer: for both kernels.
         output_initializer: for the second; `kernel_initializer` if None.

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.attention.dot_product import masked_softmax
-from tfnlp.layers.attention.score import ScoreAttention
+from tfnlp.functional.attention import masked_softmax
+from tfnlp.layers.attention.score_attention import ScoreAttention
 from tfnlp.layers.core.base_layer import BaseLayer, check_sizes
 
 # Each cell, and the states that it goes on from.

@@ -2,10 +2,10 @@
 
 import keras
 
-from tfnlp.layers.blocks.base import BaseBlock
-from tfnlp.layers.blocks.encoder import SUBLAYERS, EncoderBlock
+from tfnlp.functional.masks import set_mask
+from tfnlp.layers.blocks.base_block import BaseBlock
+from tfnlp.layers.blocks.encoder_block import SUBLAYERS, EncoderBlock
 from tfnlp.layers.core.base_layer import check_states
-from tfnlp.layers.core.masks import set_mask
 
 SHARING = ("all", "attention", "feed_forward", "none")
 

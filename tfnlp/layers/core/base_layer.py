@@ -5,7 +5,7 @@ import numbers
 import keras
 
 from tfnlp.layers.core.dense import Dense
-from tfnlp.layers.core.fake_quantization import FakeQuantized, parts
+from tfnlp.quantization.fake_quantization import FakeQuantized, parts
 
 KERNEL_OPTIONS = ("kernel_regularizer", "kernel_constraint")
 BIAS_OPTIONS = ("bias_initializer", "bias_regularizer", "bias_constraint")

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.core.fake_quantization import TANH_RANGE, FakeQuantized
-from tfnlp.layers.core.shapes import reshape
+from tfnlp.functional.shapes import reshape
+from tfnlp.quantization.fake_quantization import TANH_RANGE, FakeQuantized
 
 TANHS = (ops.tanh, keras.activations.tanh)
 

@@ -6,10 +6,10 @@ import math
 import keras
 from keras import ops
 
+from tfnlp.functional.masks import hide_padding
+from tfnlp.functional.products import times_table
+from tfnlp.functional.vocabulary_clusters import cluster_widths, clusters
 from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
-from tfnlp.layers.core.clusters import cluster_widths, clusters
-from tfnlp.layers.core.masks import hide_padding
-from tfnlp.layers.core.products import times_table
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
+from tfnlp.functional.masks import hide_padding
+from tfnlp.functional.products import times_table
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
-from tfnlp.layers.core.masks import hide_padding
-from tfnlp.layers.core.products import times_table
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.embeddings.text import TextEmbedding
+from tfnlp.layers.embeddings.text_embedding import TextEmbedding
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from tfnlp.functional.positions import check_length
 from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
-from tfnlp.layers.core.positions import check_length
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from tfnlp.layers.core.positions import check_length, sinusoid_table, sinusoids
+from tfnlp.functional.positions import check_length, sinusoid_table, sinusoids
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -5,9 +5,9 @@ import itertools
 import keras
 from keras import ops
 
+from tfnlp.functional.products import times_table
+from tfnlp.functional.vocabulary_clusters import cluster_widths, clusters
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
-from tfnlp.layers.core.clusters import cluster_widths, clusters
-from tfnlp.layers.core.products import times_table
 
 
 @keras.saving.register_keras_serializable("tfnlp")

@@ -1,0 +1,165 @@
+"""Structured pruning of the least important attention heads and feed-forward units."""
+
+import dataclasses
+import itertools
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from distill.compression.rebuild import copy_weights, rebuild
+from tfnlp.models import config_of
+from tfnlp.training.finetuning import encode_batches
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.progress import progress_bar
+
+# Kernels that read the heads and units; each head or unit is one or more of their rows.
+GATED = {"heads": "attention/output/kernel", "units": "feed_forward/output/kernel"}
+
+
+def measure_importance(model, task, tokenizer, examples, max_length, limit=1000, seed=0):
+    """Measure how much the loss depends on each attention head and each feed-forward unit.
+
+    Michel et al. 2019, 'Are Sixteen Heads Really Better than One?', eq. 2: the mean over examples
+    of |dL / dg| for a gate g on a head, which equals A_h(x) * dL / dA_h(x). Units have a gate in
+    the same way. The gate scales the rows of the kernel that reads the head, so its gradient is
+    the sum over these rows of kernel * gradient.
+
+    Args:
+        model: fine-tuned for the task.
+        task: see `tfnlp.tasks`.
+        tokenizer: the model's.
+        examples: of the task, with labels.
+        max_length: the longest input in tokens.
+        limit: the number of inputs to use, drawn from all of any length.
+        seed: of the draw.
+
+    Returns:
+        {block: {"heads": (N,), "units": (F,)}} by the path of each block, such as "encoder_0" (a
+        block that layers share has one path), float64; no "heads" in families whose heads cannot
+        be pruned.
+
+    Raises:
+        InputError: if the model has no attention heads and feed-forward units.
+    """
+    config = config_of(model)
+    _check_has_blocks(model, config)
+    kinds = GATED if config.any_head_dim else {"units": GATED["units"]}
+    found = [
+        (match[1].rstrip("/"), kind, weight)
+        for weight in model.weights
+        for kind, ending in kinds.items()
+        if (match := re.fullmatch(rf"(.*/|){ending}", weight.path))
+    ]
+    kernels = [weight.value for _, _, weight in found]
+
+    @tf.function(reduce_retracing=True)
+    def gradients_of_gates(inputs, labels):
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(kernels)
+            outputs = model(inputs, training=False)
+            loss = task.loss(labels, {key: outputs[key] for key in task.outputs})
+        rows = [
+            tf.reduce_sum(kernel * gradient, axis=1)
+            for kernel, gradient in zip(kernels, tape.gradient(loss, kernels), strict=True)
+        ]
+        return [
+            tf.abs(tf.reduce_sum(tf.reshape(row, (config.num_heads, -1)), 1))
+            if kind == "heads"
+            else tf.abs(row)
+            for row, (_, kind, _) in zip(rows, found, strict=True)
+        ]
+
+    # Batches of one, since the absolute value is of each example's gradient. Shuffled, since
+    # otherwise the shortest would come first.
+    options = {"batch_size": 1, "shuffle": True, "seed": seed}
+    batches = encode_batches(task, tokenizer, examples, max_length, **options)
+    count = min(limit, len(batches))
+    sums = [0.0] * len(found)
+    with progress_bar(total=count, desc="importance", unit="text") as bar:
+        for inputs, labels in itertools.islice(batches.dataset(), count):
+            for i, gates in enumerate(gradients_of_gates(inputs, labels)):
+                sums[i] = sums[i] + np.asarray(gates, "float64")
+            bar.update()
+    importance = {}
+    for (block, kind, _), total in zip(found, sums, strict=True):
+        importance.setdefault(block, {})[kind] = total / count
+    return importance
+
+
+def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
+    """Build a model of fewer heads and narrower feed-forward networks.
+
+    The most important of each layer stay, the same number in every layer. A model with fewer heads
+    has a `head_dim` in its config. Its folder loads in tfnlp alone: `transformers` derives the
+    size of a head from the width.
+
+    Args:
+        model: from `tfnlp.models.build_model`.
+        importance: from `measure_importance`.
+        num_heads: the number of heads to keep; all where None.
+        intermediate_dim: the number of feed-forward units to keep; all where None.
+
+    Returns:
+        A `TextModel`, whose outputs are those of `model` with the pruned parts multiplied by 0.
+
+    Raises:
+        InputError: if more are asked for than the model has, the family needs all its heads, or
+            the model has no heads and units.
+    """
+    config = config_of(model)
+    _check_has_blocks(model, config)
+    num_heads = config.num_heads if num_heads is None else num_heads
+    units = config.intermediate_dim if intermediate_dim is None else intermediate_dim
+    for name, given, there in (
+        ("num_heads", num_heads, config.num_heads),
+        ("intermediate_dim", units, config.intermediate_dim),
+    ):
+        if not 1 <= given <= there:
+            raise InputError(f"{name}={given} must lie between 1 and the model's {there}.")
+    changes = {"intermediate_dim": units}
+    head_dim = config.head_dim or config.hidden_dim // config.num_heads
+    if num_heads < config.num_heads:
+        if not config.any_head_dim:
+            raise InputError(
+                f"num_heads={num_heads}: heads of a {model.name} are not pruned, as its attention "
+                "has more by head than BERT's; leave them all, or give a model of BERT's kin."
+            )
+        changes |= {"num_heads": num_heads, "head_dim": head_dim}
+    places = {}
+    for block, scores in importance.items():
+        places[block] = {"units": _best(scores["units"], units)}
+        if "heads" in scores:
+            heads = _best(scores["heads"], num_heads)
+            places[block]["heads"] = (heads[:, None] * head_dim + np.arange(head_dim)).ravel()
+    smaller = rebuild(model, dataclasses.replace(config, **changes))
+
+    def cut(path, value):
+        for block, kept in places.items():
+            part = path.removeprefix(f"{block}/") if path.startswith(f"{block}/") else ""
+            if part == GATED["units"]:
+                return value[kept["units"]]
+            if part.startswith("feed_forward/intermediate/"):
+                return value[..., kept["units"]]
+            if "heads" in kept and part == GATED["heads"]:
+                return value[kept["heads"]]
+            if "heads" in kept and re.match(r"attention/(query|key|value)/", part):
+                return value[..., kept["heads"]]
+        return value
+
+    copy_weights(model, smaller, cut)
+    return smaller
+
+
+def _check_has_blocks(model, config):
+    """Raise an InputError if a model has no Transformer blocks, such as a recurrent one."""
+    if not hasattr(config, "intermediate_dim"):
+        raise InputError(
+            f"The model is a {model.name}, which has no attention heads or feed-forward units to "
+            "prune; give an encoder such as BERT."
+        )
+
+
+def _best(scores, count):
+    """Return the indices of the highest scores, ascending; of equal ones the first."""
+    return np.sort(np.argsort(-np.asarray(scores), kind="stable")[:count])

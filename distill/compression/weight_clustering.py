@@ -1,0 +1,104 @@
+"""Weight clustering, with the centroids of TensorFlow Model Optimization."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from distill.compression.weight_pruning import Untracked, block_kernels, check_one_replica
+from tfnlp.utils.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusteringConfig:
+    """Settings for clustering the dense kernels of a model's blocks.
+
+    Args:
+        clusters: the number of distinct values of each kernel, 2 to 256.
+    """
+
+    clusters: int
+
+    def __post_init__(self):
+        if not 2 <= self.clusters <= 256:
+            raise InputError(f"clusters={self.clusters} must lie between 2 and 256.")
+
+    def clusterer(self, model, total_steps):
+        """Return the `Clusterer` of a model in training."""
+        return Clusterer(model, self)
+
+
+class Clusterer(keras.layers.Layer):
+    """Clustering of a model's kernels: each weight takes the value of its centroid.
+
+    Han et al. 2016, 'Deep Compression', section 3. Weights of a cluster share their value, and
+    stay in the cluster as they train. A cluster moves to the mean of its updated weights.
+    TensorFlow Model Optimization computes the centroids (k-means++) and assigns the nearest. A
+    kernel of few values takes few bits a weight in a compressed file.
+
+    Args:
+        model: from `tfnlp.models.build_model`; its kernels are clustered at once.
+        config: a `ClusteringConfig`.
+
+    Raises:
+        InputError: if there are several replicas, the model has no blocks, or a kernel has fewer
+            weights than clusters.
+    """
+
+    def __init__(self, model, config):
+        super().__init__(name="clusterer", trainable=False, dtype="float32")
+        check_one_replica()
+        self.config = config
+        self.kernels = Untracked(block_kernels(model))
+        if not self.kernels.items:
+            raise InputError(f"Model {model.name} has no blocks of dense kernels to cluster.")
+        smallest = min(np.prod(kernel.shape) for kernel in self.kernels.items)
+        if smallest < config.clusters:
+            raise InputError(
+                f"clusters={config.clusters} are more than the {smallest} weights of a kernel; "
+                "give fewer."
+            )
+        self.places = []
+        for i, kernel in enumerate(self.kernels.items):
+            centroids, nearest = self._centroids(np.asarray(kernel))
+            place = self.add_weight(
+                shape=kernel.shape, dtype="int32", trainable=False, name=f"place_{i}"
+            )
+            place.assign(nearest)
+            kernel.assign(np.take(centroids, nearest))
+            self.places.append(place)
+        self.built = True
+
+    def _centroids(self, weights):
+        """Return the centroids (K,) of a matrix, and the index of the nearest for each weight."""
+        # Imported late: the import turns `tf.keras` into Keras 2 for the whole process.
+        from tensorflow_model_optimization.python.core.clustering.keras import (
+            clustering_algorithm,
+            clustering_centroids,
+        )
+
+        initial = clustering_centroids.KmeansPlusPlusCentroidsInitialisation(
+            tf.constant(weights), self.config.clusters
+        )
+        centroids = tf.Variable(tf.sort(initial.get_cluster_centroids()))
+        engine = clustering_algorithm.ClusteringAlgorithm(centroids)
+        # Row by row, since the engine stores the distance of each weight from each centroid.
+        nearest = [engine.get_pulling_indices(tf.constant(row)).numpy() for row in weights]
+        return centroids.numpy(), np.stack(nearest).astype("int32")
+
+    def after_step(self, number):
+        """Set the weights of each cluster to their mean after a training step."""
+        for kernel, place in zip(self.kernels.items, self.places, strict=True):
+            flat = tf.reshape(place.value, [-1])
+            values = tf.reshape(kernel.value, [-1])
+            means = tf.math.unsorted_segment_mean(values, flat, self.config.clusters)
+            kernel.assign(tf.gather(means, place.value))
+
+    def complete(self, number):
+        """Return True: the kernels are clustered from the start."""
+        return True
+
+    def figures(self, model):
+        """Return {"distinct_values": the largest number of distinct values in a kernel}."""
+        return {"distinct_values": max(np.unique(k).size for k in block_kernels(model))}

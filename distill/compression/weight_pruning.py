@@ -1,0 +1,211 @@
+"""Weight pruning, with the schedule and masks of TensorFlow Model Optimization."""
+
+import dataclasses
+import re
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfnlp.utils.errors import InputError
+
+# Default number of prunings between the first step and the last.
+PRUNINGS = 20
+
+
+def block_kernels(model):
+    """Return the dense kernels of a model's blocks, a list, without tables and heads."""
+    return [
+        weight
+        for weight in model.weights
+        if re.match(r"encoder(_\d+)?/", weight.path)
+        and weight.path.endswith("/kernel")
+        and len(weight.shape) == 2
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class PruningConfig:
+    """Settings for pruning the dense kernels of a model's blocks in training.
+
+    Zhu & Gupta 2017, 'To prune, or not to prune', eq. 1: the share of zeros rises from 0 at
+    `begin_step` to `sparsity` at `end_step`, fast at first.
+
+    Args:
+        sparsity: the share of zeros at the end.
+        pattern: "magnitude" for the smallest weights of each kernel; "2:4" for the 2 smallest of
+            each 4 inputs of a unit, all in one step; "HxW", such as "4x1", for blocks of H inputs
+            and W outputs by their mean magnitude.
+        begin_step: the step after which pruning starts.
+        end_step: the last pruning step; half of all steps where None, so that the rest of the
+            training recovers the loss.
+        frequency: steps between prunings; a 20th of the interval where None.
+    """
+
+    sparsity: float
+    pattern: str = "magnitude"
+    begin_step: int = 0
+    end_step: int | None = None
+    frequency: int | None = None
+
+    def __post_init__(self):
+        if not 0 < self.sparsity < 1:
+            raise InputError(f"sparsity={self.sparsity} must lie between 0 and 1.")
+        if self.pattern == "2:4" and self.sparsity != 0.5:
+            raise InputError(
+                f"sparsity={self.sparsity} does not fit pattern='2:4', which is 0.5; give that."
+            )
+        if self.pattern not in ("magnitude", "2:4") and not re.fullmatch(
+            r"[1-9]\d*x[1-9]\d*", self.pattern
+        ):
+            raise InputError(
+                f"pattern={self.pattern!r} must be magnitude, 2:4, or a block of inputs by "
+                "outputs such as 4x1."
+            )
+
+    @property
+    def block_size(self):
+        """Shape (H, W) of a block."""
+        if "x" not in self.pattern:
+            return 1, 1
+        return tuple(map(int, self.pattern.split("x")))
+
+    def steps(self, total_steps):
+        """Return the first and the last pruning step, and the steps between two, in `total_steps`.
+
+        Raises:
+            InputError: if they do not fit into `total_steps`.
+        """
+        end = total_steps // 2 if self.end_step is None else self.end_step
+        if not 0 <= self.begin_step < end <= total_steps:
+            raise InputError(
+                f"begin_step={self.begin_step} and end_step={end} must follow each other within "
+                f"the {total_steps} steps of the training; prune earlier, or train longer."
+            )
+        frequency = self.frequency or max((end - self.begin_step) // PRUNINGS, 1)
+        # Prunings come every `frequency` steps, so the last one is a multiple.
+        turns = max((end - self.begin_step) // frequency, 1)
+        frequency = min(frequency, end - self.begin_step)
+        return self.begin_step, self.begin_step + turns * frequency, frequency
+
+    def pruner(self, model, total_steps):
+        """Return the `Pruner` of a model that trains for `total_steps`."""
+        return Pruner(model, self, total_steps)
+
+
+class Pruner(keras.layers.Layer):
+    """Pruning masks of a model's kernels, updated and applied after each training step.
+
+    The masks and the schedule are those of TensorFlow Model Optimization (`Pruning`,
+    `PolynomialDecay`), run on the variables of Keras 3. After a step that the schedule names, the
+    masks are recomputed from the new magnitudes. After every step, masked weights are set to 0.
+    The masks are weights of this layer, so the state of a run includes them.
+
+    Args:
+        model: from `tfnlp.models.build_model`.
+        config: a `PruningConfig`.
+        total_steps: of the training.
+
+    Raises:
+        InputError: if there are several replicas, the schedule does not fit into the training, the
+            model has no blocks, or the pattern does not divide its kernels.
+    """
+
+    def __init__(self, model, config, total_steps):
+        super().__init__(name="pruner", trainable=False, dtype="float32")
+        check_one_replica()
+        self.first, self.last, frequency = config.steps(total_steps)
+        # Store the resolved steps: a resumed run must have the same ones.
+        steps = {"begin_step": self.first, "end_step": self.last, "frequency": frequency}
+        self.config = dataclasses.replace(config, **steps)
+        self.kernels = Untracked(block_kernels(model))
+        if not self.kernels.items:
+            raise InputError(f"Model {model.name} has no blocks of dense kernels to prune.")
+        # The engine would cut blocks at the edges, and no runtime has kernels for partial blocks.
+        rows, columns = config.block_size
+        for kernel in self.kernels.items:
+            if kernel.shape[0] % rows or kernel.shape[1] % columns:
+                raise InputError(
+                    f"pattern={config.pattern} does not divide the kernel {kernel.path} of "
+                    f"{kernel.shape[0]} inputs by {kernel.shape[1]} outputs; give a block that "
+                    "does, such as 4x1."
+                )
+        self.masks = [
+            self.add_weight(shape=k.shape, initializer="ones", trainable=False, name=f"mask_{i}")
+            for i, k in enumerate(self.kernels.items)
+        ]
+        self.thresholds = [
+            self.add_weight(shape=(), initializer="zeros", trainable=False, name=f"threshold_{i}")
+            for i in range(len(self.masks))
+        ]
+        self.built = True
+        self.run_engine = self._engine(frequency)
+
+    def _engine(self, frequency):
+        """Build a function of the step that updates the masks on schedule, and applies them."""
+        # Imported late: the import turns `tf.keras` into Keras 2 for the whole process.
+        from tensorflow_model_optimization.python.core.sparsity.keras import (
+            pruning_impl,
+            pruning_schedule,
+        )
+
+        step = tf.Variable(0, dtype="int64", trainable=False)
+        by_four = (2, 4) if self.config.pattern == "2:4" else None
+        engine = pruning_impl.Pruning(
+            step.read_value,
+            [
+                (kernel.value, mask.value, threshold.value)
+                for kernel, mask, threshold in zip(
+                    self.kernels.items, self.masks, self.thresholds, strict=True
+                )
+            ],
+            pruning_schedule.PolynomialDecay(
+                0.0, self.config.sparsity, self.first, self.last, frequency=frequency
+            ),
+            self.config.block_size,
+            "AVG",
+            by_four,
+        )
+
+        def run(number):
+            # The engine applies 2:4 at its step 1, regardless of the schedule.
+            step.assign(tf.cast(number, "int64") - (self.first if by_four else 0))
+            engine.conditional_mask_update()
+            engine.weight_mask_op()
+
+        return run
+
+    def after_step(self, number):
+        """Mask the weights after a training step; `number` counts from 1."""
+        self.run_engine(number)
+
+    def complete(self, number):
+        """Return whether the model has reached its final sparsity after step `number`."""
+        return int(number) >= (self.first + 1 if self.config.pattern == "2:4" else self.last)
+
+    def figures(self, model):
+        """Return {"sparsity": share of zeros in the kernels of a model}."""
+        return {"sparsity": sparsity(model)}
+
+
+def sparsity(model):
+    """Return the share of zeros in the dense kernels of a model's blocks."""
+    kernels = [np.asarray(kernel) for kernel in block_kernels(model)]
+    return sum(np.count_nonzero(k == 0) for k in kernels) / sum(k.size for k in kernels)
+
+
+@dataclasses.dataclass
+class Untracked:
+    """List whose items a Keras layer does not track as its own weights."""
+
+    items: list
+
+
+def check_one_replica():
+    """Raise an InputError under a strategy of several replicas."""
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if replicas > 1:
+        raise InputError(
+            f"Weights are held to a form on one device, but the strategy has {replicas} replicas; "
+            "use strategy='one_device'."
+        )

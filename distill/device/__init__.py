@@ -1,1 +1,0 @@
-"""On-device deployment: export, metadata, runtime, benchmarks."""

@@ -1,0 +1,1 @@
+"""Export of models to .tflite files with metadata."""

@@ -1,0 +1,79 @@
+"""Golden outputs of a file as JSON, for the tests of an app's code."""
+
+import contextlib
+import dataclasses
+
+import numpy as np
+
+from distill.reports.predictions import predict_inputs
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_json
+
+
+def write_golden(path, runner, inputs):
+    """Write LiteRT's outputs for each input, as JSON.
+
+    The file holds `kind`, `max_length`, `labels`, `settings` (of the task) and `inputs`, a list
+    with for each of them
+
+    - `text` and, for pairs, questions and prompts, `second`;
+    - `rows`, one for each run of the file: `ids`, `segment_ids` and `outputs`, {name: numbers}. A
+      text that is read in windows has several, and a chooser's has one for each ending;
+    - `answer`: the result of `distill.runtime`: a dict of a label, a tag for each word, an answer
+      or a choice; a number; or a vector.
+
+    Args:
+        path: of the JSON file.
+        runner: of the file, one of `distill.runtime`.
+        inputs: `distill.reports.predictions.Inputs`.
+
+    Raises:
+        InputError: if there are no texts.
+    """
+    if not inputs.texts:
+        raise InputError("`golden` holds no texts; give at least one.")
+    content = {
+        "kind": runner.kind,
+        "max_length": runner.max_length,
+        "labels": runner.labels,
+        "settings": runner.settings,
+        "inputs": [],
+    }
+    for place in range(len(inputs.texts)):
+        one, rows = inputs.take([place]), []
+        with _recorded(runner, rows):
+            (answer,) = predict_inputs(runner, one)
+        content["inputs"].append(
+            {"text": one.texts[0]}
+            | ({} if one.seconds is None else {"second": one.seconds[0]})
+            | {"rows": rows, "answer": _plain(answer)}
+        )
+    write_json(path, content)
+
+
+@contextlib.contextmanager
+def _recorded(runner, rows):
+    """Append each run of the file to `rows` while the context is active."""
+    outputs_of = runner.outputs_of
+
+    def record(encodings):
+        results = outputs_of(encodings)
+        for encoding, outputs in zip(encodings, results, strict=True):
+            numbers = {name: np.asarray(value).tolist() for name, value in outputs.items()}
+            ids = [int(i) for i in encoding.token_ids]
+            segments = [int(i) for i in encoding.segment_ids]
+            rows.append({"ids": ids, "segment_ids": segments, "outputs": numbers})
+        return results
+
+    runner.outputs_of = record
+    try:
+        yield
+    finally:
+        del runner.outputs_of
+
+
+def _plain(answer):
+    """Convert a prediction of a runner to JSON types."""
+    if dataclasses.is_dataclass(answer):
+        return dataclasses.asdict(answer)
+    return np.asarray(answer).tolist()

@@ -1,0 +1,1 @@
+"""Comparison of files: predictions, latency, operators, Pareto frontier."""

@@ -1,0 +1,216 @@
+"""Comparison of exported files by score, size and latency, with the Pareto frontier."""
+
+import dataclasses
+import hashlib
+import pathlib
+import re
+
+import numpy as np
+from absl import logging
+
+from distill.reports.latency import benchmark_file
+from distill.reports.operator_profile import profile_operators
+from distill.reports.predictions import answers_of, check_positive_label, predict_inputs, score
+from distill.runtime import load_runner
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import json_text, read_json, write_json
+from tfnlp.utils.seed_statistics import Estimate
+
+LENGTH = 32  # tokens at which files are compared
+_SEED = re.compile(r"seed_\d+")
+
+
+@dataclasses.dataclass
+class Candidate:
+    """File to compare, or the files of a variant's seeds.
+
+    Args:
+        name: shown in tables and plots.
+        paths: of its files; the first is timed, all are scored.
+        score: `Estimate` over the files.
+        agreement: `Estimate` of the share of texts with the reference's answer, or for numbers of
+            their correlation (Pearson) with the reference's; or None.
+        figures: of `benchmark_file`.
+        operators: of `profile_operators`; None if there is no profile.
+        baseline: the score of the commonest label, or of the mean, of the inputs; or None.
+        counts: the `confusion` and `only_answer` of the first file, as returned by `score`.
+    """
+
+    name: str
+    paths: list
+    score: Estimate | None = None
+    agreement: Estimate | None = None
+    figures: dict = dataclasses.field(default_factory=dict)
+    operators: dict | None = None
+    baseline: float | None = None
+    counts: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def size_mb(self):
+        return self.figures["size_mb"]
+
+    @property
+    def latency_ms(self):
+        """Warm latency on one thread at `LENGTH` tokens; None for a file that takes fewer."""
+        return self.figures["latency_ms"]["1"].get(str(LENGTH))
+
+
+def find_candidates(folder):
+    """Return the files of a sweep's runs, as `Candidate`s in the order of their paths.
+
+    Args:
+        folder: of `recipes.sweep`, with files at VARIANT/seed_N/STEP/NAME.tflite.
+
+    Raises:
+        InputError: if there is none.
+    """
+    found = {}
+    for path in sorted(pathlib.Path(folder).glob("*/seed_*/*/*.tflite")):
+        variant, seed, step, _ = path.relative_to(folder).parts
+        if _SEED.fullmatch(seed):
+            found.setdefault((variant, step, path.stem), []).append(path)
+    if not found:
+        raise InputError(
+            f"{folder} holds no VARIANT/seed_N/STEP/*.tflite; give the folder of a sweep whose "
+            "steps end in export_tflite."
+        )
+    variants = [variant for variant, _, _ in found]
+    names = [key[0] if variants.count(key[0]) == 1 else "/".join(key) for key in found]
+    return [Candidate(n, paths) for n, paths in zip(names, found.values(), strict=True)]
+
+
+def name_candidates(paths):
+    """Return `Candidate`s of files, named by the parts in which their paths differ."""
+    parts = [pathlib.Path(path).with_suffix("").parts for path in paths]
+    shortest = min(map(len, parts))
+    ends = [[p[-1 - i] for p in parts] for i in range(shortest)]
+    kept = [i for i, names in enumerate(ends) if len(set(names)) > 1] or [0]
+    names = ["/".join(p[-1 - i] for i in reversed(kept)) for p in parts]
+    return [Candidate(n, [pathlib.Path(p)]) for n, p in zip(names, paths, strict=True)]
+
+
+def measure_candidates(candidates, read, cache, reference=None, repeats=50, positive_label=None):
+    """Score and time files, and fill in their figures.
+
+    Args:
+        candidates: a list of `Candidate`.
+        read: a function from a runner to the `Inputs` that it is scored on.
+        cache: path of a JSON file with measurements, written as files are measured; a file of the
+            same content is not measured again.
+        reference: a runner whose answers are compared, or None.
+        repeats: timed runs for each figure.
+        positive_label: for classifiers, the class whose F1 is the score; None for none.
+
+    Returns:
+        The name of the score: the first that the task reports, or "f1".
+
+    Raises:
+        InputError: if a file cannot be run, the inputs have no labels, or the reference is of
+            another task.
+    """
+    memory, expected, metric = _Memory(cache), None, None
+    for number, candidate in enumerate(candidates, 1):
+        logging.info("[%d/%d] %s", number, len(candidates), candidate.name)
+        first, scores = candidate.paths[0], []
+        candidate.figures = memory(benchmark_file, first, repeats=repeats)
+        candidate.operators = memory(_profile, first)
+        for path in candidate.paths:
+            runner = load_runner(path, num_threads=2)
+            inputs = read(runner)
+            if not inputs.right:
+                raise InputError(
+                    f"{path} has no score, as the input does not say what is right of a "
+                    f"{runner.kind}; name that column as `label_column`."
+                )
+            if reference is not None and reference.kind != runner.kind:
+                raise InputError(
+                    f"The `teacher` is of the kind {reference.kind}, but {path} of the kind "
+                    f"{runner.kind}; give a teacher of that task."
+                )
+            if reference is not None and expected is None:
+                expected = answers_of(reference.kind, predict_inputs(reference, inputs))
+            if positive_label is not None:
+                check_positive_label(runner.kind, runner.labels, positive_label)
+            label = {"positive_label": positive_label}
+            scores.append(memory(_score, path, inputs=inputs, expected=expected, **label))
+        metric = scores[0]["metric"]
+        candidate.baseline, candidate.counts = scores[0]["baseline"], scores[0]["counts"]
+        candidate.score = Estimate.of(found["score"] for found in scores)
+        if candidate.score is None:
+            raise InputError(
+                f"{first} has no {metric}: it is not a number there; leave the file out."
+            )
+        candidate.agreement = Estimate.of(found["agreement"] for found in scores)
+    return metric
+
+
+def pareto(points):
+    """Return for each (cost, score) pair whether it is on the Pareto frontier.
+
+    A pair is not if another costs no more and scores no less, and differs from it.
+
+    Returns:
+        A list of booleans.
+    """
+    return [
+        not any(
+            cost <= own_cost and score >= own_score and (cost, score) != (own_cost, own_score)
+            for cost, score in points
+        )
+        for own_cost, own_score in points
+    ]
+
+
+class _Memory:
+    """Cache of function results, keyed by a file's content and the arguments."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.known = read_json(self.path) if self.path.exists() else {}
+
+    def __call__(self, function, path, **arguments):
+        digest = hashlib.sha256(pathlib.Path(path).read_bytes())
+        plain = {
+            name: dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
+            for name, value in arguments.items()
+        }
+        digest.update(json_text(plain).encode("utf-8", "backslashreplace"))
+        key = f"{function.__name__.strip('_')} {digest.hexdigest()}"
+        if key not in self.known:
+            self.known[key] = function(path, **arguments)
+            write_json(self.path, self.known)
+        return self.known[key]
+
+
+def _profile(path):
+    try:
+        return profile_operators(path, LENGTH)
+    except InputError as e:
+        logging.warning("%s", e)
+        return None
+
+
+def _score(path, inputs, expected, positive_label):
+    """Compute a file's main score, and its agreement with the reference's answers."""
+    runner = load_runner(path, num_threads=2)
+    predictions = predict_inputs(runner, inputs)
+    scores = score(runner, inputs, predictions, positive_label)
+    metric = next(iter(scores)) if positive_label is None else "f1"
+    answers = answers_of(runner.kind, predictions)
+    agreement = None if expected is None else _agreement(answers, expected)
+    return {
+        "metric": metric,
+        "score": scores[metric],
+        "agreement": agreement,
+        "baseline": scores.get(f"baseline_{metric}"),
+        "counts": {k: scores[k] for k in ("confusion", "only_answer") if k in scores},
+    }
+
+
+def _agreement(answers, others):
+    """Return the share of equal answers; for numbers their correlation, 0 if constant."""
+    if isinstance(answers[0], float):
+        varied = np.ptp(answers) and np.ptp(others)
+        return float(np.corrcoef(answers, others)[0, 1]) if varied else 0.0
+    same = [answer == other for answer, other in zip(answers, others, strict=True)]
+    return sum(same) / len(same)

@@ -1,0 +1,100 @@
+"""Associated files of a .tflite: a zip archive appended to the model.
+
+The settings hold the SHA-256 of the model, and the archive has a checksum of each file. A damaged
+file is thus detected before LiteRT opens it.
+"""
+
+import hashlib
+import io
+import json
+import os
+import pathlib
+import zipfile
+
+from tfnlp.utils.errors import InputError
+
+LABELS_FILE = "labels.txt"
+VOCABULARY_FILE = "vocab.txt"
+SETTINGS_FILE = "tokenizer_config.json"
+TOKENIZER_FILE = "tokenizer.json"
+TARGET_TOKENIZER_FILE = "target_tokenizer.json"  # of a translator with two tokenizers
+MARIAN_FILE = "source.spm"  # or a Marian's pair of SentencePiece models
+SENTENCEPIECE_FILE = "spiece.model"  # bytes, for MediaPipe alone
+
+CHECKSUM = "model_sha256"  # among the settings; files of older versions have none
+PIECE = 1 << 20  # bytes to read at a time, to keep the model out of memory
+
+
+def add_files(model, settings, files):
+    """Append the settings and other files to a .tflite model.
+
+    Args:
+        model: the bytes of the .tflite, with its metadata.
+        settings: a dict, of the tokenizer and the model.
+        files: {name: text or bytes} of the others.
+
+    Returns:
+        The bytes of the new .tflite.
+    """
+    settings = settings | {CHECKSUM: hashlib.sha256(model).hexdigest()}
+    whole = io.BytesIO(model)
+    # Stored, not deflated, since runtimes read the files in place.
+    with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
+        for name, content in {SETTINGS_FILE: json.dumps(settings), **files}.items():
+            # A fixed date makes the file reproducible.
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return whole.getvalue()
+
+
+def read_files(path):
+    """Read the settings and the other files of a .tflite file.
+
+    Returns:
+        The settings, a dict, and {name: text} of the others, bytes for Marian's SentencePiece
+        models.
+
+    Raises:
+        InputError: if the file is missing, has no tokenizer inside, or is damaged.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path={path!r} is no path; give that of a .tflite file.")
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check the path.")
+    if path.is_dir():
+        raise InputError(
+            f"{path} is a folder; give the .tflite file in it, or export its model with "
+            "recipes.export_tflite."
+        )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+            model_size = min(member.header_offset for member in archive.infolist())
+        files.pop(SENTENCEPIECE_FILE, None)
+        files = {
+            name: content if name.endswith(".spm") else content.decode("utf-8")
+            for name, content in files.items()
+        }
+        settings = json.loads(files.pop(SETTINGS_FILE))
+    except Exception:  # zipfile raises many types of errors for damaged files
+        settings, files = {}, {}
+    tokenizers = {VOCABULARY_FILE, TOKENIZER_FILE, MARIAN_FILE}
+    if "model_max_length" not in settings or not files.keys() & tokenizers:
+        raise InputError(
+            f"{path} is no .tflite with a tokenizer inside: it is of another program, or cut "
+            "short or damaged; export it with recipes.export_tflite, or copy it again."
+        )
+    if CHECKSUM in settings and settings[CHECKSUM] != _sha256(path, model_size):
+        raise InputError(
+            f"{path} is damaged: its model is not the one that was exported; copy it again."
+        )
+    return settings, files
+
+
+def _sha256(path, size):
+    """Return the SHA-256 of the first `size` bytes of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for start in range(0, size, PIECE):
+            digest.update(file.read(min(PIECE, size - start)))
+    return digest.hexdigest()

@@ -1,0 +1,199 @@
+"""Decoder over the signatures of a .tflite generation file, with shared caches."""
+
+import contextlib
+import functools
+import math
+import pathlib
+
+import ai_edge_litert
+import numpy as np
+from ai_edge_litert.compiled_model import CompiledModel, CpuOptions, Environment, Options
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.native_notices import without_notices
+
+# Prefixes of signature names; lengths or beams follow an underscore.
+DECODE, PREFILL, ENCODE = "decode", "prefill", "encode"
+
+
+class CachedDecoder:
+    """Token-by-token decoder of one text, or of its beams.
+
+    The caches are inputs and outputs of each signature. Each cache is one buffer for both, so
+    LiteRT updates it in place, without copies. Beams are K tokens over one cache, as in
+    `tfnlp.generation`: a mask tells which places belong to a text.
+
+    Args:
+        path: of the file.
+        num_threads: of LiteRT.
+
+    Raises:
+        InputError: if LiteRT cannot run the file.
+    """
+
+    def __init__(self, path, num_threads=1):
+        self.path = path
+        options = Options(
+            hardware_accelerators=HardwareAccelerator.CPU,
+            cpu_options=CpuOptions(num_threads=num_threads),
+        )
+        with _told(path), without_notices():
+            self._model = CompiledModel.from_file(str(path), None, _environment(), options)
+            self._inputs, self._outputs, self._logits = {}, {}, {}
+            caches = {}
+            for key, names in self._model.get_signature_list().items():
+                self._inputs[key] = self._buffers(key, names["inputs"], "input", caches)
+                self._outputs[key] = self._buffers(key, names["outputs"], "output", caches)
+            self.places = self._model.get_input_tensor_details(DECODE)["keys_0"]["shape"][2]
+        beams = [number for name, number in map(_parts, self._inputs) if name == DECODE]
+        self.beams = max(number or 1 for number in beams)
+
+    def _buffers(self, key, names, side, caches):
+        """Create {name: buffer} of a signature's inputs or outputs; caches are shared by all."""
+        details = getattr(self._model, f"get_{side}_tensor_details")(key)
+        create = getattr(self._model, f"create_{side}_buffer_by_name")
+        found = {}
+        for name in names:
+            shape = tuple(int(n) for n in details[name]["shape"])
+            if name == "logits":
+                self._logits[key] = shape
+            if not is_cache(name):
+                found[name] = create(key, name)
+                continue
+            if name not in caches:
+                caches[name] = create(key, name)
+                # Uninitialised memory may hold NaN, which stays NaN times zero.
+                caches[name].write(np.zeros(shape, details[name]["dtype"]))
+            found[name] = caches[name]
+        return found
+
+    def lengths(self, name):
+        """Return the lengths of the signatures with this prefix, ascending."""
+        parts = map(_parts, self._inputs)
+        return sorted(number for own, number in parts if own == name and number)
+
+    def run(self, key, **inputs):
+        """Run a signature on the caches.
+
+        Args:
+            key: of the signature.
+            **inputs: its inputs other than caches, whole numbers.
+
+        Returns:
+            Its logits, float32, or None if it has none.
+
+        Raises:
+            InputError: if LiteRT cannot run it.
+        """
+        with _told(self.path):
+            for name, value in inputs.items():
+                self._inputs[key][name].write(np.ascontiguousarray(value, "int32"))
+            self._model.run_by_name(key, self._inputs[key], self._outputs[key])
+            if key not in self._logits:
+                return None
+            shape = self._logits[key]
+            return self._outputs[key]["logits"].read(math.prod(shape), np.float32).reshape(shape)
+
+    def start(self, ids):
+        """Read a prompt of (n,) ids, and return the next token's logits, (V,) float32."""
+        ids = np.asarray(ids, "int32")
+        for first, length, some in chunks(ids[:-1], self.lengths(PREFILL)):
+            self.run(f"{PREFILL}_{length}", ids=some[None], place=[first])
+        return self._begin(ids[-1], len(ids) - 1)
+
+    def start_from(self, source, start_token_id):
+        """Encode a source of (n,) ids, and return the logits of the first target token, (V,)."""
+        length = next(n for n in self.lengths(ENCODE) if n >= len(source))
+        ids = np.zeros((1, length), "int32")
+        ids[0, : len(source)] = source
+        mask = np.arange(length)[None] < len(source)
+        self.run(f"{ENCODE}_{length}", ids=ids, mask=mask)
+        return self._begin(start_token_id, 0)
+
+    def _begin(self, token, place):
+        logits = self.run(DECODE, ids=[[token]], place=[place])
+        self._place = self._position = place + 1
+        self._seen = np.zeros((self.beams, self.places), bool)
+        self._seen[:, : self._place] = True
+        return logits[0, 0]
+
+    def step(self, token_ids, parents):
+        """Decode one more token of each text.
+
+        Args:
+            token_ids: K ids, of one text or of as many as the file has beams.
+            parents: K indices, of the text of the previous step that each continues.
+
+        Returns:
+            The next tokens' logits, (K, V) float32.
+        """
+        count = len(token_ids)
+        place = np.array([self._place])
+        if count == 1:
+            logits = self.run(DECODE, ids=[token_ids], place=place)
+        else:
+            self._seen = self._seen[parents]
+            self._seen[np.arange(count), self._place + np.arange(count)] = True
+            logits = self.run(
+                f"{DECODE}_{count}",
+                ids=[token_ids],
+                place=place,
+                position=[self._position],
+                seen=self._seen[None],
+            )
+        self._place += count
+        self._position += 1
+        return logits[0]
+
+
+def chunks(ids, lengths):
+    """Split a prompt into chunks for signatures of fixed lengths.
+
+    The last of several chunks repeats ids of those before, so that no padding enters the cache. A
+    prompt that fits into a single chunk is padded at its end.
+
+    Args:
+        ids: (n,) int32.
+        lengths: of the signatures, ascending.
+
+    Returns:
+        A list of (place of the first id, length, (length,) ids).
+    """
+    found, done = [], 0
+    while done < len(ids):
+        left = len(ids) - done
+        length = next((n for n in lengths if n >= left), lengths[-1])
+        first = max(min(done, len(ids) - length), 0)
+        some = np.zeros(length, "int32")
+        some[: min(length, len(ids) - first)] = ids[first : first + length]
+        found.append((first, length, some))
+        done = first + length
+    return found
+
+
+def is_cache(name):
+    """Return whether a tensor of this name is kept between calls."""
+    return name.startswith(("keys_", "values_", "source_"))
+
+
+def _parts(key):
+    """Split "prefill_32" into ("prefill", 32), and "decode" into ("decode", None)."""
+    name, _, number = key.partition("_")
+    return name, int(number) if number else None
+
+
+@functools.cache
+def _environment():
+    """Return LiteRT's environment, one for all files, kept until the process ends."""
+    folder = pathlib.Path(ai_edge_litert.__file__).parent
+    return Environment.create(runtime_path=str(folder))
+
+
+@contextlib.contextmanager
+def _told(path):
+    """Convert LiteRT's exceptions to an InputError of one sentence."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as e:
+        raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None

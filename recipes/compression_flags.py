@@ -1,0 +1,162 @@
+"""Compression flags of the training recipes: pruning, clustering and quantisation."""
+
+import contextlib
+
+from absl import flags, logging
+
+from recipes.command_line import group
+from tfnlp.utils.errors import InputError
+
+FLAGS = flags.FLAGS
+
+
+@group("Compression")
+def define_distillation_flags():
+    """Define flags that prune the teacher's vocabulary, heads and units for the student."""
+    flags.DEFINE_integer(
+        "keep_tokens",
+        None,
+        "The most tokens of the vocabulary to keep, by frequency in --train; all if not given. "
+        "What the student learns from is pruned to them too; `share_of_teacher`, the student's "
+        "dev score over the teacher's, is of the whole teacher.",
+        1,
+    )
+    flags.DEFINE_integer(
+        "keep_heads",
+        None,
+        "Attention heads to keep in each layer, the most important to the teacher's loss on 1,000 "
+        "examples of --train; all if not given.",
+        1,
+    )
+    flags.DEFINE_integer(
+        "keep_units",
+        None,
+        "Inner units of the feed-forward networks to keep in each layer, likewise.",
+        1,
+    )
+
+
+@group("Compression")
+def define_training_flags():
+    """Define flags of sparsity, weight clustering and quantisation-aware training."""
+    flags.DEFINE_float(
+        "sparsity", None, "Share of zeros in the blocks' kernels at the end; none if not given.", 0
+    )
+    flags.DEFINE_string(
+        "sparsity_pattern",
+        None,
+        "Which weights go: magnitude (if not given); 2:4 (2 of each 4 inputs); or blocks of "
+        "inputs by outputs, such as 4x1.",
+    )
+    flags.DEFINE_integer(
+        "sparsity_begin_step", None, "Step after which weights begin to go; 0 if not given.", 0
+    )
+    flags.DEFINE_integer(
+        "sparsity_end_step", None, "Step at which the last go; half of all if not given.", 1
+    )
+    flags.DEFINE_integer(
+        "clusters",
+        None,
+        "Different values in each of the blocks' kernels, for a file that compresses well; any "
+        "if not given.",
+        2,
+    )
+    flags.DEFINE_bool(
+        "quantization_aware",
+        False,
+        "Round what products take and give to 8 bits in training, as a static_int8 file does.",
+    )
+
+
+@contextlib.contextmanager
+def rounding(model):
+    """Make a model compute with rounding or in float, as --quantization_aware says.
+
+    Without the flag, the model computes in float only while the context is active. With it,
+    rounding is inserted and stays.
+
+    Raises:
+        InputError: if --quantization_aware does not apply to the model.
+    """
+    from tfnlp.layers import fake_quantize
+    from tfnlp.quantization.fake_quantization import has_products, in_float
+
+    if not FLAGS.quantization_aware:
+        with in_float(model):
+            yield
+        return
+    if not has_products(model):
+        raise InputError(
+            f"--quantization_aware has no effect on a {model.name} model, whose products are not "
+            "rounded; leave it out."
+        )
+    try:
+        fake_quantize(model)
+    except ValueError as e:
+        raise InputError(f"--quantization_aware: {e}") from None
+    yield
+
+
+def check_training_flags():
+    """Raise an InputError for conflicting flags of sparsity and clustering."""
+    if FLAGS.sparsity is not None and FLAGS.clusters is not None:
+        raise InputError("Give --sparsity or --clusters, not both at once.")
+    if FLAGS.sparsity is None:
+        for name in ("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step"):
+            if FLAGS[name].value is not None:
+                raise InputError(f"{name}={FLAGS[name].value} has no effect without --sparsity.")
+
+
+def compressor():
+    """Return a function of (model, steps) that makes a pruner or clusterer, or None."""
+    from distill.compression.weight_clustering import ClusteringConfig
+    from distill.compression.weight_pruning import PruningConfig
+
+    if FLAGS.clusters is not None:
+        return ClusteringConfig(FLAGS.clusters).clusterer
+    if FLAGS.sparsity is None:
+        return None
+    return PruningConfig(
+        FLAGS.sparsity,
+        FLAGS.sparsity_pattern or "magnitude",
+        FLAGS.sparsity_begin_step or 0,
+        FLAGS.sparsity_end_step,
+    ).pruner
+
+
+def with_fewer_parts(teacher, task, tokenizer, train):
+    """Return the teacher pruned to its --keep_heads and --keep_units most important parts."""
+    if FLAGS.keep_heads is None and FLAGS.keep_units is None:
+        return teacher
+    from distill.compression.structured_pruning import measure_importance, prune_structure
+
+    for name in ("family", "size", "hidden_dim", "num_heads", "intermediate_dim"):
+        if FLAGS[name].value not in (None, getattr(teacher.text_config, name, None)):
+            raise InputError(
+                f"{name}={FLAGS[name].value} starts a student without its teacher's heads and "
+                "units, of which `keep_heads` and `keep_units` choose; leave one out."
+            )
+    data = (tokenizer, train, FLAGS.max_length)
+    importance = measure_importance(teacher, task, *data, seed=FLAGS.seed)
+    return prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
+
+
+def with_fewer_tokens(models, tokenizer, train):
+    """Return models and tokenizer pruned to the --keep_tokens most frequent tokens of `train`."""
+    if FLAGS.keep_tokens is None:
+        return models, tokenizer
+    from distill.compression.vocabulary_pruning import (
+        compare_tokenizers,
+        prune_vocabularies,
+        texts_of,
+    )
+
+    texts = texts_of(train)
+    pruned, smaller = prune_vocabularies(models, tokenizer, texts, FLAGS.keep_tokens)
+    figures = compare_tokenizers(tokenizer, smaller, texts)
+    logging.info(
+        "Of %d tokens %d are kept; %.2f %% of the texts are other tokens than before.",
+        *figures["tokens"],
+        100 * figures["texts_with_other_tokens"][0],
+    )
+    return pruned, smaller

@@ -1,0 +1,225 @@
+"""Initial model of a training recipe: loaded from a folder, or from scratch."""
+
+import pathlib
+
+from absl import flags, logging
+
+from recipes import compression_flags
+from recipes.command_line import group, refuse_beside
+from tfnlp.utils.errors import InputError, unknown_name
+
+FLAGS = flags.FLAGS
+# Flags of a model from scratch, refused beside --model_dir.
+_OF_SCRATCH = (
+    *("family", "size", "num_layers", "hidden_dim", "num_heads", "intermediate_dim"),
+    "bidirectional",
+    *("tokenizer_dir", "vocabulary_size", "vocabulary_text"),
+)
+_OF_VOCABULARY = ("vocabulary_size", "vocabulary_text")
+VOCABULARY_SIZE = 8000
+# Families for each objective, and those with a memory; listed here to avoid importing Keras.
+_DEBERTAS = ("deberta", "deberta_v2", "deberta_v3")
+RECURRENT = ("rnn", "lstm", "gru")  # their memory is their state
+FAMILIES_OF = {
+    "masked_lm": ("bert", "roberta", "distilbert", "albert", "electra", *_DEBERTAS),
+    "next_sentence": ("bert", "albert"),
+    "sentence_order": ("bert", "albert"),
+    "replaced_tokens": ("electra", *_DEBERTAS),
+    "permutation_lm": ("xlnet",),
+    "causal_lm": ("gpt", "gpt2", "transformer_xl", *RECURRENT),
+}
+FAMILIES = tuple(dict.fromkeys(family for fit in FAMILIES_OF.values() for family in fit))
+WITH_MEMORY = ("transformer_xl", "xlnet")
+
+
+@group("Model")
+def define_model_flags():
+    """Define the flags of the model to start from, for recipes that train any family."""
+    flags.DEFINE_string(
+        "model_dir",
+        None,
+        "Folder of a model to start from, or its name on Hugging Face's Hub; from scratch if not "
+        "given.",
+    )
+    flags.DEFINE_integer(
+        "block_size",
+        None,
+        "Tokens that attention looks at together, to train on long inputs in less memory; all "
+        "if not given.",
+        1,
+    )
+    define_scratch_flags()
+
+
+@group("Model from scratch")
+def define_scratch_flags():
+    """Define the flags of a model that starts from random weights."""
+    flags.DEFINE_string(
+        "family", None, "Family, such as bert, deberta_v3, xlnet or lstm; bert if not given."
+    )
+    flags.DEFINE_string(
+        "size",
+        None,
+        "Size by name, such as deberta_v3_small; 4 layers of width 256 with 4 heads, or 2 of a "
+        "recurrent network (rnn, lstm, gru), if not given. The next four replace its own.",
+    )
+    flags.DEFINE_integer("num_layers", None, "Encoder blocks, or recurrent layers.", 1)
+    flags.DEFINE_integer("hidden_dim", None, "Model width.", 1)
+    flags.DEFINE_integer("num_heads", None, "Attention heads.", 1)
+    flags.DEFINE_integer(
+        "intermediate_dim",
+        None,
+        "Inner width of the feed-forward networks; with --hidden_dim four times that if not "
+        "given.",
+        1,
+    )
+    flags.DEFINE_bool(
+        "bidirectional", None, "Whether a recurrent network reads a text from both ends."
+    )
+    flags.DEFINE_string(
+        "tokenizer_dir",
+        None,
+        "Folder of a tokenizer, as train_tokenizer writes it; if not given, one of the family's "
+        "kind is learned from the training texts, which lowercases where released models do "
+        "(BERT, ALBERT; not XLNet, DeBERTa v3); byte-level BPE for language models of families "
+        "that go with any tokenizer, such as recurrent ones.",
+    )
+    flags.DEFINE_integer(
+        "vocabulary_size", None, f"The most tokens to learn; {VOCABULARY_SIZE} if not given.", 10
+    )
+    flags.DEFINE_string("vocabulary_text", None, "File of further texts to learn tokens from.")
+
+
+def check_family(families=FAMILIES):
+    """Raise an InputError if --family is unknown."""
+    if FLAGS.family and FLAGS.family.replace("-", "_") not in families:
+        raise unknown_name("family", FLAGS.family, families)
+
+
+def check_flags():
+    """Raise an InputError for conflicting flags of a fine-tuning."""
+    compression_flags.check_training_flags()
+    check_start_flags()
+
+
+def check_start_flags():
+    """Raise an InputError for conflicting flags of the model to start from."""
+    check_family()
+    if FLAGS.model_dir:
+        refuse_beside(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
+    elif FLAGS.tokenizer_dir:
+        given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
+        refuse_beside(_OF_VOCABULARY, f"{given}, whose tokenizer has its own")
+
+
+def make_model(task, texts):
+    """Load or build the model of the flags, with the task's head; return it and its tokenizer.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        texts: the training texts, to train a tokenizer on.
+
+    Raises:
+        InputError: if flags conflict, or if `load_model`, `config_by_name` or `train_tokenizer`
+            raises one.
+    """
+    if FLAGS.model_dir:
+        from tfnlp.checkpoints import load_model
+        from tfnlp.text import load_tokenizer
+
+        tokenizer = load_tokenizer(FLAGS.model_dir)
+        arguments = {"block_size": FLAGS.block_size}
+        return load_model(FLAGS.model_dir, task.head, task.num_classes, **arguments), tokenizer
+    from tfnlp.models import build_model
+
+    config, tokenizer = _from_scratch(lambda: texts)
+    model = build_model(config, task.head, task.num_classes, block_size=FLAGS.block_size)
+    return model, tokenizer
+
+
+def read_start(read_texts, writes=False):
+    """Return the config and the tokenizer of the flags: those of --model_dir, or new ones.
+
+    Args:
+        read_texts: a function that returns the training texts, to train a tokenizer on.
+        writes: whether the model generates text, so that the tokenizer must keep capitals and
+            line breaks.
+
+    Raises:
+        InputError: as in `make_model`.
+    """
+    if not FLAGS.model_dir:
+        return _from_scratch(read_texts, writes)
+    from tfnlp.checkpoints import read_config
+    from tfnlp.text import load_tokenizer
+
+    return read_config(FLAGS.model_dir), load_tokenizer(FLAGS.model_dir)
+
+
+def _from_scratch(read_texts, writes=False):
+    from tfnlp.checkpoints.folder import family_of
+    from tfnlp.models import config_by_name
+
+    sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "bidirectional")
+    named = FLAGS.family, FLAGS.size
+    sizes = {name: FLAGS[name].value for name in sizes}
+    family = family_of(config_by_name(*named, **sizes)).model_type
+    tokenizer = _tokenizer(family, read_texts, writes)
+    fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
+    config = config_by_name(*named, **sizes, **fields)
+    if config.max_length is not None:
+        longest = max(config.max_length, FLAGS.max_length)
+        config = config_by_name(*named, **sizes, **fields, max_length=longest)
+    logging.info(
+        "A %s of %d layers of width %d starts from random weights, with %d tokens.",
+        family,
+        config.num_layers,
+        config.hidden_dim,
+        config.vocabulary_size,
+    )
+    return config, tokenizer
+
+
+def _tokenizer(family, read_texts, writes):
+    """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one for the family."""
+    from tfnlp.text import load_tokenizer, read_examples
+    from tfnlp.text.tokenizer_files import ANY_TOKENIZER
+    from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
+
+    if FLAGS.tokenizer_dir:
+        given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
+        tokenizer = load_tokenizer(FLAGS.tokenizer_dir)
+        # WordPiece has no family: it fits any.
+        own = getattr(tokenizer, "family", family)
+        if family not in (own, *ANY_TOKENIZER):
+            raise InputError(
+                f"{given} holds a tokenizer for {own}, but the model is a {family}; give that "
+                "family, or leave `tokenizer_dir` out to learn one."
+            )
+        return tokenizer
+    if kept := kept_tokenizer():
+        return kept
+    texts = read_texts()
+    if FLAGS.vocabulary_text:
+        texts = texts + read_examples(FLAGS.vocabulary_text, label_column=None).texts
+    kind, size = kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
+    if kind != "wordpiece":
+        return train_tokenizer(texts, kind, size, family)[0]
+    if writes and family in ANY_TOKENIZER:  # WordPiece loses capitals and line breaks
+        return train_tokenizer(texts, "bpe", size, "gpt2")[0]
+    return train_tokenizer(texts, kind, size)[0]
+
+
+def kept_tokenizer():
+    """Load the tokenizer that a resumed run in --output_dir has trained; None if there is none."""
+    from tfnlp.text import load_tokenizer
+    from tfnlp.training.run_folder import TOKENIZER
+
+    kept = pathlib.Path(FLAGS.output_dir) / TOKENIZER
+    return load_tokenizer(kept) if kept.exists() and not FLAGS.overwrite else None
+
+
+def keep_tokenizer(run, tokenizer):
+    """Make a run save the tokenizer trained for it, if any, so that the run can resume."""
+    if not FLAGS.model_dir and not FLAGS.tokenizer_dir:
+        run.tokenizer = tokenizer

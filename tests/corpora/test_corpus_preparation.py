@@ -1,0 +1,388 @@
+"""A prepared corpus: the same bytes however it came about, and what is refused."""
+
+import fcntl
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tfnlp.corpora import corpus_preparation, prepare_corpus, shards
+from tfnlp.objectives import Corpus, ShardedCorpus, open_corpus
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
+
+WORDS = ["a", "fine", "film", "dull", "plot", "영화", "정말", "x", "unbelievable", "zzz"]
+
+
+def drawn_documents(number, seed=0):
+    """Documents of one to four sentences, some of them with unknown words."""
+    rng = np.random.default_rng(seed)
+    return [
+        " ".join(
+            " ".join(rng.choice(WORDS, rng.integers(1, 9))) + " ."
+            for _ in range(rng.integers(1, 5))
+        )
+        for _ in range(number)
+    ]
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
+
+
+def same_corpora(found, expected):
+    assert len(found) == len(expected)
+    np.testing.assert_array_equal(found.token_counts, expected.token_counts)
+    np.testing.assert_array_equal(found.sentence_counts, expected.sentence_counts)
+    for i in np.random.default_rng(0).permutation(len(found)):
+        ids = found.document(i)
+        assert ids.dtype == "int32"
+        np.testing.assert_array_equal(ids, expected.document(i))
+        np.testing.assert_array_equal(found.sentence_lengths(i), expected.sentence_lengths(i))
+        for ours, theirs in zip(found.sentences(i), expected.sentences(i), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.quick
+def test_a_prepared_corpus_is_the_one_in_memory(tokenizer, tmp_path):
+    texts = drawn_documents(300)
+    with gzip.open(tmp_path / "a.txt.gz", "wt", encoding="utf-8") as file:
+        file.write("\n\n\n".join(text.replace(". ", ".\n") for text in texts[:100]))
+    rows = [json.dumps({"text": {"body": text}}) for text in texts[100:200]]
+    (tmp_path / "b.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    rows = "text.body\tlabel\n" + "".join(f"{text}\t1\n" for text in texts[200:])
+    (tmp_path / "c.tsv").write_text(rows, encoding="utf-8")
+    paths = [tmp_path / "a.txt.gz", f"{tmp_path}/*.jsonl", tmp_path / "c.tsv"]
+    folder = tmp_path / "corpus"
+    manifest = prepare_corpus(paths, tokenizer, folder, text_column="text.body", shard_mb=0.004)
+    assert len(manifest["shards"]) > 3 and not list(folder.glob(".*"))
+    expected = Corpus.of(
+        [[tokenizer.encode([s]).token_ids[1:-1] for s in split(text)] for text in texts]
+    )
+    for found in (
+        ShardedCorpus(folder),
+        open_corpus([folder], tokenizer),
+        open_corpus(paths, tokenizer, text_column="text.body"),
+    ):
+        same_corpora(found, expected)
+    counts = manifest["counts"]
+    unknown = (expected.token_ids == tokenizer.unknown_token_id).sum()
+    assert counts == {
+        "documents": 300,
+        "sentences": expected.sentence_counts.sum(),
+        "tokens": len(expected.token_ids),
+        "unknown": unknown,
+        "duplicates": 0,
+        "empty": 0,
+    }
+    assert unknown > 50
+    corpus = ShardedCorpus(folder)
+    assert corpus.fingerprint() == ShardedCorpus(str(folder)).fingerprint()
+    for index in (-1, 300):
+        with pytest.raises(IndexError, match=f"document {index} of 300"):
+            corpus.document(index)
+    # Once finished, the same call reads nothing; other files or settings are refused.
+    before = content(folder)
+    assert prepare_corpus(paths, tokenizer, folder, text_column="text.body", shard_mb=0.004) == (
+        manifest
+    )
+    assert content(folder) == before
+
+
+def split(text):
+    return [f"{sentence}." for sentence in text.removesuffix(".").split(". ")]
+
+
+def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
+    import tensorflow as tf
+
+    (tmp_path / "a.txt").write_text("\n".join(drawn_documents(60)), encoding="utf-8")
+    folder = tmp_path / "corpus"
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, "lines", shard_mb=0.0015)
+    corpus = ShardedCorpus(folder)
+    files = sorted(str(path) for path in folder.glob("*.tfrecord"))
+    assert len(files) == 3
+    names = ("token_ids", "sentence_lengths", "continues")
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
+    records = tf.data.TFRecordDataset(files).map(
+        lambda record: tf.io.parse_single_example(record, features)
+    )
+    number = 0
+    for number, record in enumerate(records, start=1):
+        np.testing.assert_array_equal(record["token_ids"], corpus.document(number - 1))
+        lengths = [len(ids) for ids in corpus.sentences(number - 1)]
+        assert record["sentence_lengths"].numpy().tolist() == lengths
+        assert not len(record["continues"])
+    assert number == len(corpus) == 60
+
+
+def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setattr(shards, "RECORD_TOKENS", 10)
+    texts = drawn_documents(40) + ["a film " * 30 + ". x . x ."]
+    (tmp_path / "a.txt").write_text("\n".join(texts), encoding="utf-8")
+    folder = tmp_path / "corpus"
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, "lines", shard_mb=0.001)
+    corpus, whole = ShardedCorpus(folder), open_corpus(tmp_path / "a.txt", tokenizer, "lines")
+    same_corpora(corpus, whole)
+    rng, read, reads = np.random.default_rng(0), os.pread, []
+    monkeypatch.setattr(os, "pread", lambda *args: reads.append(args[1]) or read(*args))
+    for _ in range(3000):
+        index = int(rng.integers(len(corpus)))
+        a, b = rng.integers(0, 12 + whole.token_counts[index], 2)
+        for start, stop in ((a, b), (0, b), (a, a)):
+            found = corpus.part(index, start, stop)
+            assert found.dtype == "int32"
+            np.testing.assert_array_equal(found, whole.part(index, start, stop))
+    reads.clear()
+    assert corpus.token_counts[40] == 65
+    # Two sentences of two tokens are behind the one of 61: a record ends with a sentence.
+    assert len(corpus.part(40, 61, 63)) == 2 and len(corpus.part(40, 60, 62)) == 2
+    assert reads[0] < 100 < reads[1]
+    # What continues a document says so.
+    records = tf.data.TFRecordDataset(sorted(str(path) for path in folder.glob("*.tfrecord")))
+    names = ("token_ids", "continues")
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
+    documents = []
+    for record in records.map(lambda one: tf.io.parse_single_example(one, features)):
+        documents += [] if len(record["continues"]) else [[]]
+        documents[-1] += record["token_ids"].numpy().tolist()
+    assert documents == [whole.document(i).tolist() for i in range(len(whole))]
+    assert sum(shard["records"] for shard in corpus.manifest["shards"]) > 60
+
+
+def test_duplicates_and_documents_without_text_are_left_out_and_counted(tokenizer, tmp_path):
+    lines = [
+        "a film .",
+        "",
+        "a  film\t.",
+        "dull .",
+        " ",
+        "a film.",
+        "\u200b",
+        "a film .",
+        "dull .",
+    ]
+    (tmp_path / "a.txt").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "b.txt").write_text("dull .\nx .\n", encoding="utf-8")
+    (tmp_path / "c.txt").write_text("")
+    paths = [tmp_path / f"{name}.txt" for name in "abc"]
+    for deduplicate, documents, duplicates in ((True, 4, 4), (False, 8, 0)):
+        folder = tmp_path / str(deduplicate)
+        counts = prepare_corpus(
+            paths, tokenizer, folder, "lines", deduplicate=deduplicate, shard_mb=1e-5
+        )["counts"]
+        assert counts["documents"] == documents == len(ShardedCorpus(folder))
+        # Of the empty ones two are white space, one a file, and one has no token.
+        assert (counts["duplicates"], counts["empty"]) == (duplicates, 4)
+    ids = [tokenizer.encode([text]).token_ids[1:-1] for text in ("a film .", "dull .", "x .")]
+    corpus = ShardedCorpus(tmp_path / "True")
+    found = [corpus.document(i).tolist() for i in range(4)]
+    assert found == [ids[0].tolist(), ids[1].tolist(), ids[0].tolist(), ids[2].tolist()]
+
+
+CALL = """
+import sys
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.corpora import prepare_corpus
+if __name__ == "__main__":
+    folder, path, vocabulary, processes = sys.argv[1:]
+    tokenizer = WordPieceTokenizer(open(vocabulary, encoding="utf-8").read().split("\\n"))
+    prepare_corpus([path], tokenizer, folder, "lines", deduplicate=True, shard_mb=0.02,
+                   processes=int(processes))
+    assert not {"tensorflow", "keras"} & sys.modules.keys()
+"""
+
+
+def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_path):
+    vocabulary = tmp_path / "vocabulary"
+    vocabulary.write_text("\n".join(tokenizer.tokens_by_id()), encoding="utf-8")
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(drawn_documents(12_000)), encoding="utf-8")
+    (tmp_path / "call.py").write_text(CALL)
+    tokenizer = WordPieceTokenizer(tokenizer.tokens_by_id())
+    options = {"deduplicate": True, "shard_mb": 0.02}
+    whole = prepare_corpus([path], tokenizer, tmp_path / "one", "lines", **options)
+    assert len(whole["shards"]) > 30 and whole["counts"]["duplicates"] > 300
+    expected = content(tmp_path / "one")
+    folder = tmp_path / "two"
+
+    def start():
+        command = [sys.executable, tmp_path / "call.py", folder, path, vocabulary, "2"]
+        root = str(pathlib.Path(__file__).parents[2])
+        return subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": root}
+        )
+
+    seen = 0
+    for due in (1, 6, 14):
+        process = start()
+        while len(list(folder.glob("shard-*.json"))) < due and process.poll() is None:
+            time.sleep(0.002)
+        process.kill()
+        process.communicate()
+        there = len(list(folder.glob("shard-*.json")))
+        assert due <= there < 30 and there > seen, "killed too late"
+        seen = there
+        with pytest.raises(InputError, match="a corpus that is not prepared to its end"):
+            ShardedCorpus(folder)
+    (folder / ".shard-00003.tfrecord.0123abcd").write_bytes(b"left by a kill")
+    process = start()
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert content(folder) == expected
+
+
+def test_a_preparation_goes_on_with_the_shards_that_are_missing(tokenizer, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("\n".join(drawn_documents(200)), encoding="utf-8")
+    call = ([tmp_path / "a.txt"], tokenizer)
+    prepare_corpus(*call, tmp_path / "whole", "lines", shard_mb=0.002)
+    written, write_shard = [], corpus_preparation.write_shard
+
+    def failing(folder, number, *args):
+        if number == 4 and len(written) == 4:
+            raise KeyboardInterrupt
+        written.append(number)
+        return write_shard(folder, number, *args)
+
+    monkeypatch.setattr(corpus_preparation, "write_shard", failing)
+    folder = tmp_path / "broken"
+    with pytest.raises(KeyboardInterrupt):
+        prepare_corpus(*call, folder, "lines", shard_mb=0.002)
+    # A shard that is cut, or has another's index, is made again.
+    with open(folder / "shard-00001.tfrecord", "ab") as file:
+        file.truncate(50)
+    (folder / "shard-00002.npy").write_bytes((folder / "shard-00000.npy").read_bytes())
+    prepare_corpus(*call, folder, "lines", shard_mb=0.002)
+    assert written[:4] == [0, 1, 2, 3] and written[4:7] == [1, 2, 4]
+    assert len(written) == 6 + len(read_json(folder / "manifest.json")["shards"]) - 4
+    assert content(folder) == content(tmp_path / "whole")
+
+
+def test_what_cannot_be_prepared_is_one_sentence(tokenizer, tmp_path, monkeypatch):
+    text = "\n".join(drawn_documents(60))
+    path, folder = tmp_path / "a.txt", tmp_path / "corpus"
+    path.write_text(text, encoding="utf-8")
+    options = {"documents": "lines", "shard_mb": 0.002}
+
+    def refused(said, paths=(path,), tokenizer=tokenizer, folder=folder, **other):
+        with pytest.raises(InputError, match=said) as error:
+            prepare_corpus(paths, tokenizer, folder, **options | other)
+        assert str(error.value).count(". ") == 0 and str(error.value).endswith(".")
+
+    refused("none.txt does not exist; check the path", [path, tmp_path / "none.txt"])
+    refused(r"No file matches .*\*.md", [f"{tmp_path}/*.md"])
+    refused("documents='words' must be one of", documents="words")
+    refused("shard_mb=0 must be above 0", shard_mb=0)
+    assert not folder.exists()
+    (tmp_path / "empty.txt").write_text("\n \n")
+    refused(
+        r"empty\.txt and the like hold no text", [tmp_path / "empty.txt"], folder=tmp_path / "e"
+    )
+    (tmp_path / "latin.txt").write_bytes(text.encode() + "\ncafé".encode("latin-1"))
+    refused(r"latin\.txt, line 61: byte 4 of the line is not UTF-8", [tmp_path / "latin.txt"])
+    # A text that is mended goes on from there.
+    prepare_corpus([path], tokenizer, folder, **options)
+    other = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
+    refused("corpus holds a corpus of another tokenizer", tokenizer=other)
+    refused("holds a corpus of sentences=split, here sentences=lines", sentences="lines")
+    refused("holds a corpus of other files, such as .*a.txt", [tmp_path / "empty.txt"])
+    refused("holds other files and no corpus; choose another folder", folder=tmp_path)
+    refused("a.txt cannot be made .*; choose another folder", folder=path)
+    with pytest.raises(InputError, match="corpus was prepared with another tokenizer; give that"):
+        open_corpus(folder, other)
+    with pytest.raises(InputError, match="is a folder; give one prepared folder alone, or text"):
+        open_corpus([folder, path], tokenizer)
+    with pytest.raises(InputError, match=r"holds no manifest\.json; give a folder that prepare"):
+        open_corpus(tmp_path, tokenizer)
+    with pytest.raises(InputError, match=r"empty\.txt and the like hold no text"):
+        open_corpus(tmp_path / "empty.txt", tokenizer)
+    # A second preparation at the same time.
+    lock = os.open(folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    refused("corpus is being prepared by another process; wait for it")
+    os.close(lock)
+    # A text that changed behind the back of an unfinished corpus.
+    folder = tmp_path / "changed"
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_preparation, "make_manifest", None)
+        with pytest.raises(TypeError):
+            prepare_corpus([path], tokenizer, folder, **options)
+    path.write_text(text.replace("film", "plot", 1), encoding="utf-8")
+    refused("shard-00000.tfrecord was made of other texts than those", folder=folder)
+
+
+def test_files_that_were_edited_since_are_another_corpus(tokenizer, tmp_path):
+    path, given = tmp_path / "a.txt", (tokenizer, tmp_path / "corpus")
+    path.write_text("a fine film\n\na dull plot\n")
+    manifest = prepare_corpus([path], *given)
+    path.write_text("a fine film\n\na dull film\n")  # of the same size
+    long_ago = (tmp_path / "corpus" / "manifest.json").stat().st_mtime - 100
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"other texts than .*a\.txt, written"):
+            prepare_corpus([path], *given)
+        os.utime(path, (long_ago, long_ago))  # as an editor that keeps the date leaves it
+    path.write_text("a fine film\n\na dull plot\n")
+    assert prepare_corpus([path], *given) == manifest
+
+
+def test_a_full_disk_leaves_what_was_written(tokenizer, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("\n".join(drawn_documents(100)), encoding="utf-8")
+    call = ([tmp_path / "a.txt"], tokenizer)
+    replace = os.replace
+
+    def full(source, target):
+        if str(target).endswith("shard-00002.npy"):
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    folder = tmp_path / "corpus"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(InputError, match=r"shard-00002\.npy could not be written \(No space"):
+            prepare_corpus(*call, folder, "lines", shard_mb=0.002)
+    prepare_corpus(*call, folder, "lines", shard_mb=0.002)
+    prepare_corpus(*call, tmp_path / "whole", "lines", shard_mb=0.002)
+    assert content(folder) == content(tmp_path / "whole")
+
+
+def test_a_tokenizer_of_another_language_is_warned_of(tokenizer, tmp_path, caplog):
+    tongue = tmp_path / "tongue.txt"
+    tongue.write_text("ЖЖЖ ЩЩЩ\n" * 30)
+    corpus = open_corpus(tongue, tokenizer, "lines")
+    assert {*corpus.token_ids.tolist()} == {tokenizer.unknown_token_id}
+    assert "100.0 % of the tokens are unknown" in caplog.text
+    caplog.clear()
+    prepare_corpus([tongue], tokenizer, tmp_path / "corpus", "lines")
+    assert open_corpus(tmp_path / "corpus", tokenizer).unknown_share == 1
+    assert "100.0 % of the tokens are unknown" in caplog.text
+    caplog.clear()
+    (tmp_path / "film.txt").write_text("a fine film\n" * 30)
+    open_corpus(tmp_path / "film.txt", tokenizer, "lines")
+    assert "unknown" not in caplog.text
+
+
+def test_an_empty_file_does_not_stop_the_others(tokenizer, tmp_path, caplog):
+    (tmp_path / "a.txt").write_text("a fine film\n")
+    (tmp_path / "b.txt").write_text("")
+    for name, text in (("c.txt.gz", b""), ("d.jsonl.gz", b""), ("e.txt.gz", b"a dull plot\n")):
+        with gzip.open(tmp_path / name, "wb") as file:
+            file.write(text)
+    counts = prepare_corpus([f"{tmp_path}/*.*"], tokenizer, tmp_path / "corpus")["counts"]
+    assert (counts["documents"], counts["empty"]) == (2, 3)
+    told = [record.getMessage() for record in caplog.records]
+    empty = [f"{tmp_path}/{name} is empty." for name in ("b.txt", "c.txt.gz", "d.jsonl.gz")]
+    assert told == empty
+    # One that is cut is no empty one.
+    whole = (tmp_path / "e.txt.gz").read_bytes()
+    (tmp_path / "f.txt.gz").write_bytes(whole[:12])
+    with pytest.raises(InputError, match=r"f\.txt\.gz: not a whole gzip file"):
+        prepare_corpus([tmp_path / "f.txt.gz"], tokenizer, tmp_path / "cut")

@@ -1,0 +1,73 @@
+"""TFRecord files without TensorFlow: checksums and records, held against TensorFlow's own."""
+
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.corpora.tfrecords import (
+    FRAME,
+    crc32c,
+    document_from_bytes,
+    document_to_bytes,
+    frame,
+    unframe,
+)
+
+
+def test_checksums_are_those_of_the_standard():
+    # RFC 3720, B.4, and the check value of the catalogue of CRCs.
+    assert crc32c(b"123456789") == 0xE3069283
+    assert crc32c(bytes(32)) == 0x8A9136AA
+    assert crc32c(b"\xff" * 32) == 0x62A8AB43
+    assert crc32c(bytes(range(32))) == 0x46DD794E
+    assert crc32c(b"") == 0
+    # Blocks of the table end at 1,024 bytes; the state of one goes into the next.
+    drawn = random.Random(0)
+    for size in (1, 3, 1023, 1024, 1025, 1026, 1027, 1028, 2048, 2049, 5000):
+        data = drawn.randbytes(size)
+        assert crc32c(data) == bit_by_bit(data), size
+
+
+def bit_by_bit(data):
+    state = 0xFFFFFFFF
+    for byte in data:
+        state ^= byte
+        for _ in range(8):
+            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+    return state ^ 0xFFFFFFFF
+
+
+def test_records_are_those_that_tensorflow_writes(tmp_path):
+    documents = [([5, 300, 70000], [1, 2]), ([], []), (list(range(3000)), [1000, 2000])]
+    with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
+        for document in documents:
+            features = {
+                name: tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+                for name, values in zip(("token_ids", "sentence_lengths"), document, strict=True)
+            }
+            example = tf.train.Example(features=tf.train.Features(feature=features))
+            writer.write(example.SerializeToString(deterministic=True))
+    ours = b"".join(frame(document_to_bytes(*document)) for document in documents)
+    assert (tmp_path / "theirs").read_bytes() == ours
+
+
+def test_a_record_gives_its_document_or_is_refused():
+    data = document_to_bytes(np.array([7, 8, 9], "int32"), np.array([1, 2]))
+    record = frame(data)
+    assert len(record) == len(data) + FRAME and unframe(record) == data
+    ids, lengths = document_from_bytes(data)
+    assert ids.tolist() == [7, 8, 9] and ids.dtype == "int32"
+    assert lengths.tolist() == [1, 2] and lengths.dtype == "int64"
+    for place in range(len(record)):
+        for bit in range(8):
+            broken = bytearray(record)
+            broken[place] ^= 1 << bit
+            with pytest.raises(ValueError, match=r"its length is another|its checksum differs"):
+                unframe(bytes(broken))
+    for size in range(len(record)):
+        with pytest.raises(ValueError, match="its length is another"):
+            unframe(record[:size])
+    with pytest.raises(ValueError):
+        document_from_bytes(b"\xff\xff\xff")

@@ -1,0 +1,291 @@
+"""Files of fewer bits: what they say, what they take, and what is refused before any work."""
+
+import dataclasses
+import random
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from safetensors import safe_open
+from tensorflow.lite.python import schema_py_generated as schema
+
+from distill.compression.file_quantization import (
+    QUANTIZATIONS,
+    calibrated,
+    check_calibration,
+    check_quantization,
+    in_columns,
+)
+from distill.export import tflite
+from distill.export.tflite import export_tflite
+from distill.reports.predictions import Inputs
+from distill.runtime import TextClassifier
+from distill.runtime.associated_files import read_files
+from tfnlp.checkpoints import load_model
+from tfnlp.layers import fake_quantize, get_ranges
+from tfnlp.models import RecurrentConfig, build_model
+from tfnlp.quantization import fake_quantization
+from tfnlp.quantization.fake_quantization import in_float
+from tfnlp.tasks import Classification
+from tfnlp.text import LengthBatches
+from tfnlp.text.readers import Examples
+from tfnlp.training import RunFolder, TrainingConfig, finetune
+from tfnlp.utils.errors import InputError
+
+LABELS = ["bad", "good"]
+WORDS = ["a", "fine", "film", "dull", "not", "the", "is", ".", ",", "!", "영화", "정말", "좋다"]
+TEXTS = [" ".join(random.Random(i).choices(WORDS, k=2 + i % 16)) for i in range(64)]
+LENGTH = 24
+# The most and the least error of the logits (rms, in deviations of theirs), and the file's bytes
+# for each weight.
+BOUNDS = {
+    "float32": (1e-5, 0, 4.4),
+    "float16": (5e-4, 1e-6, 2.4),
+    "int8": (0.01, 1e-4, 1.4),  # 0.003, and 0.0075 by the kernels of AVX-512
+    "static_int8": (0.02, 2e-4, 1.4),  # 0.012; 0.0014 of models of other seeds
+    "int4": (0.15, 5e-3, 0.8),
+    "int4_block32": (0.15, 5e-3, 0.8),
+}
+
+
+@pytest.fixture(scope="module")
+def run(tiny_config, tokenizer, tmp_path_factory):
+    """The run of a model that learned under rounding which texts are good."""
+    keras.utils.set_random_seed(1)
+    sizes = {"num_layers": 2, "hidden_dim": 128, "intermediate_dim": 512}
+    config = dataclasses.replace(tiny_config, **sizes, initializer_range=0.05)
+    model = build_model(config, "classifier", 2)
+    fake_quantize(model)
+    labels = [int("fine" in text or "좋다" in text) for text in TEXTS]
+    train, dev = (Examples(TEXTS[s], None, labels[s]) for s in (slice(48), slice(48, None)))
+    run = RunFolder(tmp_path_factory.mktemp("run"), {})
+    training = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
+    finetune(Classification(LABELS), model, tokenizer, train, dev, training, run, LENGTH)
+    return run
+
+
+@pytest.fixture(scope="module")
+def model(run):
+    return load_model(run.best, "classifier")
+
+
+def dynamic_products(path):
+    """Whether each dense layer of 8-bit weights and float inputs takes these asymmetrically."""
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    dense = [c.builtinCode for c in tree.operatorCodes].index(
+        schema.BuiltinOperator.FULLY_CONNECTED
+    )
+    return [
+        operator.builtinOptions.asymmetricQuantizeInputs
+        for graph in tree.subgraphs
+        for operator in graph.operators
+        if operator.opcodeIndex == dense
+        and [graph.tensors[i].type for i in operator.inputs[:2]]
+        == [schema.TensorType.FLOAT32, schema.TensorType.INT8]
+    ]
+
+
+def probabilities(model, tokenizer):
+    batches = LengthBatches(tokenizer.encode(TEXTS, max_length=LENGTH), len(TEXTS))
+    logits = model(batches.batch(np.arange(len(TEXTS)))[0])["logits"]
+    return tf.nn.softmax(logits).numpy()
+
+
+def of_file(path):
+    found = TextClassifier(path).classify(TEXTS)
+    return np.array([list(x.probabilities.values()) for x in found])
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_each_quantization_keeps_what_its_bits_can(quantization, model, tokenizer, tmp_path):
+    if QUANTIZATIONS[quantization].weight_bits < 8:
+        pytest.importorskip("ai_edge_quantizer")
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS, quantization, LENGTH)
+    with in_float(model):
+        expected = log_odds(probabilities(model, tokenizer))
+    error = np.sqrt(np.mean((log_odds(of_file(path)) - expected) ** 2)) / expected.std()
+    weights = sum(np.prod(v.shape) for v in model.trainable_variables)
+    most, least, size = BOUNDS[quantization]
+    assert least <= error <= most
+    assert path.stat().st_size / weights < size
+    types = {tensor.type for tensor in weights_of(path)}
+    due = {32: "FLOAT32", 16: "FLOAT16", 8: "INT8", 4: "INT4"}
+    bits = QUANTIZATIONS[quantization].weight_bits
+    assert types == {getattr(schema.TensorType, due[bits])}
+
+
+def log_odds(probabilities):
+    return np.log(probabilities[:, 1] / probabilities[:, 0])
+
+
+def weights_of(path):
+    """The tensors of a file that hold a kernel of its blocks."""
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    return [
+        x
+        for x in tree.subgraphs[0].tensors
+        if sorted(x.shape) in ([128, 128], [128, 512]) and tree.buffers[x.buffer].data is not None
+    ]
+
+
+def test_trained_under_rounding_a_model_is_its_file(run, model, tokenizer, tmp_path):
+    with safe_open(run.state_path, "np") as f:  # to resume from
+        saved = {name for name in f.keys() if "_range/" in name}  # noqa: SIM118
+    assert len(saved) == 2 * len(get_ranges(model)) > 40
+    expected = log_odds(probabilities(model, tokenizer))
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS, "static_int8", LENGTH)
+    found = log_odds(of_file(path))
+    error = np.abs(found - expected) / expected.std()
+    assert error.max() < 0.02
+    assert np.mean(error < 1e-4) > 0.7  # to the last bit
+    assert np.array_equal(found > 0, expected > 0)
+
+
+def test_a_keras_file_keeps_the_rounding(model, tokenizer, tmp_path):
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert get_ranges(loaded) == get_ranges(model)
+    expected = probabilities(model, tokenizer)
+    np.testing.assert_array_equal(probabilities(loaded, tokenizer), expected)
+    with in_float(loaded), in_float(model):
+        in_full = probabilities(loaded, tokenizer)
+        np.testing.assert_array_equal(in_full, probabilities(model, tokenizer))
+        assert np.abs(in_full - expected).max() > 1e-5
+        loaded.save(tmp_path / "float.keras")
+    assert get_ranges(keras.models.load_model(tmp_path / "float.keras")) == {}
+
+
+def test_calibrated_on_texts_a_file_is_close_too(model, tokenizer, tmp_path):
+    path = tmp_path / "model.tflite"
+    before = get_ranges(model)
+    how = {"calibration_text": TEXTS[:32]}
+    export_tflite(model, path, tokenizer, LABELS, "static_int8", LENGTH, **how)
+    assert get_ranges(model) == before  # calibration is of a copy
+    with in_float(model):
+        expected = log_odds(probabilities(model, tokenizer))
+    error = np.sqrt(np.mean((log_odds(of_file(path)) - expected) ** 2)) / expected.std()
+    assert error < 0.01
+
+
+def test_calibration_is_of_the_texts(model, tokenizer):
+    few = get_ranges(calibrated(model, tokenizer.encode(TEXTS[:2], max_length=8)))
+    many = get_ranges(calibrated(model, tokenizer.encode(TEXTS, max_length=LENGTH)))
+    assert few.keys() == many.keys()
+    wider = [many[k][1] - many[k][0] > few[k][1] - few[k][0] for k in few]
+    assert np.mean(wider) > 0.9
+
+
+def test_calibration_is_of_what_the_model_reads(model, tokenizer, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(tflite, "calibrated", lambda model, *given: seen.append(given) or model)
+    monkeypatch.setattr(tflite, "_convert", lambda *_: 1 / 0)  # as far as this goes
+    pairs = [(text, TEXTS[0]) for text in TEXTS[:16]]
+    with pytest.raises(ZeroDivisionError):
+        data = (model, tmp_path / "m", tokenizer, LABELS, "static_int8", LENGTH)
+        export_tflite(*data, calibration_text=pairs)
+    ((encodings, _),) = seen
+    expected = tokenizer.encode(TEXTS[:16], TEXTS[:1] * 16, max_length=LENGTH)
+    np.testing.assert_array_equal(encodings.token_ids, expected.token_ids)
+    assert encodings.segment_ids.any()
+    for given in ([*TEXTS[:16], pairs[0]], [(*pair, "x") for pair in pairs]):
+        with pytest.raises(InputError, match="holds strings beside pairs, or tuples"):
+            in_columns(given)
+    # What each task's file holds, as its model reads it.
+    asked = Inputs(["who ?", "where ?"], ["a film", "b film"])
+    assert asked.read_together() == [("who ?", "a film"), ("where ?", "b film")]
+    begun = Inputs(["he", "she"], [["ate", "slept"], ["ran"]])
+    assert begun.read_together() == [("he", "ate"), ("he", "slept"), ("she", "ran")]
+    assert Inputs(["a film", ["b", "film"]]).read_together() == ["a film", " b film"]
+
+
+@pytest.mark.parametrize("name", ["int4", "int4_block32"])
+def test_a_package_that_is_not_there_is_named(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ai_edge_quantizer", None)
+    with pytest.raises(InputError, match=rf"quantization='{name}' needs .*tfnlp\[quantizer\]"):
+        check_quantization(name)
+
+
+def test_names_of_before_and_other_names():
+    assert [check_quantization(n) for n in ("none", "dynamic_int8", "int8")] == [
+        "float32",
+        "int8",
+        "int8",
+    ]
+
+
+def test_ranges_or_texts_are_needed(model):
+    check_calibration("static_int8", model, None)
+    with in_float(model), pytest.raises(InputError, match=r"needs `calibration_text`, or a model"):
+        check_calibration("static_int8", model, None)
+    with pytest.raises(InputError, match=r"`calibration_text` holds 3 texts, but at least 16"):
+        check_calibration("static_int8", model, ["x"] * 3)
+    with pytest.raises(InputError, match=r"`calibration_text` is for .* not 'int8'"):
+        check_calibration("int8", model, ["x"] * 30)
+    untrained = build_model(model.text_config, "classifier", 2)
+    fake_quantize(untrained)
+    with pytest.raises(InputError, match=r"needs `calibration_text`, or a model"):
+        check_calibration("static_int8", untrained, None)
+    recurrent = build_model(RecurrentConfig(60, "gru", 1, 16), "classifier", 2)
+    with pytest.raises(InputError, match=r"static_int8' rounds what .* recurrent model has none"):
+        check_calibration("static_int8", recurrent, ["x"] * 30)
+    check_calibration("int8", recurrent, None)
+
+
+def test_a_unit_far_above_all_others_does_not_round_them_away(
+    tiny_config, tokenizer, tmp_path, caplog
+):
+    """As of MiniLM-L6, one of whose tensors ranges from -3.5 to 194 (mean size 0.2)."""
+    keras.utils.set_random_seed(1)
+    sizes = {"num_layers": 1, "hidden_dim": 128, "intermediate_dim": 512}
+    model = build_model(dataclasses.replace(tiny_config, **sizes))
+    weights = {v.path: v for v in model.weights}
+    bias, gamma = np.zeros(128, "float32"), np.full(128, 20.0, "float32")
+    bias[:2], gamma[:2] = (400.0, -400.0), 0.0
+    weights["encoder_0/feed_forward/output/bias"].assign(bias)
+    weights["encoder_0/feed_forward_norm/gamma"].assign(gamma)
+    # What the network gives, some 0.1, and not what goes past it, is what counts.
+    for name, factor in (("attention_norm/gamma", 0.05), ("feed_forward/intermediate/kernel", 20)):
+        weights[f"encoder_0/{name}"].assign(weights[f"encoder_0/{name}"] * factor)
+    kernel = weights["encoder_0/feed_forward/output/kernel"]
+    kernel.assign(kernel * 0.02)
+    inputs = Inputs(TEXTS)
+    path = tmp_path / "model.tflite"
+
+    def export():
+        caplog.clear()
+        how = {"pooling": "mean", "calibration_text": TEXTS[:32], "check_inputs": inputs}
+        export_tflite(model, path, tokenizer, None, "static_int8", LENGTH, **how)
+        return read_files(path)[0]["check"]["cosine"]
+
+    assert export() > 0.99
+    assert "loses much" not in caplog.text
+    kernels = [tensor for tensor in weights_of(path) if sorted(tensor.shape) == [128, 512]]
+    assert {tensor.type for tensor in kernels} == {schema.TensorType.INT8}
+    # Inputs have a zero point of their own: what a GELU gives is of one sign, but for little.
+    assert dynamic_products(path) == [True]
+    # The layer with the outlier takes and gives float32, with weights in 8 bits.
+    assert floats_of(path) == {(128, 512)}
+    count = sum(np.prod(v.shape) for v in model.trainable_variables)
+    assert path.stat().st_size / count < 1.4
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fake_quantization, "OUTLIER", 1e9)
+        assert export() < 0.95
+    assert "loses much: On 64 texts, compared with float32 Keras: cosine 0." in caplog.text
+    assert "int8 or float16 lose less" in caplog.text
+
+
+def floats_of(path):
+    """The shapes of the weights of the products of a file that take float32."""
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    (graph,) = tree.subgraphs
+    dense = schema.BuiltinOperator.FULLY_CONNECTED
+    return {
+        tuple(map(int, graph.tensors[operator.inputs[1]].shape))
+        for operator in graph.operators
+        if tree.operatorCodes[operator.opcodeIndex].builtinCode == dense
+        and graph.tensors[operator.inputs[0]].type == schema.TensorType.FLOAT32
+    }

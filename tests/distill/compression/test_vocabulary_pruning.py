@@ -1,0 +1,294 @@
+"""Pruned vocabularies: the same tokens, outputs and files, with fewer rows."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from distill.compression import vocabulary_pruning
+from distill.compression.vocabulary_pruning import (
+    compare_models,
+    compare_tokenizers,
+    prune_vocabulary,
+    texts_of,
+    tokens_to_keep,
+)
+from distill.learning.student import with_vocabulary
+from tests.grammar_corpus import make_reviews
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.models import (
+    AlbertConfig,
+    BertConfig,
+    DebertaV2Config,
+    ElectraConfig,
+    Gpt2Config,
+    RobertaConfig,
+    TransformerConfig,
+    TransformerXLConfig,
+    XLNetConfig,
+    build_model,
+)
+from tfnlp.tasks.multiple_choice import Choices
+from tfnlp.tasks.question_answering import Questions
+from tfnlp.tasks.tagged_files import TaggedSentences
+from tfnlp.text import (
+    ByteLevelBpeTokenizer,
+    Examples,
+    WordPieceTokenizer,
+    load_tokenizer,
+    train_tokenizer,
+)
+from tfnlp.text.marian import MarianTokenizer
+from tfnlp.utils.errors import InputError
+
+SIZES = {
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 16,
+    "intermediate_dim": 24,
+    "initializer_range": 0.3,
+}
+# The kind of tokenizer and its family, the config, the head, whether the output is tied.
+CASES = {
+    "bert": ("wordpiece", None, BertConfig, "masked_lm", True),
+    "bert untied": ("wordpiece", None, BertConfig, "masked_lm", False),
+    "electra": ("wordpiece", None, ElectraConfig, "tagger", True),
+    "roberta": ("bpe", "roberta", RobertaConfig, "masked_lm", True),
+    "gpt2": ("bpe", "gpt2", Gpt2Config, "causal_lm", True),
+    "albert": ("unigram", "albert", AlbertConfig, "masked_lm", True),
+    "xlnet": ("unigram", "xlnet", XLNetConfig, "classifier", True),
+    "deberta-v2": ("unigram", "deberta-v2", DebertaV2Config, "masked_lm", False),
+}
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """English and Korean reviews, the corpus being the first of them."""
+    return [text for text, _ in make_reviews(300, seed=3)]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(texts):
+    """{(kind, family): a tokenizer of all texts}."""
+    pairs = {(kind, family) for kind, family, *_ in CASES.values()}
+    return {(k, f): train_tokenizer(texts, k, 600, f)[0] for k, f in sorted(pairs, key=str)}
+
+
+def outputs(model, tokenizer, texts):
+    return {k: np.asarray(v) for k, v in model(tokenizer(texts)).items()}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("case", CASES)
+def test_outputs_on_the_corpus_stay_the_same(case, texts, tokenizers, tmp_path):
+    kind, family, config, head, tied = CASES[case]
+    tokenizer, corpus = tokenizers[kind, family], texts[:40]
+    fields = {"pad_token_id": tokenizer.pad_token_id} if case != "gpt2" else {}
+    config = config(
+        vocabulary_size=tokenizer.vocabulary_size, tie_embeddings=tied, **SIZES, **fields
+    )
+    model = build_model(config, head, 3)
+    for weight in model.weights:  # biases too are of their tokens
+        weight.assign(np.random.default_rng(0).normal(size=weight.shape) * 0.1)
+    smaller, pruned = prune_vocabulary(model, tokenizer, corpus)
+    kept = tokens_to_keep(tokenizer, corpus, always={config.pad_token_id})
+    assert pruned.vocabulary_size == smaller.text_config.vocabulary_size == len(kept)
+    assert len(kept) < tokenizer.vocabulary_size
+    report = compare_tokenizers(tokenizer, pruned, corpus)
+    assert report["texts_with_other_tokens"] == (0.0,)
+    assert report["unknown_share"][0] == report["unknown_share"][1]
+    for old, new in zip(tokenizer.encode(corpus), pruned.encode(corpus), strict=True):
+        assert old.token_ids == [kept[i] for i in new.token_ids]
+    expected = outputs(model, tokenizer, corpus[:8])
+    if head.endswith("lm"):  # a logit for each token that is left
+        expected["logits"] = expected["logits"][..., kept]
+    save_model(smaller, tmp_path, None, pruned)
+    loaded = load_model(tmp_path, head, None if head.endswith("lm") else 3)
+    for one, tokens in ((smaller, pruned), (loaded, load_tokenizer(tmp_path))):
+        found = outputs(one, tokens, corpus[:8])
+        assert found.keys() == expected.keys()
+        for key, value in found.items():
+            np.testing.assert_allclose(value, expected[key], rtol=1e-6, atol=4e-6, err_msg=key)
+    sizes = compare_models(model, smaller)
+    gone = tokenizer.vocabulary_size - len(kept)
+    rows = config.embedding_dim if case in ("electra", "albert") else 16
+    tables = 1 + (not tied)
+    biases = head == "masked_lm"
+    assert sizes["parameters"][0] - sizes["parameters"][1] == gone * (rows * tables + biases)
+
+
+def test_the_id_that_pads_moves_with_its_token():
+    tokenizer = WordPieceTokenizer(
+        ["unused", "film", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PAD]"]
+    )
+    model = build_model(BertConfig(vocabulary_size=7, pad_token_id=6, **SIZES), "classifier", 2)
+    smaller, pruned = prune_vocabulary(model, tokenizer, ["film"])
+    assert pruned.tokens_by_id()[0] == "film"
+    assert smaller.text_config.pad_token_id == pruned.pad_token_id == 5
+
+
+def test_the_ids_of_a_translator_move_with_their_tokens():
+    tokenizer = WordPieceTokenizer(
+        ["unused", "film", "[UNK]", "[MASK]", "[SEP]", "[CLS]", "[PAD]", "x"]
+    )
+    ids = {"pad_token_id": 6, "start_token_id": 5, "end_token_id": 7}
+    config = TransformerConfig(vocabulary_size=8, **ids, **SIZES)
+    model = build_model(config, "sequence_to_sequence")
+    smaller, pruned = prune_vocabulary(model, tokenizer, ["film"])
+    new = pruned.tokens_by_id()
+    assert new == ["film", "[UNK]", "[MASK]", "[SEP]", "[CLS]", "[PAD]", "x"]
+    assert {name: getattr(smaller.text_config, name) for name in ids} == {
+        "pad_token_id": 5,
+        "start_token_id": 4,
+        "end_token_id": 6,
+    }
+    two = dataclasses.replace(config, share_embeddings=False, target_vocabulary_size=9)
+    with pytest.raises(InputError, match="writes tokens of a vocabulary of its own"):
+        prune_vocabulary(build_model(two, "sequence_to_sequence"), tokenizer, ["film"])
+    with pytest.raises(InputError, match="tokens of a MarianTokenizer are not pruned"):
+        prune_vocabulary(model, object.__new__(MarianTokenizer), ["film"])
+
+
+@pytest.mark.parametrize(("kind", "keep"), [("wordpiece", 150), ("bpe", 300), ("unigram", 150)])
+def test_the_most_frequent_tokens_stay_and_other_texts_can_be_read(kind, keep, texts, tokenizers):
+    tokenizer = next(t for (k, _), t in tokenizers.items() if k == kind)
+    config = BertConfig(vocabulary_size=tokenizer.vocabulary_size, **SIZES)
+    model = build_model(config, "classifier", 2)
+    smaller, pruned = prune_vocabulary(model, tokenizer, texts[:40], keep)
+    assert pruned.vocabulary_size == smaller.text_config.vocabulary_size == keep
+    report = compare_tokenizers(tokenizer, pruned, texts)
+    assert report["tokens"] == (tokenizer.vocabulary_size, keep)
+    assert report["unknown_share"][1] < 0.05
+    assert report["tokens_a_word"][1] > report["tokens_a_word"][0]
+    assert 0 < report["texts_with_other_tokens"][0] <= 1
+    # As many as there are, and more, are all that the corpus uses.
+    everything = tokens_to_keep(tokenizer, texts[:40])
+    assert tokens_to_keep(tokenizer, texts[:40], 10_000) == everything
+
+
+def test_several_models_keep_the_same_tokens_which_are_counted_once(
+    texts, tokenizers, monkeypatch
+):
+    tokenizer, counted = tokenizers["wordpiece", None], []
+    size = tokenizer.vocabulary_size
+    models = [build_model(kind(size, **SIZES)) for kind in (BertConfig, RobertaConfig, BertConfig)]
+    count = tokens_to_keep
+
+    def counting(*given):
+        counted.append(1)
+        return count(*given)
+
+    monkeypatch.setattr(vocabulary_pruning, "tokens_to_keep", counting)
+    smaller, pruned = vocabulary_pruning.prune_vocabularies(models, tokenizer, texts, 120)
+    assert counted == [1]
+    assert [model.text_config.vocabulary_size for model in smaller] == [120] * 3
+    assert pruned.vocabulary_size == 120
+    rows = [tokenizer.token_id(pruned.token(i)) for i in range(120)]
+    for model, own in zip(models, smaller, strict=True):
+        tables = [m.get_layer("embeddings").token_table.numpy() for m in (model, own)]
+        np.testing.assert_array_equal(tables[1], tables[0][rows])
+
+
+def test_rare_tokens_go_first():
+    tokens = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "film",
+        "plot",
+        "dull",
+        "cast",
+    ]
+    tokenizer = WordPieceTokenizer(tokens)
+    corpus = ["film cast cast dull", "cast film"]
+    assert tokens_to_keep(tokenizer, corpus) == [0, 1, 2, 3, 4, 5, 7, 8]
+    assert tokens_to_keep(tokenizer, corpus, 7) == [0, 1, 2, 3, 4, 5, 8]
+    assert tokens_to_keep(tokenizer, corpus, 6) == [0, 1, 2, 3, 4, 8]
+    assert tokens_to_keep(tokenizer, corpus, 5) == [0, 1, 2, 3, 4]
+
+
+def test_an_unknown_word_stays_unknown():
+    tokens = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "x",
+        "##x",
+        "y",
+        "xy",
+        "##yz",
+    ]
+    tokenizer = WordPieceTokenizer(tokens)
+    # Greedily "xyz" begins with "xy", which nothing follows; without it would be x ##yz.
+    corpus = ["xyz", "x yyz"]
+    assert tokenizer.tokens("xyz") == ["[UNK]"]
+    kept = tokens_to_keep(tokenizer, corpus)
+    model = build_model(BertConfig(vocabulary_size=len(tokens), **SIZES))
+    _, pruned = prune_vocabulary(model, tokenizer, corpus)
+    assert tokens.index("xy") in kept
+    assert pruned.tokens("xyz") == ["[UNK]"]
+
+
+def test_a_pair_of_bytes_goes_with_what_is_made_from_it(texts, tokenizers):
+    tokenizer = tokenizers["bpe", "roberta"]
+    model = build_model(RobertaConfig(vocabulary_size=tokenizer.vocabulary_size, **SIZES))
+    for keep in (270, 300, 350):
+        _, pruned = prune_vocabulary(model, tokenizer, texts[:40], keep)
+        assert pruned.vocabulary_size <= keep
+        for i in range(pruned.vocabulary_size):  # each token can still be made
+            text = pruned.decode([i])
+            if text and not text.startswith("�"):
+                assert pruned.decode(pruned.encode([text])[0].token_ids) == text
+        assert [pruned.decode(e.token_ids) for e in pruned.encode(texts)] == texts
+
+
+def test_what_must_stay_is_said(texts, tokenizers):
+    tokenizer = tokenizers["wordpiece", None]
+    with pytest.raises(InputError, match="keep_tokens=4 is below the 5 tokens that every text"):
+        tokens_to_keep(tokenizer, texts, 4)
+    with pytest.raises(InputError, match=r"keep_tokens=260 .* 261 .*special ones and bytes"):
+        tokens_to_keep(tokenizers["bpe", "roberta"], texts, 260)
+    with pytest.raises(InputError, match="The corpus has no texts"):
+        tokens_to_keep(tokenizer, [])
+    config = TransformerXLConfig(vocabulary_size=tokenizer.vocabulary_size, cutoffs=(9,), **SIZES)
+    model = build_model(dataclasses.replace(config, max_length=None))
+    with pytest.raises(InputError, match="stand in clusters by frequency"):
+        prune_vocabulary(model, tokenizer, texts)
+
+
+def test_ids_that_leave_one_out_are_refused(texts, tokenizers):
+    """As of a vocab.json from which a token was taken: each row behind it is another token's."""
+    whole = json.loads(tokenizers["bpe", "roberta"].to_json())["model"]
+    vocabulary = {token: i + (i > 300) for token, i in whole["vocab"].items()}
+    holed = ByteLevelBpeTokenizer(vocabulary, [tuple(merge) for merge in whole["merges"]])
+    size = holed.vocabulary_size
+    message = f"has {size} tokens but none with the id 301; give one whose ids are 0 to {size - 1}"
+    with pytest.raises(InputError, match=message):
+        tokens_to_keep(holed, texts[:4])
+    with pytest.raises(InputError, match=message):
+        with_vocabulary(RobertaConfig(**SIZES), holed)
+
+
+def test_texts_of_every_kind_of_examples():
+    assert texts_of(Examples(["a"], ["b"])) == ["a", "b"]
+    questions = Questions(["1", "2"], ["q", "r"], ["c", "c"], [[], []])
+    assert texts_of(questions) == ["q", "r", "c"]
+    assert texts_of(Choices(["p"], [["x", "y"]])) == ["p", "x", "y"]
+    assert texts_of(TaggedSentences([["a", "b"], "cd"])) == [" a b", "cd"]
+
+
+def test_real_vocabulary_and_texts(minilm, data_dir):
+    lines = (data_dir / "sst2" / "dev.tsv").read_text(encoding="utf-8").split("\n")[1:201]
+    corpus = [line.partition("\t")[0] for line in lines]
+    model, tokenizer = load_model(minilm), load_tokenizer(minilm)
+    smaller, pruned = prune_vocabulary(model, tokenizer, corpus)
+    assert compare_tokenizers(tokenizer, pruned, corpus)["texts_with_other_tokens"] == (0.0,)
+    assert pruned.vocabulary_size < 2500
+    expected = outputs(model, tokenizer, corpus[:4])["sequence_output"]
+    found = outputs(smaller, pruned, corpus[:4])["sequence_output"]
+    np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,88 @@
+"""Kernels of a few values: as many as asked for, before, in and after training."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from distill.compression.weight_clustering import Clusterer, ClusteringConfig
+from distill.compression.weight_pruning import block_kernels
+from distill.learning import distill, make_student
+from tests.training.test_finetuning import DEV, TRAIN
+from tfnlp.checkpoints import load_model
+from tfnlp.models import build_model
+from tfnlp.tasks import Classification
+from tfnlp.training import RunFolder, TrainingConfig
+from tfnlp.utils.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def one_layer(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
+
+
+def test_weights_go_to_the_nearest_of_so_many_centroids_and_stay_together(one_layer):
+    model = build_model(one_layer, "classifier", 2)
+    before = [np.asarray(kernel) for kernel in block_kernels(model)]
+    clusterer = Clusterer(model, ClusteringConfig(8))
+    rng = np.random.default_rng(0)
+    for kernel, old in zip(block_kernels(model), before, strict=True):
+        values = np.unique(kernel)
+        assert len(values) == 8
+        nearest = np.abs(old[..., None] - values).argmin(-1)
+        np.testing.assert_array_equal(kernel, values[nearest])
+    moved, expected = [], []
+    for kernel in block_kernels(model):
+        old = np.asarray(kernel)
+        new = old + rng.normal(0, 0.1, old.shape).astype("float32")
+        mean = np.zeros_like(new)
+        for value in np.unique(old):
+            mean[old == value] = new[old == value].mean()
+        kernel.assign(new)
+        moved.append(kernel)
+        expected.append(mean)
+    clusterer.after_step(tf.constant(1))
+    for kernel, mean in zip(moved, expected, strict=True):
+        np.testing.assert_allclose(kernel, mean, atol=1e-5)
+        assert np.unique(kernel).size <= 8
+    assert clusterer.complete(0)
+
+
+def test_a_distilled_student_has_so_many_values(one_layer, tokenizer, tmp_path):
+    teacher = build_model(one_layer, "classifier", 2)
+    student = make_student(teacher, 1, hidden_dim=16)
+    config = TrainingConfig(epochs=1, batch_size=4, learning_rate=1e-2, checkpoint_steps=1)
+    run = RunFolder(tmp_path / "run", {})
+    start = student.get_weights()
+    figures = distill(
+        *(Classification(["bad", "good"]), teacher, student, tokenizer, TRAIN, DEV),
+        *(config, run, 16),
+        compress=ClusteringConfig(16).clusterer,
+    )
+    assert figures["distinct_values"] == 16
+    best = load_model(run.best, "classifier")
+    assert [np.unique(kernel).size for kernel in block_kernels(best)] == [16] * 6
+    moved = [np.abs(a - b).max() for a, b in zip(start, best.get_weights(), strict=True)]
+    assert min(moved) > 1e-4
+    # 4 bits a weight in the kernels, whatever the rest takes.
+    dense = sum(np.asarray(w).nbytes for w in block_kernels(best))
+    assert figures["compressed_bytes"] < 4 * best.count_params() - dense / 2
+    # A killed run goes on with the same clusters.
+    state = safetensors.numpy.load_file(run.state_path)
+    kernels = {kernel.path: np.asarray(kernel) for kernel in block_kernels(student)}
+    for i, kernel in enumerate(kernels.values()):
+        place = next(v for name, v in state.items() if name.endswith(f"place_{i}"))
+        assert place.dtype == "int32"
+        for cluster in range(16):
+            assert np.unique(kernel[place == cluster]).size <= 1
+
+
+def test_numbers_of_clusters_that_do_not_fit_are_refused(one_layer):
+    for clusters in (1, 257):
+        with pytest.raises(InputError, match=f"clusters={clusters} must lie between 2 and 256"):
+            ClusteringConfig(clusters)
+    small = dataclasses.replace(one_layer, hidden_dim=4, num_heads=1)
+    with pytest.raises(InputError, match="clusters=64 are more than the 16 weights"):
+        Clusterer(build_model(small), ClusteringConfig(64))

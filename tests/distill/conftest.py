@@ -1,0 +1,53 @@
+"""A small model of each kind, as a folder and as a file."""
+
+import keras
+import pytest
+
+from distill.export.tflite import export_tflite
+from tfnlp.checkpoints import save_model
+from tfnlp.models import DistilBertConfig, build_model
+
+HEADS = {
+    "classifier": ("classifier", 2, ["bad", "good"]),
+    "scorer": ("classifier", 1, ["score"]),
+    "tagger": ("tagger", 3, ["O", "B-x", "I-x"]),
+    "answerer": ("answerer", None, None),
+    "chooser": ("chooser", None, None),
+}
+SETTINGS = {
+    "tagger": {"words": {"prefixes": ["("], "suffixes": [".", ")", "!"], "whole": ["a.", ":)"]}},
+    "answerer": {"max_question_length": 3},
+}
+
+
+@pytest.fixture(scope="session")
+def folders_and_files(tokenizer, tmp_path_factory):
+    """({kind: folder}, {kind: path of a file})."""
+    keras.utils.set_random_seed(0)
+    place = tmp_path_factory.mktemp("models")
+    config = DistilBertConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=16,
+        max_length=24,
+        initializer_range=0.3,
+    )
+    folders, files = {}, {}
+    for kind, (head, classes, labels) in HEADS.items():
+        model, settings = build_model(config, head, classes), SETTINGS.get(kind)
+        folders[kind], files[kind] = place / kind, place / f"{kind}.tflite"
+        save_model(model, folders[kind], labels, tokenizer, settings)
+        export_tflite(model, files[kind], tokenizer, labels, "float32", task_settings=settings)
+    return folders, files
+
+
+@pytest.fixture(scope="session")
+def folders(folders_and_files):
+    return folders_and_files[0]
+
+
+@pytest.fixture(scope="session")
+def files(folders_and_files):
+    return folders_and_files[1]

@@ -1,0 +1,250 @@
+"""Every family and every head as a .tflite file: like Keras, with TFLite's operations alone."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter
+
+from distill.export.tflite import export_tflite
+from distill.runtime import (
+    QuestionAnswerer,
+    SentenceScorer,
+    TextClassifier,
+    TextRunner,
+    TokenTagger,
+)
+from tfnlp.checkpoints import read_head, save_model
+from tfnlp.models import (
+    AlbertConfig,
+    BertConfig,
+    DebertaConfig,
+    DebertaV2Config,
+    DistilBertConfig,
+    ElectraConfig,
+    Gpt2Config,
+    GptConfig,
+    RecurrentConfig,
+    RobertaConfig,
+    TransformerXLConfig,
+    XLNetConfig,
+    build_model,
+)
+from tfnlp.models.recurrent import CELLS
+from tfnlp.text import Encoding
+from tfnlp.text.tags import best_tags
+from tfnlp.utils.errors import InputError
+
+SIZES = {
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 32,
+    "intermediate_dim": 48,
+    "max_length": 40,
+    "initializer_range": 0.2,
+}
+FAMILIES = {
+    "bert": BertConfig,
+    "roberta": RobertaConfig,
+    "distilbert": DistilBertConfig,
+    "albert": AlbertConfig,
+    "electra": ElectraConfig,
+    "deberta": DebertaConfig,
+    "deberta_v2": DebertaV2Config,
+    "xlnet": XLNetConfig,
+    "transformer_xl": TransformerXLConfig,
+    "gpt": GptConfig,
+    "gpt2": Gpt2Config,
+    **dict.fromkeys(CELLS, RecurrentConfig),
+}
+
+
+def config_of(name, tokenizer):
+    if name in CELLS:
+        own = {"num_layers": 2, "hidden_dim": 32, "initializer_range": 0.2}
+        own |= {"cell": name, "bidirectional": name != "gru"}
+        return RecurrentConfig(tokenizer.vocabulary_size, **own)
+    config = FAMILIES[name](vocabulary_size=tokenizer.vocabulary_size, **SIZES)
+    if name in ("albert", "electra"):
+        config = dataclasses.replace(config, embedding_dim=16)
+    if "deberta" in name:
+        config = dataclasses.replace(config, max_distance=24)
+    if name == "deberta_v2":
+        config = dataclasses.replace(config, num_buckets=8, convolution_size=3)
+    if name == "transformer_xl":  # a window shorter than the text, and distances clamped
+        config = dataclasses.replace(
+            config, cutoffs=(8, 16), div_value=2, memory_length=6, clamp_length=4
+        )
+    if name in ("xlnet", "transformer_xl"):
+        config = dataclasses.replace(config, max_length=None)
+    return config
+
+
+def encodings_of(tokenizer):
+    return tokenizer.encode(["film", "the film is not dull , a fine plot", "정말 좋다"])
+
+
+def keras_outputs(model, encoding, real=1):
+    inputs = {
+        "token_ids": np.array([encoding.token_ids]),
+        "segment_ids": np.array([encoding.segment_ids]),
+        "padding_mask": np.full((1, len(encoding.token_ids)), real, "int32"),
+    }
+    return {k: v[0].numpy() for k, v in model(inputs).items() if "logits" in k}
+
+
+def padded_outputs(path, encoding, padding=5):
+    """What the file gives where padding stands behind the text: ids like any, and mask 0."""
+    length = len(encoding.token_ids)
+    ids = np.full((1, length + padding), 7, "int32")
+    segment_ids, mask = np.zeros_like(ids), np.zeros_like(ids)
+    ids[0, :length], segment_ids[0, :length] = encoding.token_ids, encoding.segment_ids
+    mask[0, :length] = 1
+    runner = Interpreter(str(path)).get_signature_runner()
+    outputs = runner(ids=ids, mask=mask, segment_ids=segment_ids)
+    return {name: value[0] for name, value in outputs.items()}
+
+
+def answers_by_loops(model, tokenizer, question, context, max_length):
+    """(score, first character, end, tokens) of each answer, best first; the score of none."""
+    best, none = {}, []
+    for window in tokenizer.encode_windows([question], [context], max_length, max_length // 4):
+        starts, ends = keras_outputs(model, window).values()
+        none.append(float(starts[0] + ends[0]))
+        inside = [i for i, source in enumerate(window.sources) if source == 1]
+        for a in inside:
+            for b in inside[inside.index(a) :]:
+                place = window.offsets[a][0], window.offsets[b][1]
+                tokens = [tokenizer.vocabulary[i] for i in window.token_ids[a : b + 1]]
+                found = float(starts[a] + ends[b]), *place, tokens
+                best[place] = max(best.get(place, found), found)
+    return sorted(best.values(), reverse=True), min(none)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_gives_what_keras_gives(name, tokenizer, tmp_path):
+    model = build_model(config_of(name, tokenizer), "classifier", 3)
+    labels = ["x", "y", "z"]
+    for quantization, tolerance in (("float32", 1e-4), ("int8", 0.1)):
+        export_tflite(model, tmp_path / "m.tflite", tokenizer, labels, quantization, 24)
+        runner = TextClassifier(tmp_path / "m.tflite")
+        for encoding in encodings_of(tokenizer):
+            expected = softmax(keras_outputs(model, encoding)["logits"])
+            np.testing.assert_allclose(runner.run(encoding), expected, atol=tolerance)
+            padded = padded_outputs(tmp_path / "m.tflite", encoding)["probability"]
+            np.testing.assert_allclose(
+                padded, runner.run(encoding), atol=1e-5 if quantization == "float32" else 0.1
+            )
+        # An empty text, where the tokenizer frames none, is read as padding.
+        expected = softmax(keras_outputs(model, Encoding([0], [0]), real=0)["logits"])
+        np.testing.assert_allclose(runner.run(Encoding([], [])), expected, atol=tolerance)
+
+
+@pytest.mark.parametrize("quantization", ["float32", "int8"])
+def test_tagger(quantization, tokenizer, tmp_path):
+    model = build_model(config_of("electra", tokenizer), "tagger", 3)
+    path = tmp_path / "m.tflite"
+    export_tflite(model, path, tokenizer, ["O", "B-x", "I-x"], quantization, 24)
+    tagger = TokenTagger(path)
+    for encoding in encodings_of(tokenizer):
+        found = tagger.outputs(encoding)["probability"]
+        expected = softmax(keras_outputs(model, encoding)["logits"])
+        np.testing.assert_allclose(
+            found, expected, atol=1e-4 if quantization == "float32" else 0.1
+        )
+        padded = padded_outputs(path, encoding)["probability"][: len(found)]
+        np.testing.assert_allclose(padded, found, atol=1e-5 if quantization == "float32" else 0.1)
+    tagged = tagger.tag(["the unbelievable film " * 8, ["정말", "좋다"]])
+    assert [len(t) for t in tagged] == [24, 2]
+    if quantization == "float32":
+        words = [word for word, _ in tagged[0]]
+        windows = tokenizer.encode_words([words], 24, 6)  # with a quarter in common
+        rows = [softmax(keras_outputs(model, window)["logits"]) for window in windows]
+        assert best_tags([words], windows, rows, tagger.labels) == [[tag for _, tag in tagged[0]]]
+    assert tagged[1][0][0] == "정말" and tagged[1][0][1] in tagger.labels
+    with pytest.raises(InputError, match=r"is a tagger, not a classifier; use .*TokenTagger"):
+        TextClassifier(path)
+
+
+def test_answerer(tokenizer, tmp_path):
+    model = build_model(config_of("albert", tokenizer), "answerer")
+    path = tmp_path / "m.tflite"
+    export_tflite(model, path, tokenizer, quantization="float32", max_length=24)
+    answerer = QuestionAnswerer(path)
+    for encoding in encodings_of(tokenizer):
+        found = answerer.outputs(encoding)
+        for key, expected in keras_outputs(model, encoding).items():
+            np.testing.assert_allclose(found[key], expected, atol=1e-4)
+            padded = padded_outputs(path, encoding)[key][: len(expected)]
+            np.testing.assert_allclose(padded, found[key], atol=1e-5)
+    context = "the film is not dull , a fine plot . " * 4
+    expected, null = answers_by_loops(model, tokenizer, "film ?", context, max_length=24)
+    found = answerer.answer("film ?", context, count=3)
+    for answer, (score, start, end, tokens) in zip(found, expected[:3], strict=True):
+        assert (answer.start, answer.end) == (start, end)
+        assert answer.score == pytest.approx(score, abs=1e-3)
+        assert tokenizer.tokens(answer.text) == tokens
+    found = answerer.answer("film ?", context, null_answers=True, count=1000)
+    assert len(found) == len(expected) + 1
+    (none,) = [answer for answer in found if answer.text == ""]
+    assert none.score == pytest.approx(null, abs=1e-3)
+
+
+@pytest.mark.parametrize("quantization", ["float32", "int8"])
+def test_scorer_of_a_chooser_and_of_a_regression(quantization, tokenizer, tmp_path):
+    prompt, endings = "the film is", ["dull", "fine !", "not a plot"]
+    path = tmp_path / "m.tflite"
+    tolerance = 1e-4 if quantization == "float32" else 0.15
+    chooser = build_model(config_of("bert", tokenizer), "chooser")
+    export_tflite(chooser, path, tokenizer, quantization=quantization, max_length=24)
+    scorer = SentenceScorer(path)
+    encodings = tokenizer.encode([prompt] * 3, endings)
+    expected = []
+    for e in encodings:
+        inputs = {
+            "token_ids": np.array([[e.token_ids]]),
+            "segment_ids": np.array([[e.segment_ids]]),
+            "padding_mask": np.ones((1, 1, len(e.token_ids)), "int32"),
+        }
+        expected.append(float(chooser(inputs)["logits"][0, 0]))
+    np.testing.assert_allclose(scorer.score([prompt] * 3, endings), expected, atol=tolerance)
+    if quantization == "float32":
+        assert scorer.choose(prompt, endings) == int(np.argmax(expected))
+    regression = build_model(config_of("distilbert", tokenizer), "classifier", 1)
+    export_tflite(regression, path, tokenizer, quantization=quantization, max_length=24)
+    expected = [float(keras_outputs(regression, e)["logits"][0]) for e in encodings]
+    found = SentenceScorer(path).score([prompt] * 3, endings)
+    np.testing.assert_allclose(found, expected, atol=tolerance)
+
+
+def test_other_tokenizers_travel_in_the_file(tmp_path):
+    from tfnlp.text import train_byte_level_bpe, train_unigram
+
+    texts = ["the film is not dull , a fine plot", "정말 좋다 영화"] * 3
+    for tokenizer, name in (
+        (train_byte_level_bpe(texts, 300), "bpe"),
+        (train_unigram(texts, 90, "xlnet"), "unigram"),
+    ):
+        model = build_model(config_of("distilbert", tokenizer), "classifier", 2)
+        path = tmp_path / f"{name}.tflite"
+        differences = export_tflite(model, path, tokenizer, ["a", "b"], "float32", 24)
+        assert "MediaPipe has no tokenizer of this kind" in differences[0]
+        found = TextClassifier(path).classify(texts, texts[::-1])
+        for encoding, answer in zip(tokenizer.encode(texts, texts[::-1], 24), found, strict=True):
+            expected = softmax(keras_outputs(model, encoding)["logits"])
+            np.testing.assert_allclose(list(answer.probabilities.values()), expected, atol=1e-4)
+        words = TextRunner(path).tokenizer.encode_words([["fine", "plot"]], 12)
+        assert words[0].token_ids == tokenizer.encode_words([["fine", "plot"]], 12)[0].token_ids
+
+
+def test_heads_without_an_export_are_named(tokenizer, tmp_path):
+    model = build_model(config_of("bert", tokenizer), "masked_lm")
+    with pytest.raises(InputError, match="'masked_lm' has no export"):
+        export_tflite(model, tmp_path / "m", tokenizer)
+    save_model(model, tmp_path / "folder")
+    assert read_head(tmp_path / "folder") == "masked_lm"

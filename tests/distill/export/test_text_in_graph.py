@@ -1,0 +1,150 @@
+"""The tokenizer in the graph, and strings that nobody wrote by hand."""
+
+import concurrent.futures
+import dataclasses
+import unicodedata
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks.hostile_texts import LONG, agreements, hostile_strings
+from distill.export import text_in_graph
+from distill.export.character_rules import CODE_POINTS, ranges
+from distill.export.text_in_graph import StringClassifier
+from distill.export.tflite import export_tflite
+from distill.runtime import load_runner
+from tests.distill.runtime.test_litert_runners import rewritten
+from tfnlp.models import build_model
+from tfnlp.text import WordPieceTokenizer, train_unigram
+from tfnlp.utils.errors import InputError
+
+LABELS = ["bad", "good"]
+UNASSIGNED = ("Cn", "Co")  # the categories of unassigned characters, and of those for private use
+TEXTS = [
+    "a fine film",
+    "",
+    "정말 좋다!",
+    "the\tplot\x00 is\x07 dull, 字 film",
+    "unbelievably zzz",
+    "x " * 60,
+]
+
+
+@pytest.fixture(scope="module")
+def model(tiny_config):
+    return build_model(dataclasses.replace(tiny_config, num_layers=1), "classifier", 2)
+
+
+def probabilities(model, tokenizer, texts, max_length):
+    found = []
+    for encoding in tokenizer.encode(texts, max_length=max_length):
+        ids = np.array([encoding.token_ids])
+        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
+        logits = np.exp(np.array(model(inputs)["logits"])[0])
+        found.append(logits / logits.sum())
+    return found
+
+
+@pytest.mark.parametrize("strips", [False, True])
+def test_strings_get_the_models_probabilities(strips, model, tokenizer, tmp_path):
+    texts = [*TEXTS, "A FINE film", "Fílm", "a fine\u200bfilm", "the\x0bfilm"]
+    tokenizer = WordPieceTokenizer(tokenizer.vocabulary, strip_accents=strips)
+    path = tmp_path / "m.tflite"
+    options = {"quantization": "float32", "max_length": 20, "tokenizer_in_graph": True}
+    said = export_tflite(model, path, tokenizer, LABELS, **options)
+    assert said == []
+    answers = StringClassifier(path).classify(texts)
+    rows = [list(answer.probabilities.values()) for answer in answers]
+    np.testing.assert_allclose(rows, probabilities(model, tokenizer, texts, 20), atol=1e-5)
+    assert [answer.label for answer in answers] == [LABELS[int(np.argmax(row))] for row in rows]
+    with pytest.raises(InputError, match="is a string classifier, which takes strings; use dist"):
+        load_runner(path)
+
+
+def test_threads_share_a_classifier_of_strings(model, tokenizer, tmp_path):
+    path = tmp_path / "m.tflite"
+    options = {"quantization": "float32", "max_length": 20, "tokenizer_in_graph": True}
+    export_tflite(model, path, tokenizer, LABELS, **options)
+    classifier = StringClassifier(path)
+    expected = [classifier.classify(text)[0] for text in TEXTS]
+    assert [answer.cut for answer in expected] == [False] * 5 + [True]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = pool.map(classifier.classify, TEXTS * 50)
+        assert [answer for (answer,) in answers] == expected * 50
+    assert classifier.classify("a film\ud800") == classifier.classify("a film\ufffd")
+    with pytest.raises(InputError, match=r"m\.tflite takes one string, not pairs"):
+        classifier.classify("a film", "fine")
+    with pytest.raises(InputError, match=r"texts\[1\] is None"):
+        classifier.classify(["a", None])
+    with pytest.raises(InputError, match="num_threads=0 must be at least 1"):
+        StringClassifier(path, num_threads=0)
+    other = rewritten(path, tmp_path / "other.tflite", labels="bad")
+    with pytest.raises(InputError, match=r"holds 1 labels in labels\.txt, but its model has 2"):
+        StringClassifier(other)
+    path.write_bytes(path.read_bytes()[:-300])
+    with pytest.raises(InputError, match=r"no \.tflite with a tokenizer inside"):
+        StringClassifier(path)
+
+
+@pytest.mark.parametrize("settings", [(True, False, True), (False, True, False)])
+def test_the_graph_reads_every_character_as_the_tokenizer(settings):
+    """Each alone, in a word, and at its edges; of unassigned ones one in 997."""
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *map(chr, range(33, 127)), "##a", "##s"]
+    tokens += ["é", "É", "##é", "ß", "字", "##字", "가", "##가", "ᄀ", "ｱ", "²", "½"]
+    tokenizer = WordPieceTokenizer(tokens, *settings)
+    tokenize = tf.function(
+        text_in_graph.text_input(tokenizer, 100_000),
+        input_signature=[tf.TensorSpec((1,), tf.string)],
+    )
+
+    def ids(text):
+        return tokenize(tf.constant([text]))[0][0].numpy().tolist()
+
+    characters = [c for c in map(chr, CODE_POINTS) if unicodedata.category(c) not in UNASSIGNED]
+    characters += map(chr, CODE_POINTS[::997])
+    texts = [
+        " ".join(f"{c} {c}a a{c}a a{c}" for c in characters[i : i + 512])
+        for i in range(0, len(characters), 512)
+    ]
+    for text, encoding in zip(texts, tokenizer.encode(texts), strict=True):
+        if ids(text) != encoding.token_ids:
+            characters = text.split(" ")[::4]
+            assert [c for c in characters if ids(c) != tokenizer.encode([c])[0].token_ids] == []
+            raise AssertionError(text)
+    for text in (
+        "Straße ＡＢＣ x² ½ ｱｲ",
+        "a\x0bb\x00c a\u200bb É字字é",
+        "ＦＩ ﬁ İ ǅ Å",
+        "\u2028a\x85b",
+    ):
+        assert ids(text) == tokenizer.encode([text])[0].token_ids
+    # The bound of a word: 100 characters, 300 bytes.
+    for length, same in ((100, True), (101, False), (300, False), (301, True)):
+        assert (ids("a" * length) == tokenizer.encode(["a" * length])[0].token_ids) == same
+
+
+def test_characters_are_named_by_their_ranges():
+    assert ranges("Acb") == "U+0041, U+0062 to U+0063"
+    assert ranges("acegikm") == "U+0061, U+0063, U+0065, U+0067, U+0069, U+006B and 1 more ranges"
+
+
+def test_what_has_no_strings_is_told(model, tiny_config, tokenizer, tmp_path):
+    path, options = tmp_path / "m", {"tokenizer_in_graph": True}
+    with pytest.raises(InputError, match="is of classifiers, and the file is a tagger's"):
+        export_tflite(build_model(tiny_config, "tagger", 3), path, tokenizer, "abc", **options)
+    with pytest.raises(InputError, match="has no fixed lengths"):
+        export_tflite(model, path, tokenizer, LABELS, fixed_lengths=[8], **options)
+    with pytest.raises(InputError, match="needs WordPiece"):
+        text_in_graph.check_text_input("classifier", train_unigram(["a film"], 30), [])
+    assert not path.exists()
+
+
+def test_hostile_strings_get_the_labels_of_keras(model, tokenizer, tmp_path):
+    texts = hostile_strings(200)
+    assert len(texts) == 200 and texts == hostile_strings(200) and "" in texts
+    assert max(map(len, texts)) == LONG
+    for part in ("\ud800", "\u202e", "\U0001f468\u200d", "\x00", "\u0301"):
+        assert any(part in text for text in texts)
+    found = agreements(model, tokenizer, LABELS, tmp_path, texts, ["float32"], 48)
+    assert found["float32"] >= 0.99

@@ -1,0 +1,269 @@
+import dataclasses
+import json
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.lite.python import schema_py_generated as schema
+
+from distill.export.mediapipe import mediapipe_differences
+from distill.export.metadata import METADATA_NAME
+from distill.export.tflite import export_tflite
+from distill.reports import latency
+from distill.reports.latency import benchmark_file
+from distill.runtime import TextClassifier
+from tfnlp.layers import TextEmbedding
+from tfnlp.models import TransformerXLConfig, build_model
+from tfnlp.text import LengthBatches, WordPieceTokenizer
+from tfnlp.utils.errors import InputError
+
+LABELS = ["bad", "good", "싫다"]
+TEXTS = ["a fine film", "", "정말 좋다 !", "unbelievable 🙂 zzz", "x " * 300]
+
+
+@pytest.fixture(scope="module")
+def wide(tiny_config, tokenizer, tmp_path_factory):
+    """A model, wide enough for its weights to be most of a file, and its file in each way."""
+    config = dataclasses.replace(
+        tiny_config, hidden_dim=128, intermediate_dim=512, initializer_range=0.1
+    )
+    model = build_model(config, "classifier", 3)
+    folder = tmp_path_factory.mktemp("files")
+    names = "float32", "float16", "int8"
+    paths = {quantization: folder / f"{quantization}.tflite" for quantization in names}
+    for quantization, path in paths.items():
+        found = export_tflite(model, path, tokenizer, LABELS, quantization, max_length=20)
+        assert found == mediapipe_differences(tokenizer)
+    return model, paths
+
+
+@pytest.fixture
+def model(tiny_config):
+    return build_model(tiny_config, "classifier", 3)
+
+
+def expected_probabilities(model, tokenizer, texts, max_length):
+    encodings = tokenizer.encode(texts, max_length=max_length)
+    batches = LengthBatches(encodings, len(texts))
+    logits = model(batches.batch(np.arange(len(texts)))[0])["logits"]
+    return tf.nn.softmax(logits).numpy()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("quantization", "tolerance"), [("float32", 1e-5), ("float16", 5e-3), ("int8", 0.02)]
+)
+def test_file_gives_the_models_probabilities(quantization, tolerance, wide, tokenizer):
+    model, paths = wide
+    classifier = TextClassifier(paths[quantization])
+    found = classifier.classify(TEXTS)
+    expected = expected_probabilities(model, tokenizer, TEXTS, 20)
+    for answer, row in zip(found, expected, strict=True):
+        assert list(answer.probabilities) == LABELS
+        np.testing.assert_allclose(list(answer.probabilities.values()), row, atol=tolerance)
+        assert answer.label == max(answer.probabilities, key=answer.probabilities.get)
+    assert [answer.cut for answer in found] == [False, False, False, False, True]
+
+
+def test_a_model_is_saved_and_copied_after_an_export(wide, tmp_path, random_inputs):
+    model, _ = wide
+    inputs = random_inputs(2, 8, model.text_config.vocabulary_size)
+    expected = model(inputs)["logits"]
+    model.save(tmp_path / "model.keras")
+    saved = keras.models.load_model(tmp_path / "model.keras")
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    for other in (saved, copy):
+        np.testing.assert_array_equal(other(inputs)["logits"], expected)
+
+
+def test_int8_keeps_small_rows_beside_large_ones(tiny_config, tokenizer, tmp_path):
+    config = dataclasses.replace(tiny_config, num_layers=1, hidden_dim=64)
+    model = build_model(config, "classifier", 3)
+    layer = model.get_layer("embeddings")
+    table = layer.token_table.numpy()
+    # "fine" and "film": with one scale for all rows, or for the scales of all, the rest vanish.
+    table[6:8] *= 10_000
+    layer.token_table.assign(table)
+    path = tmp_path / "model.tflite"
+    export_tflite(model, path, tokenizer, LABELS, "int8")
+    rows, scales = embedding_table(path, table.shape)
+    np.testing.assert_allclose(scales, np.abs(table).max(axis=1) / 127, rtol=1e-6)
+    assert np.all(np.abs(rows - table) <= scales[:, None] / 2 * 1.001)
+    texts = ["the plot is dull .", "a fine film", "정말 지루하다", "not the plot , is it !"]
+    found = [list(a.probabilities.values()) for a in TextClassifier(path).classify(texts)]
+    np.testing.assert_allclose(
+        found, expected_probabilities(model, tokenizer, texts, 48), atol=0.02
+    )
+
+
+def embedding_table(path, shape):
+    """The embeddings that a file holds, as floats, and the scales of its rows."""
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    (tensor,) = [
+        x
+        for x in tree.subgraphs[0].tensors
+        if tuple(x.shape) == shape and tree.buffers[x.buffer].data is not None
+    ]
+    rows = np.array(tree.buffers[tensor.buffer].data, "uint8").view("int8").reshape(shape)
+    scales = np.array(tensor.quantization.scale)
+    return rows * scales[:, None], scales
+
+
+def test_an_input_beyond_the_limit_is_cut_inside_the_model(wide, tokenizer):
+    classifier = TextClassifier(wide[1]["float32"])
+    (long,) = tokenizer.encode(["x " * 300])
+    (cut,) = tokenizer.encode(["x " * 300], max_length=20)
+    np.testing.assert_allclose(classifier.run(long), classifier.run(cut), atol=1e-6)
+
+
+def test_file_has_named_inputs_no_flex_ops_and_metadata(wide, tokenizer):
+    path = wide[1]["int8"]
+    content = path.read_bytes()
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
+    assert not [code.customCode for code in tree.operatorCodes if code.customCode]
+    signature = tree.signatureDefs[0]
+    names = {x.name.decode(): x.tensorIndex for x in signature.inputs}
+    assert set(names) == {"ids", "mask", "segment_ids"}
+    for index in names.values():
+        assert tree.subgraphs[0].tensors[index].shapeSignature.tolist() == [1, -1]
+    (metadata,) = [m for m in tree.metadata if m.name.decode() == METADATA_NAME]
+    buffer = bytes(tree.buffers[metadata.buffer].data)
+    assert buffer[4:8] == b"M001"
+    order = sorted(names, key=lambda n: tree.subgraphs[0].inputs.tolist().index(names[n]))
+    places = [buffer.index(b"\0" + n.encode() + b"\0") for n in order]
+    assert len(set(places)) == 3
+    with zipfile.ZipFile(path) as archive:
+        assert archive.read("vocab.txt").decode().split("\n") == tokenizer.vocabulary
+        assert archive.read("labels.txt").decode().split("\n") == LABELS
+        settings = json.loads(archive.read("tokenizer_config.json"))
+        assert all(i.compress_type == zipfile.ZIP_STORED for i in archive.infolist())
+    assert settings["model_max_length"] == 20
+    assert settings["strip_accents"] is False
+
+
+def test_the_same_model_gives_the_same_file(wide, tokenizer, tmp_path):
+    model, paths = wide
+    export_tflite(model, tmp_path / "again", tokenizer, LABELS, max_length=20)
+    assert (tmp_path / "again").read_bytes() == paths["int8"].read_bytes()
+
+
+def test_int8_is_about_a_quarter_of_float32(wide):
+    sizes = {quantization: path.stat().st_size for quantization, path in wide[1].items()}
+    assert sizes["float16"] < 0.6 * sizes["float32"]
+    assert sizes["int8"] < 0.35 * sizes["float32"]
+
+
+def test_benchmark_measures_a_file(wide):
+    path = wide[1]["float32"]
+    figures = benchmark_file(path, lengths=(4, 16), threads=(1,), repeats=3)
+    assert figures["size_mb"] == pytest.approx(path.stat().st_size / 1e6)
+    assert set(figures["latency_ms"]["1"]) == {"4", "16"}
+    assert min(figures["latency_ms"]["1"].values()) > 0
+    assert figures["peak_memory_mb"] > figures["memory_before_mb"] > 0
+
+
+def test_mixed_and_equal_lengths_take_turns(wide, monkeypatch):
+    lengths = []
+
+    def timed(runner, encoding):
+        lengths.append(len(encoding.token_ids))
+        return 1.0 if lengths[-2:-1] == lengths[-1:] else 3.0
+
+    monkeypatch.setattr(latency, "_timed", timed)
+    mixed, equal = latency.mixed_latencies(TextClassifier(wide[1]["float32"]), (4, 8), 12)
+    assert lengths[:20] == [4, 8] * 10 and lengths[20:40] == [4] * 10 + [8] * 10
+    assert lengths[40:] == [4, 8] * 2 + [4] * 2 + [8] * 2
+    assert (mixed, equal) == (3.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"quantization": "int3"},
+            "^quantization=int3 is unknown .did you mean int8 .*; use one of float32, float16, ",
+        ),
+        ({"max_length": 49}, "^max_length=49 must lie between 3 and the model's 48"),
+        ({"max_length": 0}, "^max_length=0 must lie between 3 and the model's 48"),
+        ({"labels": ["a", "b"]}, "2 labels, but the model has 3 classes"),
+        ({"labels": None}, r"0 labels, but the model has 3 classes; give labels=\[\.\.\.\]"),
+        ({"labels": ["a", "b", "a"]}, "Label 'a' is there twice"),
+        ({"labels": ["a", "b\n", "c"]}, "holds a line break"),
+        ({"tokenizer": WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])}, "has 4 tokens"),
+        ({"tokenizer": None}, r"tokenizer=None is no tokenizer; .* tfnlp\.text\.load_tokenizer"),
+    ],
+)
+def test_bad_arguments_are_named(changes, message, model, tokenizer, tmp_path):
+    arguments = {"tokenizer": tokenizer, "labels": LABELS} | changes
+    with pytest.raises(InputError, match=message):
+        export_tflite(model, tmp_path / "m", **arguments)
+    assert not (tmp_path / "m").exists()
+
+
+class OwnModel(keras.Model):
+    def call(self, inputs):
+        return inputs
+
+
+def own_functional_model(config):
+    """A user's own, of tfnlp's layers."""
+    ids = keras.Input((None,), dtype="int32")
+    x = TextEmbedding(config.vocabulary_size, 8)(ids)
+    return keras.Model(ids, {"logits": keras.layers.Dense(3)(x[:, 0])})
+
+
+def in_half_precision(config):
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        return build_model(config, "classifier", 3)
+    finally:
+        keras.config.set_dtype_policy(policy)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (own_functional_model, "needs a model of .*build_model .* this Functional has no text_c"),
+        (lambda config: OwnModel(), "classifier, tagger, answerer, chooser; this OwnModel has no"),
+        (lambda config: keras.Sequential([keras.layers.Dense(2)]), "this Sequential has no text"),
+        (lambda config: None, "this NoneType has no text_config"),
+        (build_model, r"the head None has no export; give `pooling`, such as pooling='mean', for"),
+        (
+            in_half_precision,
+            r"computes in float16 \(mixed_float16\), but .* in float32; save",
+        ),
+        (
+            lambda config: build_model(
+                TransformerXLConfig(
+                    vocabulary_size=config.vocabulary_size,
+                    num_layers=1,
+                    num_heads=1,
+                    hidden_dim=4,
+                    intermediate_dim=4,
+                    cutoffs=(8,),
+                ),
+                "classifier",
+                3,
+                memory=True,
+            ),
+            "has the inputs memory too, .* without memory=True",
+        ),
+    ],
+)
+def test_models_without_an_export_are_told_what_it_needs(
+    make, message, tiny_config, tokenizer, tmp_path
+):
+    with pytest.raises(InputError, match=message):
+        export_tflite(make(tiny_config), tmp_path / "m", tokenizer, LABELS)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_file_that_cannot_be_run_is_named_by_the_benchmark(tmp_path):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"junk" * 100)
+    with pytest.raises(InputError, match=r"model\.tflite is no \.tflite with a tokenizer inside"):
+        benchmark_file(path)

@@ -1,0 +1,209 @@
+"""Exported encoder-decoders: the same tokens as Keras writes."""
+
+import collections
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+from tensorflow.lite.python import schema_py_generated as schema
+
+from benchmarks.forced_tokens import forced, measured
+from distill.export.generation_export import export_translator
+from distill.runtime import Beam, Greedy, TextGenerator, Translator
+from distill.runtime.cached_decoder import CachedDecoder
+from tests.distill.searches import train_a_little, without_xla
+from tests.grammar_corpus import make_reviews
+from tests.text.test_language_pair import KOREAN, learned
+from tfnlp import generation
+from tfnlp.models import TransformerConfig, build_model
+from tfnlp.tasks import ParallelTexts
+from tfnlp.text import train_tokenizer
+from tfnlp.text.marian import MarianTokenizer
+from tfnlp.text.unigram import UnigramTokenizer
+from tfnlp.utils.errors import InputError
+
+TEXTS = [text for text, _ in make_reviews(200)]
+SOURCES = ["", *(" ".join(text.split()[:4]) for text in TEXTS[:50])]
+STEPS, BEAMS = 9, 3
+OPTIONS = {"fixed_lengths": [6, 40], "beams": BEAMS, "max_new_tokens": STEPS}
+SIZES = {"num_heads": 2, "intermediate_dim": 64, "max_length": 64, "dropout": 0.0}
+
+
+@pytest.fixture(scope="module")
+def bpe():
+    return train_tokenizer(TEXTS, "bpe", 300, "roberta")[0]
+
+
+def config_of(bpe, **kwargs):
+    ids = {"pad_token_id": bpe.pad_token_id, "start_token_id": bpe.pad_token_id}
+    sizes = SIZES | {"vocabulary_size": bpe.vocabulary_size, "end_token_id": bpe.token_id("</s>")}
+    return TransformerConfig(**sizes | ids | kwargs)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        {"num_layers": 1, "num_decoder_layers": 2},
+        {"num_layers": 2, "num_decoder_layers": 1, "norm_first": True, "output_bias": True}
+        | {"share_embeddings": False, "tie_embeddings": False},
+    ],
+    ids=["post-norm", "pre-norm, tables apart"],
+)
+def pair(request, bpe, tmp_path_factory):
+    """A model of random weights that ends its texts with a token that it often writes."""
+    config = config_of(bpe, hidden_dim=16, initializer_range=0.6, **request.param)
+    model = build_model(config, "sequence_to_sequence")
+    translator = generation.Translator(model, bpe, None, Greedy(), None, 4, batch_size=51)
+    found = without_xla(translator)(SOURCES)
+    counts = collections.Counter(i for texts in found for x in texts for i in x.token_ids)
+    config = dataclasses.replace(config, end_token_id=counts.most_common(1)[0][0])
+    again = build_model(config, "sequence_to_sequence")
+    again.set_weights(model.get_weights())
+    path = tmp_path_factory.mktemp("file") / "model.tflite"
+    export_translator(again, path, bpe, None, "float32", **OPTIONS)
+    return again, path
+
+
+@pytest.mark.parametrize(
+    "search",
+    [Greedy(), Beam(BEAMS), Beam(BEAMS, 0.2, early_stopping=True, best=2)],
+    ids=["greedy", "beam", "early"],
+)
+def test_the_same_texts_as_keras(pair, bpe, search):
+    model, path = pair
+    translator = generation.Translator(model, bpe, None, search, None, STEPS, batch_size=51)
+    expected = without_xla(translator)(SOURCES)
+    found = Translator(path, search)(SOURCES)
+    for of_keras, of_file in zip(expected, found, strict=True):
+        assert [x.token_ids for x in of_file] == [x.token_ids for x in of_keras]
+        assert [(x.text, x.ended) for x in of_file] == [(x.text, x.ended) for x in of_keras]
+        if isinstance(search, Beam):
+            scores = [[x.score for x in texts] for texts in (of_file, of_keras)]
+            np.testing.assert_allclose(*scores, atol=1e-4)
+    lengths = [len(x.token_ids) for texts in found for x in texts]
+    assert 5 < sum(n < STEPS - 1 for n in lengths) < len(lengths)
+
+
+def test_an_end_that_is_forced_is_not_the_models(pair, bpe):
+    """With 2 new tokens a text has one token of the model's own, or was ended before it."""
+    model, path = pair
+    for translator in (
+        without_xla(generation.Translator(model, bpe, None, Greedy(), None, 2, batch_size=51)),
+        Translator(path, Greedy(), 2),
+    ):
+        blank, *found = (texts[0] for texts in translator(SOURCES))
+        assert (blank.text, blank.token_ids, blank.ended) == ("", (), True)
+        assert {len(x.token_ids) for x in found} >= {1}
+        assert [x.ended for x in found] == [not x.token_ids for x in found]
+
+
+def test_tokens_are_compared_as_far_as_a_file_writes(pair, bpe):
+    """References may be longer than what the caches hold."""
+    model, path = pair
+    texts = ParallelTexts(SOURCES[1:9], [" ".join(text.split()[:8]) for text in TEXTS[:8]])
+    examples = forced(model, bpe, texts)
+    tokens = bpe.encode_closed(texts.targets, 0).lengths
+    assert sorted(len(read) for _, read, _ in examples) == sorted(tokens)
+    assert max(len(read) for _, read, _ in examples) > STEPS * BEAMS
+    same, first_ms = measured(Translator(path), examples)
+    assert same > 0.98 and first_ms > 0  # all but near ties
+
+
+@pytest.fixture(scope="module")
+def trained(bpe):
+    """A model that has learned a little to say its source again, and rows of ids."""
+    config = config_of(bpe, hidden_dim=64, num_layers=1, num_decoder_layers=1, norm_first=True)
+    model = build_model(config, "sequence_to_sequence")
+    end = config.end_token_id
+    rows = [[*e.token_ids[1:-1][:15], end] for e in bpe.encode(TEXTS)]
+    ids = np.full((len(rows), 16), config.pad_token_id, "int32")
+    for place, row in zip(ids, rows, strict=True):
+        place[: len(row)] = row
+    mask = np.array([np.arange(16) < len(row) for row in rows], "int32")
+    first = np.full((len(rows), 1), config.start_token_id, "int32")
+    inputs = {
+        "encoder_token_ids": ids,
+        "encoder_padding_mask": mask,
+        "decoder_token_ids": np.concatenate([first, ids[:, :-1]], axis=1),
+    }
+    assert train_a_little(model, inputs, ids, mask, 3e-3, 100) < 2
+    return model, inputs, rows
+
+
+def test_99_of_100_tokens_in_8_bits_over_one_set_of_weights(trained, bpe, tmp_path):
+    model, inputs, rows = trained
+    path = tmp_path / "model.tflite"
+    export_translator(model, path, bpe, **OPTIONS)
+    decoder, same = CachedDecoder(path), []
+    logits = model({name: x[:80] for name, x in inputs.items()})["logits"]
+    for row, best in zip(rows, np.argmax(logits, axis=-1), strict=False):
+        found = [decoder.start_from(row, bpe.pad_token_id)]
+        found += [decoder.step([i], [0])[0] for i in row[:-1]]
+        same += list(np.argmax(found, axis=-1) == best[: len(row)])
+    assert len(same) > 800
+    assert np.mean(same) >= 0.99
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    keys = [s.signatureKey.decode() for s in tree.signatureDefs]
+    assert sorted(keys) == ["decode", "decode_3", "encode_40", "encode_6"]
+    assert not any(code.customCode for code in tree.operatorCodes)
+    matrices = sum(int(np.prod(v.shape)) for v in model.weights if len(v.shape) > 1)
+    large = [len(b.data) for b in tree.buffers if b.data is not None and len(b.data) > 3000]
+    # A byte each, the table once for lookups and output, and some sinusoids in four.
+    assert matrices <= sum(large) < matrices + 4 * 64 * (40 + STEPS + 64)
+    (text,) = Translator(path)(SOURCES[1])[0]
+    assert text.text and isinstance(text.score, float)
+
+
+def test_bad_input_is_told(pair, bpe, tmp_path):
+    model, path = pair
+
+    def export(**kwargs):
+        export_translator(model, tmp_path / "m", bpe, **OPTIONS | kwargs)
+
+    for call, message in (
+        (lambda: Translator(path)(["a", "film " * 60]), r"^sources\[1\] has .* more than the 40"),
+        (lambda: Translator(path)([3]), r"^sources\[0\] is 3, not a string"),
+        (lambda: Translator(path, Beam(4)), "^beams=4 is not what .* with, beams=3"),
+        (lambda: Translator(path, Greedy(), 10), "^max_new_tokens=10 is more than the 9 that"),
+        (lambda: TextGenerator(path), "is a translator, not a generator; use .*Translator"),
+        (lambda: export(fixed_lengths=[65]), "^fixed_lengths=65 must lie between 2 and max_len"),
+        (lambda: export(fixed_lengths=[]), "^fixed_lengths is empty"),
+        (lambda: export(max_new_tokens=65), "^max_new_tokens=65 is more than the model's 64"),
+        (lambda: export(quantization="static_int8"), "^quantization='static_int8' is not for"),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path, monkeypatch):
+    source, target = learned(TEXTS, 120), learned(KOREAN, 60)
+    names = [*dict.fromkeys(["</s>", "<unk>", *source[1], *target[1], "<pad>"])]
+    tokenizer = MarianTokenizer(source[0], target[0], {name: i for i, name in enumerate(names)})
+    ids = {"pad_token_id": len(names) - 1, "start_token_id": len(names) - 1, "end_token_id": 0}
+    config = TransformerConfig(
+        vocabulary_size=len(names),
+        num_layers=1,
+        hidden_dim=16,
+        initializer_range=0.6,
+        **SIZES,
+        **ids,
+    )
+    model, path = build_model(config, "sequence_to_sequence"), tmp_path / "model.tflite"
+    export_translator(
+        model, path, tokenizer, None, "float32", **OPTIONS | {"beams": 1, "fixed_lengths": [16]}
+    )
+    other = UnigramTokenizer([(name, -1.0) for name in names], "marian")
+    for pair in ((tokenizer, other), (other, tokenizer.target), (tokenizer, tokenizer)):
+        with pytest.raises(InputError, match=r"^A file holds a MarianTokenizer"):
+            export_translator(model, tmp_path / "m", *pair, **OPTIONS)
+    texts = ["the film is", "a cast"]
+    translator = generation.Translator(model, tokenizer, None, Greedy(), None, STEPS)
+    expected = without_xla(translator)(texts)
+    assert Translator(path)(texts) == expected
+    found = Translator(path).target_tokenizer.encode(["영화"])[0].token_ids
+    assert [*found] == [*tokenizer.target.encode(["영화"])[0].token_ids]
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(InputError, match="needs sentencepiece, which is not installed"):
+        Translator(path)

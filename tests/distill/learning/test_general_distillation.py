@@ -1,0 +1,242 @@
+"""The general stage: losses as NumPy counts them, exact resume, and a folder to go on from."""
+
+import dataclasses
+import gzip
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from distill.learning import make_student, make_terms, what_is_predicted
+from distill.learning.distiller import Distiller
+from distill.learning.general_distillation import distill_general, load_general_teacher
+from tests.kills import KILLS, Killed
+from tfnlp.checkpoints import load_model, read_head, save_model
+from tfnlp.models import build_model
+from tfnlp.objectives import (
+    MaskedBatches,
+    MaskedLM,
+    Masking,
+    encode_texts,
+    predict_at_positions,
+    read_texts,
+)
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.training import RunFolder, TrainingConfig
+from tfnlp.utils.errors import InputError
+
+TEXTS = ["a fine film", "the plot is dull .", "unbelievable !", "not a dull film , is x"] * 3
+CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2, checkpoint_steps=2)
+
+
+@pytest.fixture(scope="module")
+def small_config(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
+
+
+@pytest.fixture(scope="module")
+def teacher(small_config):
+    keras.utils.set_random_seed(1)
+    return build_model(small_config, "masked_lm", hidden_states=True, attention_scores=True)
+
+
+@pytest.fixture(scope="module")
+def encodings(tokenizer):
+    return encode_texts(iter(TEXTS), tokenizer, 10)[0]
+
+
+def log_softmax(x):
+    return tf.nn.log_softmax(x).numpy()
+
+
+def test_the_losses_of_distilbert_are_those_of_loops(teacher, small_config, encodings, tokenizer):
+    config = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+    student = build_model(config, "masked_lm", hidden_states=True)
+    masking = Masking.of(tokenizer, share=0.4)
+    batches = MaskedBatches(encodings, 12, masking, pad_token_id=tokenizer.pad_token_id)
+    terms = make_terms("distilbert", teacher, student, MaskedLM())
+    models = predict_at_positions(student), predict_at_positions(teacher)
+    distiller = Distiller(models[0], MaskedLM(), terms, models[1], hard_label_weight=2.0)
+    inputs, labels = next(batches.epoch(0))
+    assert len(np.unique((labels != -100).sum(1))) > 1  # texts with fewer than others
+    found = float(distiller.compute_loss(inputs, labels, distiller(inputs)))
+
+    plain = {key: value for key, value in inputs.items() if key != "masked_positions"}
+    a, b = teacher(plain), student(plain)
+    soft, hard, cosines = [], [], []
+    for row, places in enumerate(inputs["masked_positions"]):
+        for place, label in zip(places, labels[row], strict=True):
+            if label == -100:
+                continue
+            hard.append(-log_softmax(b["logits"][row, place])[label])
+            p, q = (log_softmax(x["logits"][row, place] / 2) for x in (a, b))
+            soft.append(4 * np.sum(np.exp(p) * (p - q)))
+        for place in np.flatnonzero(inputs["padding_mask"][row]):
+            x, y = (m["hidden_states"][-1][row, place].numpy() for m in (a, b))
+            cosines.append(1 - x @ y / np.linalg.norm(x) / np.linalg.norm(y))
+    parts = [np.mean(hard), np.mean(soft), np.mean(cosines)]
+    assert found == pytest.approx(np.dot([2, 5, 1], parts), rel=1e-4)
+    shown = distiller.get_metrics_result()
+    names = ("masked_lm_loss", "soft_label_loss", "cosine_loss")
+    assert [float(shown[name]) for name in names] == pytest.approx(parts, rel=1e-4)
+    assert min(parts) > 1e-3
+
+
+def test_what_is_predicted_goes_by_the_method_unless_it_is_said():
+    assert what_is_predicted("tinybert") == (False, 0.0, 0.0)
+    assert what_is_predicted("logits") == (True, 0.0, 0.15)
+    assert what_is_predicted("distilbert") == (True, 2.0, 0.15)
+    # Without soft labels DistilBERT's student still learns the hidden tokens themselves.
+    assert what_is_predicted("distilbert", soft_label_weight=0.0) == (False, 2.0, 0.15)
+    assert what_is_predicted("distilbert", 0.0, masked_lm_weight=0.0) == (False, 0.0, 0.0)
+    assert what_is_predicted("minilm", soft_label_weight=0.5) == (True, 0.0, 0.15)
+    assert what_is_predicted("tinybert", None, 1.0, 0.3, whole_words=True) == (False, 1.0, 0.3)
+    with pytest.raises(InputError, match="whole_words=True has no effect where no tokens are hid"):
+        what_is_predicted("tinybert", whole_words=True)
+
+
+def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_on(
+    teacher, encodings, tokenizer, tmp_path, monkeypatch
+):
+    original, config = MaskedBatches.epoch, dataclasses.replace(CONFIG, epochs=6)
+
+    def run(name, stop_after=None):
+        seen = []
+
+        def epoch(self, *arguments):
+            for batch in original(self, *arguments):
+                seen.append(1)
+                if stop_after and len(seen) > stop_after:
+                    raise Killed
+                yield batch
+
+        monkeypatch.setattr(MaskedBatches, "epoch", epoch)
+        keras.utils.set_random_seed(0)
+        student = make_student(teacher, 1, hidden_dim=16)
+        terms = make_terms("distilbert", teacher, student, MaskedLM())
+        folder = RunFolder(tmp_path / name, {})
+        masking = Masking.of(tokenizer)
+        figures = distill_general(
+            *(teacher, student, tokenizer, encodings, config, folder, terms, masking, 2.0)
+        )
+        return figures, student, folder
+
+    figures, whole, folder = run("whole")
+    with pytest.raises(KILLS):
+        run("broken", stop_after=5)
+    resumed_figures, resumed, _ = run("broken")
+    assert resumed_figures == pytest.approx(figures)
+    for a, b in zip(whole.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+    first, *_, last = folder.metrics()
+    assert last["loss"] < 0.9 * first["loss"]
+    parts = 2 * last["masked_lm_loss"] + 5 * last["soft_label_loss"] + last["cosine_loss"]
+    assert last["loss"] == pytest.approx(parts, rel=1e-5)
+    assert figures["soft_label_loss"] == last["soft_label_loss"]
+    assert (figures["texts"], figures["parameters"]) == (12, whole.count_params())
+    card = (folder.path / "README.md").read_text()
+    assert f"| masked lm loss | {last['masked_lm_loss']:.4f} |" in card
+    assert (folder.path / "curves.png").exists()
+    assert read_head(folder.best) == "masked_lm"
+    model = load_model(folder.best, "classifier", 2)
+    for weight in whole.get_layer("encoder_0").weights:
+        own = next(w for w in model.weights if w.path == weight.path)
+        np.testing.assert_array_equal(own, weight)
+    # Other texts are other runs, though their ids be as many.
+    with pytest.raises(InputError, match="was trained on other content of the encoded batches"):
+        encodings = encode_texts(TEXTS[::-1], tokenizer, 10)[0]
+        run("whole")
+
+
+def test_an_encoder_without_a_head_teaches_states_and_attention(
+    small_config, encodings, tokenizer, tmp_path
+):
+    config = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
+    save_model(build_model(config), tmp_path / "encoder")
+    outputs = {"hidden_states": True, "attention_scores": True}
+    teacher = load_general_teacher(tmp_path / "encoder", predicts=False, **outputs)
+    student = make_student(teacher, 1, hidden_dim=24, num_heads=3)
+    terms = make_terms("tinybert", teacher, student)
+    assert "soft_label" not in {term.name for term in terms}
+    run = RunFolder(tmp_path / "run", {})
+    figures = distill_general(teacher, student, tokenizer, encodings, CONFIG, run, terms)
+    losses = {key for key in figures if key.endswith("loss")}
+    assert losses == {"loss", "embedding_loss", "hidden_state_loss", "attention_score_loss"}
+    first, last = run.metrics()
+    assert last["loss"] < first["loss"] and last["hidden_state_loss"] < first["hidden_state_loss"]
+    loaded = load_model(run.best)
+    assert (loaded.text_config.hidden_dim, loaded.text_config.num_heads) == (24, 3)
+
+    # The same losses, up to float16, by a teacher that runs once; and it is read again.
+    cached, cache = RunFolder(tmp_path / "cached", {}), tmp_path / "cache"
+    keras.utils.set_random_seed(3)
+    students = [make_student(teacher, 1, hidden_dim=24, num_heads=4) for _ in range(2)]
+    students[1].set_weights(students[0].get_weights())
+    live = RunFolder(tmp_path / "live", {})
+    still = dataclasses.replace(CONFIG, learning_rate=0.0)
+    found = []
+    for own, folder, options in ((students[0], live, {}), (students[1], cached, cache)):
+        terms = make_terms("minilm", teacher, own, relation_weight=0.0)
+        options = {"cache_dir": options} if options else {}
+        data = (teacher, own, tokenizer, encodings, still, folder, terms)
+        distill_general(*data, **options)
+        found.append([epoch["attention_loss"] for epoch in folder.metrics()])
+    assert found[1] == pytest.approx(found[0], rel=1e-3) and min(found[0]) > 1e-4
+    shards = {path: path.stat().st_mtime_ns for path in cache.glob("*.safetensors")}
+    assert shards
+    with pytest.raises(InputError, match="keeps what the teacher says of whole texts, but masked"):
+        masking = Masking.of(tokenizer, 0.3)
+        distill_general(*data[:6], [], masking, cache_dir=cache)
+    with pytest.raises(InputError, match="cached was trained with cache_dir; do so to go on"):
+        distill_general(*data)
+
+    message = "encoder holds no masked language model, so that there are no soft labels of hidden"
+    with pytest.raises(InputError, match=message):
+        load_general_teacher(tmp_path / "encoder", predicts=True)
+    terms = make_terms("distilbert", teacher, student, MaskedLM())
+    with pytest.raises(InputError, match="Hidden tokens are to be predicted, but `masking` is"):
+        distill_general(teacher, student, tokenizer, encodings, CONFIG, run, terms)
+
+
+def test_texts_are_read_from_lines_and_columns_without_holding_them(tokenizer, tmp_path):
+    lines, table, packed = tmp_path / "a.txt", tmp_path / "b.tsv", tmp_path / "c.gz"
+    lines.write_text("a fine film\n\n  \nthe plot\n")
+    table.write_text("label\tsentence\n1\tis dull\n")
+    with gzip.open(packed, "wt") as file:
+        file.write("un film\n")
+    texts = ["a fine film", "the plot", "is dull", "un film"]
+    assert list(read_texts([lines, table, packed])) == texts
+    empty = tmp_path / "empty.txt"
+    for content, message in (
+        ("", "empty.txt is empty; it needs"),
+        ("\n \n", "holds no text, only"),
+    ):
+        empty.write_text(content)
+        with pytest.raises(InputError, match=message):
+            list(read_texts([lines, empty]))
+    with pytest.raises(InputError, match="There is no text to learn from"):
+        encode_texts([], tokenizer, 8)
+
+
+def test_pieces_of_texts_are_encoded_as_all_of_them(tokenizer, monkeypatch):
+    monkeypatch.setattr("tfnlp.objectives.text_ids.PIECE", 5)
+    found, fingerprint = encode_texts(iter(TEXTS), tokenizer, 6)
+    whole = tokenizer.encode_text_windows(TEXTS, 6)
+    for name in ("token_ids", "segment_ids", "starts", "cut"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+    # A long text is several: nothing is lost.
+    rows = [e.token_ids[1:-1] for e in found]
+    assert max(map(len, rows)) == 4 and len(rows) > len(TEXTS)
+    of_texts = [i for e in tokenizer.encode(TEXTS) for i in e.token_ids[1:-1]]
+    assert [i for row in rows for i in row] == of_texts
+    assert encode_texts(TEXTS, tokenizer, 6)[1] == fingerprint
+    assert encode_texts(TEXTS[1:], tokenizer, 6)[1] != fingerprint
+    # What looks like a special token in a text is text.
+    (written,) = encode_texts(["a [SEP] film [MASK]"], tokenizer, 20)[0]
+    special = {tokenizer.mask_token_id, tokenizer.encode(["a"])[0].token_ids[-1]}
+    assert special.isdisjoint(written.token_ids[1:-1])
+    bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
+    with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\]"):
+        Masking.of(bare)

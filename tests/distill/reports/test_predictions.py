@@ -1,0 +1,333 @@
+"""Every kind of model over texts, by a file and by a folder: the same answers, and scores."""
+
+import dataclasses
+import json
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+from distill.reports.predictions import (
+    Columns,
+    Inputs,
+    check_positive_label,
+    given_inputs,
+    predict_inputs,
+    print_predictions,
+    read_inputs,
+    summarise,
+    write_predictions,
+)
+from distill.runtime import load_runner as load_file
+from tfnlp.pipelines.base_runners import Classification
+from tfnlp.tasks.confusion_matrix import confusion_table, only_answer
+from tfnlp.tasks.question_answering import f1
+from tfnlp.training import load_runner
+from tfnlp.utils.errors import InputError
+
+README = pathlib.Path(__file__).parents[3] / "README.md"
+SQUAD = {
+    "data": [
+        {
+            "paragraphs": [
+                {
+                    "context": "the film is not dull , a fine plot",
+                    "qas": [
+                        {
+                            "id": "q1",
+                            "question": "film ?",
+                            "answers": [{"answer_start": 23, "text": "a fine plot"}],
+                        },
+                        {"id": "q2", "question": "plot ?", "answers": []},
+                    ],
+                }
+            ]
+        }
+    ]
+}
+FILES = {
+    "classifier": ("a.tsv", "sentence\tlabel\na fine film\tgood\nthe plot\tbad\nx\tbad\n"),
+    "scorer": ("a.tsv", "sentence1\tsentence2\tscore\na\tfilm\t1\nfine\tplot\t2\nx\ta film\t4\n"),
+    "tagger": ("a.conll", "the\tO\nfine\tB-x\nfilm\tI-x\n.\tO\n\n정말\tB-x\n좋다\tO\n"),
+    "answerer": ("a.json", json.dumps(SQUAD)),
+    "chooser": (
+        "a.tsv",
+        "prompt\tchoice0\tchoice1\tlabel\nthe film is\tdull\tfine\t0\na\tx\tplot .\t1\n",
+    ),
+}
+
+
+def numbers(prediction):
+    """All numbers of a prediction, and the rest of it."""
+    if isinstance(prediction, float):
+        return [prediction], None
+    fields = dataclasses.asdict(prediction)
+    flat, rest = [], []
+    for value in fields.values():
+        values = list(value.values()) if isinstance(value, dict) else value
+        values = values if isinstance(values, list) else [values]
+        flat += [v for v in values if isinstance(v, float)]
+        rest += [v for v in values if not isinstance(v, float)]
+    return flat, rest
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_folder_says_what_its_file_says(kind, folders, files, tmp_path, capsys):
+    name, text = FILES[kind]
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    runners = load_runner(folders[kind], batch_size=2), load_file(files[kind])
+    assert [runner.kind for runner in runners] == [kind, kind]
+    assert runners[0].max_length == runners[1].max_length == 24
+    inputs = read_inputs(kind, path, runners[0].labels)
+    found = [predict_inputs(runner, inputs) for runner in runners]
+    assert len(found[0]) == len(found[1]) == len(inputs.texts)
+    for ours, theirs in zip(*found, strict=True):
+        (ours, others), (theirs, their_others) = numbers(ours), numbers(theirs)
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+        assert others == their_others
+    right = scores_by_hand(kind, inputs, found[0])
+    summary = summarise(runners[0], inputs, found[0])
+    assert summary["texts"] == len(inputs.texts)
+    for key, value in right.items():
+        assert summary[key] == pytest.approx(value), key
+    print_predictions(runners[0], inputs, found[0])
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == len(inputs.texts)
+    assert all(f"{key} {value:.4f} on" in printed.err for key, value in right.items())
+    check_baseline_and_counts(kind, summary, printed.err)
+    write_predictions(tmp_path, runners[0], inputs, found[0])
+    assert json.loads((tmp_path / "summary.json").read_text()) == summary
+    check_written(kind, tmp_path, inputs, found[0])
+
+
+def scores_by_hand(kind, inputs, found):
+    if kind == "classifier":
+        pairs = zip(found, inputs.right, strict=True)
+        return {"accuracy": np.mean([p.label == label for p, label in pairs])}
+    if kind == "scorer":
+        return {"pearson": np.corrcoef(found, inputs.right)[0, 1]}
+    if kind == "tagger":
+        tags = [tag for one in found for tag in one.tags]
+        right = ["O", "B-x", "I-x", "O", "B-x", "O"]
+        return {"word_accuracy": np.mean([a == b for a, b in zip(tags, right, strict=True)])}
+    if kind == "answerer":
+        return {"f1": (f1(found[0].text, "a fine plot") + (found[1].text == "")) / 2}
+    return {"accuracy": np.mean([c.place == i for c, i in zip(found, [0, 1], strict=True)])}
+
+
+def check_baseline_and_counts(kind, summary, printed):
+    """The right labels are good, bad, bad; 1, 2, 4; O, B-x, I-x, O, B-x, O; 0, 1."""
+    baselines = {key: value for key, value in summary.items() if key.startswith("baseline_")}
+    expected = {
+        "classifier": {"accuracy": 2 / 3, "matthews": 0.0, "macro_f1": 0.4},
+        "scorer": {"pearson": 0.0, "spearman": 0.0, "mean_squared_error": 14 / 9},
+        "tagger": {"f1": 0.0, "precision": 0.0, "recall": 0.0, "word_accuracy": 0.5},
+        "answerer": {},
+        "chooser": {"accuracy": 0.5},
+    }[kind]
+    assert baselines == pytest.approx({f"baseline_{k}": v for k, v in expected.items()})
+    assert printed.count("(baseline ") == len(expected)
+    assert ("confusion" in summary) == (kind in ("classifier", "tagger"))
+    if "confusion" in summary:
+        matrix = summary["confusion"]
+        right = {"good": 1, "bad": 2} if kind == "classifier" else {"O": 3, "B-x": 2, "I-x": 1}
+        sums = [sum(row) for row in matrix["counts"]]
+        assert dict(zip(matrix["labels"], sums, strict=True)) == right
+        assert f"\n{confusion_table(matrix)[-1]}\n" in printed
+
+
+def test_the_f1_of_one_class_and_one_label_for_all_are_told(capsys):
+    class Always:
+        kind, labels = "classifier", ["bad", "good"]
+
+    inputs = Inputs(["a", "b", "c"], None, ["bad", "good", "good"])
+    found = [Classification("good", {"bad": 0.1, "good": 0.9}, False)] * 3
+    summary = summarise(Always, inputs, found, "good")
+    assert (summary["f1"], summary["baseline_f1"]) == pytest.approx((0.8, 0.8))
+    assert summarise(Always, inputs, found, "bad")["f1"] == 0
+    assert "f1" not in summarise(Always, inputs, found)
+    assert summary["only_answer"] == "good"
+    assert summary["confusion"] == {"labels": ["bad", "good"], "counts": [[0, 1], [0, 2]]}
+    print_predictions(Always, inputs, found, "good")
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0] == "good\tbad\t0.9000\ta"
+    assert printed.err.splitlines()[-5:] == [
+        "f1 0.8000 on 3 texts (baseline 0.8000)",
+        "All get one answer, good, though the right ones differ.",
+        "right \\ said  bad  good",
+        "         bad    0     1",
+        "        good    0     2",
+    ]
+    alike = Inputs(["a", "b"], None, ["good", "good"])
+    assert "only_answer" not in summarise(Always, alike, found[:2])
+    with pytest.raises(InputError, match=r"positive_label=fine is not one of the labels \(bad, g"):
+        check_positive_label("classifier", Always.labels, "fine")
+    with pytest.raises(InputError, match="positive_label=O is of a classifier, but the model is"):
+        check_positive_label("tagger", TAGS, "O")
+
+
+@pytest.mark.parametrize(
+    ("right", "answers", "expected"),
+    [
+        ([1.0, 3.0], [2.0, 2.01], 2.005),
+        ([1.0, 3.0], [2.0, 2.03], None),
+        ([1.0, 1.0], [2.0, 2.0], None),
+        ([0, 1], [1, 1], 1),
+        ([0, 1], [0, 1], None),
+        ([], [], None),
+    ],
+)
+def test_one_answer_to_all(right, answers, expected):
+    assert only_answer(right, answers) == pytest.approx(expected)
+
+
+def check_written(kind, folder, inputs, found):
+    if kind in ("tagger", "answerer"):
+        lines = (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+        values = [json.loads(line) for line in lines]
+        if kind == "tagger":
+            for value, one in zip(values, found, strict=True):
+                assert [word["tag"] for word in value["words"]] == one.tags
+                for part in value["words"]:
+                    assert value["text"][slice(*part["span"])] == part["word"]
+                right = [["O", "B-x", "I-x", "O"], ["B-x", "O"]][values.index(value)]
+                assert [word["gold"] for word in value["words"]] == right
+                assert value["entities"] == [dataclasses.asdict(e) for e in one.entities]
+        else:
+            assert [value["id"] for value in values] == ["q1", "q2"]
+            assert [value["gold"] for value in values] == [["a fine plot"], []]
+            for value, one in zip(values, found, strict=True):
+                place = slice(value["start"], value["end"])
+                assert value["text"] == one.text == inputs.seconds[0][place]
+                assert value["probability"] == one.probability
+        return
+    lines = (folder / "predictions.tsv").read_text(encoding="utf-8").splitlines()
+    header, *rows = [line.split("\t") for line in lines]
+    assert all(len(row) == len(header) for row in rows)
+    if kind == "classifier":
+        assert header == ["label", "gold", "probability", "sentence"]
+        assert [row[0] for row in rows] == [one.label for one in found]
+        assert [row[1] for row in rows] == ["good", "bad", "bad"]
+    elif kind == "scorer":
+        assert header == ["score", "gold", "sentence", "pair"]
+        np.testing.assert_allclose([float(row[0]) for row in rows], found, atol=1e-4)
+    else:
+        assert header == ["choice", "gold", "probability", "prompt", "ending"]
+        assert [row[4] for row in rows] == [one.ending for one in found]
+
+
+def test_texts_given_one_by_one():
+    assert given_inputs("classifier", ["a", "b"]) == Inputs(["a", "b"])
+    assert given_inputs("scorer", ["a"], ["b"]) == Inputs(["a"], ["b"])
+    assert given_inputs("answerer", ["a"], (), ["p ?", "q ?"]) == Inputs(["p ?", "q ?"], ["a"] * 2)
+    assert given_inputs("chooser", ["a"], ending=["x", "y"]) == Inputs(["a"], [["x", "y"]])
+    for arguments, said in (
+        (("tagger", ["a"], ["b"]), "of the kind tagger takes `text`, and no `pair`"),
+        (("scorer", ["a"], (), ["q"]), "takes `text` and `pair`, and no `question`"),
+        (
+            ("scorer", ["a"], (), (), ["x"]),
+            "no `ending`; a chooser's file of an older version,",
+        ),
+        (("answerer", ["a"]), "given are 0 questions and 1 texts"),
+        (("chooser", ["a"], (), (), ["x"]), "1 texts and 1 endings"),
+        (("classifier", ["a"], ["b", "c"]), "1 texts and 2 pairs"),
+    ):
+        with pytest.raises(InputError, match=said):
+            given_inputs(*arguments)
+
+
+def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
+    path = tmp_path / "a.txt"
+    path.write_text("a film\n정말\n", encoding="utf-8")
+    for kind in ("classifier", "scorer", "tagger"):
+        assert read_inputs(kind, path, ["bad", "good"]) == Inputs(["a film", "정말"])
+    path = tmp_path / "a.tsv"
+    path.write_text("sentence\tlabel\ncontext\na\t1\nb\t0\n".replace("\ncontext", ""))
+    labels = ["bad", "good"]
+    assert read_inputs("classifier", path, labels) == Inputs(["a", "b"])
+    assert "No score" in caplog.text and "label '1' is not one of the labels" in caplog.text
+    assert read_inputs("classifier", path, ["0", "1"]).right == ["1", "0"]
+    assert read_inputs("classifier", path, ["0", "1"], Columns(label="")).right is None
+    with pytest.raises(InputError, match="'1' is not one of the labels"):
+        read_inputs("classifier", path, labels, Columns(label="label"))
+    assert read_inputs("tagger", path, ["O", "B-x"]) == Inputs(["a", "b"])
+    path.write_text("question\tcontext\nq ?\tthe film\n")
+    assert read_inputs("answerer", path) == Inputs(["q ?"], ["the film"])
+
+
+TAGS = ["O", "B-x", "I-x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "tagged"),
+    [
+        ("the\tO\nfilm\tB-x\n\nthe plot\tO\n", True),
+        ("-DOCSTART- -X- O\n\n# id = 1\nthe DT O\nfilm NN B-x\n", True),
+        ("the film\n", False),
+        ("the film\nis not dull\n\n정말\n", False),
+        ("#the O\n", False),
+        ("a film\nby him\n", False),
+        # Of these nobody can tell: a part of the tags, or all of them, may be another model's.
+        ("the O\nfilm B-y\n", None),
+        ("the DT\nfilm NN\n\nit PRP\n", None),
+        ("the\tDT\n", None),
+        ("the\nfilm\n\nis\n", None),
+        ("a fine film\nhis blood group is O\n", None),
+    ],
+)
+def test_a_taggers_text_file_may_hold_tags(text, tagged, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(text, encoding="utf-8")
+    texts = Inputs(text.split("\n")[:-1])
+    if tagged is None:
+        said = r"a\.txt may have a word and its tag on each line, as '.*' looks, .* tagged=True or"
+        with pytest.raises(InputError, match=said):
+            read_inputs("tagger", path, TAGS)
+    else:
+        found = read_inputs("tagger", path, TAGS)
+        assert found == (
+            read_inputs("tagger", path, TAGS, Columns(tagged=True)) if tagged else texts
+        )
+        assert (found.right is not None) == tagged
+    assert read_inputs("tagger", path, TAGS, Columns(tagged=False)) == texts
+    assert read_inputs("tagger", path, TAGS, Columns(text="sentence")) == texts
+    if tagged is None:
+        with pytest.raises(InputError, match=r"line \d: .*tag"):
+            read_inputs("tagger", path, TAGS, Columns(tagged=True))
+
+
+def test_the_runners_of_the_readme(folders, tmp_path, monkeypatch, capsys):
+    section = README.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
+    (lines,) = [x for x in re.findall(r"```python\n(.*?)```", section, re.DOTALL) if "load_r" in x]
+    runs = {
+        "teacher": "classifier",
+        "entities": "tagger",
+        "answers": "answerer",
+        "numbers": "scorer",
+        "choices": "chooser",
+    }
+    for name, kind in runs.items():
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "best").symlink_to(folders[kind])
+    monkeypatch.chdir(tmp_path)
+    exec(re.sub(r"^(load_runner.*?)(  #.*)?$", r"print(\1)", lines, flags=re.M))
+    assert len(capsys.readouterr().out.splitlines()) == len(runs)
+
+
+def test_an_embedder_gives_no_answers(tmp_path):
+    for read in (
+        lambda: given_inputs("embedder", ["a"]),
+        lambda: read_inputs("embedder", tmp_path),
+    ):
+        with pytest.raises(InputError, match=r"^An embedder gives vectors.* use .*TextEmbedder"):
+            read()
+
+
+def test_an_empty_column_of_what_is_right_is_none(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("sentence1\tsentence2\tscore\na film\tdull\t1.5\n")
+    assert read_inputs("scorer", path).right == [1.5]
+    inputs = read_inputs("scorer", path, columns=Columns(label=""))
+    assert inputs == Inputs(["a film"], ["dull"])

@@ -1,0 +1,173 @@
+import json
+
+import numpy as np
+import pytest
+
+from tests.grammar_corpus import make_reviews
+from tfnlp.generation import (
+    Beam,
+    Constraints,
+    Generated,
+    Generator,
+    Greedy,
+    Sample,
+    forbidden_ids,
+    generate,
+)
+from tfnlp.generation.generated_output import write_generated
+from tfnlp.models import Gpt2Config, build_model
+from tfnlp.text import train_tokenizer
+from tfnlp.text.wordpiece import WordPieceTokenizer
+from tfnlp.utils.errors import InputError
+
+PROMPTS = ["the film is", "", "결말은 아주", "honestly , " * 5 + "the cast is really"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    texts = [text for text, _ in make_reviews(200)]
+    return train_tokenizer(texts, "bpe", 400, "gpt2")[0]
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    return gpt2(tokenizer.vocabulary_size)
+
+
+def gpt2(vocabulary_size, **kwargs):
+    config = Gpt2Config(
+        vocabulary_size=vocabulary_size,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        max_length=64,
+        initializer_range=0.5,
+    )
+    return build_model(config, "causal_lm", **kwargs)
+
+
+@pytest.mark.quick
+def test_texts_come_in_the_order_of_prompts_whatever_the_batch(model, tokenizer):
+    generator = Generator(model, tokenizer, max_new_tokens=6, batch_size=2)
+    found = generator(PROMPTS)
+    assert generator._run.experimental_get_tracing_count() == 2  # prompts to 16, and to 32 tokens
+    for prompt, (one,) in zip(PROMPTS, found, strict=True):
+        ids = [int(i) for i in tokenizer.encode([prompt])[0].token_ids] or [generator.end]
+        assert one.text == tokenizer.decode([*ids, *one.token_ids])[len(prompt) :]
+        assert one.score is None and len(one.token_ids) == 6 - one.ended
+        for token in one.token_ids:  # the most probable one, by the whole model
+            row = np.array([ids], "int32")
+            inputs = {"token_ids": row, "segment_ids": 0 * row, "padding_mask": 0 * row + 1}
+            assert np.argmax(model(inputs)["logits"][0, -1]) == token
+            ids.append(token)
+    generator("the music")
+    assert generator._run.experimental_get_tracing_count() == 3  # a batch of one
+    generator(["the cast", "the film is quite"])
+    assert generator._run.experimental_get_tracing_count() == 3
+    assert Generator(model, tokenizer)([]) == []
+
+
+def test_the_same_seed_gives_the_same_texts(model, tokenizer):
+    generator = Generator(model, tokenizer, Sample(texts=3), max_new_tokens=6, batch_size=8)
+    found = generator(PROMPTS[:2])
+    assert [len(texts) for texts in found] == [3, 3]
+    assert len({one.token_ids for texts in found for one in texts}) == 6
+    assert generator(PROMPTS[:2]) == found
+    again = Generator(model, tokenizer, Sample(seed=1, texts=3), max_new_tokens=6, batch_size=8)
+    assert again(PROMPTS[:2]) != found
+
+
+def test_beams_and_words_that_may_not_be_written(model, tokenizer):
+    (found,) = generate(model, tokenizer, PROMPTS[:1], Beam(3, best=3), 6)
+    assert found[0].score >= found[1].score >= found[2].score
+    assert len({one.token_ids for one in found}) == 3
+    word = tokenizer.decode([found[0].token_ids[1]])
+    forbidden = forbidden_ids(tokenizer, [word])
+    rules = Constraints(forbidden=(*forbidden, found[0].token_ids[0]))
+    (other,) = generate(model, tokenizer, PROMPTS[:1], Beam(3), 6, rules)
+    assert not {found[0].token_ids[0]} & {*other[0].token_ids}
+
+
+def test_there_are_no_more_texts_than_may_be_written(model, tokenizer):
+    """The first token is forced, and the others of it may not follow: one text, and none."""
+    first, other = tokenizer.encode(["film", "plot"]).token_ids[:2].tolist()
+    ids = tuple(i for i in range(tokenizer.vocabulary_size) if i not in (first, other))
+    one = Constraints(forced_first=first)
+    for steps, rules, texts in (
+        (1, one, {(first,)}),
+        (3, Constraints(forbidden=ids, min_new_tokens=3, no_repeat_ngram_size=2), None),
+    ):
+        (found,) = generate(model, tokenizer, ["a"], Beam(4, best=4), steps, rules)
+        written = {text.token_ids for text in found}
+        assert len(written) == len(found) and all(-100 < text.score <= 0 for text in found)
+        if texts is None:  # of two ids no pair comes twice
+            pairs = [(first, first, other), (first, other, other), (first, other, first)]
+            texts = {*pairs, *(tuple({first: other, other: first}[i] for i in p) for p in pairs)}
+            assert len(found) == 4 and written < texts
+        else:
+            assert written == texts
+    none = Constraints(forbidden=ids, min_new_tokens=6, no_repeat_ngram_size=1)
+    for search in (Greedy(), Sample(), Beam(2)):
+        with pytest.raises(
+            InputError, match="nothing to write for text 1: at some place no token"
+        ):
+            generate(model, tokenizer, ["", "film"], search, 6, none)
+
+
+def test_a_word_is_forbidden_with_a_space_and_without(tokenizer):
+    word, spaced = (tuple(tokenizer.encode([x])[0].token_ids) for x in ("film", " film"))
+    assert {*forbidden_ids(tokenizer, ["film"])} == {word, spaced} and word != spaced
+    with pytest.raises(InputError, match=r"^words\[1\]='' has no token that could be forbidden;"):
+        forbidden_ids(tokenizer, ["film", ""])
+
+
+def test_what_frames_a_text_is_no_part_of_a_prompt():
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "c", "d"]
+    generator = Generator(gpt2(8), WordPieceTokenizer(words), max_new_tokens=2)
+    assert generator.end == 3
+    assert generator._ids(["a b", ""]) == [[4, 5], [3]]
+
+
+def test_bad_input_is_told_before_anything_runs(model, tokenizer):
+    long = "the film is " * 30
+    for call, message in (
+        (lambda: Generator(model, tokenizer)([PROMPTS[0]]), "max_new_tokens=64 are more than"),
+        (lambda: Generator(model, tokenizer, max_new_tokens=4)(["a", long]), r"prompts\[1\] has"),
+        (lambda: Generator(model, tokenizer, max_new_tokens=4)(["a", 5]), r"prompts\[1\] is 5"),
+        (lambda: Generator(model, tokenizer, max_new_tokens=0), "max_new_tokens=0 must be"),
+        (lambda: Generator(model, tokenizer, batch_size=0), "batch_size=0 must be"),
+        (lambda: Generator(model, tokenizer, end_token="[END]"), r"lacks end_token='\[END\]'"),
+        (lambda: Generator(model, tokenizer, Beam(300)), "beams=300 is more than half"),
+        (lambda: Generator(gpt2(90), tokenizer, Greedy()), "The vocabulary has"),
+        (
+            lambda: Generator(model, tokenizer, Greedy(), Constraints(min_new_tokens=99)),
+            "min_new_tokens=99 is more than max_new_tokens=64",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+
+
+def test_a_tokenizer_without_an_end_token_is_refused(model, tokenizer, monkeypatch):
+    monkeypatch.setattr(tokenizer, "token_id", lambda token: None)
+    with pytest.raises(InputError, match="The tokenizer lacks an end token"):
+        Generator(model, tokenizer)
+
+
+def test_texts_are_written_a_line_each(tmp_path):
+    texts = [Generated(" is\n\tgood.", (5, 6), True, -0.25), Generated(" is", (5,), False, None)]
+    write_generated(tmp_path / "written.tsv", ["it"], [texts])
+    header, *rows = (tmp_path / "written.tsv").read_text().splitlines()
+    assert header == "prompt\ttext\tended\tscore"
+    assert rows == ["it\t is  good.\tyes\t-0.250000", "it\t is\tno\t"]
+    write_generated(tmp_path / "written.jsonl", ["it"], [texts])
+    first, second = (tmp_path / "written.jsonl").read_text().splitlines()
+    assert json.loads(first) == {
+        "prompt": "it",
+        "text": " is\n\tgood.",
+        "token_ids": [5, 6],
+        "ended": True,
+        "score": -0.25,
+    }
+    assert json.loads(second)["score"] is None

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+from tfnlp.generation.few_shot_evaluation import (
+    check_apart,
+    check_room,
+    label_words,
+    without_texts,
+)
+from tfnlp.generation.prompts import Template, cut_at, draw_shots, normalized
+from tfnlp.utils.errors import InputError
+
+REVIEWS = Template("Review: {text}\nSentiment: {label}.", instruction="Judge.")
+
+
+@pytest.mark.quick
+def test_prompts_of_none_one_and_a_few_examples():
+    assert REVIEWS.prompt("dull") == "Judge.\n\nReview: dull\nSentiment:"
+    assert REVIEWS.completion("bad") == " bad"
+    shots = [("fine", "good"), ("slow", "bad")]
+    assert REVIEWS.prompt("dull", shots) == (
+        "Judge.\n\nReview: fine\nSentiment: good.\n\nReview: slow\nSentiment: bad.\n\n"
+        "Review: dull\nSentiment:"
+    )
+    whole = "\n\n".join(REVIEWS.example(*shot) for shot in [*shots, ("dull", "bad")])
+    assert f"{REVIEWS.prompt('dull', shots)}{REVIEWS.completion('bad')}." == f"Judge.\n\n{whole}"
+    assert REVIEWS.answer_context == "Sentiment:"
+    summary = Template("{text}\nTL;DR:{label}", separator="\n---\n")
+    assert summary.prompt("a {label} of {text}", [("x", "y")]) == (
+        "x\nTL;DR:y\n---\na {label} of {text}\nTL;DR:"
+    )
+    assert summary.completion("short") == "short"
+    assert Template("{text} {label}").prompt("one ") == "one"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (
+            "Review: {text}",
+            r"^template='Review: \{text\}' lacks the slot \{label\}; write",
+        ),
+        ("Sentiment: {label}", r"lacks the slot \{text\}"),
+        ("{text} {text} {label}", r"has 2 times the slot \{text\}"),
+        ("{label} {text}", r"has \{label\} before \{text\}"),
+        ("{text}{label}", r"has nothing between \{text\} and \{label\}, which run together"),
+    ],
+)
+def test_a_template_without_its_slot_is_refused(pattern, message):
+    with pytest.raises(InputError, match=message):
+        Template(pattern)
+
+
+def test_draws_depend_on_seed_and_draw_alone():
+    first = draw_shots(20, 4, seed=1, draw=0)
+    assert first == draw_shots(20, 4, seed=1, draw=0)
+    assert first != draw_shots(20, 4, seed=1, draw=1)
+    assert first != draw_shots(20, 4, seed=2, draw=0)
+    assert len({*first}) == 4 and sorted(draw_shots(3, 3, 0, 0)) == [0, 1, 2]
+    assert draw_shots(5, 0, 0, 0) == []
+    with pytest.raises(InputError, match=r"^shots=6 must lie between 0 and 5, the examples"):
+        draw_shots(5, 6, 0, 0)
+
+
+def test_likelihoods_are_normalized_by_hand():
+    likelihoods = np.log([[0.02, 0.03], [0.5, 0.01]])
+    found = normalized(likelihoods, [1, 2], np.log([0.1, 0.3]))
+    np.testing.assert_allclose(np.exp(found["sum"]), [[0.02, 0.03], [0.5, 0.01]])
+    np.testing.assert_allclose(np.exp(found["length"]), [[0.02, 0.03**0.5], [0.5, 0.1]])
+    np.testing.assert_allclose(np.exp(found["prior"]), [[0.2, 0.1], [5, 1 / 30]])
+    assert [list(x.argmax(-1)) for x in found.values()] == [[1, 0], [1, 0], [0, 0]]
+
+
+def test_what_is_written_is_cut_where_it_ends():
+    # With a line break before the label; with a space, the answer is empty.
+    assert cut_at("\n a fine film .\nReview: another", "\n", "\n") == "a fine film ."
+    assert cut_at("\n a fine film .\nReview: another", "\n", " ") == ""
+    assert cut_at("\n\nReview: another", "\n", "\n") == ""
+    assert Template("Text: {text}\nIn short:\n{label}").border == "\n"
+    assert cut_at(" one, two", "") == "one, two"
+    assert cut_at("\n", "\n") == ""
+
+
+def test_words_of_labels():
+    assert label_words(["0", "1"], None) == {"0": "0", "1": "1"}
+    assert label_words(["0", "1"], ["1=good", " 0 = very bad"]) == {"0": "very bad", "1": "good"}
+    for given, message in (
+        (["0=bad"], "^label_words=0=bad leaves out '1'; give each label a word of its own"),
+        (["0=bad", "1=bad"], "has one word for two labels"),
+        (["2=bad"], "^label_words='2=bad' must be a label and its word, such as 0=good; the lab"),
+        (["0"], "^label_words='0' must be a label and its word"),
+    ):
+        with pytest.raises(InputError, match=message):
+            label_words(["0", "1"], given)
+
+
+def test_labels_of_the_same_tokens_are_refused():
+    check_apart(["good", "very good", "bad"], [[5], [6, 5], [7]])
+    with pytest.raises(InputError, match=r"same tokens of the labels '좋음' and '나쁨'"):
+        check_apart(["좋음", "a", "나쁨"], [[1], [3], [1]])
+    with pytest.raises(InputError, match="no token of the label '☺'"):
+        check_apart(["a", "☺"], [[3], []])
+
+
+def test_what_is_to_be_labelled_is_not_shown_with_its_label():
+    pool = [("fine", "good"), (" dull ", "bad"), ("slow", "bad")]
+    assert without_texts(pool, ["dull", "other"]) == [pool[0], pool[2]]
+
+
+def test_a_prompt_without_room_for_its_label_is_told_by_its_text():
+    check_room([[1] * 8, [1] * 6], 3, 10)
+    check_room([[1] * 99], 3, None)
+    with pytest.raises(InputError, match=r"^The prompt of text 2 has 9 tokens, .* label 3, which"):
+        check_room([[1] * 8, [1] * 9], 3, 10)

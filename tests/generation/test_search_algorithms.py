@@ -1,0 +1,126 @@
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfnlp.generation import Beam, Constraints, Greedy, Sample
+from tfnlp.generation.sampling import draw, filtered
+from tfnlp.generation.search_algorithms import search
+
+END = 0
+
+
+class Table:
+    """A decoder whose next token depends on the last alone: logits (V, V), those of the row."""
+
+    start_token_id = None
+
+    def __init__(self, logits):
+        self.logits = tf.constant(logits, tf.float32)
+
+    def start(self, prompt, prompt_mask, beams, steps):
+        return tf.gather(self.logits, prompt[:, -1]), ()
+
+    def step(self, token_ids, parents, number, state):
+        return tf.gather(self.logits, token_ids), state
+
+
+def found(logits, how, steps=3, constraints=None, prompt=1, draws=None):
+    prompt = tf.constant([[prompt]])
+    draws = tf.zeros((1, steps)) if draws is None else draws
+    args = (
+        Table(logits),
+        prompt,
+        tf.ones_like(prompt),
+        draws,
+        how,
+        constraints or Constraints(),
+        steps,
+        END,
+        END,
+    )
+    return [x.numpy()[0] for x in search(*args)]
+
+
+def all_texts(logits, steps, prompt=1):
+    """Every text and its log-probability."""
+    logs = np.asarray(tf.nn.log_softmax(tf.constant(logits)), "float64")
+    texts = {}
+    for ids in itertools.product(range(len(logits)), repeat=steps):
+        ids = ids[: ids.index(END) + 1] if END in ids else ids
+        texts[ids] = sum(logs[a, b] for a, b in zip((prompt, *ids), ids, strict=False))
+    return texts
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize("normalization", ["length", "gnmt"])
+def test_with_beams_enough_the_best_of_all_texts_are_found(penalty, normalization):
+    logits = np.random.default_rng(0).normal(size=(3, 3)).astype("float32")
+    how = Beam(27, penalty, normalization, early_stopping="never", best=5)
+    # Of three tokens there are never 54 to go on: the table gets tokens that nobody writes.
+    wide = np.full((60, 60), -60.0, "float32")
+    wide[:3, :3] = logits
+    tokens, lengths, scores = found(wide, how)
+    norm = {
+        "length": lambda n: n**penalty,
+        "gnmt": lambda n: ((5 + n) / 6) ** penalty,
+    }[normalization]
+    best = sorted(((s / norm(len(t)), t) for t, s in all_texts(logits, 3).items()), reverse=True)
+    np.testing.assert_allclose(scores, [s for s, _ in best[:5]], atol=1e-5)
+    texts = [tuple(row[:n].tolist()) for row, n in zip(tokens, lengths, strict=True)]
+    assert texts == [t for _, t in best[:5]]
+
+
+def test_a_beam_finds_what_greedy_search_misses():
+    # From 1, token 2 is likelier than 3, but what comes after 3 is certain.
+    logits = np.log(np.full((8, 8), 1e-6, "float32"))
+    for before, after, share in ((1, 2, 0.5), (1, 3, 0.4), (1, 4, 0.1)):
+        logits[before, after] = np.log(share)
+    for after in range(4, 8):
+        logits[2, after] = np.log(0.25)
+    logits[3, 4] = 0
+    assert found(logits, Greedy(), steps=2)[0].tolist() == [[2, 4]]
+    tokens, _, scores = found(logits, Beam(2, length_penalty=0), steps=2)
+    assert tokens.tolist() == [[3, 4]]
+    np.testing.assert_allclose(np.exp(scores), [0.4], rtol=1e-4)
+
+
+@pytest.mark.parametrize("early_stopping", [True, False, "never"])
+def test_a_prompt_beside_others_gets_the_texts_that_it_gets_alone(early_stopping):
+    """One search ends before the other, whose loop goes on."""
+    how = Beam(2, 2.0, early_stopping=early_stopping, best=2)
+    prompts = tf.constant([[1], [2], [3], [4]])
+    for seed in range(4):
+        logits = 2 * np.random.default_rng(seed).normal(size=(8, 8)).astype("float32")
+        logits[:, END] += 2
+        rest = tf.ones_like(prompts), tf.zeros((4, 6)), how, Constraints(), 6, END, END
+        together = search(Table(logits), prompts, *rest)
+        for row in range(4):
+            alone = found(logits, how, steps=6, prompt=row + 1)
+            for a, b in zip(alone, together, strict=True):
+                np.testing.assert_allclose(a, b[row], atol=1e-5)
+
+
+def test_draws_go_by_the_summed_shares():
+    scores = tf.constant(np.log(np.array([[0.1, 0.2, 0.3, 0.4]] * 5, "float32")))
+    uniform = tf.constant([0.0, 0.09, 0.11, 0.59, 0.9999])
+    assert draw(scores, uniform).numpy().tolist() == [0, 0, 1, 2, 3]
+    # The fewest with 0.6 together are the last two; with 0.75, the last three.
+    for top_p, kept in ((0.6, 2), (0.75, 3), (0.4, 1), (0.41, 2), (1.0, 4)):
+        shares = tf.nn.softmax(filtered(scores[:1], Sample(top_p=top_p)))[0].numpy()
+        expected = np.array([0.1, 0.2, 0.3, 0.4])
+        expected[: 4 - kept] = 0
+        np.testing.assert_allclose(shares, expected / expected.sum(), atol=1e-6)
+    kept = filtered(scores[:1], Sample(0.5, top_k=2))[0]
+    np.testing.assert_allclose(tf.nn.softmax(kept), [0, 0, 0.36, 0.64], atol=1e-6)
+
+
+def test_after_the_end_there_is_padding_and_the_loop_ends():
+    logits = np.full((4, 4), -9, "float32")
+    logits[1, 2] = logits[2, END] = 9
+    tokens, lengths, _ = found(logits, Greedy(), steps=50)
+    assert tokens[0].tolist() == [2, END] + [END] * 48 and lengths.tolist() == [2]
+    rules = Constraints(forced_first=3, forced_last=1)
+    tokens, _, _ = found(logits, Beam(2), steps=3, constraints=rules)
+    assert tokens[0, 0] == 3 and tokens[0, -1] == 1

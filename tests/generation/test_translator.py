@@ -1,0 +1,195 @@
+import logging
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.grammar_corpus import make_reviews
+from tfnlp.generation import Beam, Constraints, Generator, Greedy, Sample, Translator
+from tfnlp.models import Gpt2Config, TransformerConfig, build_model
+from tfnlp.text import train_tokenizer
+from tfnlp.text.continuations import Generated
+from tfnlp.utils.errors import InputError
+
+SOURCES = ["the film is fine", "a dull plot", "honestly , the cast is really good", ""]
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return [text for text, _ in make_reviews(200)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(texts):
+    return train_tokenizer(texts, "unigram", 200, "marian")[0]
+
+
+def transformer(vocabulary_size, **fields):
+    sizes = {
+        "num_layers": 1,
+        "num_heads": 2,
+        "hidden_dim": 16,
+        "intermediate_dim": 32,
+        "max_length": 40,
+        "initializer_range": 0.6,
+        "pad_token_id": 2,
+        "start_token_id": 2,
+        "end_token_id": 0,
+    }
+    config = TransformerConfig(vocabulary_size, **sizes | fields)
+    return build_model(config, "sequence_to_sequence")
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    return transformer(tokenizer.vocabulary_size)
+
+
+@pytest.mark.quick
+def test_each_token_is_the_most_probable_whatever_the_batch(model, tokenizer):
+    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=6, batch_size=2)
+    *found, blank = translator(SOURCES)
+    assert blank == [Generated("", (), True, None)]
+    assert translator._run.experimental_get_tracing_count() == 2  # sources to 16, and to 32 tokens
+    for source, (one,) in zip(SOURCES[:-1], found, strict=True):
+        row = np.array([tokenizer.encode([source])[0].token_ids], "int32")
+        assert row[0, -1] == 0
+        written = [2]
+        for token in [*one.token_ids, 0]:
+            inputs = {"encoder_token_ids": row, "encoder_padding_mask": 0 * row + 1}
+            logits = model(inputs | {"decoder_token_ids": np.array([written], "int32")})["logits"]
+            scores = logits[0, -1].numpy()
+            scores[2] = -np.inf  # padding is not written
+            if len(written) < 6:  # at the greatest length the end stands
+                assert scores.argmax() == token
+            written.append(token)
+        assert one.text == tokenizer.decode(one.token_ids)
+        assert one.score is None and len(one.token_ids) <= 5
+        assert one.ended == (len(one.token_ids) < 5)  # at the greatest length the end is forced
+    assert Translator(model, tokenizer)([]) == []
+    rows = [tokenizer.encode([source])[0].token_ids for source in SOURCES[:-1]]
+    assert [[ids for ids, _, _ in of] for of in translator.translate_ids(rows)] == [
+        [list(one.token_ids) for one in of] for of in found
+    ]
+
+
+def test_beams_draws_and_constraints(model, tokenizer):
+    (found,) = Translator(model, tokenizer, search=Beam(4, best=3), max_new_tokens=6)(SOURCES[:1])
+    assert found[0].score >= found[1].score >= found[2].score
+    assert len({one.token_ids for one in found}) == 3
+    (default,) = Translator(model, tokenizer, max_new_tokens=6)(SOURCES[:1])
+    assert default == found[:1]
+    drawn = Translator(model, tokenizer, search=Sample(texts=3), max_new_tokens=6)
+    (three,) = drawn(SOURCES[:1])
+    assert len(three) == 3 and drawn(SOURCES[:1]) == [three]
+    rules = Constraints(forced_first=9, no_repeat_ngram_size=1, min_new_tokens=5)
+    (other,) = Translator(model, tokenizer, search=Greedy(), constraints=rules, max_new_tokens=6)(
+        SOURCES[:1]
+    )
+    ids = other[0].token_ids
+    assert ids[0] == 9 and len({*ids}) == len(ids) >= 5
+    assert 2 not in ids  # padding, whatever the constraints
+
+
+def test_blank_sources_change_nothing_of_others(model, tokenizer):
+    """Nor does it matter whether any source beside them has words."""
+    drawn = Translator(model, tokenizer, search=Sample(texts=2), max_new_tokens=6)
+    drawn._run = tf.function(drawn._search, autograph=False)
+    source, other = SOURCES[:2]
+    first, second = drawn([other, source]), drawn(["", source])
+    assert first[1] == second[1] != drawn([source])[0]
+    assert second[0] == [Generated("", (), True, None)] * 2 == drawn([" "])[0]
+    beams = Translator(model, tokenizer, search=Beam(4, best=3), max_new_tokens=6)
+    assert beams(["", "\t"]) == [[Generated("", (), True, 0.0)] * 3] * 2
+    assert Translator(model, tokenizer, search=Greedy())([""])[0][0].score is None
+    # A string is one text, and any iterable of them goes.
+    assert drawn(source) == drawn(text for text in [source]) == drawn([source])
+
+
+def test_two_vocabularies(texts, tokenizer):
+    target, _ = train_tokenizer([text[::-1] for text in texts], "unigram", 150, "marian")
+    model = transformer(
+        tokenizer.vocabulary_size,
+        share_embeddings=False,
+        target_vocabulary_size=target.vocabulary_size,
+    )
+    (found,) = Translator(model, tokenizer, target, max_new_tokens=6)(SOURCES[:1])
+    assert found[0].text == target.decode(found[0].token_ids)
+    with pytest.raises(InputError, match="The vocabulary has"):
+        Translator(model, tokenizer)
+
+
+def test_what_frames_a_text_is_no_part_of_a_source(texts):
+    tokenizer, _ = train_tokenizer(texts, "wordpiece", 100)
+    cls, end = (tokenizer.token_id(token) for token in ("[CLS]", "[SEP]"))
+    model = transformer(
+        tokenizer.vocabulary_size, pad_token_id=0, start_token_id=cls, end_token_id=end
+    )
+    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=3)
+    framed = tokenizer.encode(SOURCES[:1])[0].token_ids
+    assert framed[0] == cls
+    assert translator.source_ids(SOURCES[:1]) == [framed[1:]]
+
+
+def test_sources_that_are_too_long_are_cut_or_skipped(model, tokenizer, caplog):
+    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=3)
+    long = " ".join(["one"] * 60)
+    whole, cut = (translator.source_ids(["two", long], too_long=way) for way in ("skip", "cut"))
+    assert whole[0] == cut[0] == tokenizer.encode(["two"])[0].token_ids
+    ids = tokenizer.encode([long])[0].token_ids
+    assert whole[1] == [] and cut[1] == [*ids[:39], ids[-1]]
+    for way in ("have no translation", "were cut"):
+        assert (
+            "1 of 2 sources have more tokens than the model's 40 positions, sources[1] the first; "
+            f"they {way}." in caplog.text
+        )
+    skipped, short = (translator(texts, too_long="skip") for texts in (["two", long], ["two"]))
+    assert skipped == [*short, [Generated("", (), True, None)]]
+    with pytest.raises(InputError, match=r"too_long=drop is unknown; use one of error, cut"):
+        translator(["two"], too_long="drop")
+
+
+def test_draws_of_a_source_depend_on_its_number_alone(model, tokenizer):
+    """As where a file is translated in parts, or a killed run goes on."""
+    translator = Translator(
+        model, tokenizer, search=Sample(texts=2), max_new_tokens=4, batch_size=3
+    )
+    translator._run = tf.function(translator._search, autograph=False)
+    rows = translator.source_ids(SOURCES[:3])
+    found = dict(translator.each_translation(rows))
+    assert sorted(found) == [0, 1, 2] and {len(texts) for texts in found.values()} == {2}
+    assert dict(translator.each_translation(rows[2:], first=2)) == {0: found[2]}
+    assert dict(translator.each_translation([[], *rows[1:]]))[1] == found[1]
+
+
+def test_bad_input_is_told_before_anything_runs(model, tokenizer):
+    gpt2 = Gpt2Config(tokenizer.vocabulary_size, num_layers=1, num_heads=2, hidden_dim=16)
+    without_end = transformer(tokenizer.vocabulary_size, end_token_id=500)
+    for call, message in (
+        (lambda: Translator(model, tokenizer)(["a", "long " * 50]), r"sources\[1\] has"),
+        (lambda: Translator(model, tokenizer)(["a", 5]), r"sources\[1\] is 5"),
+        (lambda: Translator(model, tokenizer).translate_ids([[]]), r"sources\[0\] has no token"),
+        (lambda: Translator(model, tokenizer, max_new_tokens=41), "max_new_tokens=41 is more"),
+        (lambda: Translator(model, tokenizer, batch_size=0), "batch_size=0 must be"),
+        (lambda: Translator(model, tokenizer, search=Beam(150)), "beams=150 is more than half"),
+        (lambda: Translator(transformer(9), tokenizer), "The vocabulary has"),
+        (lambda: Translator(without_end, tokenizer), "no token of the id 500"),
+        (lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer), "give it to a Generator"),
+        (lambda: Generator(model, tokenizer), "give it to a Translator"),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+
+
+def test_sources_of_many_lengths_are_no_reason_to_warn(model, tokenizer, caplog):
+    translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=2, batch_size=1)
+    logging.getLogger("tensorflow").addHandler(caplog.handler)
+    translator._run = tf.function(translator._search, autograph=False)  # XLA takes seconds each
+    rows = [[[5] * (n - 1) + [0]] for n in (9, 20, 40)]
+    for size in (1, 2):
+        translator.batch_size = size
+        for row in rows:
+            translator.translate_ids(row * size)
+    assert translator._run.experimental_get_tracing_count() >= 6
+    logging.getLogger("tensorflow").removeHandler(caplog.handler)
+    assert "retracing" not in caplog.text

@@ -1,0 +1,81 @@
+import math
+
+import pytest
+import sacrebleu
+
+from tfnlp.tasks.text_scores import length_ratio_bleu, ngram_precisions, text_scores, word_overlap
+from tfnlp.utils.errors import InputError
+
+# A worked example of the literature on machine translation.
+REFERENCE = "Half of my heart is in Havana ooh na na"
+HYPOTHESIS = "Half as my heart is in Obama ooh na"
+
+
+def test_words_are_counted_wherever_they_stand():
+    found = word_overlap([REFERENCE], [HYPOTHESIS])
+    assert found["word_precision"] == 7 / 9
+    assert found["word_recall"] == 7 / 10
+    assert found["word_f1"] == pytest.approx(0.737, abs=5e-4)
+    assert word_overlap([REFERENCE], [" ".join(reversed(HYPOTHESIS.split()))]) == found
+    # A word counts as often as the reference has it.
+    assert word_overlap(["a b"], ["a a a a"])["word_precision"] == 1 / 4
+
+
+def test_ngrams_are_those_of_the_worked_example():
+    assert ngram_precisions([REFERENCE], [HYPOTHESIS]) == [(7, 9), (4, 8), (2, 7), (1, 6)]
+    mean = (7 / 9 * 4 / 8 * 2 / 7 * 1 / 6) ** 0.25
+    assert length_ratio_bleu([REFERENCE], [HYPOTHESIS]) == pytest.approx(0.9 * mean, abs=1e-12)
+    assert length_ratio_bleu([REFERENCE], [HYPOTHESIS]) == pytest.approx(0.33, abs=5e-3)
+    # sacrebleu has Papineni's penalty, exp(1 - 10 / 9).
+    scores = text_scores([REFERENCE], [HYPOTHESIS])
+    assert scores["bleu"] == pytest.approx(100 * math.exp(1 - 10 / 9) * mean, abs=1e-6)
+    assert length_ratio_bleu(["a b c"], ["x y z"]) == 0.0
+    # Nothing is gained by writing more than is due.
+    assert length_ratio_bleu([HYPOTHESIS], [HYPOTHESIS]) == 1.0
+
+
+def test_scores_of_a_corpus_are_those_of_sacrebleu():
+    references = [REFERENCE, "a man in an orange hat", "zwei Hunde spielen im Schnee ."]
+    hypotheses = [HYPOTHESIS, "a man with an orange hat", ""]
+    scores = text_scores(references, hypotheses)
+    assert scores["bleu"] == sacrebleu.corpus_bleu(hypotheses, [references]).score
+    assert scores["chrf"] == sacrebleu.corpus_chrf(hypotheses, [references]).score
+    assert "tok:13a" in scores["bleu_signature"] and "nc:6" in scores["chrf_signature"]
+    # rouge1 by hand: F of 7/9 and 7/10, of 5/6 and 5/6, and 0 for what was not written.
+    first = 2 * 7 / 19
+    assert scores["rouge1"] == pytest.approx((first + 5 / 6 + 0) / 3, abs=1e-9)
+    # Longest common subsequences: Half my heart is in ooh na; a man an orange hat.
+    assert scores["rougeL"] == pytest.approx((first + 5 / 6) / 3, abs=1e-9)
+    assert scores["rouge2"] == pytest.approx((2 * 4 / 17 + 3 / 5) / 3, abs=1e-9)
+
+
+def test_korean_words_count_for_rouge():
+    scores = text_scores(["이 영화 정말 재미있다"], ["이 영화 재미있다"])
+    assert scores["rouge1"] == pytest.approx(6 / 7, abs=1e-9)
+    by_characters = text_scores(["이 영화 정말 재미있다"], ["이 영화 재미있다"], tokenize="char")
+    assert by_characters["bleu"] > scores["bleu"] + 10
+    assert "tok:char" in by_characters["bleu_signature"]
+
+
+def test_a_string_is_one_text_and_two_blank_ones_count_nothing():
+    texts = [REFERENCE, "", "a b c d"], [HYPOTHESIS, " ", "a b c e"]
+    expected = text_scores(texts[0][::2], texts[1][::2])
+    assert text_scores(*texts) == expected and expected["rouge1"] > 0.7
+    assert text_scores(REFERENCE, HYPOTHESIS) == text_scores([REFERENCE], [HYPOTHESIS])
+    assert length_ratio_bleu(REFERENCE, HYPOTHESIS) == length_ratio_bleu([REFERENCE], [HYPOTHESIS])
+    assert word_overlap("abc", "abd")["word_f1"] == 0
+
+
+def test_unfit_texts_are_refused():
+    with pytest.raises(InputError, match="2 references for 1 hypotheses"):
+        text_scores(["a", "b"], ["a"])
+    with pytest.raises(InputError, match="no text to score"):
+        text_scores([], [])
+    with pytest.raises(InputError, match="Reference 2 is empty, but its hypothesis is not; give"):
+        word_overlap(["a", " "], ["a", "b"])
+    with pytest.raises(InputError, match="no text to score"):
+        text_scores(["", " "], ["", ""])
+    with pytest.raises(InputError, match=r"hypotheses\[1\] is None, not a string"):
+        text_scores(["a", "b"], ["a", None])
+    with pytest.raises(InputError, match="tokenize='words'"):
+        text_scores(["a"], ["a"], tokenize="words")

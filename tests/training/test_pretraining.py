@@ -1,0 +1,185 @@
+"""Pretraining for an objective: losses, scores and folders, on one device and on two."""
+
+import numpy as np
+import pytest
+
+from tests.programs import found_by
+from tests.training.pretrain_runs import OBJECTIVES, TOKENS, small_config
+from tests.training.pretrain_runs import make_corpus as pretrain_corpus
+from tfnlp.checkpoints import (
+    load_model,
+    read_config,
+    read_head,
+    read_pooler,
+    read_task_settings,
+    save_model,
+)
+from tfnlp.models import ElectraConfig, build_model, config_by_name
+from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.training import RunFolder, TrainingConfig, start_models
+from tfnlp.training.pretraining import pretrain
+from tfnlp.utils.errors import InputError
+
+LENGTH = 12
+
+
+def small(tokenizer):
+    return ElectraConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=16,
+        embedding_dim=16,
+        intermediate_dim=32,
+        max_length=LENGTH,
+    )
+
+
+def make_corpus(tokenizer, documents=26, seed=0):
+    rng = np.random.default_rng(seed)
+    return Corpus.of(
+        [
+            [rng.integers(5, tokenizer.vocabulary_size, rng.integers(2, 9)) for _ in range(1)]
+            for _ in range(documents)
+        ]
+    )
+
+
+def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
+    config = TrainingConfig(epochs=6, batch_size=4, learning_rate=3e-3)
+    objective = ReplacedTokens(generator_size=0.5)
+    models = objective.build(small(tokenizer))
+    size = (tokenizer, config.batch_size, LENGTH)
+    batches = objective.batches(make_corpus(tokenizer), *size)
+    dev = objective.batches(make_corpus(tokenizer, 10, 1), *size, shuffle=False)
+    run = RunFolder(tmp_path / "run", {"seed": 0})
+    figures = pretrain(objective, models, tokenizer, batches, dev, config, run)
+    metrics = run.metrics()
+    for m in metrics:
+        for part in ("", "val_"):
+            losses = (m[f"{part}{name}_loss"] for name in ("generator", "discriminator"))
+            generator, discriminator = losses
+            assert m[f"{part}loss"] == pytest.approx(generator + 50 * discriminator, rel=1e-5)
+    assert metrics[-1]["loss"] < 0.8 * metrics[0]["loss"]
+    assert figures["steps"] == 6 * 7 and figures["texts"] == 26
+    for name, folder in (("discriminator", run.best), ("generator", run.path / "generator")):
+        loaded = load_model(folder, models[name].head)
+        for a, b in zip(models[name].get_weights(), loaded.get_weights(), strict=True):
+            np.testing.assert_array_equal(a, b)
+    # What dev says is what the models say, over all of its tokens, whatever batch they are in.
+    trained, sums = objective.trained(models), np.zeros((3, 2))
+    for inputs, labels in dev.epoch():
+        outputs = {name: x.numpy().astype("float64") for name, x in trained(inputs).items()}
+        there, real = inputs["padding_mask"] > 0, labels >= 0
+        replaced, logits = outputs["replaced"] > 0, outputs["logits"]
+        entropies = np.log1p(np.exp(np.where(replaced, -logits, logits)))
+        shares = np.exp(outputs["generator_logits"])
+        shares /= shares.sum(-1, keepdims=True)
+        found = np.take_along_axis(shares, np.maximum(labels, 0)[..., None], -1)[..., 0]
+        sums += [
+            [((logits > 0) == replaced)[there].sum(), there.sum()],
+            [entropies[there].sum(), there.sum()],
+            [-np.log(found[real]).sum(), real.sum()],
+        ]
+    for name, (total, count) in zip(
+        ("accuracy", "discriminator_loss", "generator_loss"), sums, strict=True
+    ):
+        assert metrics[-1][f"val_{name}"] == pytest.approx(total / count, rel=1e-5), name
+
+
+@pytest.fixture(scope="module")
+def differences(tmp_path_factory):
+    """What `pretrain_runs.py` found, all objectives in one process."""
+    found = found_by("training/pretrain_runs.py", tmp_path_factory.mktemp("pretraining"))
+    assert found["replicas"] == 2
+    return found
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_mirrored_pretraining_is_that_of_one_device(name, differences):
+    """Replicas of unequal shares, whose texts have unequal numbers of hidden tokens."""
+    found = differences[name]
+    assert found["difference"] <= 1e-6
+    assert found["moved"] > 0.02
+    for key, (one, other) in found["logs"].items():
+        assert other == pytest.approx(one, rel=1e-6, abs=1e-6), key
+
+
+@pytest.mark.parametrize("name", [name for name in OBJECTIVES if not OBJECTIVES[name][2]])
+def test_batches_in_parts_pretrain_as_whole_ones(name, differences):
+    found = differences[name]
+    assert found["difference_in_parts"] <= 1e-6
+    assert found["loss_in_parts"] == pytest.approx(found["logs"]["loss"][0], rel=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "albert", "distilbert"])
+def test_a_pooler_is_kept_as_it_came(family, tmp_path, tokenizer):
+    """Of what began with one, by masked language modelling, which trains none; twice."""
+    sizes = {"num_layers": 1, "hidden_dim": 16, "num_heads": 2, "max_length": LENGTH + 2}
+    config = config_by_name(family, vocabulary_size=tokenizer.vocabulary_size, **sizes)
+    first, second = tmp_path / "0", tmp_path / "1/best"
+    save_model(build_model(config), first)
+    pooler = read_pooler(first)
+    assert len(pooler) == (0 if family == "distilbert" else 2)
+    training = TrainingConfig(epochs=1, batch_size=8, learning_rate=1e-2)
+    for number, start in enumerate((first, second), 1):
+        models = start_models(MaskedLM(), read_config(start), start)
+        batches = MaskedLM().batches(make_corpus(tokenizer), tokenizer, 8, LENGTH)
+        run = RunFolder(tmp_path / str(number), {})
+        kept = {"task_settings": {"max_length": LENGTH}, "pooler": read_pooler(start)}
+        pretrain(MaskedLM(), models, tokenizer, batches, None, training, run, **kept)
+    assert read_head(run.best) == "masked_lm" and read_pooler(run.best).keys() == pooler.keys()
+    for name, value in read_pooler(run.best).items():
+        np.testing.assert_array_equal(value, pooler[name])
+    weights = [{w.path: w.numpy() for w in load_model(f).weights} for f in (first, run.best)]
+    changed = {path for path in weights[0] if (weights[0][path] != weights[1][path]).any()}
+    assert changed and {path.split("/")[0] for path in weights[0]} >= {"embeddings"}
+    assert not any(path.startswith("pooler") for path in changed)
+    assert read_task_settings(run.best) == {"max_length": LENGTH}
+    # A classifier begins with it.
+    if pooler:
+        classifier = load_model(run.best, "classifier", 2)
+        np.testing.assert_array_equal(
+            *(m.get_layer("pooler").kernel for m in (classifier, load_model(first)))
+        )
+
+
+@pytest.mark.parametrize("family", ["electra", "deberta", "deberta_v3"])
+def test_two_models_go_on_from_their_folders(family, tmp_path, tokenizer):
+    sizes = {"num_layers": 2, "hidden_dim": 16, "num_heads": 2, "max_length": LENGTH}
+    config = config_by_name(family, vocabulary_size=tokenizer.vocabulary_size, **sizes)
+    objective = ReplacedTokens()
+    models = objective.build(config)
+    for name, model in models.items():
+        save_model(model, tmp_path / name)
+    discriminator, generator = (tmp_path / name for name in models)
+    read = read_config(discriminator)
+    same = start_models(objective, read, discriminator, generator)
+    other = start_models(objective, read, discriminator)
+    inputs = {"token_ids": np.arange(5, 5 + LENGTH)[None] % tokenizer.vocabulary_size}
+    inputs |= {"segment_ids": 0 * inputs["token_ids"]}
+    inputs |= {"padding_mask": inputs["segment_ids"] + 1}
+
+    def says(models, name):
+        return models[name](inputs)["logits"].numpy()
+
+    for name in models:
+        np.testing.assert_allclose(says(same, name), says(models, name), atol=1e-6)
+    for name, equal in (("discriminator", True), ("generator", False)):
+        assert np.allclose(says(other, name), says(models, name), atol=1e-6) == equal
+    # One of another training is refused.
+    save_model(objective.build(config)["generator"], tmp_path / "stranger")
+    if family == "electra":
+        with pytest.raises(InputError, match="they were not trained together; give the generator"):
+            start_models(objective, read, discriminator, tmp_path / "stranger")
+
+
+def test_lanes_are_not_read_in_parts(tmp_path):
+    objective, family, fields = OBJECTIVES["causal_lm"]
+    tokenizer = WordPieceTokenizer(TOKENS)
+    models = start_models(objective, small_config(family, fields))
+    batches = objective.batches(pretrain_corpus(), tokenizer, 4, 14)
+    config = TrainingConfig(batch_size=4, accumulation_steps=2)
+    with pytest.raises(InputError, match="accumulation_steps=2 does not go with a memory"):
+        pretrain(objective, models, tokenizer, batches, None, config, RunFolder(tmp_path, {}))

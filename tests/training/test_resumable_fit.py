@@ -1,0 +1,198 @@
+import concurrent.futures
+import dataclasses
+import json
+import os
+import shutil
+import signal
+
+import keras
+import numpy as np
+import pytest
+import safetensors
+
+from tests.kills import KILLS, Killed, killed_after
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.models import build_model
+from tfnlp.text import LengthBatches
+from tfnlp.text.tokenizer import Encoding
+from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit
+from tfnlp.training.run_folder import TIMES
+from tfnlp.utils.errors import InputError
+
+CONFIG = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-3, checkpoint_steps=2)
+
+
+def make_batches(vocabulary_size, shuffle=True, count=26):
+    rng = np.random.default_rng(0)
+    encodings = []
+    for _ in range(count):
+        ids = rng.integers(5, vocabulary_size, rng.integers(2, 9)).tolist()
+        encodings.append(Encoding(ids, [0] * len(ids), cut=False))
+    labels = [e.token_ids[0] % 2 for e in encodings]
+    return LengthBatches(encodings, 4, labels, shuffle=shuffle, seed=0)
+
+
+def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
+    """Trains a fresh model in `folder`, or goes on; killed after so many batches if asked."""
+    keras.utils.set_random_seed(0)
+    batches = make_batches(tiny_config.vocabulary_size)
+    model = build_model(tiny_config, "classifier", 2)
+    trained = compile_classifier(model, config.optimizer(model, len(batches)))
+    run = RunFolder(folder, {"seed": 0})
+    dev_batches = make_batches(tiny_config.vocabulary_size, False) if dev else None
+    with killed_after(stop_after):
+        fit(trained, batches, config, run, lambda: save_model(model, run.best), dev_batches)
+    return model, run
+
+
+def metrics_of(run):
+    return [{k: v for k, v in m.items() if k not in TIMES} for m in run.metrics()]
+
+
+def assert_same_weights(a, b):
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.fixture(scope="module")
+def small_config(tiny_config):
+    return dataclasses.replace(tiny_config, num_layers=1)
+
+
+@pytest.fixture(scope="module")
+def whole(small_config, tmp_path_factory):
+    """The weights and the folder of a run that nothing broke."""
+    model, run = train(tmp_path_factory.mktemp("fit") / "whole", small_config)
+    return model.get_weights(), run
+
+
+# 7 batches an epoch, a state every 2: killed within the first, the second and the last epoch.
+def test_a_run_killed_again_and_again_ends_with_the_same_weights_and_metrics(
+    whole, tmp_path, small_config
+):
+    for stop_after, state in ((5, (0, 4)), (5, (1, 2)), (8, (2, 2))):
+        with pytest.raises(KILLS):
+            train(tmp_path / "broken", small_config, stop_after=stop_after)
+        with safetensors.safe_open(tmp_path / "broken" / "state.safetensors", "numpy") as file:
+            progress = json.loads(file.metadata()["progress"])
+        assert (progress["epoch"], progress["step"]) == state
+    # As a kill between the metrics of an epoch and its state leaves it.
+    RunFolder(tmp_path / "broken", {"seed": 0}).log({"epoch": 3, "loss": 0.0})
+    resumed, run = train(tmp_path / "broken", small_config)
+    weights, whole_run = whole
+    assert_same_weights(weights, resumed.get_weights())
+    for a, b in zip(metrics_of(whole_run), metrics_of(run), strict=True):
+        assert a.keys() == b.keys()
+        for key, value in a.items():
+            assert b[key] == pytest.approx(value, abs=1e-6)
+    assert_same_weights(*(load_model(r.best, "classifier").weights for r in (whole_run, run)))
+
+
+def test_an_error_on_dev_loses_no_step(whole, tmp_path, small_config, monkeypatch):
+    """The steps of the epoch are saved before; dev alone is read again."""
+    plain, epochs = LengthBatches.epoch, []
+
+    def epoch(self, *args):
+        epochs.append(self.shuffle)
+        if epochs.count(False) == 2:
+            raise Killed
+        return plain(self, *args)
+
+    monkeypatch.setattr(LengthBatches, "epoch", epoch)
+    with pytest.raises(KILLS):
+        train(tmp_path / "broken", small_config)
+    assert epochs == [True, False, True, False]
+    resumed, run = train(tmp_path / "broken", small_config)
+    assert epochs[4:] == [False, True, False]
+    assert_same_weights(whole[0], resumed.get_weights())
+    assert metrics_of(run) == metrics_of(whole[1])
+
+
+def test_a_killed_run_in_half_precision_ends_with_the_same_weights(tmp_path, small_config):
+    keras.config.set_dtype_policy("mixed_float16")
+    whole, run = train(tmp_path / "whole", small_config)
+    assert all(0 < m["loss"] < 2 for m in run.metrics())
+    with pytest.raises(KILLS):
+        train(tmp_path / "broken", small_config, stop_after=12)
+    resumed, _ = train(tmp_path / "broken", small_config)
+    assert_same_weights(whole.weights, resumed.weights)
+
+
+def test_a_signal_saves_and_stops_and_the_run_goes_on(whole, tmp_path, small_config):
+    original = LengthBatches.batch
+    count = []
+
+    def batch(self, indices):
+        count.append(1)
+        if len(count) == 10:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(self, indices)
+
+    LengthBatches.batch = batch
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "broken", small_config)
+    finally:
+        LengthBatches.batch = original
+    assert 0 < len(RunFolder(tmp_path / "broken", {"seed": 0}).metrics()) < 3
+    resumed, _ = train(tmp_path / "broken", small_config)
+    assert_same_weights(whole[0], resumed.weights)
+
+
+def test_trains_in_a_thread_as_in_the_main_one(whole, tmp_path, small_config):
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        model, run = pool.submit(train, tmp_path / "run", small_config).result()
+    assert_same_weights(whole[0], model.weights)
+    assert metrics_of(run) == metrics_of(whole[1])
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_learns_and_leaves_a_run_folder(tmp_path, small_config):
+    config = TrainingConfig(epochs=12, batch_size=4, learning_rate=3e-3, warmup_share=0.1)
+    _, run = train(tmp_path / "run", small_config, config)
+    metrics = run.metrics()
+    assert metrics[-1]["loss"] < 0.4 * metrics[0]["loss"]
+    assert max(m["val_accuracy"] for m in metrics) > 0.9
+    assert [m["epoch"] for m in metrics] == list(range(1, 13))
+    assert json.loads((run.path / "flags.json").read_text()) == {"seed": 0}
+    assert list((run.path / "events").iterdir())
+    best = load_model(run.best, "classifier")
+    dev = make_batches(small_config.vocabulary_size, False)
+    from tfnlp.training.run_report import accuracy
+
+    assert accuracy(best, dev) == pytest.approx(max(m["val_accuracy"] for m in metrics))
+
+
+def test_stops_early_without_gain_and_stays_stopped(tmp_path, small_config):
+    config = TrainingConfig(epochs=9, batch_size=4, learning_rate=0.0, patience=2)
+    _, run = train(tmp_path / "run", small_config, config)
+    assert len(run.metrics()) == 3
+    _, run = train(tmp_path / "run", small_config, config)
+    assert len(run.metrics()) == 3
+
+
+def test_trains_without_dev_set(tmp_path, small_config):
+    model, run = train(tmp_path / "run", small_config, dev=False)
+    for a, b in zip(load_model(run.best, "classifier").weights, model.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_folder_of_another_run_or_of_other_files_is_refused(tmp_path):
+    run = RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
+    assert not run.path.exists()
+    run.start()
+    with pytest.raises(InputError, match=r"another run: there `epochs` is 3, here 4"):
+        RunFolder(tmp_path / "run", {"seed": 0, "epochs": 4})
+    (tmp_path / "file.txt").write_text("mine")
+    RunFolder(tmp_path / "run", {"seed": 0, "epochs": 3})
+    with pytest.raises(InputError, match="is not a run's folder"):
+        RunFolder(tmp_path, {})
+
+
+def test_a_broken_state_is_named(whole, tmp_path, small_config):
+    shutil.copytree(whole[1].path, tmp_path / "run")
+    path = tmp_path / "run" / "state.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"state\.safetensors is broken"):
+        train(tmp_path / "run", small_config)

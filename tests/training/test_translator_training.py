@@ -1,0 +1,156 @@
+"""Translators from pairs of texts to a finished run, and on after a kill."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from tests.kills import KILLS, killed_after
+from tfnlp.checkpoints import load_model
+from tfnlp.models import RecurrentTranslatorConfig, TransformerConfig, build_model
+from tfnlp.models.recurrent_translator import scheduled_sampling_model
+from tfnlp.tasks import ParallelTexts, Translation
+from tfnlp.tasks.pair_batches import PairBatches
+from tfnlp.tasks.scheduled_sampling import OwnTokens
+from tfnlp.text import WordPieceTokenizer
+from tfnlp.training import RunFolder, TrainingConfig, train_translator
+from tfnlp.utils.errors import InputError
+
+ENGLISH = ("one", "two", "three", "dogs", "cats", "run", "sleep", "and", "big", "small")
+GERMAN = ("ein", "zwei", "drei", "Hunde", "Katzen", "laufen", "schlafen", "und", "große", "kleine")
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *ENGLISH, *map(str.lower, GERMAN)]
+IDS = {"vocabulary_size": len(TOKENS), "pad_token_id": 0, "start_token_id": 0, "end_token_id": 3}
+CONFIGS = {
+    "transformer": TransformerConfig(
+        **IDS,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        max_length=12,
+        dropout=0.1,
+    ),
+    "recurrent": RecurrentTranslatorConfig(
+        **IDS, cell="gru", num_layers=1, hidden_dim=16, dropout=0.1
+    ),
+}
+SETTINGS = TrainingConfig(
+    epochs=3, learning_rate=5e-3, schedule="constant", warmup_steps=2, checkpoint_steps=2
+)
+
+
+def make_pairs(count, seed):
+    """Texts of words, and word by word the translations."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.integers(0, len(ENGLISH), rng.integers(2, 6)) for _ in range(count)]
+    sides = [[" ".join(words[i] for i in row) for row in rows] for words in (ENGLISH, GERMAN)]
+    return ParallelTexts(*sides)
+
+
+def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, count=60, **kwargs):
+    keras.utils.set_random_seed(0)
+    run = RunFolder(folder, {})
+    model = build_model(config, "sequence_to_sequence")
+
+    def fitted(model, batches):
+        return scheduled_sampling_model(model), OwnTokens(batches, sampling, settings.epochs)
+
+    with killed_after(stop_after, PairBatches):
+        figures = train_translator(
+            Translation(),
+            model,
+            WordPieceTokenizer(TOKENS),
+            make_pairs(count, 0),
+            make_pairs(20, 1),
+            settings,
+            run,
+            max_tokens=100,
+            max_length=10,
+            fitted=fitted if sampling else None,
+            **kwargs,
+        )
+    return model, run, figures
+
+
+@pytest.mark.parametrize(
+    ("family", "sampling"), [("transformer", None), ("recurrent", None), ("recurrent", 0.5)]
+)
+def test_a_killed_run_ends_with_the_same_weights(tmp_path, family, sampling):
+    more = {"sampling": sampling, "average_epochs": 2}
+    whole, run, figures = train(tmp_path / "whole", CONFIGS[family], **more)
+    with pytest.raises(KILLS):
+        train(tmp_path / "broken", CONFIGS[family], **more, stop_after=13)
+    assert 1 <= len(RunFolder(tmp_path / "broken", {}).metrics()) < 3
+    resumed, broken, same = train(tmp_path / "broken", CONFIGS[family], **more)
+    for a, b in zip(whole.get_weights(), resumed.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert same == figures
+    # The mean of the last two epochs, which `recent` has one file each of.
+    assert len([*(broken.path / "recent").iterdir()]) == 2
+    averaged = load_model(run.averaged, "sequence_to_sequence")
+    for weight, mean in zip(whole.weights, averaged.get_weights(), strict=True):
+        files = [run.path / "recent" / f"epoch_{i}.safetensors" for i in (2, 3)]
+        due = np.mean([tensor_of(path, weight.path) for path in files], axis=0)
+        np.testing.assert_allclose(mean, due, atol=1e-6)
+
+
+def tensor_of(path, name):
+    import safetensors
+
+    with safetensors.safe_open(str(path), framework="numpy") as file:
+        return file.get_tensor(name)
+
+
+@pytest.mark.parametrize("family", CONFIGS)
+def test_learns_and_reports(tmp_path, family):
+    from dataclasses import replace
+
+    settings = replace(SETTINGS, epochs=15, learning_rate=1e-2)
+    seen = []
+
+    def score(model, prefix):
+        seen.append(prefix)
+        return {"dev_bleu": 12.5, "dev_bleu_signature": "nrefs:1"}
+
+    _, run, figures = train(tmp_path / "run", CONFIGS[family], settings, count=200, score=score)
+    metrics = run.metrics()
+    assert seen == [""]
+    assert metrics[-1]["val_perplexity"] == pytest.approx(
+        np.exp(-metrics[-1]["val_log_likelihood"]), rel=1e-6
+    )
+    assert figures["dev_perplexity"] == min(m["val_perplexity"] for m in metrics)
+    assert figures["dev_perplexity"] < 0.8 * metrics[0]["val_perplexity"]
+    assert figures["dev_accuracy"] > metrics[0]["val_accuracy"]
+    # Smoothed labels cannot be met: the loss is above the log-likelihood.
+    assert figures["dev_loss"] > -figures["dev_log_likelihood"]
+    assert json.loads((run.path / "figures.json").read_text())["dev_bleu_signature"] == "nrefs:1"
+    card = (run.path / "README.md").read_text()
+    assert "| dev bleu | 12.5000 |" in card and "| dev bleu signature | nrefs:1 |" in card
+    assert (run.path / "curves.png").stat().st_size > 1000
+
+
+def test_a_text_that_is_too_long_leaves_no_run(tmp_path):
+    import dataclasses
+
+    config = dataclasses.replace(CONFIGS["transformer"], max_length=4)
+    with pytest.raises(InputError, match="only 4 positions"):
+        train(tmp_path / "run", config)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_share_of_own_tokens_that_rises():
+    task, tokenizer = Translation(), WordPieceTokenizer(TOKENS)
+    pairs = task.batches(
+        make_pairs(300, 0), tokenizer, CONFIGS["recurrent"], 600, 10, shuffle=True
+    )
+    batches = OwnTokens(pairs, 0.8, epochs=5)
+    shares = [
+        np.mean([inputs["own_tokens"].mean() for inputs, _ in batches.epoch(epoch)])
+        for epoch in range(5)
+    ]
+    # Linear from 0 to 0.8: the means of fifths.
+    np.testing.assert_allclose(shares, [0.08, 0.24, 0.4, 0.56, 0.72], atol=0.03)
+    (*_, (one, _)), (*_, (same, _)) = batches.epoch(2), batches.epoch(2, skip=3)
+    np.testing.assert_array_equal(one["own_tokens"], same["own_tokens"])
+    assert batches.fingerprint() != OwnTokens(pairs, 0.7, epochs=5).fingerprint()

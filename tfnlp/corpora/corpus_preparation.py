@@ -1,0 +1,328 @@
+"""Parallel tokenisation of large text files into a corpus on disk."""
+
+import collections
+import concurrent.futures
+import contextlib
+import hashlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import pathlib
+import signal
+import threading
+
+from tfnlp.corpora.documents import DOCUMENTS, SENTENCES, find_files, read_documents
+from tfnlp.corpora.shards import (
+    MANIFEST,
+    SUFFIXES,
+    make_manifest,
+    read_index,
+    read_manifest,
+    read_sentence_lengths,
+    shard_path,
+    tokenizer_hash,
+    write_shard,
+)
+from tfnlp.text.tokenizer import Tokenizer
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json, write_json
+from tfnlp.utils.locks import held_alone
+from tfnlp.utils.progress import progress_bar
+
+# The settings of an unfinished corpus.
+SETTINGS = "settings.json"
+
+
+def prepare_corpus(
+    paths,
+    tokenizer,
+    output_dir,
+    documents="blank_lines",
+    sentences="split",
+    text_column="sentence",
+    deduplicate=False,
+    shard_mb=8,
+    processes=1,
+):
+    """Prepare a corpus in a folder that `ShardedCorpus` opens.
+
+    This process reads the texts and removes duplicates; worker processes tokenise them shard by
+    shard. Each shard is written atomically, so a killed preparation resumes at the missing shards
+    when it is called again. The files are identical byte for byte, whether it is resumed or not
+    and for any number of processes. Memory holds the texts of one shard more than there are
+    processes, and some 100 bytes a document for duplicates.
+
+    Args:
+        paths: text files, or patterns as in `find_files`.
+        tokenizer: see `tfnlp.text`.
+        output_dir: the folder, created if it is missing.
+        documents, text_column: as in `read_documents`.
+        sentences: as in `encode_documents`.
+        deduplicate: whether to drop a document that equals an earlier one up to white space.
+        shard_mb: the megabytes of UTF-8 text in a shard; the last document may exceed it.
+        processes: the number of processes that tokenise.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        InputError: if files cannot be read or hold no text, if the folder holds another corpus, or
+            if nothing can be written.
+    """
+    if shard_mb <= 0:
+        raise InputError(f"shard_mb={shard_mb} must be above 0.")
+    if documents not in DOCUMENTS or sentences not in SENTENCES:
+        raise InputError(
+            f"documents={documents!r} must be one of {', '.join(DOCUMENTS)}, and "
+            f"sentences={sentences!r} one of {', '.join(SENTENCES)}."
+        )
+    files = [(path.absolute(), path.stat().st_size) for path in find_files(paths)]
+    settings = {
+        "tokenizer": tokenizer_hash(tokenizer),
+        "documents": documents,
+        "sentences": sentences,
+        "text_column": text_column,
+        "deduplicate": deduplicate,
+        "shard_mb": shard_mb,
+    }
+    folder = pathlib.Path(output_dir)
+    with _held(folder):
+        if (folder / MANIFEST).exists():
+            return _finished(folder, settings, files)
+        _take_up(folder, settings)
+        texts = _Texts(files, documents, text_column, deduplicate)
+        total = sum(size for _, size in files)
+        with progress_bar(total=total, desc="preparing", unit="B", unit_scale=True) as bar:
+            of_shards = texts.shards(shard_mb * 1e6)
+            shards = _write_shards(folder, of_shards, tokenizer, sentences, processes, bar)
+            bar.update(total - bar.n)
+        manifest = make_manifest(settings, files, shards, texts.duplicates, texts.empty)
+        if not manifest["counts"]["tokens"]:
+            raise InputError(f"{files[0][0]} and the like hold no text; give files with text.")
+        write_json(folder / MANIFEST, manifest)
+        _clean(folder, len(shards))
+    return manifest
+
+
+class _Texts:
+    """Documents of files grouped into shards, with counts of those left out."""
+
+    def __init__(self, files, documents, text_column, deduplicate):
+        self.duplicates = self.empty = 0
+        self._read = 0  # bytes read from the files
+        paths = [path for path, _ in files]
+        self._documents = read_documents(paths, documents, text_column, self._on_read)
+        self._seen = set() if deduplicate else None
+
+    def _on_read(self, read):
+        self._read = read
+
+    def shards(self, size):
+        """Yield (texts, hash, bytes read so far) of each shard.
+
+        A shard has at least `size` bytes, except the last; it ends with the document that reaches
+        them.
+        """
+        texts, held, digest = [], 0, hashlib.sha256()
+        for text in self._documents:
+            if not text:
+                self.empty += 1
+                continue
+            if self._is_duplicate(text):
+                self.duplicates += 1
+                continue
+            encoded = text.encode(errors="surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "little"))
+            digest.update(encoded)
+            texts.append(text)
+            held += len(encoded)
+            if held >= size:
+                yield texts, digest.hexdigest(), self._read
+                texts, held, digest = [], 0, hashlib.sha256()
+        if texts:
+            yield texts, digest.hexdigest(), self._read
+
+    def _is_duplicate(self, text):
+        if self._seen is None:
+            return False
+        words = " ".join(text.split()).encode(errors="surrogatepass")
+        # 128 bits: among 10^12 documents two collide with a probability of 1 in 10^15.
+        key = hashlib.blake2b(words, digest_size=16).digest()
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False
+
+
+def _write_shards(folder, shards, tokenizer, sentences, processes, bar):
+    """Write the missing shards, and return the manifest entries of all.
+
+    The bar shows the position in the files up to which shards are written.
+    """
+    done, waiting = [], collections.deque()
+
+    def finish():
+        result, read = waiting.popleft()
+        done.append(result())
+        bar.update(read - bar.n)
+
+    with _workers(tokenizer, processes) as submit:
+        for number, (texts, texts_hash, read) in enumerate(shards):
+            result = _written(folder, number, texts_hash)
+            if result is None:
+                result = submit(folder, number, texts, texts_hash, sentences)
+            waiting.append((result, read))
+            del texts
+            while len(waiting) > processes:
+                finish()
+        while waiting:
+            finish()
+    return done
+
+
+def _written(folder, number, texts_hash):
+    """Return a function for the manifest entry of an existing shard, or None if there is none.
+
+    Raises:
+        InputError: if it was made from other texts.
+    """
+    path = shard_path(folder, number, "json")
+    if not path.exists():
+        return None
+    shard = read_json(path)
+    if shard.get("texts") != texts_hash:
+        raise InputError(
+            f"{shard_path(folder, number, 'tfrecord')} was made of other texts than those that "
+            "are given; give the same files, or another folder."
+        )
+    try:
+        read_index(folder, shard, number)
+        read_sentence_lengths(folder, shard, number)
+    except InputError:
+        return None  # will be written again
+    return lambda: shard
+
+
+@contextlib.contextmanager
+def _workers(tokenizer, processes):
+    """Yield `submit`, which runs `write_shard` in a worker and returns a getter of its result."""
+    if processes == 1:
+
+        def submit(folder, number, texts, texts_hash, sentences):
+            shard = write_shard(folder, number, texts, texts_hash, tokenizer, sentences)
+            return lambda: shard
+
+        yield submit
+        return
+    # Forked processes would inherit locks that the caller's threads hold.
+    pool = concurrent.futures.ProcessPoolExecutor(
+        processes,
+        multiprocessing.get_context("spawn"),
+        _start_worker,
+        (tokenizer.to_json(), tokenizer.token(tokenizer.pad_token_id)),
+    )
+    try:
+        yield lambda *args: pool.submit(_write_shard, *args).result
+    except concurrent.futures.process.BrokenProcessPool:
+        raise InputError(
+            "A process was ended from outside, perhaps as memory ran out; the same call goes on "
+            f"where it was, and takes less memory with fewer than processes={processes}."
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_worker_tokenizer = None
+
+
+def _start_worker(tokenizer_json, pad_token):
+    global _worker_tokenizer  # noqa: PLW0603
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process has one core
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process stops this one
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _worker_tokenizer = Tokenizer.from_json(tokenizer_json, pad_token)
+
+
+def _end_with_parent():
+    """Exit when the parent process ends, as a killed parent cannot stop its children."""
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _write_shard(folder, number, texts, texts_hash, sentences):
+    return write_shard(folder, number, texts, texts_hash, _worker_tokenizer, sentences)
+
+
+@contextlib.contextmanager
+def _held(folder):
+    """Create a folder and lock it against a second preparation."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError as e:
+        raise InputError(
+            f"{folder} cannot be made ({e.strerror}); choose another folder."
+        ) from None
+    refusal = (
+        f"{folder} is being prepared by another process; wait for it, or choose another folder."
+    )
+    with held_alone(lock, refusal):
+        yield
+
+
+def _finished(folder, settings, files):
+    """Return the manifest of a finished corpus after checking it against the request."""
+    manifest = read_manifest(folder)
+    _check_settings(folder, manifest["settings"], settings)
+    if manifest["files"] != [[str(path), size] for path, size in files]:
+        raise InputError(
+            f"{folder} holds a corpus of other files, such as {manifest['files'][0][0]}; choose "
+            "another folder."
+        )
+    made = (folder / MANIFEST).stat().st_mtime
+    # The modification time can be set back, the inode change time cannot.
+    changed = [path for path, _ in files if path.stat().st_ctime >= made]
+    if changed:  # or merely copied: the contents decide
+        how = (settings[name] for name in ("documents", "text_column", "deduplicate"))
+        shards = _Texts(files, *how).shards(settings["shard_mb"] * 1e6)
+        if [shard[1] for shard in shards] != [shard["texts"] for shard in manifest["shards"]]:
+            raise InputError(
+                f"{folder} holds a corpus of other texts than {changed[0]}, written later, has; "
+                "choose another folder."
+            )
+    return manifest
+
+
+def _take_up(folder, settings):
+    """Start a corpus, or resume one with the same settings."""
+    stored = folder / SETTINGS
+    if stored.exists():
+        _check_settings(folder, read_json(stored), settings)
+    elif any(not path.name.startswith(f".{SETTINGS}.") for path in folder.iterdir()):
+        raise InputError(f"{folder} holds other files and no corpus; choose another folder.")
+    for pattern in (".shard-*", f".{SETTINGS}.*", f".{MANIFEST}.*"):  # left by a killed run
+        for path in folder.glob(pattern):
+            path.unlink()
+    write_json(stored, settings)
+
+
+def _check_settings(folder, stored, settings):
+    for name in sorted(stored.keys() | settings):
+        there, here = stored.get(name), settings.get(name)
+        if there != here and name == "tokenizer":
+            raise InputError(
+                f"{folder} holds a corpus of another tokenizer; choose another folder."
+            )
+        if there != here:
+            raise InputError(
+                f"{folder} holds a corpus of {name}={there}, here {name}={here}; choose another "
+                "folder."
+            )
+
+
+def _clean(folder, shards):
+    """Remove the files that only an unfinished corpus has."""
+    (folder / SETTINGS).unlink(missing_ok=True)
+    kept = {shard_path(folder, i, suffix) for i in range(shards) for suffix in SUFFIXES}
+    for path in {*folder.glob("shard-*")} - kept:
+        path.unlink()

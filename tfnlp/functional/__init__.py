@@ -1,0 +1,1 @@
+"""The mathematics of the layers: attention, scores, masks, positions."""

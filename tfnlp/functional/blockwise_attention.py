@@ -1,0 +1,415 @@
+"""Attention over long inputs, a block of queries and a block of keys at a time."""
+
+from keras import ops, random
+
+from tfnlp.functional.attention import (
+    additive_mask,
+    less,
+    product_less,
+    zero_masked_rows,
+)
+from tfnlp.functional.block_sums import add_first, first_sum, stack_sums, turn, zero_sums
+from tfnlp.functional.masks import MASKED
+from tfnlp.functional.products import times_table
+from tfnlp.functional.relative_scores import (
+    Layout,
+    num_blocks,
+    relative_scores_forward,
+    relative_scores_gradient,
+)
+from tfnlp.functional.segment_scores import segment_scores, segment_scores_gradient
+
+
+def blockwise_attention(
+    query, key, value, mask, block_size, terms=(), segment_term=None, dropout=0.0, seed=None
+):
+    """Compute softmax(query . key + terms) . value without holding the (T, S) scores.
+
+    Rabe & Staats 2021, 'Self-attention Does Not Need O(n^2) Memory', section 2: a running
+    maximum, sum and weighted sum over blocks of keys, for each block of queries. The gradient
+    computes each block's scores anew: with o the output and p the weights,
+    ds = p * (dp - sum(do * o)).
+
+    Args:
+        query: (B, N, T, H), scaled already.
+        key: (B, N, S, H).
+        value: (B, N, S, H').
+        mask: boolean, broadcasts to (B, T, S) or has 4 axes, or None.
+        block_size: queries and keys in a block, made a multiple of 4.
+        terms: `RelativeTerm`s to add to the scores.
+        segment_term: a `SegmentTerm` to add to them, or None.
+        dropout: share of attention weights dropped.
+        seed: the seed of that dropout, as `keras.random.SeedGenerator.next` gives it.
+
+    Returns:
+        (B, N, T, H'), zeros where a query may see nothing.
+    """
+    length, source_length = ops.shape(query)[2], ops.shape(key)[2]
+    parts = num_blocks(block_size)
+    size = -(-block_size // parts) * parts  # relative scores cut a tile's queries in so many
+    plan = TilePlan(
+        size,
+        -(-length // size),
+        -(-source_length // size),
+        terms,
+        dropout,
+        seed,
+    )
+    plan.set_masks(mask, segment_term and segment_term.is_same, length, source_length)
+    plan.set_rows(length, source_length)
+
+    @ops.custom_gradient
+    def attention(query, key, value, *tables):
+        output, log_sum = plan.forward(query, key, value, tables)
+
+        def gradient(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            return plan.backward(upstream, output, log_sum, query, key, value, tables)
+
+        return output, gradient
+
+    tables = [x for n in range(len(terms)) for x in plan.split_term(n)]
+    if segment_term is not None:
+        tables.append(plan.split(segment_term.by_segment))
+    blocks = plan.split(query), plan.split(key, True), plan.split(value, True)
+    output = _joined(attention(*blocks, *tables))
+    return zero_masked_rows(output[:, :, :length], mask)
+
+
+class TilePlan:
+    """State shared by all tiles; a tile is one block of queries and one block of keys.
+
+    Arrays are held by block, (blocks, B, N, size, H), so that reading one is not a copy.
+    """
+
+    def __init__(self, size, query_blocks, key_blocks, terms, dropout, seed):
+        self.size = size
+        self.query_blocks = query_blocks
+        self.key_blocks = key_blocks
+        self.terms = terms
+        self.dropout = dropout
+        self.seed = seed
+        self.layout = Layout(size, size, num_blocks(size))
+        self.windows = self.layout.windows(ops.arange(2 * size))
+
+    def set_masks(self, mask, is_same, length, source_length):
+        """Set the attention mask and the same-segment mask, padded to whole blocks.
+
+        Each is None where there is nothing to mask, or no segments.
+        """
+        if mask is None and not _is_zero(self._padding(source_length, True)):
+            mask = ops.ones((1, 1, source_length), dtype="bool")
+        self.mask, self.is_same = (
+            x if x is None else self._padded(x, length, source_length) for x in (mask, is_same)
+        )
+
+    def _padded(self, mask, length, source_length):
+        queries, keys = self._padding(length, False), self._padding(source_length, True)
+        *outer, rows, _ = ops.shape(mask)
+        mask = ops.broadcast_to(mask, (*outer, rows, source_length))
+        rows = queries if not (isinstance(rows, int) and rows == 1) else 0
+        return ops.pad(mask, (*((0, 0) for _ in outer), (0, rows), (0, keys)))
+
+    def set_rows(self, length, source_length):
+        """Set each term's rows by offset, for padded lengths, and find the far tiles.
+
+        In a far tile all offsets map to one row: its scores are one number per query or key.
+        """
+        self.lengths = length, source_length
+        self.rows, far = [], []
+        find_far = self.terms and all(term.find_far for term in self.terms)
+        for term in self.terms:
+            start = self._padding(*((source_length, True) if term.of_keys else (length, False)))
+            count = (self.query_blocks + self.key_blocks) * self.size
+            columns = ops.clip(ops.arange(count) - start, 0, length + source_length - 2)
+            rows = ops.take(ops.convert_to_tensor(term.rows), columns)
+            self.rows.append(rows)
+            if find_far:
+                rows = ops.reshape(rows, (-1, self.size))
+                # Their ends say it: they never fall, or never rise.
+                is_one = ops.equal(rows[:-1, 0], rows[1:, -1])
+                far.append(ops.flip(is_one) if term.of_keys else is_one)
+        # By `offset`; None where they are not looked for.
+        self.far = ops.all(ops.stack(far), axis=0) if find_far else None
+
+    def split_term(self, n):
+        """Return the vectors of term n, and its positions by `offset`, (tiles, N, 2 * size, H)."""
+        term = self.terms[n]
+        x = ops.take(term.position_key, self.rows[n], axis=1)  # (N, padded T + S, H)
+        x = _split(x[None], self.size)[:, 0]
+        # `slice`, as TensorFlow has the gradient of a strided one on one core.
+        tiles, *shape = ops.shape(x)
+        parts = [ops.slice(x, (n, 0, 0, 0), (tiles - 1, *shape)) for n in range(2)]
+        x = ops.concatenate(parts, axis=2)
+        x = ops.flip(x, axis=0) if term.of_keys else x
+        return self.split(term.vectors, term.of_keys), x
+
+    def split(self, x, of_keys=False):
+        """Pad (B, N, L, H) to whole blocks, and split it into (blocks, B, N, size, H)."""
+        padding = self._padding(self.lengths[of_keys], of_keys)
+        x = x if _is_zero(padding) else ops.pad(x, ((0, 0), (0, 0), (0, padding), (0, 0)))
+        return _split(x, self.size)
+
+    def _padding(self, length, of_keys):
+        blocks = self.key_blocks if of_keys else self.query_blocks
+        return blocks * self.size - length
+
+    def forward(self, query, key, value, tables):
+        """Compute the output, and the logarithm of each softmax's denominator, by block."""
+        dtype = query.dtype
+
+        def over_queries(i, sums):
+            q = _block(query, i)
+
+            def over_keys(j, state):
+                total, log_sum = state
+                scores = self.scores(i, j, q, _block(key, j), None, tables)
+                weights = ops.softmax(scores, axis=-1)
+                # The tile's own log of its sum, from the largest score and its weight.
+                largest, weight = (ops.max(x, axis=-1, keepdims=True) for x in (scores, weights))
+                tile_log_sum = largest - ops.log(weight)
+                weights = ops.cast(self.drop(weights, i, j), dtype)
+                added = ops.cast(ops.matmul(weights, _block(value, j)), "float32")
+                # By the tile's share of the sums: both shares are one, however they are rounded.
+                share = ops.sigmoid(tile_log_sum - log_sum)
+                total += (added - total) * share
+                return (total, ops.logaddexp(log_sum, tile_log_sum)), total
+
+            state = tuple(ops.zeros_like(first_sum(x)) for x in sums)
+            state = state[0], state[1] + 2 * MASKED
+            found = _one_by_one(self.key_blocks, over_keys, state)
+            return _add_and_turn(sums, found, 1), found[0]
+
+        shape = ops.shape(query)[1:-1]
+        sums = tuple(
+            zero_sums(self.query_blocks, (*shape, width), "float32")
+            for width in (value.shape[-1], 1)
+        )
+        output, log_sum = _one_by_one(self.query_blocks, over_queries, sums)
+        return ops.cast(stack_sums(output), dtype), stack_sums(log_sum)
+
+    def backward(self, upstream, output, log_sum, query, key, value, tables):
+        """Compute the gradients by query, key, value and each of the `tables`."""
+        dtype = query.dtype
+        product = ops.cast(upstream, "float32") * ops.cast(output, "float32")
+        mean = ops.sum(product, axis=-1, keepdims=True)  # (B, N, T, 1)
+        # Operands of two products: the scores less log_sum, and by_weights less mean.
+        for_scores = less(query, key, log_sum)
+        for_weights = (upstream, value, mean) if self.dropout else less(upstream, value, mean)
+
+        # Sums by block of queries, by block of keys and by offset, the first those of the tile.
+        def over_keys(j, sums):
+            by_queries, by_keys, by_offsets = sums
+            k = _block(key, j)
+
+            def over_queries(i, state):
+                by_queries, by_column, by_offsets = state
+                q, by_output = _block(query, i), _block(upstream, i)
+                column = None if for_scores[2] is None else _block(for_scores[2], i)
+                factors = _block(for_scores[0], i), _block(for_scores[1], j)
+                weights = ops.exp(self.scores(i, j, *factors, column, tables))
+                dropped = ops.cast(self.drop(weights, i, j), dtype)
+                by_v = ops.matmul(_transposed(dropped), by_output)
+                column = None if for_weights[2] is None else _block(for_weights[2], i)
+                factors = _block(for_weights[0], i), _block(for_weights[1], j)
+                if self.dropout:
+                    by_weights = self.drop(product_less(*factors, None), i, j) - column
+                else:
+                    by_weights = product_less(*factors, column)
+                by_scores = ops.cast(weights * by_weights, dtype)
+                of_queries = [ops.matmul(by_scores, k)]
+                of_keys = [ops.matmul(_transposed(by_scores), q), by_v]
+                by_vectors, by_positions = self.term_gradients(i, j, by_scores, tables)
+                for term, x in zip(self.terms, by_vectors, strict=True):
+                    (of_keys if term.of_keys else of_queries).append(x)
+                if self.is_same is not None:
+                    is_same = self.tile(self.is_same, i, j)
+                    of_queries.append(segment_scores_gradient(by_scores, is_same))
+                by_queries = _add_and_turn(by_queries, of_queries, 1)
+                by_offsets = _add_and_turn(by_offsets, by_positions, -1)
+                by_column = tuple(x + y for x, y in zip(by_column, of_keys, strict=True))
+                return (by_queries, by_column, by_offsets), by_column[0]
+
+            by_column = tuple(ops.zeros_like(first_sum(x)) for x in by_keys)
+            state = by_queries, by_column, by_offsets
+            state = _one_by_one(self.query_blocks, over_queries, state)
+            by_queries, by_column, by_offsets = state
+            by_keys = _add_and_turn(by_keys, by_column, 1)
+            by_offsets = tuple(turn(x, self.query_blocks + 1) for x in by_offsets)
+            return (by_queries, by_keys, by_offsets), by_column[0]
+
+        of_queries, of_keys = [query], [key, value]
+        for n, term in enumerate(self.terms):
+            (of_keys if term.of_keys else of_queries).append(tables[2 * n])
+        if self.is_same is not None:
+            of_queries.append(tables[-1])
+        of_offsets = tables[1 : 2 * len(self.terms) : 2]
+        by_queries, by_keys, by_offsets = (
+            tuple(zero_sums(ops.shape(x)[0], ops.shape(x)[1:], x.dtype) for x in arrays)
+            for arrays in (of_queries, of_keys, of_offsets)
+        )
+        by_offsets = tuple(turn(x, self.query_blocks - 1) for x in by_offsets)
+        sums = _one_by_one(self.key_blocks, over_keys, (by_queries, by_keys, by_offsets))
+        by_queries, by_keys, by_offsets = ([stack_sums(x) for x in group] for group in sums)
+        gradients = [by_queries.pop(0), by_keys.pop(0), by_keys.pop(0)]
+        for term, by_positions in zip(self.terms, by_offsets, strict=True):
+            gradients += (by_keys if term.of_keys else by_queries).pop(0), by_positions
+        return (*gradients, *by_queries)  # the rest belongs to the segments
+
+    def term_gradients(self, i, j, by_scores, tables):
+        """Compute the gradients of each term by a tile's vectors and by its positions."""
+        count = len(self.terms)
+
+        def near():
+            by_vectors, by_positions = [], []
+            for n, term in enumerate(self.terms):
+                vectors, positions = self.part(n, tables, i, j)
+                keys = self.layout.keys(positions, self.windows)
+                given = _transposed(by_scores) if term.of_keys else by_scores
+                by_tile, by_keys = relative_scores_gradient(given, vectors, keys, self.layout)
+                by_vectors.append(by_tile)
+                by_positions.append(self.layout.sum_windows(by_keys))
+            return (*by_vectors, *by_positions)
+
+        def far():
+            by_vectors, by_positions = [], []
+            for n, term in enumerate(self.terms):
+                vectors, position = self.far_part(n, tables, i, j)
+                axis = -2 if term.of_keys else -1
+                total = ops.sum(ops.cast(by_scores, "float32"), axis=axis)[..., None]
+                total = ops.cast(total, vectors.dtype)  # (B, N, size, 1)
+                by_vectors.append(total * position)
+                by_position = ops.sum(ops.matmul(_transposed(total), vectors), axis=0)
+                rest = ((0, 0), (0, 2 * self.size - 1), (0, 0))
+                by_positions.append(ops.pad(by_position, rest))
+            return (*by_vectors, *by_positions)
+
+        found = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
+        return found[:count], found[count:]
+
+    def scores(self, i, j, q, k, column, tables):
+        """Compute a tile's masked scores minus `column`, float32, from its blocks q and k."""
+
+        def near():
+            scores = product_less(q, k, column)
+            for n, term in enumerate(self.terms):
+                vectors, positions = self.part(n, tables, i, j)
+                keys = self.layout.keys(positions, self.windows)
+                added = relative_scores_forward(vectors, keys, self.layout)
+                added = ops.cast(added, "float32")
+                scores += _transposed(added) if term.of_keys else added
+            return scores
+
+        def far():
+            # Numbers for each query or key are features of the product: no pass over the scores.
+            of_queries, of_keys = [q], [k]
+            for n, term in enumerate(self.terms):
+                vectors, position = self.far_part(n, tables, i, j)
+                numbers = times_table(vectors, _transposed(position))  # (B, N, size, 1)
+                ones = ops.ones_like(numbers)
+                of_queries.append(ones if term.of_keys else numbers)
+                of_keys.append(numbers if term.of_keys else ones)
+            of_queries, of_keys = (ops.concatenate(x, axis=-1) for x in (of_queries, of_keys))
+            return product_less(of_queries, of_keys, column)
+
+        scores = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
+        if self.is_same is not None:
+            added = segment_scores(_block(tables[-1], i), self.tile(self.is_same, i, j))
+            scores += ops.cast(added, "float32")
+        return scores if self.mask is None else scores + additive_mask(self.tile(self.mask, i, j))
+
+    def tile(self, mask, i, j):
+        """Return the tile of query block i and key block j of a padded mask (..., T or 1, S)."""
+        *outer, rows, _ = ops.shape(mask)
+        if isinstance(rows, int) and rows == 1:
+            start, rows = 0, 1
+        else:
+            start, rows = i * self.size, self.size
+        start = (*(0 for _ in outer), start, j * self.size)
+        return ops.slice(mask, start, (*outer, rows, self.size))
+
+    def is_far(self, i, j):
+        """Return whether all offsets of a tile map to the same row."""
+        return ops.take(self.far, self.offset(i, j))
+
+    def far_part(self, n, tables, i, j):
+        """Return the vectors of term n in a far tile, and its one position, (1, N, 1, H)."""
+        vectors, positions = self.part(n, tables, i, j)
+        return vectors, positions[None, :, :1]
+
+    def part(self, n, tables, i, j):
+        """Return the vectors of term n in a tile, and the positions of its offsets."""
+        vectors, positions = tables[2 * n : 2 * n + 2]
+        vectors = _block(vectors, j if self.terms[n].of_keys else i)
+        return vectors, _block(positions, self.offset(i, j))
+
+    def offset(self, i, j):
+        """Return the index of a tile's diagonal; tiles on one diagonal have the same offsets."""
+        return self.query_blocks - 1 - i + j
+
+    def drop(self, weights, i, j):
+        """Apply attention dropout; a tile always drops the same weights."""
+        if not self.dropout:
+            return weights
+        tile = ops.cast(i * self.key_blocks + j, self.seed.dtype)
+        return random.dropout(weights, self.dropout, seed=_FixedSeed(self.seed + 7919 * tile))
+
+
+def _one_by_one(count, step, state):
+    """Run `state, last = step(index, state)` for each index below `count`, one after another.
+
+    TensorFlow starts later iterations early, which holds several tiles' scores in memory. The
+    index therefore depends on `last`: no number is below minus infinity.
+    """
+
+    def body(index, state):
+        state, last = step(index, state)
+        never = ops.any(last[..., :1] < -float("inf"))
+        return index + 1 - ops.cast(never, "int32"), state
+
+    start = ops.convert_to_tensor(0, dtype="int32")
+    return ops.while_loop(
+        lambda index, state: index < count, body, (start, state), maximum_iterations=count
+    )[1]
+
+
+def _add_and_turn(sums, added, steps):
+    """Add to the first block of each of `sums`, and rotate each by `steps`."""
+    return tuple(turn(add_first(x, y), steps) for x, y in zip(sums, added, strict=True))
+
+
+def _split(x, size):
+    """Split (B, N, blocks * size, H) into (blocks, B, N, size, H)."""
+    batch, heads, length, width = ops.shape(x)
+    x = ops.reshape(x, (batch, heads, length // size, size, width))
+    return ops.transpose(x, (2, 0, 1, 3, 4))
+
+
+def _joined(x):
+    """Join (blocks, B, N, size, H) into (B, N, blocks * size, H)."""
+    blocks, batch, heads, size, width = ops.shape(x)
+    return ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (batch, heads, blocks * size, width))
+
+
+def _block(x, index):
+    """Return block `index` of x, (blocks, ...)."""
+    shape = ops.shape(x)[1:]
+    return ops.squeeze(ops.slice(x, (index, *(0 for _ in shape)), (1, *shape)), axis=0)
+
+
+def _is_zero(x):
+    return isinstance(x, int) and x == 0
+
+
+def _transposed(x):
+    return ops.swapaxes(x, -1, -2)
+
+
+class _FixedSeed(random.SeedGenerator):
+    """Fixed seed, so that the gradient repeats the dropout of the forward pass."""
+
+    def __init__(self, seed):
+        self._seed = seed
+
+    def next(self, ordered=True):
+        return self._seed

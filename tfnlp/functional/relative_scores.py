@@ -1,0 +1,161 @@
+"""Scores by relative position, by shifting rather than gathering."""
+
+import dataclasses
+
+from keras import ops
+
+from tfnlp.functional.products import times_table
+from tfnlp.functional.relative_shift import shift_rows, unshift
+
+
+def num_blocks(length):
+    """Return the number of query blocks; each block reads only the offsets that it needs.
+
+    With 1 block a product has twice the columns in use, with 4 it has 5/4, with 8 it has 9/8. If
+    blocks are short, the products get too small.
+    """
+    is_long = isinstance(length, int) and length >= 256 and length % 8 == 0
+    return 8 if is_long else 4
+
+
+def relative_scores(query, position_key, rows, source_length, causal=False):
+    """Compute `query_i . position_key[rows[T - 1 - i + j]]` for every query i and key j.
+
+    Args:
+        query: (B, N, T, H).
+        position_key: (N, R, H), a table of projected positions.
+        rows: (T + S - 1,) integers below R: the row of the table for each offset of a key
+            from a query, the furthest behind first.
+        source_length: S.
+        causal: leave out the keys after each query's own, where the result is not meaningful
+            then; the last query's own key is the last, and S + 1 rows are read.
+
+    Returns:
+        (B, N, T, S).
+    """
+    length = ops.shape(query)[2]
+    layout = Layout(length, source_length, 1 if causal else num_blocks(length), causal)
+    windows = layout.windows(rows)
+
+    @ops.custom_gradient
+    def scores(query, position_key):
+        keys = layout.keys(position_key, windows)
+
+        def gradient(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            by_query, by_keys = relative_scores_gradient(upstream, query, keys, layout)
+            return by_query, _sum_rows(by_keys, windows, ops.shape(position_key))
+
+        return relative_scores_forward(query, keys, layout), gradient
+
+    return scores(query, position_key)
+
+
+class Layout:
+    """Partition of T queries into blocks, each with a window of the offsets that it reads."""
+
+    def __init__(self, length, source_length, num_blocks, causal=False):
+        self.length = length
+        self.source_length = source_length
+        self.num_blocks = num_blocks
+        self.block = -(-length // num_blocks)
+        self.padding = num_blocks * self.block - length
+        self.is_padded = num_blocks > 1 and not (
+            isinstance(self.padding, int) and self.padding == 0
+        )
+        self.width = source_length + (1 if causal else self.block)
+
+    def windows(self, rows):
+        """Return each block's table rows, (blocks, width); the last query reads the first row."""
+        starts = self.length - self.block * ops.arange(1, self.num_blocks + 1)
+        columns = starts[:, None] + ops.arange(self.width)[None, :]
+        last = ops.shape(rows)[0] - 1
+        return ops.take(rows, ops.clip(columns, 0, last), axis=0)
+
+    def cut(self, x):
+        """Cut (B, N, T, X) into (B, N * blocks, block, X)."""
+        batch, heads, _, size = ops.shape(x)
+        if self.is_padded:
+            x = ops.pad(x, ((0, 0), (0, 0), (0, self.padding), (0, 0)))
+        return ops.reshape(x, (batch, heads * self.num_blocks, self.block, size))
+
+    def join(self, x, heads):
+        """Join (B, N * blocks, block, X), its first axes in any shape, to (B, N, T, X)."""
+        size = ops.shape(x)[-1]
+        x = ops.reshape(x, (-1, heads, self.num_blocks * self.block, size))
+        if not self.is_padded:
+            return x
+        return ops.slice(x, (0, 0, 0, 0), (ops.shape(x)[0], heads, self.length, size))
+
+    def sum_windows(self, x):
+        """Sum (N * blocks, width, H) to (N, T + S, H); the rows are the offsets, not padded."""
+        x = ops.reshape(x, (-1, self.num_blocks, self.width, x.shape[-1]))
+        padded = []
+        for n in range(self.num_blocks):
+            start = self.length - self.block * (n + 1)
+            end = self.length + self.source_length - start - self.width
+            padded.append(ops.pad(x[:, n], ((0, 0), (start, end), (0, 0))))
+        return sum(padded[1:], start=padded[0])
+
+    def keys(self, position_key, windows):
+        """Return the keys that each block reads, (N * blocks, width, H)."""
+        heads, _, size = ops.shape(position_key)
+        keys = ops.take(position_key, windows, axis=1)  # (N, blocks, width, H)
+        return ops.reshape(keys, (heads * self.num_blocks, self.width, size))
+
+
+def relative_scores_forward(query, keys, layout):
+    """Compute `relative_scores` from `Layout.keys`, without a custom gradient."""
+    heads = ops.shape(query)[1]
+    x = times_table(layout.cut(query), ops.swapaxes(keys, -1, -2))
+    x = shift_rows(x, layout.block, layout.width, layout.source_length)
+    return layout.join(x, heads)
+
+
+def relative_scores_gradient(upstream, query, keys, layout):
+    """Compute the gradients of `relative_scores_forward` by `query` and `keys`."""
+    x = unshift(layout.cut(upstream), layout.block, layout.width)
+    by_query = layout.join(times_table(x, keys), ops.shape(query)[1])
+    by_keys = ops.sum(ops.matmul(ops.swapaxes(x, -1, -2), layout.cut(query)), axis=0)
+    return by_query, by_keys
+
+
+def _sum_rows(by_keys, windows, shape):
+    """Compute the gradient of `Layout.keys` by a table of `shape`."""
+    heads, rows, size = shape
+    x = ops.reshape(by_keys, (heads, -1, size))
+    x = ops.reshape(ops.transpose(x, (1, 0, 2)), (-1, heads * size))
+    x = ops.segment_sum(x, ops.reshape(windows, (-1,)), rows)
+    return ops.transpose(ops.reshape(x, (rows, heads, size)), (1, 0, 2))
+
+
+@dataclasses.dataclass
+class RelativeTerm:
+    """Relative scores `vectors . position_key[rows[...]]` to add, see `relative_scores`.
+
+    Args:
+        vectors: (B, N, T, H) of the queries, or (B, N, S, H) of the keys.
+        position_key: (N, R, H).
+        rows: (T + S - 1,), as `relative_scores` takes them.
+        of_keys: whether the vectors are the keys', so that the scores come out transposed;
+            the first row is then the furthest ahead.
+        causal: as `relative_scores` takes it.
+        find_far: whether tiles all of whose offsets share a row are found, at run time, to cost
+            little; `rows` never fall then, or never rise.
+        name: of the scores among what a fake-quantised layer rounds, or None.
+    """
+
+    vectors: object
+    position_key: object
+    rows: object
+    of_keys: bool = False
+    causal: bool = False
+    find_far: bool = False
+    name: str | None = None
+
+    def scores(self, query, key):
+        """Compute all scores (B, N, T, S) for queries (B, N, T, H) and keys (B, N, S, H)."""
+        arguments = self.vectors, self.position_key, self.rows
+        if self.of_keys:
+            return ops.swapaxes(relative_scores(*arguments, ops.shape(query)[2]), -1, -2)
+        return relative_scores(*arguments, ops.shape(key)[2], self.causal)

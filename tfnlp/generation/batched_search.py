@@ -1,0 +1,172 @@
+"""Batched search over rows of ids, shared by `Generator` and `Translator`."""
+
+import numpy as np
+import tensorflow as tf
+
+from tfnlp.generation.search_algorithms import search
+from tfnlp.text.special_tokens import END_TOKENS, end_token_id
+from tfnlp.text.text_arguments import check_whole
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.generation_settings import Beam, Sample
+from tfnlp.utils.progress import progress_bar
+
+# Rows are padded to this length times a power of two, since each length compiles a loop.
+SHORTEST = 16
+
+
+class Searcher:
+    """Batched text generation from rows of ids, by a decoder and a search.
+
+    The whole search is one graph, compiled by XLA once for each shape: rows are padded to powers
+    of two, and batches are filled up. The model's weights are shared, not copied.
+
+    Args:
+        decoder: from `decoder_of`.
+        search: a `Greedy`, `Beam` or `Sample`.
+        constraints: a `Constraints`.
+        max_new_tokens: the most generated tokens.
+        batch_size: rows in a batch.
+        end: the id that ends a text.
+        pad: the id after the end token, which also pads rows.
+
+    Raises:
+        InputError: if settings contradict each other.
+    """
+
+    def __init__(self, decoder, search, constraints, max_new_tokens, batch_size, end, pad):
+        check_whole(max_new_tokens=max_new_tokens, batch_size=batch_size)
+        for name, value in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
+            if value < 1:
+                raise InputError(f"{name}={value} must be at least 1.")
+        constraints.check(decoder.vocabulary_size, max_new_tokens)
+        if isinstance(search, Beam) and 2 * search.beams > decoder.vocabulary_size:
+            raise InputError(
+                f"beams={search.beams} is more than half of the vocabulary, which has "
+                f"{decoder.vocabulary_size} tokens; give fewer."
+            )
+        self.decoder, self.search, self.constraints = decoder, search, constraints
+        self.max_new_tokens, self.batch_size = max_new_tokens, batch_size
+        self.end, self.pad = end, pad
+        self._run = tf.function(self._search, jit_compile=True, autograph=False)
+
+    def _search(self, token_ids, mask, draws):
+        return search(
+            self.decoder,
+            token_ids,
+            mask,
+            draws,
+            self.search,
+            self.constraints,
+            self.max_new_tokens,
+            self.end,
+            self.pad,
+        )
+
+    def _find(self, rows):
+        """Return for each row of ids a list of (ids, ended by the end token, score); [] if empty.
+
+        Empty rows count, since samples depend on the number of the row.
+
+        Raises:
+            InputError: if the constraints leave no text for a row.
+        """
+        found = [[] for _ in rows]
+        for number, texts in self._each(rows):
+            found[number] = texts
+        return found
+
+    def _each(self, rows, first=0):
+        """Yield the number of each non-empty row and its texts, in the order of completion.
+
+        Samples of a row depend on its number and on `first`, the number of the first row.
+        """
+        copies = self.search.texts if isinstance(self.search, Sample) else 1
+        numbers = [number for number, ids in enumerate(rows) if len(ids)]
+        jobs = [(number, copy) for number in numbers for copy in range(copies)]
+        jobs.sort(key=lambda job: len(rows[job[0]]))
+        open_texts = {number: [] for number in numbers}
+        size = min(self.batch_size, len(jobs))
+        with progress_bar(total=len(jobs), desc="generating", unit="text", disable=None) as bar:
+            for start in range(0, len(jobs), size or 1):
+                piece = jobs[start : start + size]
+                filled = (piece * size)[:size]  # a smaller batch would be recompiled
+                drawn = [(first + number, copy) for number, copy in filled]
+                texts = self._batch([rows[number] for number, _ in filled], drawn)
+                for (number, copy), of_row in zip(piece, texts, strict=False):
+                    if not of_row:
+                        raise InputError(
+                            f"The constraints leave nothing to write for text "
+                            f"{first + number + 1}: at some place no token is allowed; forbid "
+                            "less, or give a smaller min_new_tokens or a larger "
+                            "no_repeat_ngram_size."
+                        )
+                    open_texts[number] += of_row
+                    if copy == copies - 1:
+                        yield number, open_texts.pop(number)
+                bar.update(len(piece))
+
+    def _batch(self, rows, jobs):
+        """Return the texts of a batch, a list of (ids, ended, score) for each row."""
+        width = SHORTEST
+        while width < max(map(len, rows)):
+            width *= 2
+        width = min(width, self.decoder.max_length or width)
+        token_ids = np.full((len(rows), width), self.pad, "int32")
+        mask = np.zeros(token_ids.shape, "int32")
+        for i, ids in enumerate(rows):
+            # A prompt is padded at the left, so that its text continues it; a source at the right.
+            prompt = self.decoder.start_token_id is None
+            here = slice(width - len(ids), width) if prompt else slice(len(ids))
+            token_ids[i, here], mask[i, here] = ids, 1
+        draws = np.zeros((len(rows), self.max_new_tokens), "float32")
+        if isinstance(self.search, Sample):
+            for i, (number, copy) in enumerate(jobs):
+                rng = np.random.default_rng([self.search.seed, number, copy])
+                draws[i] = rng.random(self.max_new_tokens, "float32")
+        given = [*map(tf.constant, (token_ids, mask, draws))]
+        # Calling the function itself would warn of retracing at each new length.
+        found = self._run.get_concrete_function(*given)(*given)
+        arrays = (x.numpy() for x in found)
+        return [
+            [
+                self._cut(ids[:length].tolist(), float(score))
+                for ids, length, score in zip(*row, strict=True)
+                if self._is_text(float(score), int(length))
+            ]
+            for row in zip(*arrays, strict=True)
+        ]
+
+    def _is_text(self, score, length):
+        if isinstance(self.search, Beam):
+            return self.search.is_text(score, length)
+        return score == 0
+
+    def _cut(self, ids, score):
+        ends = bool(ids) and ids[-1] == self.end
+        # A forced end token does not count as ended by the model.
+        forced = len(ids) == self.max_new_tokens and self.constraints.forced_last == self.end
+        return ids[:-1] if ends else ids, ends and not forced, score
+
+    def _score(self, score):
+        """Return a text's score for beam search, else None."""
+        return score if isinstance(self.search, Beam) else None
+
+
+def find_end_token(tokenizer, token=None):
+    """Return the id of the token that ends a text.
+
+    Args:
+        tokenizer: from `tfnlp.text`.
+        token: the token; the first known one of `END_TOKENS` where None.
+
+    Raises:
+        InputError: if the tokenizer lacks it.
+    """
+    end = end_token_id(tokenizer) if token is None else tokenizer.token_id(token)
+    if end is None:
+        wanted = f"end_token={token!r}" if token else f"an end token ({', '.join(END_TOKENS)})"
+        raise InputError(
+            f"The tokenizer lacks {wanted}, without which no text ends; name one of its tokens "
+            "as `end_token`."
+        )
+    return end

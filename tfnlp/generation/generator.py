@@ -1,0 +1,145 @@
+"""Continuation of prompts by a language model, from texts to texts."""
+
+from tfnlp.generation.batched_search import Searcher, find_end_token
+from tfnlp.generation.decoder_selection import decoder_of
+from tfnlp.models import check_vocabulary
+from tfnlp.objectives.special_token_template import Frame
+from tfnlp.text.continuations import Generated, check_prompts, continuation, unframed_ids
+from tfnlp.text.text_arguments import as_texts
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.generation_settings import Constraints, Greedy
+
+
+class Generator(Searcher):
+    """Continuation of prompts by a causal language model.
+
+    Args:
+        model: a GPT, a GPT-2, a Transformer-XL or a recurrent network with the head "causal_lm",
+            or an XLNet with "permutation_lm".
+        tokenizer: its tokenizer.
+        search: a `Greedy`, `Beam` or `Sample`; greedy where None.
+        constraints: a `Constraints`; none where None.
+        max_new_tokens: the most generated tokens.
+        batch_size: prompts in a batch.
+        end_token: the token that ends a text; where None, the separator of documents in
+            pretraining (`END_TOKENS`).
+
+    Raises:
+        InputError: if the model has another family or head, the tokenizer is not the model's or
+            has no end token, or settings contradict each other.
+    """
+
+    def __init__(
+        self,
+        model,
+        tokenizer,
+        search=None,
+        constraints=None,
+        max_new_tokens=64,
+        batch_size=16,
+        end_token=None,
+    ):
+        search, constraints = search or Greedy(), constraints or Constraints()
+        decoder = decoder_of(model)
+        if decoder.start_token_id is not None:
+            raise InputError(
+                f"The model is a {model.name}, which makes a text of another and does not go on "
+                "from a prompt; give it to a Translator."
+            )
+        check_vocabulary(tokenizer, model)
+        self.tokenizer = tokenizer
+        end = find_end_token(tokenizer, end_token)
+        super().__init__(decoder, search, constraints, max_new_tokens, batch_size, end, end)
+
+    def __call__(self, prompts):
+        """Return continuations of prompts.
+
+        Args:
+            prompts: a list of strings; an empty one starts a new text.
+
+        Returns:
+            A list of `Generated` for each prompt, the best first.
+
+        Raises:
+            InputError: if a prompt is not a string, or too long for the model.
+        """
+        prompts = as_texts(prompts, "prompts")
+        found = self.continue_ids(self._ids(prompts))
+        return [[self._generated(ids, *one) for one in texts] for ids, texts in found]
+
+    def continue_ids(self, prompts):
+        """Return continuations of prompts given as ids.
+
+        Args:
+            prompts: a list of lists of ids, none empty.
+
+        Returns:
+            For each prompt its ids and a list of (ids, whether the end token was reached, score).
+        """
+        check_prompts(prompts, self.max_new_tokens, self.decoder.max_length)
+        return list(zip(prompts, self._find(prompts), strict=True))
+
+    def _ids(self, prompts):
+        """Return the ids of each prompt without special tokens; the end token if empty."""
+        before, after = Frame.of(self.tokenizer).single
+        rows = unframed_ids(self.tokenizer, prompts, len(before), len(after))
+        return [ids or [self.end] for ids in rows]
+
+    def _generated(self, given, ids, ended, score):
+        text = continuation(self.tokenizer, given, ids)
+        return Generated(text, tuple(ids), ended, self._score(score))
+
+
+def generate(
+    model,
+    tokenizer,
+    prompts,
+    search=None,
+    max_new_tokens=64,
+    constraints=None,
+    batch_size=16,
+    end_token=None,
+):
+    """Return continuations of prompts; for repeated calls use a `Generator`, which compiles once.
+
+    Args:
+        prompts: a list of strings.
+        model, tokenizer, search, max_new_tokens, constraints, batch_size, end_token: as in
+            `Generator`.
+
+    Returns:
+        A list of `Generated` for each prompt, the best first.
+
+    Raises:
+        InputError: as `Generator`, and as its call.
+    """
+    generator = Generator(
+        model, tokenizer, search, constraints, max_new_tokens, batch_size, end_token
+    )
+    return generator(prompts)
+
+
+def forbidden_ids(tokenizer, words):
+    """Return the `forbidden` ids of `Constraints` that exclude words.
+
+    Args:
+        tokenizer: from `tfnlp.text`.
+        words: a list of strings.
+
+    Returns:
+        A tuple of tuples of ids: each word as tokenised at the beginning of a text, and after a
+        space, where its tokens may differ.
+
+    Raises:
+        InputError: if a word is empty or has no token.
+    """
+    words = as_texts(words, "words")
+    before, after = Frame.of(tokenizer).single
+    texts = [*words, *(f" {word}" for word in words)]
+    rows = [tuple(ids) for ids in unframed_ids(tokenizer, texts, len(before), len(after))]
+    for i, (word, ids) in enumerate(zip(words, rows, strict=False)):
+        if not ids:
+            raise InputError(
+                f"words[{i}]={word!r} has no token that could be forbidden; leave it out."
+            )
+    return tuple(dict.fromkeys(rows))

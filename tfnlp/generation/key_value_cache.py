@@ -1,0 +1,136 @@
+"""Base of decoders with a cache of keys and values."""
+
+from typing import NamedTuple
+
+from keras import ops
+
+from tfnlp.models import config_of
+from tfnlp.utils.errors import InputError
+
+
+class Cached(NamedTuple):
+    """State of a `CausalDecoder` or an `EncoderDecoderCache` between two steps; all tensors.
+
+    The prompt's keys come first, then those of each step's K tokens, side by side. They stay in
+    place: a mask tells which of a step's tokens belongs to a text. So a beam search copies no keys
+    when it replaces one text by two continuations of another, and the prompt's keys are stored
+    once.
+
+    Args:
+        keys: of each block (B, N, C, H), C being P + K * steps.
+        values: of each block (B, N, C, H').
+        prompt_mask: (B, P) boolean, true at real tokens.
+        ancestors: (B, K, steps) int32, index of each step's token that belongs to each text.
+        source: in an encoder-decoder, what each block attends to: a tuple of keys (B, N, S, H) and
+            values (B, N, S, H') each, and a mask (B, S), 1 at real tokens.
+    """
+
+    keys: tuple
+    values: tuple
+    prompt_mask: object
+    ancestors: object
+    source: tuple = ()
+
+
+class CachedDecoder:
+    """Step-by-step decoder with a model's own layers and cached keys and values.
+
+    Each step computes only the new tokens (K for each prompt). It returns the model's outputs for
+    the whole text, up to rounding. All shapes are fixed, for XLA.
+
+    Args:
+        model: from `build_model`.
+        blocks: those that cache keys and values, in order.
+        last: the name of the norm after them, which a model may lack.
+    """
+
+    def __init__(self, model, blocks, last):
+        self.model, self.config = model, config_of(model)
+        self.max_length = self.config.max_length
+        self._embeddings = model.get_layer("embeddings")
+        self._blocks = blocks
+        names = {layer.name: layer for layer in model.layers}
+        self._last = [names[name] for name in (last,) if name in names]
+        self._output, self._bias = names.get("lm_output"), names.get("lm_bias")
+
+    def _begin(self, token_ids, mask, beams, steps, source=()):
+        """Return the logits after the first tokens of texts, (B, P), and their `Cached`."""
+        batch, length = token_ids.shape
+        mask = ops.cast(mask, "bool")
+        places = length + beams * steps
+        attention = self._blocks[0].attention
+        keys, values = (
+            tuple(
+                ops.zeros((batch, attention.num_heads, places, size), block.compute_dtype)
+                for block in self._blocks
+            )
+            for size in (attention.key_dim, attention.value_dim)
+        )
+        ancestors = ops.zeros((batch, beams, steps), "int32")
+        state = Cached(keys, values, mask, ancestors, source)
+        positions = ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1, 0)
+        order = ops.arange(length)
+        seen = mask[:, None, :] & (order[None, None, :] <= order[None, :, None])  # (B, P, P)
+        seen = ops.pad(seen, ((0, 0), (0, 0), (0, places - length)))
+        x, state = self._read(token_ids, positions, seen, state, 0)
+        return self._logits(x[:, -1:])[:, 0], state
+
+    def step(self, token_ids, parents, number, state):
+        """Process one more token of each text.
+
+        Args:
+            token_ids: (B, K) integers.
+            parents: (B, K) integers, the text of the previous step that each text continues; None
+                if each continues itself.
+            number: 0 at the first step after the prompt, 1 at the next; a scalar.
+            state: the `Cached` of the previous step.
+
+        Returns:
+            The logits of the next token, (B, K, V) float32, and a `Cached`.
+
+        Raises:
+            InputError: if the cache is of another batch, or of another number of texts.
+        """
+        batch, beams, steps = state.ancestors.shape
+        if tuple(token_ids.shape) != (batch, beams):
+            raise InputError(
+                f"state is a cache of {batch} prompts with {beams} texts each, but token_ids has "
+                f"the shape {tuple(token_ids.shape)}; give the cache that was made for them."
+            )
+        length = state.prompt_mask.shape[1]
+        ancestors = state.ancestors
+        if parents is not None:
+            ancestors = ops.take_along_axis(ancestors, parents[:, :, None], axis=1)
+        now = ops.arange(steps) == number
+        each = ops.arange(beams, dtype="int32")
+        ancestors = ops.where(now, each[None, :, None], ancestors)
+        own = ancestors[..., None] == each  # (B, K, steps, K)
+        own = own & (ops.arange(steps) <= number)[:, None]
+        own = ops.reshape(own, (batch, beams, steps * beams))
+        prompt = ops.broadcast_to(state.prompt_mask[:, None, :], (batch, beams, length))
+        seen = ops.concatenate([prompt, own], axis=2)  # (B, K, C)
+        positions = ops.sum(ops.cast(state.prompt_mask, "int32"), axis=1)[:, None] + number
+        positions = ops.broadcast_to(positions, (batch, beams))
+        state = state._replace(ancestors=ancestors)
+        x, state = self._read(token_ids, positions, seen, state, length + number * beams)
+        return self._logits(x), state
+
+    def _read(self, token_ids, positions, seen, state, place):
+        """Return the states (B, T, D) of tokens (B, T), with keys cached from position `place`."""
+        place = ops.convert_to_tensor(place, "int32")
+        x = self._embed(token_ids, positions)
+        keys, values = [], []
+        for i, block in enumerate(self._blocks):
+            cache = state.keys[i], state.values[i], place
+            x, _, key, value, *_ = self._through(block, x, seen, cache, state.source, i)
+            keys.append(key)
+            values.append(value)
+        for norm in self._last:
+            x = norm(x)
+        return x, state._replace(keys=tuple(keys), values=tuple(values))
+
+    def _logits(self, x):
+        """Return the logits (B, T, V), float32, of states (B, T, D)."""
+        logits = self._output(x) if self._output else self._embeddings(x, reverse=True)
+        logits = self._bias(logits) if self._bias else logits
+        return ops.cast(logits, "float32")

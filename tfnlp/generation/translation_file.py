@@ -1,0 +1,104 @@
+"""Translation of many texts to a file, with resume and scores."""
+
+import json
+import pathlib
+
+from absl import logging
+
+from tfnlp.tasks.text_scores import text_scores
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import json_text, make_folder, write_text
+
+COLUMNS = ("source", "translation")
+
+
+def score_translations(translator, texts, path, tokenize="13a"):
+    """Translate texts, write them beside their references, and return scores.
+
+    Args:
+        translator: a `Translator`, or a callable with its interface.
+        texts: `ParallelTexts`.
+        path: of the .tsv to write: source, reference and translation.
+        tokenize: as in `text_scores`.
+
+    Returns:
+        `bleu`, `chrf` and their signatures, by sacrebleu.
+    """
+    found = [one[0].text for one in translator(texts.sources)]
+    rows = [("source", "reference", "translation")]
+    rows += zip(texts.sources, texts.targets, found, strict=True)
+    write_text(path, "".join("\t".join(map(one_line, row)) + "\n" for row in rows))
+    scores = text_scores(texts.targets, found, tokenize)
+    return {name: value for name, value in scores.items() if name.startswith(("bleu", "chrf"))}
+
+
+def translate_file(translator, sources, rows, path, made_from, columns=COLUMNS):
+    """Translate texts into a .tsv of source, translation and `score`, the best first.
+
+    Each text is appended to PATH.part once it is done; a killed run resumes from there.
+
+    Args:
+        translator: a `Translator`.
+        sources: a list of strings.
+        rows: their ids, from `Translator.source_ids`.
+        path: of the .tsv.
+        made_from: a string that identifies the inputs; a part file with another one is discarded.
+        columns: the names of the first two.
+
+    Raises:
+        InputError: if a file cannot be written, and as the translator does.
+    """
+    part = pathlib.Path(f"{path}.part")
+    done = _read_part(part, made_from)
+    # Finished rows stay as empty ones, since samples depend on the row numbers.
+    left = [[] if number in done else ids for number, ids in enumerate(rows)]
+    for number, texts in translator.each_translation(left):
+        if number not in done:
+            done[number] = [(one.text, one.score, one.ended) for one in texts]
+            _append(part, (number, done[number]))
+    lines = ["\t".join([*columns, "score"])]
+    for number, source in enumerate(sources):
+        for text, score, _ in done[number]:
+            shown = "" if score is None else f"{score:.6f}"
+            lines.append(f"{one_line(source)}\t{one_line(text)}\t{shown}")
+    write_text(path, "".join(f"{line}\n" for line in lines))
+    part.unlink(missing_ok=True)
+    warn_of_cut((ended for texts in done.values() for _, _, ended in texts), translator)
+
+
+def warn_of_cut(ended, translator):
+    """Warn of the number of texts without an end token, given a flag for each text."""
+    if cut := sum(not one for one in ended):
+        logging.warning(
+            "%d of the translations were cut at %d tokens.", cut, translator.max_new_tokens
+        )
+
+
+def one_line(text):
+    """Return a text without tabs and line breaks, for a column."""
+    return " ".join(text.replace("\t", " ").splitlines())
+
+
+def _read_part(part, made_from):
+    """Return the complete translations of a part file by number; reset that of another input."""
+    first = json_text({"made_from": made_from, "of_each": ["number", ["text", "score", "ended"]]})
+    lines = part.read_text(encoding="utf-8").split("\n") if part.exists() else []
+    if lines[:1] != [first]:
+        make_folder(part.parent)
+        write_text(part, f"{first}\n")
+        return {}
+    # Text after the last line end comes from an interrupted write.
+    done = dict(json.loads(line) for line in lines[1:-1])
+    write_text(part, "".join(f"{line}\n" for line in lines[:-1]))
+    return done
+
+
+def _append(part, row):
+    try:
+        with open(part, "a", encoding="utf-8") as file:
+            file.write(f"{json_text(row)}\n")
+    except OSError as e:
+        raise InputError(
+            f"{part} could not be written ({e.strerror or e}); free space, and give the same "
+            "command to go on."
+        ) from e

@@ -1,0 +1,192 @@
+"""Translation by an encoder-decoder, from texts to texts."""
+
+import dataclasses
+
+from absl import logging
+
+from tfnlp.generation.batched_search import Searcher
+from tfnlp.generation.decoder_selection import decoder_of
+from tfnlp.models import check_vocabulary, config_of
+from tfnlp.objectives.special_token_template import Frame
+from tfnlp.text.continuations import Generated, blank_texts, unframed_ids
+from tfnlp.text.special_tokens import with_target
+from tfnlp.text.text_arguments import as_texts, check_too_long
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.generation_settings import Beam, Constraints
+
+
+class Translator(Searcher):
+    """Translation of texts by an encoder-decoder.
+
+    Padding is never generated and has no probability. Without `constraints` the end token is
+    forced at the greatest length. Both follow the generation settings of Marian's models.
+
+    Args:
+        model: with the head "sequence_to_sequence".
+        tokenizer: of the sources.
+        target_tokenizer: of the translations; where None, the `target` of `tokenizer`
+            (`MarianTokenizer`), else `tokenizer` itself.
+        search: a `Greedy`, `Beam` or `Sample`; `Beam(4)` where None.
+        constraints: a `Constraints`.
+        max_new_tokens: the most tokens that are written, the end token counted; 128 where None, or
+            as many as the model has positions.
+        batch_size: sources in a batch.
+
+    Raises:
+        InputError: for a model of another family or head, a tokenizer that is not the model's or
+            has no end token, and settings that contradict each other.
+    """
+
+    def __init__(
+        self,
+        model,
+        tokenizer,
+        target_tokenizer=None,
+        search=None,
+        constraints=None,
+        max_new_tokens=None,
+        batch_size=16,
+    ):
+        decoder, config = decoder_of(model), config_of(model)
+        if decoder.start_token_id is None:
+            raise InputError(
+                f"The model is a {model.name}, which goes on from a prompt and makes no text of "
+                "another; give it to a Generator."
+            )
+        target_tokenizer, self.source_end = with_target(
+            tokenizer, target_tokenizer, config.end_token_id
+        )
+        check_vocabulary(tokenizer, model)
+        check_vocabulary(target_tokenizer, model, decoder.vocabulary_size)
+        if target_tokenizer.token(config.end_token_id) is None:
+            raise InputError(
+                f"The tokenizer has no token of the id {config.end_token_id}, by which the model "
+                "ends a text; give the tokenizer that belongs to the model."
+            )
+        if max_new_tokens is None:
+            max_new_tokens = min(128, decoder.max_length or 128)
+        if decoder.max_length is not None and max_new_tokens > decoder.max_length:
+            raise InputError(
+                f"max_new_tokens={max_new_tokens} is more than the model's {decoder.max_length} "
+                "positions; give fewer."
+            )
+        self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer
+        super().__init__(
+            decoder,
+            Beam() if search is None else search,
+            _with_padding_forbidden(constraints, config),
+            max_new_tokens,
+            batch_size,
+            config.end_token_id,
+            config.pad_token_id,
+        )
+
+    def __call__(self, sources, too_long="error"):
+        """Return translations of texts.
+
+        Args:
+            sources: a list of strings.
+            too_long: as in `source_ids`.
+
+        Returns:
+            A list of `Generated` for each source, the best first; without text for a source that
+            is blank or skipped.
+
+        Raises:
+            InputError: if a source is not a string, or too long for the model.
+        """
+        rows = self.source_ids(sources, too_long=too_long)
+        found = dict(self.each_translation(rows))
+        return [found[number] for number in range(len(rows))]
+
+    def each_translation(self, rows, first=0):
+        """Yield (number of a row, list of `Generated`), in the order of completion.
+
+        Args:
+            rows: from `source_ids`.
+            first: the number of the first row; samples depend on it.
+        """
+        for number, ids in enumerate(rows):
+            if not ids:
+                yield number, blank_texts(self.search)
+        for number, texts in self._each(rows, first):
+            yield number, [self._generated(*one) for one in texts]
+
+    def _generated(self, ids, ended, score):
+        text = self.target_tokenizer.decode(ids)
+        return Generated(text, tuple(ids), ended, self._score(score))
+
+    def source_ids(self, sources, name="sources[{}]".format, too_long="error"):
+        """Return the ids of each source as the model's input, ending with the end token.
+
+        Args:
+            sources: a list of strings.
+            name: function from a source's number, from 0, to its name in errors and warnings.
+            too_long: treatment of a source with more tokens than the model has positions: "error"
+                raises, "cut" drops those before the end token, and "skip" returns no ids. The
+                number of cut or skipped sources is logged.
+
+        Returns:
+            A list of lists; empty ones for sources that are blank or skipped.
+
+        Raises:
+            InputError: as calling the translator.
+        """
+        check_too_long(too_long)
+        before, after = Frame.of(self.tokenizer).single
+        texts = as_texts(sources, "sources")
+        rows = unframed_ids(self.tokenizer, texts, len(before), len(after))
+        rows = [
+            [*ids, self.source_end] if text.strip() else []
+            for ids, text in zip(rows, texts, strict=True)
+        ]
+        longest = self.decoder.max_length
+        beyond = [] if longest is None else [i for i, ids in enumerate(rows) if len(ids) > longest]
+        if beyond and too_long == "error":
+            raise InputError(
+                f"{name(beyond[0])} has {len(rows[beyond[0]])} tokens, more than the model's "
+                f"{longest} positions; shorten it, or give too_long='cut' or 'skip'."
+            )
+        for i in beyond:
+            rows[i] = [*rows[i][: longest - 1], self.source_end] if too_long == "cut" else []
+        if beyond:
+            logging.warning(
+                "%d of %d sources have more tokens than the model's %d positions, %s the first; "
+                "they %s.",
+                len(beyond),
+                len(rows),
+                longest,
+                name(beyond[0]),
+                "were cut" if too_long == "cut" else "have no translation",
+            )
+        return rows
+
+    def translate_ids(self, sources):
+        """Return translations of sources given as ids.
+
+        Args:
+            sources: a list of lists of ids, none empty, that end with the end token.
+
+        Returns:
+            For each source a list of (ids, whether the end token was reached, score).
+        """
+        longest = self.decoder.max_length
+        for number, ids in enumerate(sources):
+            if not len(ids):
+                raise InputError(f"sources[{number}] has no token; give at least one.")
+            if longest is not None and len(ids) > longest:
+                raise InputError(
+                    f"sources[{number}] has {len(ids)} tokens, more than the model's {longest} "
+                    "positions; shorten it."
+                )
+        return self._find(sources)
+
+
+def _with_padding_forbidden(constraints, config):
+    """Return the constraints of a translation, with padding forbidden."""
+    if constraints is None:
+        constraints = Constraints(forced_last=config.end_token_id)
+    if config.pad_token_id == config.end_token_id:
+        return constraints
+    forbidden = (*constraints.forbidden, (config.pad_token_id,))
+    return dataclasses.replace(constraints, forbidden=forbidden, renormalize=True)

@@ -1,0 +1,226 @@
+"""Token, position and segment embeddings, summed and normalised."""
+
+import keras
+from keras import ops
+
+from tfnlp.functional.masks import hide_padding
+from tfnlp.functional.positions import check_length
+from tfnlp.functional.products import times_table
+from tfnlp.layers.core.base_layer import (
+    BIAS_OPTIONS,
+    KERNEL_OPTIONS,
+    check_shared,
+    serialize_shared,
+)
+from tfnlp.layers.core.layer_normalization import LayerNormalization
+from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
+
+
+@keras.saving.register_keras_serializable("tfnlp")
+class TextEmbedding(TokenLayer):
+    """Input embeddings of BERT-like models: `norm(token + position + segment)`.
+
+    Devlin et al. 2019, 'BERT', section 3 and figure 2. With `embedding_dim` the tables have
+    that width and the sum is projected, as ALBERT (Lan et al. 2020, section 3.1) and ELECTRA
+    have it: norm, dropout, then the projection.
+
+    Args:
+        vocabulary_size: V, the number of tokens.
+        hidden_dim: D, the width of the output.
+        max_length: the number of learned positions, the longest input there can be; None for
+            no position embedding.
+        num_segments: the number of segments; 0 for no segment embedding.
+        dropout: applied to the sum in training.
+        layer_norm_epsilon: added to the variance.
+        embeddings_initializer: for the tables, and the projection's kernel.
+        embedding_dim: E, the width of the tables; D, and no projection, if None.
+        position_offset: rows before the first position's, as RoBERTa has them.
+        use_norm: whether the sum is normalised.
+        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
+            `mask_zero` of `keras.layers.Embedding`; none if None.
+        embeddings_regularizer, embeddings_constraint: for the tables.
+        kernel_regularizer, kernel_constraint, bias_initializer, bias_regularizer,
+            bias_constraint: for the projection.
+
+    Call arguments:
+        token_ids: (B, L) integers below V; with `reverse` states (..., E).
+        segment_ids: (B, L) integers below `num_segments`; all 0 if None, and where there is
+            one segment.
+        positions: (B, L) integers below `max_length`; 0 to L - 1 if None.
+        reverse: multiply states with the token table, as a tied output does.
+
+    Returns:
+        (B, L, D); with `reverse` (..., V).
+
+    Raises:
+        ValueError: for a known length above `max_length`, and states that are not E wide. Of a
+            length that shows at run time alone see `check_length`. Ids beyond a table are not
+            looked for: a CPU raises, a GPU takes zeros.
+    """
+
+    OPTIONS = TokenLayer.OPTIONS + KERNEL_OPTIONS + BIAS_OPTIONS
+
+    def __init__(
+        self,
+        vocabulary_size,
+        hidden_dim,
+        max_length=None,
+        num_segments=2,
+        dropout=0.0,
+        layer_norm_epsilon=1e-12,
+        embeddings_initializer="uniform",
+        embedding_dim=None,
+        position_offset=0,
+        use_norm=True,
+        pad_token_id=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.max_length = max_length
+        self.num_segments = num_segments
+        self.dropout = dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.embedding_dim = embedding_dim or hidden_dim
+        self.position_offset = position_offset
+        self.use_norm = use_norm
+        self.pad_token_id = pad_token_id
+        self.norm = None
+        if use_norm:
+            self.norm = LayerNormalization(
+                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
+            )
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self._owner = None
+        self.projection = None
+        if embedding_dim is not None:
+            self.projection = self._dense(hidden_dim, "projection", self.embeddings_initializer)
+
+    def share(self, embedding):
+        """Share the tables and norm of another `TextEmbedding`, but not its projection.
+
+        Clark et al. 2020, 'ELECTRA', section 3.2. Call this before this layer is built, after
+        the other is. A saved model keeps it.
+
+        Raises:
+            ValueError: if the tables differ in size, the other layer is not built yet, or this
+                one is.
+        """
+        if self.built or not embedding.built:
+            raise ValueError(
+                f"{self.name} is to share the tables of {embedding.name}: build that one first, "
+                "and this one after."
+            )
+        sizes = ("vocabulary_size", "embedding_dim", "max_length", "num_segments")
+        for name in (*sizes, "position_offset", "use_norm"):
+            own, other = getattr(self, name), getattr(embedding, name)
+            if own != other:
+                raise ValueError(f"{name} is {own}, but that of the tables to share is {other}.")
+        # In a function, so that Keras does not take it for a part of this layer.
+        self._owner = lambda: embedding
+        self._take_tables(embedding)
+
+    def _take_tables(self, embedding):
+        self.token_table, self.norm = embedding.token_table, embedding.norm
+        if self.max_length:
+            self.position_table = embedding.position_table
+        if self.num_segments:
+            self.segment_table = embedding.segment_table
+
+    def build(self, token_ids_shape, segment_ids_shape=None):
+        if self._owner is None:
+            self._build_tables()
+        if self.projection is not None:
+            self.projection.build((None, None, self.embedding_dim))
+
+    def _build_tables(self):
+        self.token_table = self._table("token_table", self.vocabulary_size)
+        if self.max_length:
+            self.position_table = self._table(
+                "position_table", self.max_length + self.position_offset
+            )
+        if self.num_segments:
+            self.segment_table = self._table("segment_table", self.num_segments)
+        if self.norm is not None:
+            self.norm.build((None, None, self.embedding_dim))
+
+    def _table(self, name, rows):
+        return self._weight(
+            "embeddings", name, (rows, self.embedding_dim), self.embeddings_initializer
+        )
+
+    def call(self, token_ids, segment_ids=None, reverse=False, training=None, positions=None):
+        if reverse:
+            self._check_states(token_ids)
+            states = ops.cast(token_ids, self.compute_dtype)
+            return times_table(states, ops.transpose(self._output_table()))  # (..., V)
+        token_ids = check_length("token_ids", token_ids, self.max_length)
+        x = self._take_rows(self.token_table, as_ids(token_ids))  # (B, L, E)
+        if self.max_length:
+            # A gather, not a slice: TFLite's quantisation reaches the tables of gathers alone.
+            if positions is None:
+                rows = ops.arange(ops.shape(token_ids)[1]) + self.position_offset
+                x = x + self._take_rows(self.position_table, rows)[None]  # (1, L, E)
+            else:
+                rows = as_ids(positions) + self.position_offset
+                x = x + self._take_rows(self.position_table, rows)  # (B, L, E)
+        if self.num_segments:
+            # With one segment, a tokenizer that tells two apart does no harm.
+            if segment_ids is None or self.num_segments == 1:
+                x = x + self.segment_table[:1][None]
+            else:
+                x = x + self._take_rows(self.segment_table, as_ids(segment_ids))
+        x = ops.cast(x, self.compute_dtype)
+        x = x if self.norm is None else self.norm(x)
+        x = self.dropout_layer(x, training=training)
+        x = x if self.projection is None else self.projection(x)
+        return hide_padding(x, token_ids, self.pad_token_id)
+
+    def _output_table(self):
+        """Return the table that states are multiplied with, (V, E)."""
+        return self.token_table
+
+    def _check_states(self, states):
+        if states.shape[-1] != self.embedding_dim:
+            raise ValueError(
+                f"token_ids has width {states.shape[-1]}, but reverse=True takes states of "
+                f"width {self.embedding_dim}."
+            )
+
+    def compute_output_spec(self, token_ids, segment_ids=None, reverse=False, **kwargs):
+        if reverse:
+            self._check_states(token_ids)
+            shape = (*token_ids.shape[:-1], self.vocabulary_size)
+            return keras.KerasTensor(shape, dtype=self.compute_dtype)
+        x = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
+        return hide_padding(x, token_ids, self.pad_token_id)
+
+    def get_config(self):
+        shared = {} if self._owner is None else {"tables_of": serialize_shared(self._owner())}
+        return super().get_config() | {
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "max_length": self.max_length,
+            "num_segments": self.num_segments,
+            "dropout": self.dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "embedding_dim": None if self.projection is None else self.embedding_dim,
+            "position_offset": self.position_offset,
+            "use_norm": self.use_norm,
+            "pad_token_id": self.pad_token_id,
+            **shared,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        owner = config.pop("tables_of", None)
+        layer = cls(**config)
+        if owner is not None:
+            check_shared(owner, f"{layer.name} shares the tables of another layer")
+            layer.share(keras.saving.deserialize_keras_object(owner))
+        return layer

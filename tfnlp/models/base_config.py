@@ -1,0 +1,172 @@
+"""Base class of the model configs."""
+
+import dataclasses
+from typing import ClassVar
+
+import keras
+
+from tfnlp.layers import FastTruncatedNormal
+from tfnlp.layers.blocks.encoder_block import SUBLAYERS
+from tfnlp.utils.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Pooling:
+    """Pooling of a text's states into one vector, for heads on whole texts.
+
+    Args:
+        token: "first" for the first token's state, "last" for the last real token's; "ends" for
+            those of a recurrent network of two directions, each where it stopped reading.
+        activation: of the dense layer on it; None for no such layer.
+        pretrained: whether the dense layer belongs to the encoder, not to a head.
+        dropout_before: whether a classifier has dropout before the dense layer too.
+        bare: whether a classifier is a product with the vector alone, as GPT's is.
+    """
+
+    token: str = "first"
+    activation: str | None = "tanh"
+    pretrained: bool = False
+    dropout_before: bool = False
+    bare: bool = False
+
+
+class BaseConfig:
+    """Base class of the model configs; each subclass is a frozen dataclass.
+
+    It has the fields `vocabulary_size`, `num_layers`, `hidden_dim`, `dropout`,
+    `classifier_dropout`, `max_length`, `initializer_range`, `pad_token_id` and `tie_embeddings`,
+    or class variables of these names.
+    """
+
+    pooling: ClassVar[Pooling] = Pooling()
+    # The head that predicts tokens: "masked_lm", "causal_lm", "permutation_lm", or
+    # "sequence_to_sequence" of an encoder-decoder.
+    language_model: ClassVar[str] = "masked_lm"
+    # True if that head is an `AdaptiveSoftmax`, with log-probabilities by clusters of tokens.
+    adaptive_softmax: ClassVar[bool] = False
+    # True if a causal LM adds a bias for each token; masked LMs always do.
+    output_bias: ClassVar[bool] = False
+    # True if masked tokens are predicted from absolute positions too.
+    enhanced_mask_decoder: ClassVar[bool] = False
+    # True if a model can take the states of earlier segments.
+    has_memory: ClassVar[bool] = False
+    # True if that memory is a recurrent network's state, and so of fixed length.
+    recurrent: ClassVar[bool] = False
+    # True if attention heads can have any size, and so be pruned.
+    any_head_dim: ClassVar[bool] = False
+    # True if it is pretrained on pairs of texts too, and so can have the head "pretraining".
+    pretrained_on_pairs: ClassVar[bool] = False
+    # True if two models of the family can share their embedding tables.
+    shares_embeddings: ClassVar[bool] = False
+    # True if a discriminator first normalises each state plus that of the first token.
+    discriminator_norm: ClassVar[bool] = False
+
+    @property
+    def initializer(self):
+        """New initializer for fresh weights."""
+        return FastTruncatedNormal(stddev=self.initializer_range)
+
+    @property
+    def head_initializer(self):
+        """New initializer for a head: a normal distribution, not truncated, as in `transformers`.
+
+        A head that starts an eighth smaller is learned visibly later.
+        """
+        return keras.initializers.RandomNormal(stddev=self.initializer_range)
+
+    @property
+    def head_dropout(self):
+        """Dropout before a head's last layer."""
+        return self.dropout if self.classifier_dropout is None else self.classifier_dropout
+
+    @property
+    def tagger_dropout(self):
+        """Dropout before the tagging layer."""
+        return self.head_dropout
+
+    @property
+    def chooser_dropout(self):
+        """Dropout before the multiple-choice layer."""
+        return self.head_dropout
+
+    @property
+    def pair_dropout(self):
+        """Dropout before the pair classifier."""
+        return 0.0
+
+    @property
+    def answerer_dropout(self):
+        """Dropout before the question-answering layer."""
+        return 0.0
+
+    def get_config(self):
+        """Return the fields, as Keras serializes them."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_config(cls, config):
+        """Build a config from its fields."""
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})
+
+
+@dataclasses.dataclass(frozen=True)
+class TextConfig(BaseConfig):
+    """Sizes and rates that every family has.
+
+    Args:
+        vocabulary_size: V, the number of tokens.
+        num_layers: the number of blocks.
+        num_heads: N; must divide `hidden_dim` where there is no `head_dim`.
+        hidden_dim: D, the model width.
+        intermediate_dim: F, the inner width of the feed-forward networks.
+        activation: of the feed-forward networks; "gelu" is exact.
+        dropout: applied to embeddings and sub-layer outputs in training.
+        attention_dropout: applied to attention weights in training.
+        classifier_dropout: applied before a head's last layer; `dropout` if None.
+        max_length: the longest input there can be, in tokens; None for any length.
+        num_segments: the number of segments (2: first and second text).
+        layer_norm_epsilon: added to variances.
+        initializer_range: standard deviation of fresh weights, truncated at 2.
+        pad_token_id: the id that pads a batch.
+        tie_embeddings: whether a language model's output is the token table; else it has a
+            table of its own.
+        head_dim: H, the size of one head, of families with BERT's attention; `hidden_dim /
+            num_heads` if None. Models whose heads were pruned have it.
+    """
+
+    vocabulary_size: int = 30522
+    num_layers: int = 12
+    num_heads: int = 12
+    hidden_dim: int = 768
+    intermediate_dim: int = 3072
+    activation: str = "gelu"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    classifier_dropout: float | None = None
+    max_length: int | None = 512
+    num_segments: int = 2
+    layer_norm_epsilon: float = 1e-12
+    initializer_range: float = 0.02
+    pad_token_id: int = 0
+    tie_embeddings: bool = True
+    head_dim: int | None = None
+
+    # The sub-layers of a block whose outputs `dropout` is for.
+    dropout_after: ClassVar[tuple] = SUBLAYERS
+
+    def __post_init__(self):
+        if self.head_dim is not None:
+            if not self.any_head_dim or self.head_dim < 1:
+                raise InputError(
+                    f"head_dim={self.head_dim} must be None, or in families with BERT's attention "
+                    "a whole number of at least 1."
+                )
+        elif self.hidden_dim % self.num_heads:
+            raise InputError(
+                f"num_heads={self.num_heads} does not divide hidden_dim={self.hidden_dim}."
+            )
+
+    @property
+    def lm_activation(self):
+        """Activation before the masked LM output."""
+        return self.activation

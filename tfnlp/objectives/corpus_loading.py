@@ -1,0 +1,102 @@
+"""Opening of corpora: text files tokenised in memory, or a prepared folder."""
+
+import pathlib
+
+import numpy as np
+
+from tfnlp.corpora.documents import (
+    encode_documents,
+    find_files,
+    has_columns,
+    read_documents,
+    warn_of_unknown,
+)
+from tfnlp.corpora.shards import read_manifest
+from tfnlp.objectives.corpus import Corpus
+from tfnlp.objectives.sharded_corpus import ShardedCorpus
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.progress import progress_bar
+
+
+def open_corpus(
+    paths, tokenizer, documents="blank_lines", sentences="split", text_column="sentence"
+):
+    """Open a corpus.
+
+    Args:
+        paths: the folder of `prepare_corpus`, or one or more text files or patterns.
+        tokenizer: see `tfnlp.text`; it must be that of a prepared folder.
+        documents, text_column: of text files, as in `read_documents`.
+        sentences: of text files, as in `encode_documents`.
+
+    Returns:
+        A `ShardedCorpus` or a `Corpus`. Both have the same ids, documents and sentences if the
+        folder was prepared from the files with the same settings.
+
+    Raises:
+        InputError: as in the functions above; for a folder together with other paths; and for
+            files without a token.
+    """
+    paths = [paths] if isinstance(paths, str | pathlib.Path) else list(paths)
+    folders = [path for path in paths if pathlib.Path(path).is_dir()]
+    if folders:
+        if len(paths) > 1:
+            raise InputError(
+                f"{folders[0]} is a folder; give one prepared folder alone, or text files alone."
+            )
+        corpus = ShardedCorpus(folders[0], tokenizer)
+        warn_of_unknown(corpus.unknown_share)
+        return corpus
+    files = find_files(paths)
+    total = sum(path.stat().st_size for path in files)
+    with progress_bar(total=total, desc="tokenizing", unit="B", unit_scale=True, delay=5) as bar:
+        texts = read_documents(
+            files, documents, text_column, lambda read: bar.update(read - bar.n)
+        )
+        corpus = corpus_of(texts, tokenizer, sentences)
+    if corpus is None:
+        raise InputError(f"{files[0]} and the like hold no text; give files with text.")
+    return corpus
+
+
+def reading_settings(paths, documents, max_length):
+    """Return how a corpus is split into texts, for the folder of a model trained on it.
+
+    Args:
+        paths, documents: as in `open_corpus`.
+        max_length: the number of tokens that are read together.
+
+    Returns:
+        A dict of `max_length` and `documents`; for a prepared folder, the `documents` setting of
+        its preparation. There is no `documents` if all files have columns, where each row is a
+        document.
+    """
+    if pathlib.Path(paths[0]).is_dir():
+        manifest = read_manifest(paths[0])
+        documents = manifest["settings"]["documents"]
+        files = [pathlib.Path(path) for path, _ in manifest["files"]]
+    else:
+        files = find_files(paths)
+    settings = {"max_length": max_length}
+    return settings if all(map(has_columns, files)) else settings | {"documents": documents}
+
+
+def corpus_of(texts, tokenizer, sentences="split"):
+    """Build a `Corpus` from an iterable of documents; None if none has a token.
+
+    Args:
+        texts: the documents.
+        tokenizer: see `tfnlp.text`.
+        sentences: as in `encode_documents`.
+    """
+    ids, lengths, counts = [], [], []
+    for own, own_lengths in encode_documents(texts, tokenizer, sentences):
+        if len(own):
+            ids.append(own)
+            lengths.append(own_lengths)
+            counts.append(len(own_lengths))
+    if not ids:
+        return None
+    ids = np.concatenate(ids)
+    warn_of_unknown(np.count_nonzero(ids == tokenizer.unknown_token_id) / len(ids))
+    return Corpus(ids, np.cumsum(np.concatenate(lengths)), np.cumsum(counts, dtype="int64"))

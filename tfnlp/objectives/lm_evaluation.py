@@ -1,0 +1,416 @@
+"""Evaluation of language models: perplexity, bits per character and masked-token accuracy."""
+
+import dataclasses
+import itertools
+import math
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfnlp.corpora.documents import warn_of_unknown
+from tfnlp.models import build_model, config_of, max_positions
+from tfnlp.objectives.causal_lm import NEXT, next_token_model
+from tfnlp.objectives.masked_positions import predict_at_positions
+from tfnlp.objectives.masking import POSITIONS, MaskedBatches, Masking
+from tfnlp.objectives.special_token_template import Frame
+from tfnlp.text.batches import IGNORED
+from tfnlp.text.special_tokens import end_token_id
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.progress import progress_bar
+
+# The segment length of models with unlimited positions.
+SEGMENT = 128
+# The number of texts that are held in memory as strings.
+PIECE = 20_000
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TextStream:
+    """Texts as one stream of tokens, with an end token before the first and after each.
+
+    Args:
+        token_ids: (tokens,) int32; the first is not scored, as it has no context.
+        characters: the number of characters of the texts, counting an end token as one.
+        texts: the number of texts.
+        unknown_share: the share of unknown tokens.
+    """
+
+    token_ids: np.ndarray
+    characters: int
+    texts: int
+    unknown_share: float = 0.0
+
+    @classmethod
+    def of(cls, texts, tokenizer):
+        """Build the stream of an iterable of texts; without end tokens if the tokenizer has none.
+
+        Raises:
+            InputError: if there are fewer than 2 tokens.
+        """
+        end, before = end_token_id(tokenizer), len(Frame.of(tokenizer).single[0])
+        after = Frame.of(tokenizer).single_size - before
+        ends = [] if end is None else [end]
+        parts, characters, count, texts = [np.array(ends, "int32")], 0, 0, iter(texts)
+        while piece := list(itertools.islice(texts, PIECE)):
+            found = tokenizer.encode(piece, literal=True)  # as in a corpus
+            for start, stop in itertools.pairwise(found.starts):
+                parts += [found.token_ids[start + before : stop - after], np.array(ends, "int32")]
+            characters += sum(map(len, piece)) + len(piece) * len(ends)
+            count += len(piece)
+        ids, unknown = np.concatenate(parts), tokenizer.unknown_token_id
+        # A token in both roles counts as an end token.
+        share = 0.0 if unknown == end else np.count_nonzero(ids == unknown) / max(len(ids), 1)
+        stream = cls(ids, characters, count, share)
+        if len(stream.token_ids) < 2:
+            raise InputError("The texts have no token that comes after another; give more text.")
+        return stream
+
+
+def sliding_windows(length, max_length, stride):
+    """Return windows in which each position of a stream is scored once, with context before it.
+
+    Args:
+        length: the number of positions.
+        max_length: the number of positions of a window.
+        stride: the distance between the starts of consecutive windows. All but the first window
+            score their last `stride` positions.
+
+    Returns:
+        (windows, 3) integers: the first position, the end, and the first scored position.
+
+    Raises:
+        InputError: if the stride is below 1 or skips positions.
+    """
+    if not 1 <= stride <= max_length:
+        raise InputError(
+            f"stride={stride} must be at least 1 and at most the {max_length} tokens of a window."
+        )
+    starts = np.arange(0, max(length - max_length, 0) + stride, stride)
+    ends = np.minimum(starts + max_length, length)
+    return np.stack([starts, ends, np.concatenate([[0], ends[:-1]])], axis=1)
+
+
+def check_arguments(head, memory_lengths=None, stride=None):
+    """Raise an InputError for a head that predicts no tokens, or an unsuitable option."""
+    if head not in ("causal_lm", "masked_lm"):
+        raise InputError(
+            f"The model has the head {head!r}, of which there is no perplexity; give a causal or "
+            "a masked language model."
+        )
+    for name, value in (("memory_lengths", memory_lengths), ("stride", stride)):
+        if head == "masked_lm" and value is not None:
+            raise InputError(
+                f"{name}={value} has no effect on a masked language model; leave it out."
+            )
+    for length in memory_lengths or ():
+        if not str(length).isdecimal():
+            raise InputError(f"memory_lengths={length!r} must be whole numbers of at least 0.")
+
+
+def evaluate_causal(
+    model, tokenizer, texts, memory_lengths=None, max_length=None, stride=None, batch_size=8
+):
+    """Evaluate a causal LM, and return a list of dicts, one for each memory length.
+
+    Args:
+        model: a `TextModel` with the head "causal_lm", without memory.
+        tokenizer: the tokenizer of the model.
+        texts: an iterable of strings.
+        memory_lengths: the memory lengths of a Transformer-XL, a list; where None, its own.
+        max_length, stride, batch_size: as in `perplexity`.
+
+    Raises:
+        InputError: for memory lengths of a family without memory or of a recurrent network, which
+            uses its state; for a stride together with either; and as in `perplexity`.
+    """
+    config = config_of(model)
+    if config.recurrent:
+        for name, value in (("memory_lengths", memory_lengths), ("stride", stride)):
+            if value is not None:
+                raise InputError(
+                    f"{name}={value} has no effect on a recurrent network, which goes on from its "
+                    "state; leave it out."
+                )
+        model, memory_lengths = _with_memory(model, config), [None]
+    if memory_lengths is None:
+        memory_lengths = [config.memory_length or 0] if config.has_memory else [None]
+    if stride is not None and any(int(length or 0) for length in memory_lengths):
+        raise InputError(
+            f"stride={stride} has no effect beside a memory, with which no token is read twice; "
+            "leave it out, or give memory_lengths=0."
+        )
+    models = [
+        model if length is None else at_memory_length(model, int(length))
+        for length in memory_lengths
+    ]
+    stream, figures = TextStream.of(texts, tokenizer), []
+    warn_of_unknown(stream.unknown_share)
+    for length, one in zip(memory_lengths, models, strict=True):
+        found = perplexity(one, stream, max_length, stride, batch_size)
+        known = {} if length is None else {"memory_length": int(length)}
+        of_texts = ("texts", "characters", "unknown_share")
+        figures.append(known | {name: getattr(stream, name) for name in of_texts} | found)
+    return figures
+
+
+def evaluate_masked(
+    model, tokenizer, texts, max_length, share=0.15, pseudo=True, batch_size=64, seed=0
+):
+    """Evaluate a masked language model, and return a list of one dict.
+
+    Args:
+        model, tokenizer, texts, max_length, share, batch_size, seed: as in `masked_accuracy`.
+        pseudo: whether to compute the pseudo-perplexity.
+    """
+    data, figures = (model, tokenizer, texts, max_length), {"texts": len(texts)}
+    figures |= masked_accuracy(*data, share, batch_size, seed)
+    return [figures | (pseudo_perplexity(*data, batch_size) if pseudo else {})]
+
+
+def table(figures):
+    """Format results, a list of dicts with the same keys, as lines of a table."""
+    rows = [list(figures[0])]
+    for row in figures:
+        rows.append([f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+
+
+def perplexity(model, stream, max_length=None, stride=None, batch_size=8):
+    """Compute the perplexity of a causal language model, and its bits per character.
+
+    A model with memory reads segments of `max_length`, each with the memory of those before. The
+    stream is cut into `batch_size` lanes, which start without memory. Other models read windows
+    that overlap by all but `stride` tokens.
+
+    Args:
+        model: a `TextModel` with the head "causal_lm".
+        stream: a `TextStream`.
+        max_length: the number of tokens of a segment or window; where None, the positions of the
+            model, or 128 if they are unlimited.
+        stride: the distance between windows; where None, `max_length`, so that windows do not
+            overlap.
+        batch_size: B.
+
+    Returns:
+        A dict: the number of scored `tokens`, the `cross_entropy` of a token in nats,
+        `perplexity`, and `bits_per_character`.
+
+    Raises:
+        InputError: if the stride does not fit.
+    """
+    max_length = _longest(model, max_length)
+    length = len(stream.token_ids) - 1  # the last token is only a label
+    if "memory" in model.input:
+        batches = _lanes(length, max_length, min(batch_size, length))
+    else:
+        windows = sliding_windows(
+            length, min(max_length, length), min(stride or max_length, length)
+        )
+        batches = np.split(windows, range(batch_size, len(windows), batch_size))
+    total = _log_likelihood(model, stream.token_ids, batches, max_length)
+    return {
+        "tokens": length,
+        "cross_entropy": -total / length,
+        "perplexity": math.exp(-total / length),
+        "bits_per_character": -total / math.log(2) / stream.characters,
+    }
+
+
+def at_memory_length(model, memory_length):
+    """Return a causal LM with the same weights and another memory length.
+
+    Args:
+        model: a `TextModel` with the head "causal_lm".
+        memory_length: 0 for no memory.
+
+    Raises:
+        InputError: if the family has no memory.
+    """
+    config = config_of(model)
+    if not config.has_memory:
+        name = type(config).__name__.removesuffix("Config")
+        raise InputError(
+            f"memory_lengths={memory_length} does not fit the family {name}, which has no "
+            "memory; leave it out, or give a Transformer-XL."
+        )
+    if memory_length:
+        config = dataclasses.replace(config, memory_length=memory_length)
+    return _with_memory(model, config, memory_length > 0)
+
+
+def _with_memory(model, config, memory=True):
+    """Return a model with the same weights, with or without a memory."""
+    other = build_model(config, model.head, memory=memory)
+    other.set_weights(model.get_weights())
+    return other
+
+
+def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
+    """Compute the pseudo-perplexity of a masked language model by masking each token in turn.
+
+    Salazar et al. 2020, 'Masked Language Model Scoring', eq. 1 and 3: the exponential of the
+    negative mean log-probability of a token, given all others of its text. Special and unknown
+    tokens are context, but not scored. A text longer than `max_length` is split.
+
+    Args:
+        model: a `TextModel` with the head "masked_lm".
+        tokenizer: the tokenizer of the model.
+        texts: a list of strings.
+        max_length: the number of tokens of a text, including special tokens; where None, the
+            positions of the model, or 128 if they are unlimited.
+        batch_size: the number of masked copies in a batch.
+
+    Returns:
+        A dict: the number of scored `tokens`, and `pseudo_perplexity`.
+
+    Raises:
+        InputError: if the tokenizer has no mask token, or the texts have no token to score.
+    """
+    masking = Masking.of(tokenizer)
+    encodings = _windows_of(model, tokenizer, texts, max_length)
+    rows = np.repeat(np.arange(len(encodings)), encodings.lengths)
+    places = np.arange(len(rows)) - encodings.starts[rows]
+    scored = np.isin(encodings.token_ids, masking.ordinary_ids)
+    rows, places = rows[scored], places[scored]
+    if not len(rows):
+        raise InputError("The texts have no token that could be masked; give more text.")
+    order = np.argsort(encodings.lengths[rows], kind="stable")
+    score = _scorer(predict_at_positions(model))
+    total = 0.0
+    with progress_bar(total=len(rows), desc="masking each token", unit="token", delay=5) as bar:
+        for here in np.split(order, range(batch_size, len(order), batch_size)):
+            inputs = encodings.padded(rows[here], tokenizer.pad_token_id)
+            index = np.arange(len(here)), places[here]
+            labels = inputs["token_ids"][index][:, None]
+            inputs["token_ids"][index] = masking.mask_token_id
+            found, _ = score(inputs | {POSITIONS: places[here][:, None].astype("int32")}, labels)
+            total += float(found)
+            bar.update(len(here))
+    return {"tokens": len(rows), "pseudo_perplexity": math.exp(-total / len(rows))}
+
+
+def masked_accuracy(model, tokenizer, texts, max_length=None, share=0.15, batch_size=64, seed=0):
+    """Compute how many masked tokens a masked language model predicts, masked as in training.
+
+    Args:
+        model, tokenizer, texts, max_length, batch_size: as in `pseudo_perplexity`.
+        share: the share of tokens to predict; 80/10/10, as in BERT.
+        seed: the seed of the masking.
+
+    Returns:
+        A dict: `masked_tokens`, `masked_accuracy` and `masked_perplexity`, the exponential of
+        their cross-entropy.
+    """
+    batches = MaskedBatches(
+        _windows_of(model, tokenizer, texts, max_length),
+        batch_size,
+        Masking.of(tokenizer, share),
+        seed=seed,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    score, sums = _scorer(predict_at_positions(model)), np.zeros(3)
+    for inputs, labels in progress_bar(
+        batches.epoch(), total=len(batches), desc="predicting", unit="batch", delay=5
+    ):
+        found = score(inputs, labels)
+        sums += [*map(float, found), np.count_nonzero(labels != IGNORED)]
+    total, hits, count = sums
+    if not count:
+        raise InputError("The texts have no token that could be masked; give more text.")
+    return {
+        "masked_tokens": int(count),
+        "masked_accuracy": hits / count,
+        "masked_perplexity": math.exp(-total / count),
+    }
+
+
+def _windows_of(model, tokenizer, texts, max_length):
+    return tokenizer.encode_text_windows(texts, _longest(model, max_length), literal=True)
+
+
+def _longest(model, max_length):
+    """Return the length of a window: `max_length`, or where None as many positions as possible."""
+    positions = max_positions(model)
+    if max_length is not None and positions is not None and max_length > positions:
+        raise InputError(f"max_length={max_length} is above the model's {positions} positions.")
+    return max_length or positions or SEGMENT
+
+
+def _lanes(length, max_length, lanes):
+    """Return the batches of segments (lanes, 3) of a stream in lanes, in order."""
+    size = math.ceil(length / lanes)
+    starts = np.arange(lanes) * size
+    ends = np.minimum(starts + size, length)[:, None]
+    batches = []
+    for begin in range(0, size, max_length):
+        segment = np.stack([starts + begin, starts + begin + max_length, starts + begin], axis=1)
+        batches.append(np.minimum(segment, ends))
+    return batches
+
+
+def _log_likelihood(model, token_ids, batches, max_length):
+    """Return the sum of the log-probabilities of the next tokens at all scored positions.
+
+    Args:
+        model: a causal `TextModel`.
+        token_ids: (positions + 1,).
+        batches: lists of (start, end, first scored position).
+        max_length: L.
+    """
+    model = next_token_model(model)
+    keeps = "memory" in model.input
+    signature = {k: tf.TensorSpec(x.shape, x.dtype) for k, x in model.input.items()}
+
+    @tf.function(input_signature=[signature, tf.TensorSpec((None, None), "float32")])
+    def run(inputs, scored):
+        outputs = model(inputs, training=False)
+        if "logits" in outputs:
+            found = -keras.losses.sparse_categorical_crossentropy(
+                inputs[NEXT], tf.cast(outputs["logits"], "float32"), from_logits=True
+            )
+        else:
+            found = outputs["log_probabilities"]
+        return tf.reduce_sum(found * scored), outputs.get("memory", ())
+
+    total, memory = 0.0, None
+    for batch in progress_bar(batches, desc="reading", unit="batch", delay=5):
+        ids = np.zeros((len(batch), max_length), "int32")
+        labels, mask, scored = ids.copy(), ids.copy(), ids.astype("float32")
+        for row, (start, end, first) in enumerate(batch):
+            ids[row, : end - start] = token_ids[start:end]
+            labels[row, : end - start] = token_ids[start + 1 : end + 1]
+            mask[row, : end - start] = 1
+            scored[row, first - start : end - start] = 1
+        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": mask, NEXT: labels}
+        if keeps:
+            empty = (len(batch), model.input["memory"].shape[1], 0, model.input["memory"].shape[3])
+            inputs["memory"] = np.zeros(empty, "float32") if memory is None else memory
+        found, memory = run(inputs, scored)
+        total += float(found)
+    return total
+
+
+def _scorer(model):
+    """Return a function of inputs and labels (B, P).
+
+    It computes the sum of the log-probabilities of the labels, and the number of correct
+    predictions.
+    """
+    signature = {k: tf.TensorSpec(x.shape, x.dtype) for k, x in model.input.items()}
+
+    @tf.function(input_signature=[signature, tf.TensorSpec((None, None), "int32")])
+    def run(inputs, labels):
+        logits = tf.cast(model(inputs, training=False)["logits"], "float32")
+        real = labels != IGNORED
+        values = keras.losses.sparse_categorical_crossentropy(
+            tf.where(real, labels, 0), logits, from_logits=True
+        )
+        hits = real & (tf.argmax(logits, -1, "int32") == labels)
+        return -tf.reduce_sum(tf.where(real, values, 0.0)), tf.reduce_sum(tf.cast(hits, "int32"))
+
+    return run

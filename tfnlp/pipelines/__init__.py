@@ -1,0 +1,1 @@
+"""Pipelines for fine-tuned models: texts in, answers out."""

@@ -1,0 +1,390 @@
+"""Prediction interfaces: labels, entities, answers, scores, choices and embeddings.
+
+Each class here implements one task. It is combined with a class that runs the model, by LiteRT
+(`distill.runtime.litert_runners.TextRunner`) or by Keras
+(`tfnlp.pipelines.keras_runners.ModelRunner`), and that provides
+
+- `tokenizer`, `max_length` and, where there are some, `labels` of the model;
+- `settings`: a dict of the training settings, which may be empty;
+- `outputs_of(encodings)`: a list of {name: array without batch axis}, one for each encoding.
+"""
+
+import collections.abc
+import dataclasses
+
+import numpy as np
+
+from tfnlp.text.answers import best_answers
+from tfnlp.text.character_tags import best_characters
+from tfnlp.text.tags import ENTITY_TAG, TaggedText, best_rows, outside
+from tfnlp.text.text_arguments import as_sentences, as_texts, check_whole
+from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
+from tfnlp.text.words import WordSplitter
+from tfnlp.utils.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Classification:
+    """The prediction of a classifier for one text.
+
+    Args:
+        label: the most probable class.
+        probabilities: {label: probability}, in the model's order.
+        cut: whether the text exceeded the model's length limit and lost its end.
+    """
+
+    label: str
+    probabilities: dict
+    cut: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """The prediction of a multiple-choice model for one prompt.
+
+    Args:
+        place: the index of the most probable ending, from 0.
+        ending: the most probable ending.
+        probabilities: the probability of each ending, in order.
+        cut: whether the prompt with one of the endings exceeded the model's length limit.
+    """
+
+    place: int
+    ending: str
+    probabilities: list
+    cut: bool
+
+
+class _OtherKind(InputError, AttributeError):
+    """An attribute of another kind of runner; as an AttributeError it keeps `hasattr` false."""
+
+
+class Runner:
+    """Base class of runners, with clear errors for methods of another kind of runner."""
+
+    def __getattr__(self, name):
+        others = [kind for kind in Runner.__subclasses__() if name in vars(kind)]
+        if name.startswith("_") or not others:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        own = next(kind for kind in type(self).__mro__ if kind in Runner.__subclasses__())
+        can = [key for key, value in vars(own).items() if callable(value) and key[0] != "_"]
+        raise _OtherKind(
+            f"{name} is of the kind {' or '.join(kind.kind for kind in others)}, and this model "
+            f"is of the kind {self.kind}, which has {', '.join(can)}; call one of these, or give "
+            "another model."
+        )
+
+    def _check_pairs(self, pairs):
+        """Raise an InputError for single texts if the model was trained on pairs."""
+        if pairs is None and self.settings.get("pairs"):
+            raise InputError(
+                "The model was trained on pairs of texts, and single texts are given; give each "
+                "its second text, by `pairs`, or by `pair` or `pair_column` of a recipe."
+            )
+
+
+class Classifier(Runner):
+    """Text classifier; reads the output `probability`, (C,)."""
+
+    kind = "classifier"
+
+    def classify(self, texts, pairs=None):
+        """Classify texts, or pairs of texts.
+
+        Args:
+            texts: a list of strings, or a single string.
+            pairs: the second texts, one for each, or None.
+
+        Returns:
+            A list of `Classification`, one for each text.
+
+        Raises:
+            InputError: if single texts are passed to a model trained on pairs.
+        """
+        self._check_pairs(pairs)
+        encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
+        return [
+            self.classification(outputs["probability"], bool(cut))
+            for outputs, cut in zip(self.outputs_of(encodings), encodings.cut, strict=True)
+        ]
+
+    def classification(self, probabilities, cut):
+        """Return the `Classification` of one text from its probabilities (C,)."""
+        return Classification(
+            self.labels[int(np.argmax(probabilities))],
+            {label: float(p) for label, p in zip(self.labels, probabilities, strict=True)},
+            cut,
+        )
+
+
+class Tagger(Runner):
+    """Word or character tagger; reads the output `probability`, (L, C).
+
+    Strings are split into words as the training data was, by the `words` of `settings`, else at
+    white space. If the `unit` in `settings` is "character", each character gets a tag, and texts
+    are tokenised whole. Windows overlap by the `stride` of `settings`, at most and by default a
+    quarter of their length.
+    """
+
+    kind = "tagger"
+
+    def tag(self, sentences):
+        """Tag words; long sentences are split into windows.
+
+        Args:
+            sentences: a list of lists of words, or of strings, which are split into words; or a
+                single string.
+
+        Returns:
+            A list of lists of (word, tag), one for each sentence; an empty list for a sentence
+            without words.
+        """
+        return [list(zip(t.words, t.tags, strict=True)) for t in self.read(sentences)]
+
+    def entities(self, sentences):
+        """Return the entities in sentences, from BIO, IOBES or BILOU tags.
+
+        Args:
+            sentences: as in `tag`. For a list of words, positions count in the words joined by
+                spaces.
+
+        Returns:
+            A list of lists of `tfnlp.text.tags.Entity`, one for each sentence.
+
+        Raises:
+            InputError: if the tags do not mark entities, such as parts of speech.
+        """
+        if not self.of_entities:
+            raise InputError(
+                f"The tags {', '.join(self.labels)} are of no entities (O, B-x, I-x); use tag."
+            )
+        return [tagged.entities for tagged in self.read(sentences)]
+
+    def read(self, sentences):
+        """Compute the tags with their spans and probabilities.
+
+        Args:
+            sentences: as in `tag`.
+
+        Returns:
+            A list of `tfnlp.text.tags.TaggedText`.
+        """
+        texts, spans = self._split(sentences)
+        if self.by_character:
+            return self._read_characters(texts)
+        words = [[text[a:b] for a, b in row] for text, row in zip(texts, spans, strict=True)]
+        windows = self.tokenizer.encode_words(words, self.max_length, self._stride)
+        outputs = [row["probability"] for row in self.outputs_of(windows)]
+        nothing = np.eye(len(self.labels))[outside(self.labels)]  # for a word without a token
+        found = []
+        for text, places, rows in zip(
+            texts, spans, best_rows(words, windows, outputs), strict=True
+        ):
+            rows = [nothing if row is None else row for row in rows]
+            tags = [self.labels[int(row.argmax())] for row in rows]
+            found.append(TaggedText(text, places, tags, [float(row.max()) for row in rows]))
+        return found
+
+    def _read_characters(self, texts):
+        windows = self.tokenizer.encode_text_windows(texts, self.max_length, self._stride)
+        outputs = [row["probability"] for row in self.outputs_of(windows)]
+        found = []
+        for text, characters in zip(
+            texts, best_characters(texts, windows, outputs, self.labels), strict=True
+        ):
+            tags, scores = ([pair[i] for pair in characters] for i in (0, 1))
+            found.append(TaggedText(text, [(i, i + 1) for i in range(len(text))], tags, scores))
+        return found
+
+    @property
+    def by_character(self):
+        """True if each character, rather than each word, has a tag."""
+        return self.settings.get("unit") == "character"
+
+    @property
+    def _stride(self):
+        # The same limit as in training (`tfnlp.tasks.Tagging`).
+        quarter = self.max_length // 4
+        return min(self.settings.get("stride", quarter), quarter)
+
+    @property
+    def of_entities(self):
+        """True if the tags mark entities in BIO, IOBES or BILOU."""
+        return all(ENTITY_TAG.fullmatch(tag) for tag in self.labels)
+
+    def _split(self, sentences):
+        """Return the texts and the spans of their words."""
+        if isinstance(sentences, str):
+            sentences = [sentences]
+        elif isinstance(sentences, collections.abc.Iterator):
+            sentences = list(sentences)
+        lists = as_sentences(sentences)
+        splitter = WordSplitter.from_settings(self.settings.get("words"))
+        texts, spans = [], []
+        for given, words in zip(sentences, lists, strict=True):
+            if isinstance(given, str):
+                texts += as_texts(given)
+                spans.append(splitter.spans(texts[-1]))
+            else:
+                texts.append(" ".join(words))
+                ends = np.cumsum([len(word) + 1 for word in words], dtype=int) - 1
+                spans.append([(int(b) - len(w), int(b)) for w, b in zip(words, ends, strict=True)])
+        return texts, spans
+
+
+class Answerer(Runner):
+    """Extractive question answering; reads the outputs `start_logits` and `end_logits`, (L,).
+
+    Questions are cut to the `max_question_length` of `settings`, and windows overlap by its
+    `stride`, if it has them.
+    """
+
+    kind = "answerer"
+
+    def answer(self, question, context, null_answers=None, count=1):
+        """Answer a question; long contexts are split into windows.
+
+        Args:
+            question: a string.
+            context: the text that holds the answer.
+            null_answers: whether the context may hold no answer; where None, as in training by
+                `settings`, else False.
+            count: the number of answers.
+
+        Returns:
+            A list of `tfnlp.text.answers.Answer`, best first.
+
+        Raises:
+            InputError: if `count` is below 1.
+        """
+        return self.answer_all([question], [context], null_answers, count)[0]
+
+    def answer_all(self, questions, contexts, null_answers=None, count=1):
+        """Answer many questions, each from its own context.
+
+        Args:
+            questions: a list of strings.
+            contexts: the contexts, one for each question.
+            null_answers, count: as in `answer`.
+
+        Returns:
+            For each question a list of answers, as in `answer`.
+        """
+        check_whole(count=count)
+        if count < 1:
+            raise InputError(f"count={count} must be at least 1.")
+        if null_answers is None:
+            null_answers = self.settings.get("null_answers", False)
+        windows = self.tokenizer.encode_windows(
+            questions,
+            contexts,
+            self.max_length,
+            self.settings.get("stride", self.max_length // 4),
+            self.settings.get("max_question_length", MAX_QUESTION_LENGTH),
+        )
+        outputs = self.outputs_of(windows)
+        starts = [o["start_logits"] for o in outputs]
+        ends = [o["end_logits"] for o in outputs]
+        return best_answers(windows, starts, ends, as_texts(contexts), null_answers, count)
+
+
+class Scorer(Runner):
+    """Text regression; reads the output `score`, (1,)."""
+
+    kind = "scorer"
+
+    def score(self, texts, pairs=None):
+        """Return the score of each text, or pair of texts.
+
+        Args:
+            texts: a list of strings, or a single string.
+            pairs: the second texts, one for each, or None.
+
+        Returns:
+            A list of floats, one for each text.
+
+        Raises:
+            InputError: if single texts are passed to a model trained on pairs.
+        """
+        self._check_pairs(pairs)
+        encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
+        return [float(outputs["score"][0]) for outputs in self.outputs_of(encodings)]
+
+
+class Chooser(Runner):
+    """Multiple choice; reads the output `score`, (1,), of a prompt with each ending."""
+
+    kind = "chooser"
+
+    def choose(self, prompt, endings):
+        """Choose the most probable ending of a prompt.
+
+        Args:
+            prompt: a string.
+            endings: a list of strings.
+
+        Returns:
+            A `Choice`.
+
+        Raises:
+            InputError: if there is no ending.
+        """
+        return self.choose_all([prompt], [endings])[0]
+
+    def choose_all(self, prompts, endings):
+        """Choose the most probable ending of each of many prompts.
+
+        Args:
+            prompts: a list of strings.
+            endings: a list of strings for each prompt; their numbers may differ.
+
+        Returns:
+            A list of `Choice`.
+        """
+        prompts = as_texts(prompts, "prompts")
+        groups = [as_texts(group, f"endings[{i}]") for i, group in enumerate(endings)]
+        if len(groups) != len(prompts):
+            raise InputError(
+                f"endings holds {len(groups)} lists and prompts {len(prompts)} texts; give one "
+                "list for each."
+            )
+        if not all(groups):
+            raise InputError(
+                f"endings[{groups.index([])}] is empty; give at least one ending to choose."
+            )
+        firsts = [p for p, group in zip(prompts, groups, strict=True) for _ in group]
+        seconds = [ending for group in groups for ending in group]
+        encodings = self.tokenizer.encode(firsts, seconds, max_length=self.max_length)
+        scores = np.array([outputs["score"][0] for outputs in self.outputs_of(encodings)], float)
+        found, start = [], 0
+        for group in groups:
+            here = slice(start, start + len(group))
+            start = here.stop
+            chances = np.exp(scores[here] - scores[here].max())
+            chances = (chances / chances.sum()).tolist()
+            place = int(scores[here].argmax())
+            found.append(Choice(place, group[place], chances, bool(encodings.cut[here].any())))
+        return found
+
+
+class Embedder(Runner):
+    """Text embeddings; reads the output `embedding`, (D,), of length 1."""
+
+    kind = "embedder"
+
+    def embed(self, texts, pairs=None):
+        """Return the embedding of each text, or pair of texts.
+
+        The dot product of two embeddings is their cosine similarity.
+
+        Args:
+            texts: a list of strings, or a single string.
+            pairs: the second texts, one for each, or None.
+
+        Returns:
+            A float32 array (texts, D) with rows of length 1: `rows @ rows.T` is the cosine
+            similarity of each two; (0, 0) without texts.
+        """
+        encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
+        rows = [outputs["embedding"] for outputs in self.outputs_of(encodings)]
+        return np.array(rows, "float32") if rows else np.zeros((0, 0), "float32")

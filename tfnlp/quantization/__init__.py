@@ -1,0 +1,1 @@
+"""Quantisation-aware training: rounding in the products of layers."""

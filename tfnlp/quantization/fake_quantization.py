@@ -1,0 +1,453 @@
+"""Quantisation-aware training: products as 8-bit integers compute them.
+
+Jacob et al. 2018, 'Quantization and training of neural networks for efficient integer-arithmetic-
+only inference'. A fake-quantised layer rounds the inputs, weights and outputs of its products,
+each to 256 steps; all else stays in float.
+"""
+
+import contextlib
+import math
+
+import keras
+import numpy as np
+from keras import ops
+from keras.src.backend import AutocastScope  # not public, and there is no other way
+
+# TFLite keeps smaller weights in float32.
+SMALL = 1024
+# An attention weight of exactly 1 has no step, so that 0 has one and all are 1 / 256 apart.
+WEIGHT_RANGE = (0.0, 255 / 256)
+# A range so many times wider than the mean size of its numbers has outliers. Of a normal
+# distribution, out to 5 deviations, it is 12.5 times.
+OUTLIER = 64
+# TFLite's output range of every integer tanh.
+TANH_RANGE = (-1.0, 127 / 128)
+
+
+class FakeQuantizer(keras.layers.Layer):
+    """Fake quantisation of a tensor to 256 steps of a range that is calibrated in training.
+
+    The range includes zero. It widens at once to a batch's range, and narrows slowly, as layers
+    that are called at several places see several ranges. Replicas use the mean of their ranges.
+    Gradients pass unchanged within the range.
+
+    Args:
+        limits: the range, (low, high), where it does not follow anything.
+        momentum: the share of a range that stays at each step where the batch's is narrower.
+
+    Call arguments:
+        inputs: of any shape, a float type.
+        training: whether to follow `inputs`.
+
+    Returns:
+        As `inputs`.
+    """
+
+    def __init__(self, limits=None, momentum=0.99, **kwargs):
+        super().__init__(dtype="float32", autocast=False, **kwargs)
+        self.limits = limits
+        self.momentum = momentum
+        self.observes = False  # calibration: follow inputs, do not round them
+        self.observer = None  # callback with the mean absolute value of each observed tensor
+
+    def build(self, input_shape):
+        if self.limits is None:
+            options = {"shape": (), "trainable": False, "aggregation": "mean"}
+            self.low = self.add_weight(name="low", initializer="zeros", **options)
+            # Not zero, of which no steps can be made.
+            high = keras.initializers.Constant(1e-6)
+            self.high = self.add_weight(name="high", initializer=high, **options)
+
+    @property
+    def step(self):
+        """Step size of the quantisation grid, float32 as in a .tflite file."""
+        low, high = (ops.cast(bound, "float64") for bound in self.limits or (self.low, self.high))
+        return ops.cast((high - low) / 255, "float32")
+
+    @property
+    def zero_point(self):
+        """Integer in -128 .. 127 that represents 0."""
+        low = ops.cast(self.limits[0] if self.limits else self.low, "float32")
+        return ops.round(-128 - low / self.step)
+
+    def call(self, inputs, training=None):
+        if self.limits is None and (training or self.observes):
+            x = ops.stop_gradient(ops.cast(inputs, "float32"))
+            self.low.assign(-self._widened(-self.low, ops.max(-x)))
+            self.high.assign(self._widened(self.high, ops.max(x)))
+        if self.observes:
+            if self.observer is not None:
+                self.observer(ops.mean(ops.abs(inputs)))
+            return inputs
+        low, high = self.limits or (self.low, self.high)
+        return keras.quantizers.fake_quant_with_min_max_vars(inputs, low, high)
+
+    def _widened(self, bound, found):
+        """Return a bound of the range after a batch with bound `found`; at least zero."""
+        narrowed = self.momentum * bound + (1 - self.momentum) * ops.maximum(found, 0.0)
+        return ops.maximum(found, narrowed)
+
+
+class FakeQuantized:
+    """Mixin for layers that `fake_quantize` can quantise.
+
+    Args:
+        fake_quantized: whether the layer is from when it is built, or which of its parts are, by
+            their paths below it, as `get_config` says it: a saved model is fake-quantised again
+            as it is loaded.
+    """
+
+    # {tensor name: FakeQuantizer}, empty until `fake_quantize`.
+    fake_quantizers = {}  # noqa: RUF012
+    is_fake_quantized = False
+    # True while products are operators that the converter knows; see `converting`.
+    is_converted = False
+
+    def __init__(self, *args, fake_quantized=False, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._begins_fake_quantized = fake_quantized
+
+    def _post_build(self):
+        super()._post_build()
+        if self._begins_fake_quantized is True:
+            fake_quantize(self)
+        elif self._begins_fake_quantized:
+            for name, part in self._rounding_parts():
+                if name in self._begins_fake_quantized:
+                    fake_quantize(part)
+
+    def get_config(self):
+        rounded = self.is_fake_quantized
+        if not rounded:
+            rounded = [name for name, part in self._rounding_parts() if part.is_fake_quantized]
+        return super().get_config() | ({"fake_quantized": rounded} if rounded else {})
+
+    def _rounding_parts(self):
+        """Return the (name, layer) pairs of `parts` that can be fake-quantised."""
+        return [(name, part) for name, part in parts(self) if isinstance(part, FakeQuantized)]
+
+    def rounded_tensors(self):
+        """Return {tensor name: limits of its range, or None} for the tensors to round."""
+        return {}
+
+    def _quantizer(self, name):
+        """Return the `FakeQuantizer` of a tensor; None if it is not rounded."""
+        return self.fake_quantizers.get(name) if self.is_fake_quantized else None
+
+    def _rounded(self, name, x):
+        """Round a tensor if the layer is fake-quantised and has a quantizer for it."""
+        quantizer = self._quantizer(name)
+        return x if quantizer is None else quantizer(x)
+
+    def _in_integers(self, x, training, *quantizers):
+        """Return whether to compute a product of `x` as a .tflite file does.
+
+        True for float32 at inference, if every quantizer is there and none observes, unless the
+        model is being converted.
+        """
+        floats = training or self.is_converted or None in quantizers or x.dtype != "float32"
+        return not floats and not any(quantizer.observes for quantizer in quantizers)
+
+    def _integer_product(self, a, b, of, into, training=None):
+        """Compute `a . b`, at inference as a .tflite file does; the caller rounds it by `into`.
+
+        Args:
+            a: (..., T, H).
+            b: (..., H, S).
+            of: the `FakeQuantizer`s that rounded `a` and `b`; None where there is none.
+            into: that of what comes out, or None.
+            training: whether it is not inference.
+        """
+        if not self._in_integers(a, training, *of, into):
+            return ops.matmul(a, b)
+        twice = ops.not_equal(of[1].zero_point, 0)
+        return integer_product(a, b, [quantizer.step for quantizer in of], into.step, twice)
+
+    def _take_rows(self, table, ids):
+        """Take rows of a table (R, D), each rounded by itself as in a .tflite file."""
+        small = table.shape[0] * table.shape[1] < SMALL
+        if not self.is_fake_quantized or small:
+            return ops.take(table, ids, axis=0)
+        with AutocastScope(None):
+            rows = round_weights(ops.take(table, ids, axis=0), -1)
+        return ops.cast(rows, self.compute_dtype)
+
+    def _rounded_dense(self, x, training):
+        """Compute `x . kernel + bias` for rounded x (rows, D), each unit's weights rounded.
+
+        A file holds the bias in steps of the input's times the unit's.
+        """
+        inputs, into = self.fake_quantizers["inputs"], self.fake_quantizers["outputs"]
+        # In the variables' type: a cast to half precision before would change the steps.
+        with AutocastScope(None):
+            kernel = ops.convert_to_tensor(self.kernel)
+            bias = 0.0 if self.bias is None else ops.convert_to_tensor(self.bias)
+            steps = weight_steps(kernel, 0)  # (1, units)
+            of_sums = inputs.step * steps[0]
+            if self._in_integers(x, training, inputs, into):
+                sums = ops.matmul(whole(x, inputs.step), whole(kernel, steps))
+                # As XNNPACK does, in this order.
+                counts = (sums + whole(bias, of_sums)) * (of_sums / into.step)
+                return whole(counts, 1.0) * into.step
+            kernel, bias = whole(kernel, steps) * steps, whole(bias, of_sums) * of_sums
+        kernel, bias = (ops.cast(w, self.compute_dtype) for w in (kernel, bias))
+        x = ops.matmul(x, kernel)
+        return x if self.bias is None else ops.add(x, bias)
+
+
+def round_weights(x, axis):
+    """Round weights to 1/127ths of the largest along an axis; gradients pass unchanged."""
+    steps = weight_steps(x, axis)
+    return whole(x, steps) * steps
+
+
+def weight_steps(x, axis):
+    """Return the step size of `round_weights` along an axis, without gradient."""
+    steps = ops.maximum(ops.max(ops.abs(x), axis=axis, keepdims=True) / 127, 1e-12)
+    return ops.stop_gradient(steps)
+
+
+def whole(x, step):
+    """Return x / step, rounded; the gradient is that of the quotient."""
+    count = x / step
+    return count + ops.stop_gradient(ops.round(count) - count)
+
+
+def integer_product(a, b, steps, step, twice):
+    """Compute `a . b` as LiteRT's integer BATCH_MATMUL does, before rounding to whole steps.
+
+    Where 0 of `b` is not the integer 0, LiteRT rounds twice: to a grid of 2^-n steps just wider
+    than the product of those of `a` and `b`, then to whole steps, halves away from zero, which is
+    `MultiplyByQuantizedMultiplier` of gemmlowp. Some 0.3 % of what comes out is one step off by
+    it. XNNPACK, which runs dense layers, rounds once.
+
+    Args:
+        a: (..., T, H), multiples of a step.
+        b: (..., H, S), likewise.
+        steps: those of `a` and of `b`.
+        step: of what comes out.
+        twice: a boolean, whether LiteRT rounds twice.
+
+    Returns:
+        (..., T, S), to be rounded to multiples of `step`. The gradient is the product's.
+    """
+    # Sums of whole numbers are exact in float32, but not what they are multiplied by.
+    sums = ops.matmul(*(whole(x, of) for x, of in zip((a, b), steps, strict=True)))
+    *steps, step = (ops.cast(x, "float64") for x in (*steps, step))
+    of_sums = steps[0] * steps[1]
+    grid = step * ops.minimum(2.0 ** (ops.floor(ops.log2(of_sums / step)) + 1), 0.5)
+    count = ops.round(ops.cast(sums, "float64") * (of_sums / grid))
+    # Half of the grid more moves none but those that are halves of a step.
+    rounded = ops.cast((count + ops.sign(count) / 2) * grid, "float32")
+    product = sums * ops.cast(of_sums, "float32")
+    return product + ops.stop_gradient(ops.where(twice, rounded, product) - product)
+
+
+def fake_quantize(model):
+    """Make a built model or layer compute as 8-bit integers do.
+
+    Its products round what goes into them and what comes out to ranges that follow the training;
+    see `get_ranges`. A model that was fake-quantised before has the ranges of then. A folder of
+    `tfnlp.checkpoints.save_model` keeps them, and so does a .keras file, but for what stands
+    within layers that are not of this package. To convert a model to a .tflite yourself, trace it
+    within `converting(model)`, as `distill.export.tflite` does.
+
+    Raises:
+        ValueError: for attention by blocks, which never holds the scores to round.
+    """
+    layers = _layers(model)
+    for path, layer in layers.items():
+        if getattr(layer, "block_size", None):
+            raise ValueError(
+                f"{path} has block_size={layer.block_size} and never holds the scores to round; "
+                "build the model with block_size=None to fake-quantise it."
+            )
+    if not all(layer.is_fake_quantized for layer in layers.values()):
+        for compiled, name in _compiled(model):
+            setattr(compiled, name, None)
+    for path, layer in layers.items():
+        if not layer.fake_quantizers:
+            _add_quantizers(layer, path)
+        layer.is_fake_quantized = True
+
+
+def has_products(model):
+    """Return whether a built model has products to round; a recurrent one has none."""
+    return any(layer.rounded_tensors() for layer in _layers(model).values())
+
+
+def parts(layer):
+    """Yield the layers within a layer, each with its path below it."""
+    for part in layer._flatten_layers(include_self=False):
+        if part.path:
+            yield part.path.removeprefix(f"{layer.path}/"), part
+
+
+def _add_quantizers(layer, path):
+    parent, _, name = path.rpartition("/")
+    quantizers = {}
+    with keras.name_scope(name, override_parent=parent):
+        for tensor, limits in layer.rounded_tensors().items():
+            quantizers[tensor] = FakeQuantizer(limits, name=f"{tensor}_range")
+            quantizers[tensor].build(None)
+    layer._tracker.unlock()  # as `keras.layers.Dense.quantize` does to add its scales
+    layer.fake_quantizers = quantizers
+    layer._tracker.lock()
+
+
+@contextlib.contextmanager
+def in_float(model):
+    """Temporarily compute a fake-quantised model in float."""
+    layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
+    with _compiled_anew(model):
+        for layer in layers:
+            layer.is_fake_quantized = False
+        try:
+            yield
+        finally:
+            for layer in layers:
+                layer.is_fake_quantized = True
+
+
+@contextlib.contextmanager
+def converting(model):
+    """Temporarily put a fake-quantised model in a form that TFLite's converter understands.
+
+    Otherwise its attention emulates one integer operation of LiteRT by several operations, which
+    the converter would leave in float.
+    """
+    layers = [layer for layer in _layers(model).values() if layer.is_fake_quantized]
+    with _compiled_anew(model):
+        for layer in layers:
+            layer.is_converted = True
+        try:
+            yield
+        finally:
+            for layer in layers:
+                layer.is_converted = False
+
+
+@contextlib.contextmanager
+def observing(model, sizes=None):
+    """Have the ranges of a fake-quantised model follow its calls, and round nothing.
+
+    Args:
+        model: the model.
+        sizes: a dict that gets {name as of `get_ranges`: the mean size in each call}; or None.
+    """
+    quantizers = _quantizers(model)
+    with _compiled_anew(model):
+        for name, quantizer in quantizers.items():
+            quantizer.observes = True
+            if sizes is not None:
+                quantizer.observer = sizes.setdefault(name, []).append
+        try:
+            yield
+        finally:
+            for quantizer in quantizers.values():
+                quantizer.observes, quantizer.observer = False, None
+
+
+def leave_outliers_in_float(model, sizes):
+    """Stop rounding the layers whose ranges a few numbers set, so that the others would vanish.
+
+    In some encoders one unit of a few tokens is hundreds of times larger than all others (Kovaleva
+    et al. 2021, 'BERT busters'): 256 steps of its range leave a few steps for the rest.
+
+    Args:
+        model: a fake-quantised model.
+        sizes: what `observing` gave of it.
+
+    Returns:
+        The paths of the layers that compute in float from now on, sorted.
+    """
+    paths = set()
+    for name, (low, high) in get_ranges(model).items():
+        if high - low > OUTLIER * np.mean([float(size) for size in sizes[name]]):
+            paths.add(name.rpartition("/")[0])
+    layers = _layers(model)
+    for path in paths:
+        layers[path].is_fake_quantized = False
+    return sorted(paths)
+
+
+def kernels_in_float(model):
+    """Return the kernels (D, units) of the dense layers that `leave_outliers_in_float` left."""
+    return [
+        np.asarray(layer.kernel)
+        for layer in _layers(model).values()
+        if layer.fake_quantizers and not layer.is_fake_quantized and hasattr(layer, "kernel")
+    ]
+
+
+@contextlib.contextmanager
+def _compiled_anew(model):
+    """Temporarily discard the functions that Keras compiled."""
+    kept = {place: getattr(*place) for place in _compiled(model)}
+    for compiled, name in kept:
+        setattr(compiled, name, None)
+    try:
+        yield
+    finally:
+        for (compiled, name), function in kept.items():
+            setattr(compiled, name, function)
+
+
+def _compiled(model):
+    """Return (model, attribute) pairs that hold compiled functions, nested models included."""
+    models = [layer for layer in model._flatten_layers() if isinstance(layer, keras.Model)]
+    names = ("train_function", "test_function", "predict_function")
+    return [(model, name) for model in models for name in names]
+
+
+def get_ranges(model):
+    """Return {name: [low, high]} of a fake-quantised model, in floats; empty for others."""
+    return {
+        name: [float(np.asarray(bound)) for bound in (quantizer.low, quantizer.high)]
+        for name, quantizer in _quantizers(model).items()
+        if quantizer.limits is None
+    }
+
+
+def set_ranges(model, ranges):
+    """Fake-quantise a model with the `get_ranges` of a model of the same structure.
+
+    Raises:
+        ValueError: if the names of the ranges are not those of the model.
+    """
+    fake_quantize(model)
+    quantizers = {name: q for name, q in _quantizers(model).items() if q.limits is None}
+    others = sorted(ranges.keys() ^ quantizers.keys())
+    if others:
+        raise ValueError(f"The ranges are not this model's: {others[0]} is in one of them alone.")
+    for name, (low, high) in ranges.items():
+        quantizers[name].low.assign(low)
+        quantizers[name].high.assign(high)
+
+
+def weights_without_ranges(model):
+    """Return a model's weights without its quantisation ranges."""
+    layers = [layer for layer in model._flatten_layers() if isinstance(layer, FakeQuantized)]
+    ranges = {id(v) for x in layers for q in x.fake_quantizers.values() for v in q.variables}
+    return [v for v in model.weights if id(v) not in ranges]
+
+
+def count_parameters(model):
+    """Return the number of parameters of a model, without its quantisation ranges."""
+    return sum(math.prod(v.shape) for v in weights_without_ranges(model))
+
+
+def _layers(model):
+    """Return {path: layer} of all layers that can be fake-quantised."""
+    layers = model._flatten_layers()
+    return {layer.path: layer for layer in layers if isinstance(layer, FakeQuantized)}
+
+
+def _quantizers(model):
+    """Return {layer path/name: `FakeQuantizer`} of a fake-quantised model."""
+    return {
+        f"{path}/{name}": quantizer
+        for path, layer in _layers(model).items()
+        if layer.is_fake_quantized
+        for name, quantizer in layer.fake_quantizers.items()
+    }

@@ -1,0 +1,259 @@
+"""Extractive question answering, as in SQuAD 1.1 and 2.0."""
+
+import collections
+import dataclasses
+import itertools
+import pathlib
+import re
+import string
+
+import numpy as np
+from absl import logging
+
+from tfnlp.text.answers import answer_places, best_answers
+from tfnlp.text.readers import read_json_data
+from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_json
+from tfnlp.weighted_losses import cross_entropy
+
+
+@dataclasses.dataclass
+class Questions:
+    """Questions with the contexts that may answer them.
+
+    Args:
+        ids: a list of strings.
+        questions: a list of strings.
+        contexts: a list of strings.
+        answers: for each question a list of (first character, text); an empty list if the context
+            does not answer it.
+    """
+
+    ids: list
+    questions: list
+    contexts: list
+    answers: list
+
+    def __len__(self):
+        return len(self.questions)
+
+
+def read_questions(path, null_answers=True):
+    """Read a file in the JSON format of SQuAD 1.1 or 2.0, or KLUE-MRC, plain or gzipped.
+
+    Args:
+        path: the file.
+        null_answers: whether questions may be unanswerable (SQuAD 2.0).
+
+    Raises:
+        InputError: if the file is missing or not in this format, an id is duplicated, or an answer
+            is not at its stated position in the context; without `null_answers`, if a question has
+            no answer.
+    """
+    path = pathlib.Path(path)
+    found = Questions([], [], [], [])
+    ids = set()
+    for context, qa in _questions(path, read_json_data(path)):
+        name = "guid" if isinstance(qa, dict) and "id" not in qa and "guid" in qa else "id"
+        i = str(_field(path, "a question", qa, name, (str, int)))
+        if i in ids:
+            raise InputError(f"{path}: two questions have the id {i!r}; give each its own.")
+        ids.add(i)
+        name = f"question {i}"
+        answers = [] if qa.get("is_impossible") else _field(path, name, qa, "answers", list)
+        found.ids.append(i)
+        found.questions.append(_field(path, name, qa, "question", str).strip())
+        found.contexts.append(context)
+        answers = [_answer(path, i, context, a) for a in answers]
+        found.answers.append([a for a in answers if a[1].strip()])
+    if not found.questions:
+        raise InputError(f"{path} holds no questions.")
+    if not null_answers:
+        _check_answered(found, f"{path}: ")
+    return found
+
+
+def _questions(path, value):
+    """Yield (context, question) of a JSON value in SQuAD's format."""
+    for article in _field(path, "the file", value, "data", list):
+        for paragraph in _field(path, "an article", article, "paragraphs", list):
+            context = _field(path, "a paragraph", paragraph, "context", str)
+            for qa in _field(path, "a paragraph", paragraph, "qas", list):
+                yield context, qa
+
+
+def _field(path, place, value, name, kind):
+    """Return a field of an object in SQuAD's format, checked for its type."""
+    if not isinstance(value, dict) or not isinstance(value.get(name), kind):
+        kinds = {list: "a list", str: "a text", int: "a number"}
+        raise InputError(
+            f"{path} is not in SQuAD's JSON format: {place} has no {name!r} that is "
+            f"{kinds.get(kind, 'a text or a number')}."
+        )
+    return value[name]
+
+
+def _answer(path, i, context, answer):
+    """Return (first character, text) of an answer; the text is empty if there is no answer."""
+    place = f"an answer of question {i}"
+    text = _field(path, place, answer, "text", str)
+    start = _field(path, place, answer, "answer_start", int) if text else 0
+    if start < 0 or context[start : start + len(text)] != text:
+        raise InputError(
+            f"{path}: the answer {text!r} of question {i} is not in its context at character "
+            f"{start}."
+        )
+    return start, text
+
+
+def _check_answered(examples, place=""):
+    """Raise an InputError if a question has no answer."""
+    without = [i for i, answers in zip(examples.ids, examples.answers, strict=True) if not answers]
+    if without:
+        raise InputError(
+            f"{place}{len(without)} of {len(examples)} questions, {without[0]} the first, have no "
+            "answer in their text; give null_answers=True (SQuAD 2.0), or leave them out."
+        )
+
+
+class Answering:
+    """Extractive question answering (Devlin et al. 2019, sections 4.2 and 4.3).
+
+    Long contexts are split into windows. For a window without the answer the label is its first
+    special token, which stands for "no answer". The loss is over all tokens of a batch, including
+    padding, as in BERT's own code and `transformers`.
+
+    Args:
+        stride: the number of tokens shared by consecutive windows.
+        null_answers: whether questions may be unanswerable (SQuAD 2.0); else `encode` refuses
+            questions without an answer, which would only teach wrong answers.
+        max_question_length: the maximum number of tokens of a question, as in BERT's own code; at
+            most half a window. The number of cut questions is logged.
+    """
+
+    head = "answerer"
+    num_classes = None
+    label_names = None
+    outputs = ("start_logits", "end_logits")
+    monitor = "f1"
+
+    def __init__(self, stride=64, null_answers=False, max_question_length=MAX_QUESTION_LENGTH):
+        self.stride = stride
+        self.null_answers = null_answers
+        self.max_question_length = max_question_length
+        self.settings = {
+            "stride": stride,
+            "null_answers": null_answers,
+            "max_question_length": max_question_length,
+        }
+
+    def encode(self, tokenizer, examples, max_length):
+        if not self.null_answers:
+            _check_answered(examples)
+        windows = tokenizer.encode_windows(
+            examples.questions,
+            examples.contexts,
+            max_length,
+            self.stride,
+            self.max_question_length,
+        )
+        cut = len(set(windows.examples[windows.cut]))
+        if cut:
+            logging.warning(
+                "%d of %d questions are longer than is read; their ends were cut "
+                "(max_question_length=%d, max_length=%d).",
+                cut,
+                len(examples),
+                self.max_question_length,
+                max_length,
+            )
+        labels = []
+        for i, over_text in itertools.groupby(windows, key=lambda window: window.example):
+            labels += answer_places(list(over_text), examples.answers[i])
+        return windows, np.array(labels, "int32")
+
+    def loss(self, labels, outputs, sample_weight=None):
+        start = cross_entropy(labels[:, 0], outputs["start_logits"], sample_weight)
+        end = cross_entropy(labels[:, 1], outputs["end_logits"], sample_weight)
+        return (start + end) / 2
+
+    def n_best(self, examples, encodings, outputs, count=20):
+        """Return the best answers to each question, best first.
+
+        Returns:
+            For each question a list of at most `count` `Answer`s. With `null_answers` the empty
+            answer is a candidate.
+        """
+        return best_answers(
+            encodings,
+            outputs["start_logits"],
+            outputs["end_logits"],
+            examples.contexts,
+            self.null_answers,
+            count,
+        )
+
+    def score(self, examples, encodings, outputs):
+        best = self.n_best(examples, encodings, outputs, 1)
+        return self.score_answers(examples, [answers[0].text for answers in best])
+
+    def score_answers(self, examples, texts):
+        """Return the scores of one answer to each question; an empty one means no answer."""
+        rights = [[text for _, text in answers] or [""] for answers in examples.answers]
+        pairs = list(zip(texts, rights, strict=True))
+        return {
+            "f1": float(np.mean([max(f1(t, r) for r in right) for t, right in pairs])),
+            "exact_match": float(
+                np.mean([max(normalise(t) == normalise(r) for r in right) for t, right in pairs])
+            ),
+        }
+
+
+def write_n_best(task, run_folder, examples, max_length, count=5, block_size=None):
+    """Write a run's best answers to each question to its n_best.json.
+
+    Args:
+        task: an `Answering`.
+        run_folder: the folder of the run, with the fine-tuned model in `best`.
+        examples: `Questions`.
+        max_length: the maximum input length in tokens.
+        count: the number of answers for each question.
+        block_size: as in `load_model`.
+    """
+    from tfnlp.checkpoints import load_model
+    from tfnlp.text import load_tokenizer
+    from tfnlp.training import encode_batches
+    from tfnlp.training.inference import predict_batches
+
+    best = pathlib.Path(run_folder) / "best"
+    batches = encode_batches(task, load_tokenizer(best), examples, max_length, 32)
+    model = load_model(best, task.head, block_size=block_size)
+    outputs = predict_batches(model, batches, task.outputs)
+    answers = task.n_best(examples, batches.encodings, outputs, count)
+    write_json(
+        pathlib.Path(run_folder) / "n_best.json",
+        {
+            i: [dataclasses.asdict(answer) for answer in found]
+            for i, found in zip(examples.ids, answers, strict=True)
+        },
+    )
+
+
+def normalise(text):
+    """Normalise an answer as SQuAD's official script does.
+
+    Rajpurkar et al. 2016, 'SQuAD', section 6.1: lower case, without punctuation, articles and
+    extra white space.
+    """
+    text = "".join(c for c in text.lower() if c not in set(string.punctuation))
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
+
+
+def f1(found, right):
+    """Compute the word-overlap F1 of two answers, as in SQuAD's official script."""
+    a, b = normalise(found).split(), normalise(right).split()
+    if not a or not b:
+        return float(a == b)
+    common = sum((collections.Counter(a) & collections.Counter(b)).values())
+    return 2 * common / (len(a) + len(b))

@@ -1,0 +1,179 @@
+"""Scores of generated texts, such as translations, against references."""
+
+import collections
+import math
+import re
+
+from tfnlp.text.text_arguments import as_texts
+from tfnlp.utils.errors import InputError
+
+# Largest n-gram order of BLEU (Papineni et al. 2002, section 2.3).
+ORDERS = 4
+ROUGE_KINDS = ("rouge1", "rouge2", "rougeL")
+
+
+def word_overlap(references, hypotheses):
+    """Return precision, recall and F1 of words regardless of position, over all texts together.
+
+    Args:
+        references: a list of strings; one string is one text.
+        hypotheses: as many strings. A pair of two blank texts is ignored.
+
+    Returns:
+        A dict of `word_precision`, `word_recall` and `word_f1`, 0 where nothing was generated.
+    """
+    matched = written = due = 0
+    for reference, hypothesis in zip(*_pairs(references, hypotheses), strict=True):
+        reference, hypothesis = reference.split(), hypothesis.split()
+        matched += _matches(reference, hypothesis)
+        written, due = written + len(hypothesis), due + len(reference)
+    return {
+        "word_precision": matched / max(written, 1),
+        "word_recall": matched / max(due, 1),
+        "word_f1": 2 * matched / max(written + due, 1),
+    }
+
+
+def ngram_precisions(references, hypotheses, orders=ORDERS):
+    """Return the matched and total n-grams per order (Papineni et al. 2002, section 2.1).
+
+    Args:
+        references, hypotheses: as in `word_overlap`.
+        orders: the longest n-grams, in words.
+
+    Returns:
+        A list of (matched, written), two integers for each order from 1 on. An n-gram matches at
+        most as often as its reference has it.
+    """
+    counts = [[0, 0] for _ in range(orders)]
+    for reference, hypothesis in zip(*_pairs(references, hypotheses), strict=True):
+        reference, hypothesis = reference.split(), hypothesis.split()
+        for order in range(1, orders + 1):
+            ours, theirs = _ngrams(reference, order), _ngrams(hypothesis, order)
+            counts[order - 1][0] += _matches(ours, theirs)
+            counts[order - 1][1] += len(theirs)
+    return [tuple(count) for count in counts]
+
+
+def length_ratio_bleu(references, hypotheses):
+    """Return BLEU with the ratio of lengths as penalty: min(1, generated words / reference words).
+
+    It uses the geometric mean of n-gram precisions up to 4, as in Papineni et al. 2002. Their own
+    penalty, exp(1 - reference / generated), is milder; `text_scores` has it.
+    """
+    references, hypotheses = _pairs(references, hypotheses)
+    counts = ngram_precisions(references, hypotheses)
+    if not all(matched for matched, _ in counts):
+        return 0.0
+    precision = math.exp(sum(math.log(m / n) for m, n in counts) / len(counts))
+    due = sum(len(reference.split()) for reference in references)
+    return min(1.0, counts[0][1] / due) * precision
+
+
+def text_scores(references, hypotheses, tokenize="13a"):
+    """Return BLEU, chrF, ROUGE and word overlap.
+
+    Args:
+        references, hypotheses: as in `word_overlap`.
+        tokenize: sacrebleu's tokenizer for BLEU: "13a" as WMT does, "char" by characters, "none"
+            at white space, "intl", "zh", "ja-mecab" or "ko-mecab".
+
+    Returns:
+        A dict of `bleu` and `chrf` (0 to 100, over all texts together, by sacrebleu), their
+        `bleu_signature` and `chrf_signature`; `rouge1`, `rouge2` and `rougeL` (mean F of the
+        texts, 0 to 1, by rouge-score, on lower-case words of any script); and the entries of
+        `word_overlap`.
+
+    Raises:
+        InputError: if there are no texts or unequal numbers, a hypothesis has a blank reference,
+            or sacrebleu lacks the tokenizer.
+    """
+    references, hypotheses = _pairs(references, hypotheses)
+    sacrebleu, rouge_scorer = scoring_libraries()
+    bleu = make_bleu(tokenize)
+    chrf = sacrebleu.CHRF()
+    rouge = rouge_scorer.RougeScorer(ROUGE_KINDS, tokenizer=_Words())
+    totals = dict.fromkeys(ROUGE_KINDS, 0.0)
+    for reference, hypothesis in zip(references, hypotheses, strict=True):
+        for kind, score in rouge.score(reference, hypothesis).items():
+            totals[kind] += score.fmeasure
+    return {
+        "bleu": bleu.corpus_score(hypotheses, [references]).score,
+        "bleu_signature": str(bleu.get_signature()),
+        "chrf": chrf.corpus_score(hypotheses, [references]).score,
+        "chrf_signature": str(chrf.get_signature()),
+        **{kind: total / len(references) for kind, total in totals.items()},
+        **word_overlap(references, hypotheses),
+    }
+
+
+class _Words:
+    """Tokenizer for rouge-score, whose own keeps only the letters a to z, and so no Korean."""
+
+    def tokenize(self, text):
+        return re.findall(r"\w+", text.lower())
+
+
+def _pairs(references, hypotheses):
+    """Return the references and hypotheses to score, without pairs with a blank reference."""
+    references = as_texts(references, "references")
+    hypotheses = as_texts(hypotheses, "hypotheses")
+    if len(references) != len(hypotheses):
+        raise InputError(
+            f"There are {len(references)} references for {len(hypotheses)} hypotheses; give one "
+            "for each."
+        )
+    for number, (reference, hypothesis) in enumerate(
+        zip(references, hypotheses, strict=True), start=1
+    ):
+        if hypothesis.strip() and not reference.strip():
+            raise InputError(
+                f"Reference {number} is empty, but its hypothesis is not; give the text that was "
+                "due."
+            )
+    kept = [i for i, reference in enumerate(references) if reference.strip()]
+    if not kept:
+        raise InputError("There is no text to score; give one at least.")
+    return [references[i] for i in kept], [hypotheses[i] for i in kept]
+
+
+def _ngrams(words, order):
+    return [tuple(words[i : i + order]) for i in range(len(words) - order + 1)]
+
+
+def _matches(reference, hypothesis):
+    return (collections.Counter(reference) & collections.Counter(hypothesis)).total()
+
+
+def make_bleu(tokenize):
+    """Return sacrebleu's `BLEU`.
+
+    Raises:
+        InputError: if sacrebleu lacks the tokenizer, or a package is not installed.
+    """
+    sacrebleu, _ = scoring_libraries()
+    try:
+        return sacrebleu.BLEU(tokenize=tokenize)
+    except (KeyError, RuntimeError, ImportError) as e:
+        why = " ".join(str(e).split())
+        raise InputError(
+            f"tokenize={tokenize!r} is nothing that sacrebleu can split by here ({why}); use "
+            "'13a' or 'char'."
+        ) from None
+
+
+def scoring_libraries():
+    """Return sacrebleu and the `rouge_scorer` module.
+
+    Raises:
+        InputError: if they are not installed.
+    """
+    try:
+        import sacrebleu
+        from rouge_score import rouge_scorer
+    except ImportError as e:
+        raise InputError(
+            f"Texts are scored by sacrebleu and rouge-score, but {e.name} is not installed; "
+            'pip install "tfnlp[scores]".'
+        ) from None
+    return sacrebleu, rouge_scorer

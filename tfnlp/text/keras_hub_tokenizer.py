@@ -1,0 +1,120 @@
+"""Tokenizers of keras-hub preset folders, loaded without keras-hub.
+
+`tokenizer.save_to_preset` writes tokenizer.json, which names a class, and the vocabulary under
+assets/tokenizer/.
+"""
+
+from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, read_merges
+from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizer_files import FILES
+from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece
+from tfnlp.text.wordpiece import WordPieceTokenizer, read_vocabulary
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
+
+ASSETS = "assets/tokenizer"
+ASSET_NAMES = ("vocabulary.txt", "vocabulary.json", "merges.txt", "vocabulary.spm")
+WORDPIECE = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
+BPE = {"RobertaTokenizer": "roberta", "GPT2Tokenizer": "gpt2"}
+UNIGRAM = {"AlbertTokenizer": "albert", "DebertaV3Tokenizer": "deberta-v2"}
+# Settings that change the ids, each with its only supported value.
+FIXED = {
+    "split": True,
+    "special_tokens_in_strings": False,
+    "suffix_indicator": "##",
+    "oov_token": "[UNK]",
+    "add_bos": False,
+    "add_eos": False,
+}
+
+
+def is_preset_file(path):
+    """Return whether a JSON file is keras-hub's, not a Hugging Face file of the same name."""
+    if not path.exists():
+        return False
+    fields = read_json(path)
+    return "class_name" in fields and "model_type" not in fields
+
+
+def is_preset(folder):
+    """Return whether a folder has a keras-hub tokenizer, or is such a preset without one."""
+    # tokenizer.json is checked last, as that of Hugging Face may be large.
+    if not (folder / ASSETS).is_dir() and not is_preset_file(folder / "config.json"):
+        return False
+    missing = not any((folder / name).exists() for name in FILES)
+    return missing or is_preset_file(folder / "tokenizer.json")
+
+
+def read_preset_tokenizer(folder):
+    """Load the tokenizer of a preset folder.
+
+    The preset's settings decide on lowercasing and on stripping accents. Texts are lowercased as
+    in BERT, character by character. keras-hub instead folds case by NFKC ("ㅋㅋ" becomes initial
+    consonants, "ß" becomes "ss"), so ids of such texts differ.
+
+    Raises:
+        InputError: if the tokenizer is missing or broken, of an unsupported class, or has an
+            unsupported setting.
+    """
+    path = folder / "tokenizer.json"
+    if not path.exists():
+        raise InputError(
+            f"{folder} is a preset of keras-hub without a tokenizer; write it too, by "
+            "tokenizer.save_to_preset(folder)."
+        )
+    fields = read_json(path)
+    name, settings = fields.get("class_name"), fields.get("config") or {}
+    for setting, value in FIXED.items():
+        if settings.get(setting, value) != value:
+            raise InputError(
+                f"{path}: {setting}={settings[setting]!r} is not supported, only {value!r}; make "
+                "the tokenizer without it, and save it again."
+            )
+    try:
+        return _make(name, settings, folder / ASSETS)
+    except KeyError:
+        known = ", ".join((*WORDPIECE, *BPE, *UNIGRAM))
+        raise InputError(
+            f"{path}: the class {name} is none that tfnlp reads of keras-hub; those are {known}."
+        ) from None
+    except FileNotFoundError as e:
+        raise InputError(f"{e.filename} is missing; copy the preset again.") from None
+
+
+def read_pad_token_id(folder):
+    """Return the padding id of a preset's tokenizer, or None if tfnlp cannot read it."""
+    path, assets = folder / "tokenizer.json", folder / ASSETS
+    if not is_preset_file(path):
+        return None
+    name = read_json(path)["class_name"]
+    try:
+        if name in WORDPIECE:
+            return read_vocabulary(assets / "vocabulary.txt").index("[PAD]")
+        if name in BPE:
+            vocabulary = read_json(assets / "vocabulary.json")
+            return vocabulary[SPECIAL_TOKENS[BPE[name]].tokens["pad_token"]]
+        if name in UNIGRAM:
+            pieces = [piece for piece, _ in read_sentencepiece(assets / "vocabulary.spm")[0]]
+            return pieces.index(SPECIAL_TOKENS[UNIGRAM[name]].tokens["pad_token"])
+    except (InputError, FileNotFoundError, KeyError, ValueError):
+        pass  # `read_preset_tokenizer` raises the error
+    return None
+
+
+def _make(name, settings, assets):
+    if name in WORDPIECE:
+        return WordPieceTokenizer(
+            read_vocabulary(assets / "vocabulary.txt"),
+            lowercase=settings.get("lowercase", False),
+            strip_accents=settings.get("strip_accents", False),
+        )
+    if name in BPE:
+        return ByteLevelBpeTokenizer(
+            read_json(assets / "vocabulary.json"),
+            read_merges(assets / "merges.txt"),
+            BPE[name],
+            settings.get("add_prefix_space", False),
+        )
+    family = UNIGRAM[name]
+    pieces, character_map = read_sentencepiece(assets / "vocabulary.spm")
+    return UnigramTokenizer(pieces, family, False, True, character_map)

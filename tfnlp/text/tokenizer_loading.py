@@ -1,0 +1,134 @@
+"""Loading and training of tokenizers of any kind."""
+
+import numpy as np
+
+from tfnlp.text import byte_level_bpe, unigram
+from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
+from tfnlp.text.character_vocabulary import train_characters
+from tfnlp.text.keras_hub_tokenizer import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
+from tfnlp.text.marian import read_marian
+from tfnlp.text.special_tokens import SPECIAL_TOKENS
+from tfnlp.text.tokenizer_files import ANY_TOKENIZER, FILES, read_family, read_settings
+from tfnlp.text.unigram import UnigramTokenizer, train_unigram
+from tfnlp.text.wordpiece import WordPieceTokenizer, train_wordpiece
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.hub import find_folder
+
+WORDPIECE_FAMILIES = ("bert", "distilbert", "electra")
+WORDPIECE_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
+# The families of each kind of tokenizer, the default first.
+KINDS = {
+    "wordpiece": WORDPIECE_FAMILIES,
+    "bpe": byte_level_bpe.FAMILIES,
+    "unigram": unigram.FAMILIES,
+    "characters": ("gpt2", "roberta", "deberta"),
+}
+# The families of the other tokenizer classes in tokenizer_config.json.
+OTHER_CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
+# The files to download for a model on the Hub.
+FETCHED = ("config.json", *FILES, *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
+
+
+def load_tokenizer(folder):
+    """Load the tokenizer of a checkpoint folder, or of a model on the Hugging Face Hub.
+
+    The kind follows the class in tokenizer_config.json and the family in config.json; either one
+    is enough. Without both the tokenizer is WordPiece. For a GPT or a Transformer-XL the class
+    decides. A keras-hub preset names its own class.
+
+    Args:
+        folder: the folder of the tokenizer's files; or a name on the Hub, as `name` or
+            `name@revision`.
+
+    Returns:
+        A `WordPieceTokenizer`, `ByteLevelBpeTokenizer` or `UnigramTokenizer`; a `MarianTokenizer`
+        for a pair of different SentencePiece models.
+
+    Raises:
+        TypeError: if `folder` is neither a path nor a name.
+        InputError: if its files are missing, broken, or of another kind of tokenizer.
+    """
+    folder = find_folder(folder, FETCHED)
+    if is_preset(folder):
+        return read_preset_tokenizer(folder)
+    # Older versions of `transformers` add "Fast" to some class names.
+    name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
+    family = read_family(folder) or "bert"
+    if family in ANY_TOKENIZER or not read_family(folder):
+        own = "marian" if (folder / "source.spm").exists() else family
+        family = OTHER_CLASSES.get(name, own)
+    # Korean models of many families use WordPiece, and no other kind has a vocab.txt.
+    korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
+    if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:
+        return WordPieceTokenizer.from_folder(folder)
+    if family in byte_level_bpe.FAMILIES:
+        return ByteLevelBpeTokenizer.from_folder(folder, family)
+    if family == "marian":
+        return read_marian(folder)
+    if family in unigram.FAMILIES:
+        return UnigramTokenizer.from_folder(folder, family)
+    raise InputError(f"{folder}: there is no tokenizer for the family {family!r}.")
+
+
+def kind_for(family):
+    """Return the kind of tokenizer for a model family.
+
+    WordPiece works with any family. It also replaces the original kinds of GPT and Transformer-XL,
+    which tfnlp lacks.
+    """
+    family = "marian" if family == "pegasus" else family
+    return next((kind for kind, families in KINDS.items() if family in families), "wordpiece")
+
+
+def train_tokenizer(texts, kind, vocabulary_size, family=None, lowercase=None):
+    """Train a tokenizer on texts.
+
+    Args:
+        texts: a list of strings.
+        kind: "wordpiece", "bpe", "unigram" or "characters".
+        vocabulary_size: the maximum vocabulary size.
+        family: the family of the special tokens; where None, "bert", "roberta", "albert" or "gpt2"
+            by kind.
+        lowercase: whether WordPiece and unigram lowercase; where None, as the family's released
+            models (WordPiece and ALBERT do, XLNet and DeBERTa v2 and v3 do not).
+
+    Returns:
+        The tokenizer, and the family.
+
+    Raises:
+        InputError: if the family has another kind of tokenizer, or the size is too small.
+    """
+    family = family_of_kind(kind, family)
+    if kind == "wordpiece":
+        return train_wordpiece(texts, vocabulary_size, lowercase is not False), family
+    if kind == "bpe":
+        return train_byte_level_bpe(texts, vocabulary_size, family), family
+    if kind == "characters":
+        return train_characters(texts, vocabulary_size, family), family
+    return train_unigram(texts, vocabulary_size, family, lowercase), family
+
+
+def family_of_kind(kind, family=None):
+    """Return the family of the special tokens, checked against the kind of `train_tokenizer`."""
+    families = KINDS[kind]
+    family = family or families[0]
+    if family not in families:
+        raise InputError(
+            f"family={family} has no tokenizer of kind={kind}; use one of {', '.join(families)}."
+        )
+    return family
+
+
+def fit_of_tokenizer(tokenizer, texts):
+    """Return how well a tokenizer fits texts.
+
+    Returns:
+        The mean number of tokens in a word (split at white space), and the share of unknown
+        tokens.
+    """
+    encodings = tokenizer.encode(texts)
+    frames = len(tokenizer.encode([""])[0].token_ids) * len(encodings)
+    tokens = len(encodings.token_ids) - frames
+    unknown = np.count_nonzero(encodings.token_ids == tokenizer.unknown_token_id)
+    words = sum(len(text.split()) for text in texts)
+    return tokens / max(words, 1), unknown / max(tokens, 1)

@@ -1,0 +1,134 @@
+"""Reports of finished runs: scores, curves and a model card."""
+
+import dataclasses
+import datetime
+import math
+import platform
+
+import keras
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+import tfnlp
+from tfnlp.checkpoints import read_config
+from tfnlp.checkpoints.folder import family_of
+from tfnlp.plots import plot_curves
+from tfnlp.training.inference import predict_batches
+from tfnlp.utils.files import write_json
+
+BASELINE = "The baseline says the commonest training label of all examples, or the mean number."
+
+
+def predict_logits(model, batches):
+    """Return the logits of all examples, (examples, C), in the examples' order."""
+    return np.stack(predict_batches(model, batches)["logits"])
+
+
+def accuracy(model, batches):
+    """Return the share of examples whose most probable class is the label."""
+    return float(np.mean(predict_logits(model, batches).argmax(1) == batches.labels))
+
+
+def write_report(run, figures, labels=None, metric="accuracy", epoch="best", examples=None):
+    """Write a run's figures, its plot and its model card.
+
+    Args:
+        run: the `RunFolder`.
+        figures: a dict of numbers; `dev_baseline_accuracy` is shown beside `dev_accuracy`.
+        labels: the class names, or None.
+        metric: the metric that is plotted beside the loss.
+        epoch: "best", or "last" for a training without a score to select by.
+        examples: {"train": number of examples, ...}; None where the figures have them.
+    """
+    if not run.writes:
+        return
+    write_json(run.path / "figures.json", figures)
+    plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
+    facts = _training_facts(run, examples or {})
+    # `best/` has no plot, and may be shared alone.
+    cards = [_model_card(run, labels, figures, facts, epoch, shown) for shown in (plot, False)]
+    run.write_model_card(*cards)
+    for key, value in figures.items():
+        logging.info("%s: %s", key, _shown(value))
+        if key.endswith("_only_answer"):
+            split = key.removesuffix("_only_answer").replace("_", " ")
+            logging.warning(
+                "All of %s gets one answer, %s, though the right ones differ.",
+                split,
+                _shown(value),
+            )
+    where = run.best, run.path
+    logging.info(
+        "The %s epoch's weights are in %s, the model card is %s/README.md.", epoch, *where
+    )
+
+
+def _shown(value):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return "no finite number"
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
+
+
+def _facts(run):
+    """Return the family and config of the kept weights as a dict; empty if there are none."""
+    if not (run.best / "config.json").exists():
+        return {}
+    config = read_config(run.best)
+    return {"family": family_of(config).model_type} | dataclasses.asdict(config)
+
+
+def _training_facts(run, examples):
+    """Return the numbers of examples, the duration, the end time and the package versions."""
+    epochs = run.metrics()
+    facts = {f"{name} examples": f"{count:,}" for name, count in examples.items()}
+    if epochs:
+        facts["seconds of training"] = f"{sum(m.get('seconds', 0) for m in epochs):,.0f}"
+        ended = datetime.datetime.fromtimestamp(epochs[-1]["time"], datetime.UTC)
+        facts["end of training"] = f"{ended:%Y-%m-%d %H:%M} UTC"
+    versions = {
+        "tfnlp": tfnlp.__version__,
+        "keras": keras.__version__,
+        "tensorflow": tf.__version__,
+        "python": platform.python_version(),
+    }
+    return facts | versions
+
+
+def _measured(figures):
+    """Return the lines of the table of figures, a baseline beside each score that has one."""
+    shown = {key: _shown(value) for key, value in figures.items() if value is not None}
+    if not any("_baseline_" in key for key in figures):
+        return _table("figure", {key.replace("_", " "): value for key, value in shown.items()})
+    lines = ["| figure | value | baseline |", "| --- | --- | --- |"]
+    for key, value in shown.items():
+        split, _, score = key.partition("_")
+        if not score.startswith("baseline_"):
+            baseline = shown.get(f"{split}_baseline_{score}", "")
+            lines.append(f"| {key.replace('_', ' ')} | {value} | {baseline} |")
+    return [*lines, "", BASELINE]
+
+
+def _table(name, values):
+    """Return the lines of a table of the values that are not None."""
+    rows = [f"| {key} | {value} |" for key, value in values.items() if value is not None]
+    return [f"| {name} | value |", "| --- | --- |", *rows]
+
+
+def _model_card(run, labels, figures, facts, epoch, plot):
+    lines = [f"# {run.path.name}", ""]
+    if labels and len(labels) > 1:  # not the number of a regression
+        lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
+    lines += ["## Measured", "", *_measured(figures)]
+    if plot:
+        lines += ["", "![Loss and score by epoch](curves.png)"]
+    # From the weights: flags do not give the sizes of a model loaded from a folder.
+    config = _facts(run)
+    lines += ["", "## Model", "", *_table("field", config)] if config else []
+    lines += ["", "## Trained", "", *_table("fact", facts)]
+    lines += ["", "## Made with", "", *_table("flag", run.flags)]
+    folder = f"`best/` is a Hugging Face folder of the {epoch} epoch"
+    lines += ["", f"{folder}; `metrics.jsonl` has every epoch.", ""]
+    return "\n".join(lines)

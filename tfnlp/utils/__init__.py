@@ -1,0 +1,1 @@
+"""Utilities without TensorFlow, which also run on devices."""

@@ -1,0 +1,133 @@
+"""Reading of files with clear errors, and atomic writing."""
+
+import contextlib
+import json
+import math
+import os
+import pathlib
+import uuid
+
+from tfnlp.utils.errors import InputError
+
+
+def read_json(path):
+    """Return the object in a JSON file.
+
+    Raises:
+        InputError: if the file is missing, is not UTF-8, or is not a JSON object.
+    """
+    path = pathlib.Path(path)
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing; a checkpoint folder must hold it.") from None
+    except UnicodeDecodeError as e:
+        raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
+    except json.JSONDecodeError as e:
+        raise InputError(
+            f"{path}, line {e.lineno}: not valid JSON ({e.msg}); copy the file again."
+        ) from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path} must hold a JSON object, not a {type(value).__name__}.")
+    return value
+
+
+@contextlib.contextmanager
+def replaced_when_whole(path):
+    """Yield a temporary path beside `path`, and move it over `path` once it is completely written.
+
+    After a full disk or a kill the previous file is untouched.
+
+    Raises:
+        InputError: if the file cannot be written; it names the file and the reason.
+    """
+    path = pathlib.Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        name = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
+        # With 0o666 the file gets the usual permissions. `tempfile` makes private files, and the
+        # umask that would widen them is shared by all threads.
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        temporary = str(name)
+        yield temporary
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as e:
+        raise InputError(
+            f"{path} could not be written ({e.strerror or e}); free space or choose another "
+            "folder. Files written before are untouched."
+        ) from e
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def write_text(path, text):
+    """Write UTF-8 text atomically."""
+    with replaced_when_whole(path) as temporary:
+        pathlib.Path(temporary).write_text(text, encoding="utf-8", newline="\n")
+
+
+def json_text(value, **options):
+    """Return a value as JSON, with `null` for floats that JSON lacks (NaN and infinities).
+
+    Args:
+        value: dicts with string keys, lists, tuples and scalars.
+        options: keyword arguments of `json.dumps`.
+    """
+    return json.dumps(_sayable(value), ensure_ascii=False, allow_nan=False, **options)
+
+
+def _sayable(value):
+    if isinstance(value, dict):
+        return {key: _sayable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_json(path, value):
+    """Write a JSON object atomically."""
+    write_text(path, as_json(value))
+
+
+def as_json(value):
+    """Return a JSON object as the text of a file."""
+    return json_text(value, indent=2) + "\n"
+
+
+def make_folder(path):
+    """Create a folder and its missing parents.
+
+    Raises:
+        InputError: if it cannot be created; it gives the reason.
+    """
+    try:
+        pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise InputError(
+            f"{path} could not be made ({e.strerror or e}); choose another folder."
+        ) from e
+
+
+def check_writable(path):
+    """Check before long work that a file could be written; nothing is created.
+
+    Args:
+        path: of the file; neither the file nor its folder needs to exist.
+
+    Raises:
+        InputError: if it could not be written.
+    """
+    path = pathlib.Path(path).absolute()
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it.")
+    there = next(folder for folder in path.parents if folder.exists())
+    if not there.is_dir():
+        raise InputError(f"{path} cannot be written: {there} is a file; choose another folder.")
+    if not os.access(there, os.W_OK):
+        raise InputError(
+            f"{path} cannot be written: {there} is closed to writing; choose another folder."
+        )

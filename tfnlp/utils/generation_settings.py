@@ -1,0 +1,186 @@
+"""Settings of text generation: search strategies and constraints."""
+
+import dataclasses
+
+from tfnlp.text.text_arguments import check_finite, check_whole
+from tfnlp.utils.errors import InputError
+
+NORMALIZATIONS = ("length", "gnmt")
+# Score of an absent text, below any sum of log-probabilities.
+WORST = -1e9
+
+
+@dataclasses.dataclass(frozen=True)
+class Greedy:
+    """Greedy search: the most probable token at each position."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Beam:
+    """Beam search: the best of several texts that are generated in parallel.
+
+    A text's score is the sum of its tokens' log-probabilities over a norm of its length t, the
+    prompt not counted and the end token counted: t ** length_penalty, or ((5 + t) / 6) **
+    length_penalty (Wu et al. 2016, eq. 14). Texts are kept as in `transformers`.
+
+    Args:
+        beams: K, the number of parallel texts.
+        length_penalty: the exponent, from -10 to 10; 0 for none.
+        normalization: "length" or "gnmt" (Wu et al.).
+        early_stopping: when a prompt's search ends before the greatest length. True: once K texts
+            have ended. False: once the best open text, ended now, would not be among the best K.
+            "never": once it could not be at any length.
+        best: number of texts per prompt, the best first; fewer where constraints leave fewer.
+
+    Raises:
+        InputError: if a number is out of its range.
+    """
+
+    beams: int = 4
+    length_penalty: float = 1.0
+    normalization: str = "length"
+    early_stopping: bool | str = False
+    best: int = 1
+
+    def __post_init__(self):
+        check_whole(beams=self.beams, best=self.best)
+        check_finite(length_penalty=self.length_penalty)
+        if not -10 <= self.length_penalty <= 10:  # beyond, scores are all 0 or infinite
+            raise InputError(f"length_penalty={self.length_penalty} must be from -10 to 10.")
+        if self.beams < 1:
+            raise InputError(f"beams={self.beams} must be at least 1.")
+        if not 1 <= self.best <= self.beams:
+            raise InputError(
+                f"best={self.best} must be from 1 to beams={self.beams}, the texts that there are."
+            )
+        if self.normalization not in NORMALIZATIONS:
+            raise InputError(
+                f"normalization={self.normalization!r} is unknown; use one of {NORMALIZATIONS}."
+            )
+        if not (isinstance(self.early_stopping, bool) or self.early_stopping == "never"):
+            raise InputError(
+                f"early_stopping={self.early_stopping!r} must be True, False or 'never'."
+            )
+
+    def norm(self, length):
+        """Return the divisor of the score of a text of `length` tokens."""
+        if self.normalization == "gnmt":
+            length = (5 + length) / 6
+        return length**self.length_penalty
+
+    def is_text(self, score, length):
+        """Return whether a score belongs to an allowed text of `length` tokens."""
+        return length > 0 and score * self.norm(length) > WORST / 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Tokens sampled from the model's distribution after temperature, top_k and top_p, in order.
+
+    Args:
+        temperature: divisor of the logits.
+        top_k: number of most probable tokens to sample from; 0 for all.
+        top_p: probability mass of the smallest set of most probable tokens to sample from (nucleus
+            sampling, Holtzman et al. 2020, section 3.1).
+        seed: of the samples, which depend only on it, the prompt's number and the text's number.
+        texts: number of texts per prompt.
+
+    Raises:
+        InputError: if a number is out of its range.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    texts: int = 1
+
+    def __post_init__(self):
+        check_whole(top_k=self.top_k, seed=self.seed, texts=self.texts)
+        check_finite(temperature=self.temperature, top_p=self.top_p)
+        if not self.temperature > 0:
+            raise InputError(
+                f"temperature={self.temperature} must be above 0; greedy search "
+                "takes the most probable token."
+            )
+        if not 0 < self.top_p <= 1:
+            raise InputError(f"top_p={self.top_p} must be above 0 and at most 1.")
+        for name, least in (("top_k", 0), ("seed", 0), ("texts", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name}={getattr(self, name)} must be at least {least}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Constraints:
+    """Constraints on generated texts, in the order in which they change scores.
+
+    Args:
+        repetition_penalty: scores of tokens that are already in the prompt or the text are divided
+            by it where positive, and multiplied where negative (Keskar et al. 2019, 'CTRL',
+            section 4.1).
+        no_repeat_ngram_size: n, such that no n-gram of tokens occurs twice in prompt and text
+            together; 0 for no such constraint.
+        forbidden: ids that may not be generated, and tuples of ids that may not be in a row.
+        min_new_tokens: number of tokens before the end token is allowed.
+        forced_first: the first id of a text, or None.
+        forced_last: the id at the greatest length, or None.
+        renormalize: whether the remaining tokens are scaled to the total probability 1, so that a
+            beam's score does not fall with the excluded mass.
+
+    Raises:
+        InputError: if a number is out of its range.
+    """
+
+    repetition_penalty: float = 1.0
+    no_repeat_ngram_size: int = 0
+    forbidden: tuple = ()
+    min_new_tokens: int = 0
+    forced_first: int | None = None
+    forced_last: int | None = None
+    renormalize: bool = False
+
+    def __post_init__(self):
+        check_finite(repetition_penalty=self.repetition_penalty)
+        if not self.repetition_penalty > 0:
+            raise InputError(f"repetition_penalty={self.repetition_penalty} must be above 0.")
+        for name in ("no_repeat_ngram_size", "min_new_tokens"):
+            value = getattr(self, name)
+            check_whole(**{name: value})
+            if value < 0:
+                raise InputError(f"{name}={value} must be at least 0.")
+        for name in ("forced_first", "forced_last"):
+            if getattr(self, name) is not None:
+                check_whole(**{name: getattr(self, name)})
+        rows = tuple(
+            tuple(row) if isinstance(row, tuple | list) else (row,) for row in self.forbidden
+        )
+        for i in (i for row in rows for i in row):
+            check_whole(forbidden=i)
+        if () in rows:
+            raise InputError("forbidden holds an empty row of ids; leave it out.")
+        object.__setattr__(self, "forbidden", rows)
+
+    def check(self, vocabulary_size, max_new_tokens):
+        """Check ids against a vocabulary, and lengths for contradictions.
+
+        Raises:
+            InputError: if an id is outside the vocabulary, all ids are forbidden, or lengths
+                contradict.
+        """
+        forced = [i for i in (self.forced_first, self.forced_last) if i is not None]
+        for i in (*forced, *(i for row in self.forbidden for i in row)):
+            if not 0 <= i < vocabulary_size:
+                raise InputError(
+                    f"The constraints name the id {i}, but the vocabulary has ids from 0 to "
+                    f"{vocabulary_size - 1}."
+                )
+        if len({row for row in self.forbidden if len(row) == 1}) == vocabulary_size:
+            raise InputError(
+                f"forbidden has all {vocabulary_size} ids of the vocabulary, so that there is "
+                "nothing to write; leave some out."
+            )
+        if self.min_new_tokens > max_new_tokens:
+            raise InputError(
+                f"min_new_tokens={self.min_new_tokens} is more than "
+                f"max_new_tokens={max_new_tokens}; make one of them fit."
+            )

@@ -1,0 +1,267 @@
+"""Lookup of checkpoints: a local folder, or a model on the Hugging Face Hub by name.
+
+This module is not in `tfnlp/checkpoints/`, so that tokenizers are fetched without Keras.
+"""
+
+import os
+import pathlib
+import re
+
+from tqdm import tqdm
+
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.progress import bar_settings
+
+# "owner/model", or "model" for the oldest ones; then "@" and a branch, tag or commit.
+NAME = re.compile(r"(?P<name>(\w[\w.-]*/)?\w[\w.-]*)(@(?P<revision>[^@\s]+))?", re.ASCII)
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "model.ckpt.index")
+# The commit of each name and revision, so that a process uses one even if the branch moves.
+_COMMITS = {}
+
+
+def find_folder(source, files):
+    """Return the folder of a checkpoint or of a tokenizer, fetched from the Hub if needed.
+
+    Args:
+        source: a folder, or the name of a model on the Hugging Face Hub, such as
+            "sentence-transformers/all-MiniLM-L6-v2" or "name@revision". A local folder takes
+            precedence over a model of the same name.
+        files: names of the files to fetch from the Hub; those that the model lacks are skipped.
+
+    Returns:
+        A `pathlib.Path`; for a model on the Hub, the folder of its commit in the Hub's cache.
+
+    Raises:
+        TypeError: if `source` is neither a string nor a path.
+        InputError: if there is neither a folder nor a model, if it is the folder of a run, or if
+            files could not be fetched.
+    """
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(
+            f"folder={source!r} is no path; give a checkpoint's folder, or its name on the "
+            "Hugging Face Hub."
+        )
+    folder = pathlib.Path(source)
+    if source and folder.is_dir():
+        _check_no_run(folder)
+        return folder
+    if source and folder.exists():
+        raise InputError(f"{folder} is a file; give the folder that it lies in.")
+    if not is_hub_name(source):
+        raise _no_folder(source)
+    return _fetch_files(source, files)
+
+
+def is_hub_name(source):
+    """Return whether `source` is not a local path and could be a name on the Hub."""
+    if not isinstance(source, str) or pathlib.Path(source).exists():
+        return False
+    return NAME.fullmatch(source) is not None
+
+
+def fetch_weights(source, folder, names):
+    """Fetch weight files into the cached folder of a model on the Hub.
+
+    An interrupted download is resumed; one that fails leaves no file.
+
+    Args:
+        source: name of the model, as in `find_folder`.
+        folder: the folder that `find_folder` returned for it.
+        names: names of the files; existing files are not fetched again.
+
+    Raises:
+        InputError: if a file does not exist or could not be fetched.
+    """
+    hub = _library(source)
+    for file in names:
+        if (folder / file).exists():
+            continue
+        try:
+            _download(hub, source, folder, file)
+        except hub.errors.EntryNotFoundError as e:
+            if isinstance(e, hub.errors.LocalEntryNotFoundError):
+                raise _explained(e, hub, source, file) from e
+            name = NAME.fullmatch(source)["name"]
+            raise _no_weights(hub, source, name, folder.name, file) from e
+        except Exception as e:  # errors of HTTP, Xet and disk have no common class
+            raise _explained(e, hub, source, file) from e
+
+
+def fetch_whole(source, folder, whole, names):
+    """Fetch the single weight file that replaces shards, if the model on the Hub has it.
+
+    It takes precedence over shards, as in `transformers` and in a local folder that has both.
+
+    Args:
+        source, folder: as in `fetch_weights`.
+        whole: name of the single file.
+        names: names of the shards; if all of them exist, nothing is fetched.
+
+    Raises:
+        InputError: if the file exists and could not be fetched.
+    """
+    if all((folder / file).exists() for file in names):
+        return
+    hub = _library(source)
+    try:
+        _download(hub, source, folder, whole)
+    except hub.errors.EntryNotFoundError:
+        pass  # also while offline: fetching the shards next reports that
+    except Exception as e:  # as above
+        raise _explained(e, hub, source, whole) from e
+
+
+def _download(hub, source, folder, file):
+    name = NAME.fullmatch(source)["name"]
+    hub.hf_hub_download(name, file, revision=folder.name, tqdm_class=_DownloadBar)
+
+
+def refused_pickle(path):
+    """Return the `InputError` for weights in a pickle."""
+    return InputError(
+        f"{path} is not safetensors, and tfnlp never opens pickles, which can run code; convert "
+        "it once with transformers: AutoModel.from_pretrained(folder).save_pretrained(folder)."
+    )
+
+
+def _check_no_run(folder):
+    if (folder / "config.json").exists() or not (folder / "flags.json").exists():
+        return
+    best = folder / "best"
+    if (best / "config.json").exists():
+        raise InputError(f"{folder} is the folder of a run; give that of its model, {best}.")
+    raise InputError(f"{folder} is the folder of a run that has saved no model yet.")
+
+
+def _no_folder(source):
+    return InputError(
+        f"{source or '(nothing)'} is no folder; give that of a checkpoint or of a tokenizer, or a "
+        "name on the Hugging Face Hub, such as sentence-transformers/all-MiniLM-L6-v2."
+    )
+
+
+def _fetch_files(source, files):
+    hub = _library(source)
+    name, revision = NAME.fullmatch(source).group("name", "revision")
+    wanted = _COMMITS.get(source, revision)
+    try:
+        folder = hub.snapshot_download(
+            name, revision=wanted, allow_patterns=list(files), tqdm_class=_NoBar
+        )
+    except Exception as e:  # as above
+        raise _explained(e, hub, source) from e
+    folder = pathlib.Path(folder)
+    _COMMITS[source] = folder.name
+    return folder
+
+
+def _library(source):
+    try:
+        import huggingface_hub
+        import huggingface_hub.errors
+    except ImportError:
+        raise InputError(
+            f"{source} is no folder here, and to fetch a model of that name takes a package: "
+            "pip install huggingface_hub."
+        ) from None
+    return huggingface_hub
+
+
+class _DownloadBar(tqdm):
+    """Progress bar with the settings of tfnlp, off where the Hub's own setting turns bars off."""
+
+    def __init__(self, *args, **kwargs):
+        from huggingface_hub.utils import are_progress_bars_disabled
+
+        kwargs.pop("name", None)  # some versions of the Hub pass a bar group
+        own = bar_settings() | {"disable": are_progress_bars_disabled()}
+        super().__init__(*args, **kwargs | own)
+
+
+class _NoBar(tqdm):
+    """Disabled progress bar, for small or cached files."""
+
+    def __init__(self, *args, **kwargs):
+        kwargs.pop("name", None)
+        super().__init__(*args, **kwargs | {"disable": True})
+
+
+def _no_weights(hub, source, name, commit, file):
+    """Return the `InputError` for a model on the Hub without the weight file `file`."""
+    try:
+        there = hub.HfApi().list_repo_files(name, revision=commit)
+    except Exception as e:  # as above
+        return _explained(e, hub, source, file)
+    for pickle in PICKLES:
+        if pickle in there:
+            return refused_pickle(f"{source} on the Hugging Face Hub: {pickle}")
+    return InputError(
+        f"{source} on the Hugging Face Hub holds no {file}; take a model that is saved with "
+        "safetensors."
+    )
+
+
+def _explained(error, hub, source, file=None):
+    """Return the `InputError` that explains in one sentence why a download failed."""
+    errors, constants = hub.errors, hub.constants
+    name, revision = NAME.fullmatch(source).group("name", "revision")
+    token = "HF_TOKEN, or by the command hf auth login"
+    causes = list(_causes(error))
+    status = next((c.response.status_code for c in causes if hasattr(c, "response")), None)
+    if isinstance(error, errors.HFValidationError):
+        return _no_folder(source)
+    if isinstance(error, errors.GatedRepoError):
+        return InputError(
+            f"{name} is open to those who accepted its terms: do so at "
+            f"{constants.ENDPOINT}/{name}, and give your token ({token})."
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return InputError(
+            f"{name} on the Hugging Face Hub has no revision {revision}; give one of its "
+            "branches, tags or commits."
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return InputError(
+            f"{source} is neither a folder here nor a public model on the Hugging Face Hub; "
+            f"check the name or, if the model is private, give your token ({token})."
+        )
+    if status in (401, 403):
+        return InputError(
+            f"{constants.ENDPOINT} does not let this token read {name} ({status}); give one that "
+            f"may ({token})."
+        )
+    if isinstance(error, errors.LocalEntryNotFoundError | errors.OfflineModeIsEnabled):
+        missing = f"{file} of {source}" if file else source
+        if constants.HF_HUB_OFFLINE:
+            return InputError(
+                f"{missing} is not in the cache, {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
+                "keeps from fetching it; unset it once, or copy the cache from elsewhere."
+            )
+        where = "is neither a folder here nor in the cache" if not file else "is not in the cache"
+        return InputError(
+            f"{missing} {where}, and {constants.ENDPOINT} did not answer "
+            f"({_reason(error)}); check the connection, or the name."
+        )
+    if status is not None:
+        return InputError(
+            f"{constants.ENDPOINT} could not give {file or source} ({_reason(error)}); try again "
+            "later."
+        )
+    return InputError(
+        f"The download of {file or 'the files'} of {name} broke off ({_reason(error)}), and "
+        "nothing of it is used; try again."
+    )
+
+
+def _causes(error):
+    """Yield an error and its chain of causes."""
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _reason(error):
+    """Return the first line of an error's root cause."""
+    *_, first = _causes(error)
+    text = str(first).strip().partition("\n")[0].rstrip(".")
+    return text or type(first).__name__

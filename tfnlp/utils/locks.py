@@ -1,0 +1,28 @@
+"""Exclusive file locks; kept out of `files.py`, which also runs on Windows."""
+
+import contextlib
+import fcntl
+import os
+
+from tfnlp.utils.errors import InputError
+
+
+@contextlib.contextmanager
+def held_alone(descriptor, refusal):
+    """Hold an exclusive lock on an open file or folder, and close it at the end.
+
+    Args:
+        descriptor: of the open file, from `os.open`.
+        refusal: the error message if another process holds it.
+
+    Raises:
+        InputError: if another process holds it.
+    """
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(refusal) from None
+        yield descriptor
+    finally:
+        os.close(descriptor)
