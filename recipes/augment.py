@@ -16,8 +16,13 @@ killed run goes on.
 
 from absl import flags
 
+import tfnlp
+from distill import learning
 from recipes import common
 from recipes.command_line import group
+from tfnlp import checkpoints, pipelines, text
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, .txt, or with .gz.")
@@ -82,9 +87,6 @@ def make_judge():
     Raises:
         InputError: if --label and --teacher_dir conflict, or the teacher is not a classifier.
     """
-    from distill.learning.augmentation_file import labels_in_file
-    from tfnlp.pipelines.keras_runners import load_runner, read_kind
-    from tfnlp.utils.errors import InputError
 
     if FLAGS.label == "keep":
         if FLAGS.teacher_dir:
@@ -95,13 +97,13 @@ def make_judge():
         return None
     if not FLAGS.teacher_dir:
         raise InputError(f"--label={FLAGS.label} needs the --teacher_dir that says the label.")
-    kind = read_kind(FLAGS.teacher_dir)
+    kind = pipelines.read_kind(FLAGS.teacher_dir)
     if kind != "classifier":
         raise InputError(
             f"--teacher_dir={FLAGS.teacher_dir} holds the kind {kind}; labels are a classifier's."
         )
-    teacher = load_runner(FLAGS.teacher_dir, FLAGS.batch_size)
-    teacher.labels = labels_in_file(
+    teacher = pipelines.load_runner(FLAGS.teacher_dir, FLAGS.batch_size)
+    teacher.labels = learning.labels_in_file(
         teacher.labels, FLAGS.input, FLAGS.text_column, FLAGS.label_column or "label"
     )
     return lambda texts, pairs: [found.label for found in teacher.classify(texts, pairs)]
@@ -113,16 +115,11 @@ def make_augmenter():
     Raises:
         InputError: if the model does not have the head that --method needs.
     """
-    from distill.learning import augmentation
-    from tfnlp.checkpoints import load_model, read_head
-    from tfnlp.models import MASKED_LMS
-    from tfnlp.text import load_tokenizer
-    from tfnlp.utils.errors import InputError
 
     replace = FLAGS.method == "replace"
     head = "masked_lm" if replace else "causal_lm"
-    stored = read_head(FLAGS.model_dir)
-    if stored != head and not (replace and stored in MASKED_LMS):
+    stored = checkpoints.read_head(FLAGS.model_dir)
+    if stored != head and not (replace and stored in tfnlp.models.MASKED_LMS):
         held = f"a model with the head {stored!r}" if stored else "an encoder without a head"
         raise InputError(
             f"--model_dir={FLAGS.model_dir} holds {held}, but --method={FLAGS.method} needs one "
@@ -130,10 +127,13 @@ def make_augmenter():
         )
     vectors = None
     if FLAGS.vectors:  # before the model, to report a malformed line sooner
-        vectors = augmentation.WordVectors.from_file(FLAGS.vectors)
-    model, tokenizer = load_model(FLAGS.model_dir, head), load_tokenizer(FLAGS.model_dir)
+        vectors = learning.augmentation.WordVectors.from_file(FLAGS.vectors)
+    model, tokenizer = (
+        checkpoints.load_model(FLAGS.model_dir, head),
+        text.load_tokenizer(FLAGS.model_dir),
+    )
     if not replace:
-        config = augmentation.ContinuationConfig(
+        config = learning.augmentation.ContinuationConfig(
             FLAGS.copies or 4,
             FLAGS.kept,
             FLAGS.max_tokens,
@@ -141,24 +141,22 @@ def make_augmenter():
             FLAGS.temperature,
             FLAGS.seed,
         )
-        return augmentation.TextContinuer(model, tokenizer, config, FLAGS.batch_size)
-    vectors = vectors or augmentation.WordVectors.of_model(model, tokenizer)
-    config = augmentation.ReplacementConfig(
+        return learning.augmentation.TextContinuer(model, tokenizer, config, FLAGS.batch_size)
+    vectors = vectors or learning.augmentation.WordVectors.of_model(model, tokenizer)
+    config = learning.augmentation.ReplacementConfig(
         FLAGS.probability, FLAGS.copies or 20, FLAGS.candidates, FLAGS.seed
     )
-    return augmentation.WordReplacer(model, tokenizer, vectors, config, FLAGS.batch_size)
+    return learning.augmentation.WordReplacer(model, tokenizer, vectors, config, FLAGS.batch_size)
 
 
 def main():
-    from distill.learning.augmentation_file import augment_file
-    from tfnlp.utils.files import check_writable
 
     check_writable(f"{FLAGS.output_dir}/augmented.tsv")
     settings = common.decisive_flags()
     for name in ("batch_size", "input"):  # the input is identified by its content
         del settings[name]
     judge = make_judge()
-    augment_file(
+    learning.augment_file(
         make_augmenter(),
         FLAGS.input,
         FLAGS.output_dir,

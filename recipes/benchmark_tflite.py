@@ -15,8 +15,11 @@ tfnlp[benchmarks]).
 
 from absl import flags
 
+from distill import export, reports, runtime
 from recipes import common
+from tfnlp import pipelines
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "The .tflite file.")
@@ -42,33 +45,26 @@ def check_flags():
 
 
 def main():
-    from distill.export.fidelity import compare, describe
-    from distill.reports.latency import benchmark_file, print_benchmark
-    from distill.reports.onnx_baseline import benchmark_onnx
-    from distill.reports.operator_profile import print_operators, profile_operators
-    from distill.runtime import load_runner
-    from tfnlp.pipelines import keras_runners
-    from tfnlp.utils.files import check_writable, write_json
 
     output = f"{FLAGS.output_dir}/benchmark.json"
     check_writable(output)
     if FLAGS.input:
         columns = FLAGS.text_column, FLAGS.pair_column
         inputs = common.read_inputs(FLAGS.input, FLAGS.model_dir, *columns)
-        model = keras_runners.load_runner(FLAGS.model_dir)
-    figures = benchmark_file(FLAGS.model, repeats=FLAGS.repeats)
+        model = pipelines.keras_runners.load_runner(FLAGS.model_dir)
+    figures = reports.benchmark_file(FLAGS.model, repeats=FLAGS.repeats)
     sentence = None
     if FLAGS.input:
-        runner = load_runner(FLAGS.model, num_threads=2)
+        runner = runtime.load_runner(FLAGS.model, num_threads=2)
         model.max_length = runner.max_length
-        figures["check"] = compare(runner, model, inputs)
-        sentence = describe(model.kind, figures["check"])
+        figures["check"] = export.compare(runner, model, inputs)
+        sentence = export.describe(model.kind, figures["check"])
     if FLAGS.onnx:
-        figures["onnx"] = benchmark_onnx(FLAGS.model_dir, repeats=FLAGS.repeats)
-    print_benchmark(figures, sentence)
+        figures["onnx"] = reports.benchmark_onnx(FLAGS.model_dir, repeats=FLAGS.repeats)
+    reports.print_benchmark(figures, sentence)
     if FLAGS.operators:
-        figures["operators"] = profile_operators(FLAGS.model)
-        print_operators(figures["operators"])
+        figures["operators"] = reports.profile_operators(FLAGS.model)
+        reports.print_operators(figures["operators"])
     write_json(output, figures)
 
 

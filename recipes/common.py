@@ -3,6 +3,11 @@
 import glob
 import os
 
+import tfnlp
+from distill import learning, reports
+from tfnlp import checkpoints, pipelines, text, training
+from tfnlp.utils.worker_cluster import read_cluster
+
 # Set before TensorFlow is imported, to silence its start-up notices.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -81,12 +86,11 @@ def check_columns():
 
     Tables are .tsv, .csv, .json and .jsonl files. Only the header or first object is read.
     """
-    from tfnlp.text.readers import TABLES, read_columns
 
     for path, columns in _columns_of_files().items():
-        table = path.lower().removesuffix(".gz").endswith(TABLES)
+        table = path.lower().removesuffix(".gz").endswith(text.TABLES)
         if table and os.path.isfile(path):
-            next(read_columns(path, columns))
+            next(text.read_columns(path, columns))
 
 
 def check_labels():
@@ -95,20 +99,19 @@ def check_labels():
     --train is read only if --labels or --positive_label is given. Recipes with --teacher_dir do
     not read it, since a teacher has its own labels.
     """
-    from tfnlp.text.readers import check_label_names, check_positive_label, read_examples
 
     if not {"monitor", "positive_label"} <= recipe_flags().keys():
         return
     if FLAGS.labels:
         try:
-            check_label_names(FLAGS.labels, least=2)
+            text.check_label_names(FLAGS.labels, least=2)
         except InputError as e:
             raise InputError(f"labels={flag_text(FLAGS.labels)}: {e}") from e
     label_names = None
     if "teacher_dir" not in FLAGS and (FLAGS.labels or FLAGS.positive_label):
         columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
-        label_names = read_examples(FLAGS.train, *columns, FLAGS.labels).label_names
-    check_positive_label(label_names, FLAGS.monitor, FLAGS.positive_label)
+        label_names = text.read_examples(FLAGS.train, *columns, FLAGS.labels).label_names
+    text.check_positive_label(label_names, FLAGS.monitor, FLAGS.positive_label)
 
 
 def _columns_of_files():
@@ -146,8 +149,6 @@ def with_column_flag(error):
 def check_strategy():
     """Raise an InputError for --strategy=multi_worker without a cluster in TF_CONFIG."""
     if "strategy" in FLAGS and FLAGS.strategy == "multi_worker":
-        from tfnlp.utils.worker_cluster import read_cluster
-
         read_cluster()
 
 
@@ -442,20 +443,18 @@ def _whole_path(name, value):
 
 def run_folder():
     """Return the `RunFolder` of --output_dir."""
-    from tfnlp.training import RunFolder, is_chief
 
-    writes = is_chief(FLAGS.strategy)
-    return RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite, writes)
+    writes = training.is_chief(FLAGS.strategy)
+    return training.RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite, writes)
 
 
 def training_config(**given):
     """Return the `TrainingConfig` of the flags, with the fields in `given` replaced."""
-    from tfnlp.training import TrainingConfig
 
-    names = [field.name for field in dataclasses.fields(TrainingConfig)]
+    names = [field.name for field in dataclasses.fields(training.TrainingConfig)]
     flag_of = {name: name for name in names} | {"optimizer_name": "optimizer"}
     found = {name: FLAGS[flag].value for name, flag in flag_of.items() if flag in FLAGS}
-    return TrainingConfig(**found | given)
+    return training.TrainingConfig(**found | given)
 
 
 def read_splits(label_names=None):
@@ -464,7 +463,6 @@ def read_splits(label_names=None):
     Args:
         label_names: the labels of an existing model; if None, --labels or those in --train.
     """
-    from tfnlp.text import read_examples
 
     if label_names == [f"LABEL_{i}" for i in range(len(label_names or []))]:
         label_names = _names_of_unnamed(label_names)
@@ -474,18 +472,17 @@ def read_splits(label_names=None):
             "leave them out."
         )
     columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
-    train = read_examples(FLAGS.train, *columns, label_names or FLAGS.labels)
-    dev = read_examples(FLAGS.dev, *columns, train.label_names)
-    test = read_examples(FLAGS.test, *columns, train.label_names) if FLAGS.test else None
+    train = text.read_examples(FLAGS.train, *columns, label_names or FLAGS.labels)
+    dev = text.read_examples(FLAGS.dev, *columns, train.label_names)
+    test = text.read_examples(FLAGS.test, *columns, train.label_names) if FLAGS.test else None
     return train, dev, test
 
 
 def _names_of_unnamed(unnamed):
     """Return names for a teacher's classes that its folder calls LABEL_0, LABEL_1, ..."""
-    from tfnlp.text import read_examples
 
     columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
-    found = set(read_examples(FLAGS.train, *columns, FLAGS.labels).label_names)
+    found = set(text.read_examples(FLAGS.train, *columns, FLAGS.labels).label_names)
     if found <= set(unnamed):
         return unnamed
     names = FLAGS.labels or [str(i) for i in range(len(unnamed))]
@@ -518,20 +515,18 @@ def finetune(task, make_model, train, dev, test=None):
     """
     import keras
 
-    from tfnlp.training import finetune, make_strategy, set_precision
-
     compress = compression_flags.compressor()
     config = training_config()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
-    set_precision(FLAGS.precision)
-    with make_strategy(FLAGS.strategy).scope():
+    training.set_precision(FLAGS.precision)
+    with training.make_strategy(FLAGS.strategy).scope():
         model, tokenizer = make_model()
         model_flags.keep_tokenizer(run, tokenizer)
         check_fit(model, tokenizer)
         regularizer = make_regularizer(model, task)
         with compression_flags.rounding(model):
-            return finetune(
+            return training.finetune(
                 task,
                 model,
                 tokenizer,
@@ -548,21 +543,19 @@ def finetune(task, make_model, train, dev, test=None):
 
 def make_regularizer(model, task):
     """Return the `AdversarialRegularizer` of the flags, or None."""
-    from tfnlp.training.adversarial import AdversarialRegularizer
 
     if not FLAGS.adversarial_weight:
         return None
-    return AdversarialRegularizer(
+    return training.AdversarialRegularizer(
         model, task.outputs, FLAGS.adversarial_weight, FLAGS.adversarial_step, seed=FLAGS.seed
     )
 
 
 def check_fit(model, tokenizer):
     """Raise an InputError unless the vocabulary and --max_length fit the model."""
-    from tfnlp.models import check_vocabulary, max_positions
 
-    check_vocabulary(tokenizer, model)
-    positions = max_positions(model)
+    tfnlp.models.check_vocabulary(tokenizer, model)
+    positions = tfnlp.models.max_positions(model)
     if positions is not None and FLAGS.max_length > positions:
         raise InputError(
             f"--max_length={FLAGS.max_length} is above the model's {positions} positions."
@@ -754,19 +747,16 @@ def start_student(teacher, task, tokenizer, outputs):
     Returns:
         The student, its tokenizer, and the teacher's tokenizer if it differs, else None.
     """
-    from distill.learning import make_student
-    from tfnlp.checkpoints import load_model
-    from tfnlp.text import load_tokenizer
 
     if FLAGS.student_dir:
-        student = load_model(FLAGS.student_dir, task.head, task.num_classes, **outputs)
-        own = load_tokenizer(FLAGS.student_dir)
+        student = checkpoints.load_model(FLAGS.student_dir, task.head, task.num_classes, **outputs)
+        own = text.load_tokenizer(FLAGS.student_dir)
         return student, own, None if own.to_json() == tokenizer.to_json() else tokenizer
     if not FLAGS.tokenizer_dir:
-        return make_student(teacher, **student_arguments()), tokenizer, None
-    own = load_tokenizer(FLAGS.tokenizer_dir)
+        return learning.make_student(teacher, **student_arguments()), tokenizer, None
+    own = text.load_tokenizer(FLAGS.tokenizer_dir)
     tokenizers = {"tokenizer": own, "teacher_tokenizer": tokenizer}
-    return make_student(teacher, **student_arguments(), **tokenizers), own, tokenizer
+    return learning.make_student(teacher, **student_arguments(), **tokenizers), own, tokenizer
 
 
 def method_arguments():
@@ -785,7 +775,6 @@ def teacher_weights():
     Raises:
         InputError: if the weights are not numbers, or do not fit the teachers.
     """
-    from distill.learning.teacher import teacher_shares
 
     if FLAGS.teacher_weights is None:
         return None
@@ -794,15 +783,14 @@ def teacher_weights():
     except ValueError:
         shown = ",".join(FLAGS.teacher_weights)
         raise InputError(f"teacher_weights={shown} must be numbers, such as 2,1.") from None
-    teacher_shares(weights, len(teacher_dirs()))
+    learning.teacher_shares(weights, len(teacher_dirs()))
     return tuple(weights)
 
 
 def teacher_labels(head):
     """Return the labels of the first teacher, which must have this head; None if unnamed."""
-    from distill.learning import read_teacher_labels
 
-    return read_teacher_labels(teacher_dirs()[0], head)
+    return learning.read_teacher_labels(teacher_dirs()[0], head)
 
 
 def teachers_and_student(task, train, outputs):
@@ -817,16 +805,19 @@ def teachers_and_student(task, train, outputs):
         The teachers; `unpruned` as an argument of `Distillation`; the student; its tokenizer;
         and the teachers' tokenizer if it differs, else None.
     """
-    from distill.learning import load_teacher, read_teachers_tokenizer
 
     folders, precision = teacher_dirs(), FLAGS.teacher_precision
-    whole = read_teachers_tokenizer(folders)
-    loaded = [load_teacher(folder, task, **outputs, dtype=precision) for folder in folders]
+    whole = learning.read_teachers_tokenizer(folders)
+    loaded = [
+        learning.load_teacher(folder, task, **outputs, dtype=precision) for folder in folders
+    ]
     for teacher in loaded:
         check_fit(teacher, whole)
     rounded = precision in ("bfloat16", "float16") and FLAGS.initialize and not FLAGS.student_dir
     # A student starts from float32 weights, so the first teacher is loaded again.
-    exact = [load_teacher(folders[0], task, **outputs, dtype="float32")] if rounded else []
+    exact = (
+        [learning.load_teacher(folders[0], task, **outputs, dtype="float32")] if rounded else []
+    )
     models, tokenizer = compression_flags.with_fewer_tokens([*loaded, *exact], whole, train)
     unpruned = None if models[0] is loaded[0] else (loaded, whole)
     source = models[-1] if rounded else models[0]
@@ -834,7 +825,7 @@ def teachers_and_student(task, train, outputs):
     return models[: len(loaded)], unpruned, *start_student(source, task, tokenizer, outputs)
 
 
-def distill(task, train, dev, test=None):
+def run_distillation(task, train, dev, test=None):
     """Distil the teachers of --teacher_dir for a task with the settings of the flags.
 
     Args:
@@ -843,32 +834,28 @@ def distill(task, train, dev, test=None):
     """
     import keras
 
-    from distill.learning import Distillation, distill, make_terms
-    from tfnlp.training import make_strategy, set_precision
-    from tfnlp.training.precision import check_precision
-
     weights = teacher_weights()
     compress = compression_flags.compressor()
     config = training_config()
     run = run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
-    set_precision(FLAGS.precision)
+    training.set_precision(FLAGS.precision)
     if FLAGS.teacher_precision:
-        check_precision(FLAGS.teacher_precision, "teacher_precision")
-    with make_strategy(FLAGS.strategy).scope():
+        training.check_precision(FLAGS.teacher_precision, "teacher_precision")
+    with training.make_strategy(FLAGS.strategy).scope():
         # Outputs that no loss term reads cost nothing: the models compute them anyway.
         outputs = dict.fromkeys(
             ("hidden_states", "attention_scores", "attention_projections"), True
         )
         teachers, unpruned, student, tokenizer, other = teachers_and_student(task, train, outputs)
         check_fit(student, tokenizer)
-        terms = make_terms(
+        terms = learning.make_terms(
             FLAGS.method, teachers[0], student, task, layer_map_flag(), **method_arguments()
         )
         intermediate_epochs = FLAGS.intermediate_epochs
         if intermediate_epochs is None:
             intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
-        what = Distillation(
+        what = learning.Distillation(
             terms,
             FLAGS.hard_label_weight,
             weights,
@@ -878,7 +865,7 @@ def distill(task, train, dev, test=None):
             unpruned=unpruned,
         )
         with compression_flags.rounding(student):
-            return distill(
+            return learning.distill(
                 task,
                 teachers,
                 student,
@@ -902,26 +889,21 @@ def read_inputs(path, folder, text_column=None, pair_column=None):
         folder: of a model, whose task decides the format; None for texts without a task.
         text_column, pair_column: names of columns; the task's defaults if None.
     """
-    from distill.reports.predictions import Columns, Inputs, read_inputs
-    from tfnlp.checkpoints import read_head, read_labels, read_task_settings
-    from tfnlp.pipelines.keras_runners import CLASSES, read_kind
-    from tfnlp.text import read_examples
 
-    if folder is None or read_head(folder) not in CLASSES:
-        found = read_examples(path, text_column or "sentence", pair_column, None)
-        return Inputs(found.texts, found.pairs)
+    if folder is None or checkpoints.read_head(folder) not in pipelines.CLASSES:
+        found = text.read_examples(path, text_column or "sentence", pair_column, None)
+        return reports.Inputs(found.texts, found.pairs)
     # An empty label column means no labels.
-    columns = Columns(text_column, pair_column, "", prompt=text_column)
-    known = read_labels(folder), columns, read_task_settings(folder)
-    return read_inputs(read_kind(folder), path, *known)
+    columns = reports.Columns(text_column, pair_column, "", prompt=text_column)
+    known = checkpoints.read_labels(folder), columns, checkpoints.read_task_settings(folder)
+    return reports.read_inputs(pipelines.read_kind(folder), path, *known)
 
 
 def read_texts(paths):
     """Return all texts in --text_column and --pair_column of the files."""
-    from tfnlp.text import read_examples
 
     texts = []
     for path in paths:
-        examples = read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
+        examples = text.read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
         texts += examples.texts + (examples.pairs or [])
     return texts

@@ -4,6 +4,8 @@ import contextlib
 
 from absl import flags, logging
 
+import tfnlp
+from distill import compression
 from recipes.command_line import group
 from tfnlp.utils.errors import InputError
 
@@ -78,20 +80,18 @@ def rounding(model):
     Raises:
         InputError: if --quantization_aware does not apply to the model.
     """
-    from tfnlp.layers import fake_quantize
-    from tfnlp.quantization.fake_quantization import has_products, in_float
 
     if not FLAGS.quantization_aware:
-        with in_float(model):
+        with tfnlp.quantization.fake_quantization.in_float(model):
             yield
         return
-    if not has_products(model):
+    if not tfnlp.quantization.fake_quantization.has_products(model):
         raise InputError(
             f"--quantization_aware has no effect on a {model.name} model, whose products are not "
             "rounded; leave it out."
         )
     try:
-        fake_quantize(model)
+        tfnlp.layers.fake_quantize(model)
     except ValueError as e:
         raise InputError(f"--quantization_aware: {e}") from None
     yield
@@ -109,14 +109,12 @@ def check_training_flags():
 
 def compressor():
     """Return a function of (model, steps) that makes a pruner or clusterer, or None."""
-    from distill.compression.weight_clustering import ClusteringConfig
-    from distill.compression.weight_pruning import PruningConfig
 
     if FLAGS.clusters is not None:
-        return ClusteringConfig(FLAGS.clusters).clusterer
+        return compression.ClusteringConfig(FLAGS.clusters).clusterer
     if FLAGS.sparsity is None:
         return None
-    return PruningConfig(
+    return compression.PruningConfig(
         FLAGS.sparsity,
         FLAGS.sparsity_pattern or "magnitude",
         FLAGS.sparsity_begin_step or 0,
@@ -128,7 +126,6 @@ def with_fewer_parts(teacher, task, tokenizer, train):
     """Return the teacher pruned to its --keep_heads and --keep_units most important parts."""
     if FLAGS.keep_heads is None and FLAGS.keep_units is None:
         return teacher
-    from distill.compression.structured_pruning import measure_importance, prune_structure
 
     for name in ("family", "size", "hidden_dim", "num_heads", "intermediate_dim"):
         if FLAGS[name].value not in (None, getattr(teacher.text_config, name, None)):
@@ -137,23 +134,18 @@ def with_fewer_parts(teacher, task, tokenizer, train):
                 "units, of which `keep_heads` and `keep_units` choose; leave one out."
             )
     data = (tokenizer, train, FLAGS.max_length)
-    importance = measure_importance(teacher, task, *data, seed=FLAGS.seed)
-    return prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
+    importance = compression.measure_importance(teacher, task, *data, seed=FLAGS.seed)
+    return compression.prune_structure(teacher, importance, FLAGS.keep_heads, FLAGS.keep_units)
 
 
 def with_fewer_tokens(models, tokenizer, train):
     """Return models and tokenizer pruned to the --keep_tokens most frequent tokens of `train`."""
     if FLAGS.keep_tokens is None:
         return models, tokenizer
-    from distill.compression.vocabulary_pruning import (
-        compare_tokenizers,
-        prune_vocabularies,
-        texts_of,
-    )
 
-    texts = texts_of(train)
-    pruned, smaller = prune_vocabularies(models, tokenizer, texts, FLAGS.keep_tokens)
-    figures = compare_tokenizers(tokenizer, smaller, texts)
+    texts = compression.texts_of(train)
+    pruned, smaller = compression.prune_vocabularies(models, tokenizer, texts, FLAGS.keep_tokens)
+    figures = compression.compare_tokenizers(tokenizer, smaller, texts)
     logging.info(
         "Of %d tokens %d are kept; %.2f %% of the texts are other tokens than before.",
         *figures["tokens"],

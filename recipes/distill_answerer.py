@@ -15,6 +15,7 @@ their places in the text.
 from absl import flags
 
 from recipes import common
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 common.define_answerer_flags()
@@ -24,14 +25,14 @@ common.define_training_flags(epochs=6, learning_rate=1e-4)
 
 
 def main():
-    from tfnlp.tasks import Answering, read_questions
-    from tfnlp.tasks.question_answering import write_n_best
 
-    train, dev = (read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev))
-    test = read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
-    task = Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
-    common.distill(task, train, dev, test)
-    write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
+    train, dev = (
+        tasks.read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev)
+    )
+    test = tasks.read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
+    task = tasks.Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
+    common.run_distillation(task, train, dev, test)
+    tasks.write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 
 
 if __name__ == "__main__":

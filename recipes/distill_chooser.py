@@ -12,6 +12,7 @@ add, such as its hidden states and attention scores. OUTPUT_DIR/best is a Huggin
 from absl import flags
 
 from recipes import common
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 common.define_chooser_flags()
@@ -21,12 +22,11 @@ common.define_training_flags(epochs=6, learning_rate=1e-4)
 
 
 def main():
-    from tfnlp.tasks import Choosing, read_choices
 
     columns = (FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column)
-    train, dev = read_choices(FLAGS.train, *columns), read_choices(FLAGS.dev, *columns)
-    test = read_choices(FLAGS.test, *columns) if FLAGS.test else None
-    common.distill(Choosing(), train, dev, test)
+    train, dev = tasks.read_choices(FLAGS.train, *columns), tasks.read_choices(FLAGS.dev, *columns)
+    test = tasks.read_choices(FLAGS.test, *columns) if FLAGS.test else None
+    common.run_distillation(tasks.Choosing(), train, dev, test)
 
 
 if __name__ == "__main__":

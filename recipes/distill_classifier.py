@@ -12,6 +12,7 @@ add, such as its hidden states and attention scores. OUTPUT_DIR/best is a Huggin
 from absl import flags
 
 from recipes import common
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 common.define_distillation_flags()
@@ -21,14 +22,13 @@ common.define_training_flags(epochs=6, learning_rate=1e-4)
 
 
 def main():
-    from tfnlp.tasks import Classification
 
-    labels = common.teacher_labels(Classification.head)
+    labels = common.teacher_labels(tasks.Classification.head)
     train, dev, test = common.read_splits(labels)
     if labels is None:
         common.warn_of_unnamed(train.label_names)
-    task = Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
-    common.distill(task, train, dev, test)
+    task = tasks.Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
+    common.run_distillation(task, train, dev, test)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,10 @@ starts.
 
 from absl import flags, logging
 
+from distill import learning
 from recipes import common, model_flags
 from recipes.command_line import group
+from tfnlp import objectives, text, training
 
 FLAGS = flags.FLAGS
 
@@ -61,50 +63,38 @@ common.define_training_flags(epochs=1, learning_rate=5e-4)
 def main():
     import keras
 
-    from distill.learning import (
-        check_cacheable,
-        distill_general,
-        load_general_teacher,
-        make_student,
-        make_terms,
-        what_is_predicted,
-    )
-    from tfnlp.objectives import MaskedLM, Masking, encode_texts, read_texts
-    from tfnlp.text import load_tokenizer
-    from tfnlp.training import make_strategy, set_precision
-
     config = common.training_config()
     run = common.run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
-    set_precision(FLAGS.precision)
+    training.set_precision(FLAGS.precision)
     weights = (FLAGS.soft_label_weight, FLAGS.masked_lm_weight)
-    soft_labels, masked_lm_weight, masked_share = what_is_predicted(
+    soft_labels, masked_lm_weight, masked_share = learning.what_is_predicted(
         FLAGS.method, *weights, FLAGS.masked_share, FLAGS.whole_words
     )
-    check_cacheable(FLAGS.cache_dir, masked_share)
+    learning.check_cacheable(FLAGS.cache_dir, masked_share)
     predicts = soft_labels or masked_lm_weight > 0
-    with make_strategy(FLAGS.strategy).scope():
+    with training.make_strategy(FLAGS.strategy).scope():
         outputs = ("hidden_states", "attention_scores", "attention_projections")
         outputs = dict.fromkeys(outputs, True)
-        teacher = load_general_teacher(FLAGS.teacher_dir, predicts, **outputs)
-        tokenizer = load_tokenizer(FLAGS.teacher_dir)
+        teacher = learning.load_general_teacher(FLAGS.teacher_dir, predicts, **outputs)
+        tokenizer = text.load_tokenizer(FLAGS.teacher_dir)
         common.check_fit(teacher, tokenizer)
         masking = None
         if masked_share:
-            masking = Masking.of(tokenizer, masked_share, FLAGS.whole_words)
-        student = make_student(teacher, **common.student_arguments())
+            masking = objectives.Masking.of(tokenizer, masked_share, FLAGS.whole_words)
+        student = learning.make_student(teacher, **common.student_arguments())
         common.check_fit(student, tokenizer)
-        terms = make_terms(
+        terms = learning.make_terms(
             FLAGS.method,
             teacher,
             student,
-            MaskedLM() if soft_labels else None,
+            objectives.MaskedLM() if soft_labels else None,
             common.layer_map_flag(),
             **common.method_arguments(),
         )
-        texts = read_texts(FLAGS.texts, FLAGS.text_column)
-        encodings, fingerprint = encode_texts(texts, tokenizer, FLAGS.max_length)
-        figures = distill_general(
+        texts = objectives.read_texts(FLAGS.texts, FLAGS.text_column)
+        encodings, fingerprint = objectives.encode_texts(texts, tokenizer, FLAGS.max_length)
+        figures = learning.distill_general(
             teacher,
             student,
             tokenizer,

@@ -13,6 +13,7 @@ a Hugging Face folder.
 from absl import flags
 
 from recipes import common
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
@@ -25,12 +26,11 @@ common.define_training_flags(epochs=6, learning_rate=1e-4)
 
 
 def main():
-    from tfnlp.tasks import Regression, read_scored_pairs
 
     columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.score_column)
-    train, dev = (read_scored_pairs(path, *columns) for path in (FLAGS.train, FLAGS.dev))
-    test = read_scored_pairs(FLAGS.test, *columns) if FLAGS.test else None
-    common.distill(Regression(FLAGS.monitor), train, dev, test)
+    train, dev = (tasks.read_scored_pairs(path, *columns) for path in (FLAGS.train, FLAGS.dev))
+    test = tasks.read_scored_pairs(FLAGS.test, *columns) if FLAGS.test else None
+    common.run_distillation(tasks.Regression(FLAGS.monitor), train, dev, test)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ does. OUTPUT_DIR/best is a Hugging Face folder.
 from absl import flags
 
 from recipes import common
+from tfnlp import checkpoints, tasks, text
 
 FLAGS = flags.FLAGS
 common.define_tagger_flags()
@@ -22,19 +23,16 @@ common.define_training_flags(epochs=6, learning_rate=1e-4)
 
 
 def main():
-    from tfnlp.checkpoints import read_task_settings
-    from tfnlp.tasks import Tagging, read_tagged
-    from tfnlp.text.words import WordSplitter
 
-    labels = common.teacher_labels(Tagging.head)
-    unit = read_task_settings(common.teacher_dirs()[0]).get("unit", "word")
+    labels = common.teacher_labels(tasks.Tagging.head)
+    unit = checkpoints.read_task_settings(common.teacher_dirs()[0]).get("unit", "word")
     options = labels, unit, FLAGS.comment_prefix
-    train, dev = (read_tagged(path, *options) for path in (FLAGS.train, FLAGS.dev))
-    test = read_tagged(FLAGS.test, *options) if FLAGS.test else None
+    train, dev = (tasks.read_tagged(path, *options) for path in (FLAGS.train, FLAGS.dev))
+    test = tasks.read_tagged(FLAGS.test, *options) if FLAGS.test else None
     # At inference, texts are split into words as in these sentences.
-    splitter = WordSplitter.of(train.sentences) if unit == "word" else None
-    task = Tagging(labels, FLAGS.stride, unit, splitter)
-    common.distill(task, train, dev, test)
+    splitter = text.WordSplitter.of(train.sentences) if unit == "word" else None
+    task = tasks.Tagging(labels, FLAGS.stride, unit, splitter)
+    common.run_distillation(task, train, dev, test)
 
 
 if __name__ == "__main__":

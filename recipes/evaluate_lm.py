@@ -18,8 +18,11 @@ a model need not say which characters they were: `unknown_share` says how many.
 
 from absl import flags, logging
 
+import tfnlp
 from recipes import common
 from recipes.command_line import group, no_effect
+from tfnlp import checkpoints, objectives, text
+from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
 common.define_model_flag()
@@ -99,34 +102,29 @@ def choose_documents(learned):
 
 
 def main():
-    from tfnlp.checkpoints import load_model, read_head, read_task_settings
-    from tfnlp.models import check_vocabulary
-    from tfnlp.objectives import lm_evaluation, read_texts
-    from tfnlp.text import load_tokenizer
-    from tfnlp.utils.files import check_writable, write_json
 
     output = FLAGS.output_dir and f"{FLAGS.output_dir}/evaluation.json"
     if output:
         check_writable(output)
-    head = read_head(FLAGS.model_dir)
+    head = checkpoints.read_head(FLAGS.model_dir)
     if head == "pretraining":  # a masked LM with an additional head for pairs
         head = "masked_lm"
-    lm_evaluation.check_arguments(head, FLAGS.memory_lengths, FLAGS.stride)
+    objectives.lm_evaluation.check_arguments(head, FLAGS.memory_lengths, FLAGS.stride)
     check_masking(head)
-    tokenizer = load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
-    model = load_model(FLAGS.model_dir, head)
-    check_vocabulary(tokenizer, model)
-    settings = read_task_settings(FLAGS.model_dir)
+    tokenizer = text.load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
+    model = checkpoints.load_model(FLAGS.model_dir, head)
+    tfnlp.models.check_vocabulary(tokenizer, model)
+    settings = checkpoints.read_task_settings(FLAGS.model_dir)
     documents = choose_documents(settings.get("documents"))
-    texts = read_texts(FLAGS.texts, FLAGS.text_column, documents)
+    texts = objectives.read_texts(FLAGS.texts, FLAGS.text_column, documents)
     max_length = FLAGS.max_length or settings.get("max_length")
     reading = (max_length, FLAGS.stride, FLAGS.batch_size)
     if head == "causal_lm":
-        figures = lm_evaluation.evaluate_causal(
+        figures = objectives.lm_evaluation.evaluate_causal(
             model, tokenizer, texts, FLAGS.memory_lengths, *reading
         )
     else:
-        figures = lm_evaluation.evaluate_masked(
+        figures = objectives.lm_evaluation.evaluate_masked(
             model,
             tokenizer,
             list(texts),
@@ -136,7 +134,7 @@ def main():
             FLAGS.batch_size,
             FLAGS.seed,
         )
-    print(lm_evaluation.table(figures))
+    print(objectives.lm_evaluation.table(figures))
     if output:
         read = {"model": FLAGS.model_dir, "texts": FLAGS.texts, "documents": documents}
         write_json(output, read | {"figures": figures})

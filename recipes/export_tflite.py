@@ -21,10 +21,12 @@ import pathlib
 
 from absl import flags, logging
 
+from distill import export, runtime
 from recipes import common
 from recipes.command_line import group
+from tfnlp import checkpoints, text
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import read_json
+from tfnlp.utils.files import check_writable, read_json, write_text
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
@@ -162,21 +164,15 @@ def check_flags():
 
 
 def main():
-    from distill.export.fidelity import file_card
-    from distill.export.golden_outputs import write_golden
-    from distill.export.metadata import Credits
-    from distill.export.tflite import export_tflite
-    from distill.runtime import load_runner
-    from tfnlp.checkpoints import load_model, read_head, read_labels, read_task_settings
-    from tfnlp.text import load_tokenizer
-    from tfnlp.utils.files import check_writable, write_text
 
     calibration = calibration_texts() if FLAGS.calibration_text else None
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
-    settings = read_task_settings(FLAGS.model_dir)
-    tokenizer = load_tokenizer(FLAGS.model_dir)
-    model = load_model(FLAGS.model_dir, None if FLAGS.pooling else read_head(FLAGS.model_dir))
+    settings = checkpoints.read_task_settings(FLAGS.model_dir)
+    tokenizer = text.load_tokenizer(FLAGS.model_dir)
+    model = checkpoints.load_model(
+        FLAGS.model_dir, None if FLAGS.pooling else checkpoints.read_head(FLAGS.model_dir)
+    )
     if model.head in ("causal_lm", "sequence_to_sequence"):
         export_writer(model, path, tokenizer)
         return
@@ -184,11 +180,11 @@ def main():
     golden = FLAGS.golden and read_as_the_task(
         FLAGS.golden, FLAGS.check_column, FLAGS.check_pair_column
     )
-    differences = export_tflite(
+    differences = export.export_tflite(
         model,
         path,
         tokenizer,
-        FLAGS.labels or read_labels(FLAGS.model_dir),
+        FLAGS.labels or checkpoints.read_labels(FLAGS.model_dir),
         FLAGS.quantization,
         FLAGS.max_length or settings.get("max_length", 128),
         FLAGS.name,
@@ -196,16 +192,16 @@ def main():
         fixed_lengths=[int(length) for length in FLAGS.fixed_lengths],
         fixed_only=FLAGS.fixed_only,
         pooling=FLAGS.pooling,
-        credits=Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
+        credits=export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
         score_threshold=FLAGS.score_threshold,
         tokenizer_in_graph=FLAGS.tokenizer_in_graph,
         calibration_text=calibration,
         check_inputs=check_inputs(),
     )
     logging.info(WROTE, path, path.stat().st_size / 1e6)
-    write_text(path.with_name("model_card.md"), file_card(path, card_facts(), differences))
+    write_text(path.with_name("model_card.md"), export.file_card(path, card_facts(), differences))
     if golden:
-        write_golden(path.with_name("golden.json"), load_runner(path), golden)
+        export.write_golden(path.with_name("golden.json"), runtime.load_runner(path), golden)
         logging.info("Wrote %s.", path.with_name("golden.json"))
 
 
@@ -249,9 +245,6 @@ def refuse(names, model):
 
 def export_writer(model, path, tokenizer):
     """Export a causal LM or a translator."""
-    from distill.export.generation_export import export_generator, export_translator
-    from distill.export.metadata import Credits
-    from distill.runtime.associated_files import read_files
 
     translates = model.head == "sequence_to_sequence"
     refuse(NOT_OF_WRITERS + (NOT_OF_TRANSLATORS if translates else ()), model)
@@ -261,16 +254,16 @@ def export_writer(model, path, tokenizer):
         "fixed_lengths": [int(length) for length in FLAGS.fixed_lengths] or None,
         "beams": FLAGS.beams,
         "max_new_tokens": FLAGS.max_new_tokens,
-        "credits": Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
+        "credits": export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
     }
     if model.head == "causal_lm":
         own = {"max_length": FLAGS.max_length, "end_token": FLAGS.end_token}
-        export_generator(model, path, tokenizer, **how, **own)
+        export.export_generator(model, path, tokenizer, **how, **own)
     else:
-        export_translator(model, path, tokenizer, **how)
+        export.export_translator(model, path, tokenizer, **how)
     logging.info(WROTE, path, path.stat().st_size / 1e6)
     if translates:
-        settings = read_files(path)[0]
+        settings = runtime.read_files(path)[0]
         logging.info(
             "It reads sources of at most %d tokens, as --fixed_lengths has it, and writes at most "
             "%d, as --max_new_tokens has it.",

@@ -7,6 +7,7 @@
 from absl import flags, logging
 
 from recipes import common
+from tfnlp import checkpoints, tasks, text
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
@@ -29,19 +30,16 @@ flags.mark_flags_as_required(["input", "output"])
 
 
 def main():
-    from tfnlp.checkpoints import load_model
-    from tfnlp.tasks.features import check_features_file, extract_features, write_features
-    from tfnlp.text import LengthBatches, load_tokenizer, read_examples
 
-    check_features_file(FLAGS.output)
-    examples = read_examples(FLAGS.input, FLAGS.text_column, FLAGS.pair_column, None)
-    tokenizer = load_tokenizer(FLAGS.model_dir)
-    model = load_model(FLAGS.model_dir, hidden_states=True)
+    tasks.check_features_file(FLAGS.output)
+    examples = text.read_examples(FLAGS.input, FLAGS.text_column, FLAGS.pair_column, None)
+    tokenizer = text.load_tokenizer(FLAGS.model_dir)
+    model = checkpoints.load_model(FLAGS.model_dir, hidden_states=True)
     common.check_fit(model, tokenizer)
     encodings = tokenizer.encode(examples.texts, examples.pairs, FLAGS.max_length)
-    batches = LengthBatches(encodings, FLAGS.batch_size, pad_token_id=tokenizer.pad_token_id)
-    features = extract_features(model, batches, FLAGS.layers, FLAGS.pooling)
-    write_features(FLAGS.output, features, examples.texts, encodings)
+    batches = text.LengthBatches(encodings, FLAGS.batch_size, pad_token_id=tokenizer.pad_token_id)
+    features = tasks.extract_features(model, batches, FLAGS.layers, FLAGS.pooling)
+    tasks.write_features(FLAGS.output, features, examples.texts, encodings)
     logging.info("Wrote the features of %d texts to %s.", len(features), FLAGS.output)
 
 

@@ -11,6 +11,7 @@ go to OUTPUT_DIR/n_best.json, with their places in the text.
 from absl import flags
 
 from recipes import common, compression_flags, model_flags
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 common.define_answerer_flags()
@@ -22,16 +23,16 @@ compression_flags.define_training_flags()
 
 
 def main():
-    from tfnlp.tasks import Answering, read_questions
-    from tfnlp.tasks.question_answering import write_n_best
 
-    train, dev = (read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev))
-    test = read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
-    task = Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
+    train, dev = (
+        tasks.read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev)
+    )
+    test = tasks.read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
+    task = tasks.Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     texts = [*dict.fromkeys(train.contexts), *train.questions]
     common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
     sizes = FLAGS.max_length, FLAGS.n_best, FLAGS.block_size
-    write_n_best(task, FLAGS.output_dir, dev, *sizes)
+    tasks.write_n_best(task, FLAGS.output_dir, dev, *sizes)
 
 
 if __name__ == "__main__":

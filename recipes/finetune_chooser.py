@@ -10,6 +10,7 @@ order of their numbers) and the number of the right one, from 0.
 from absl import flags
 
 from recipes import common, compression_flags, model_flags
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 common.define_chooser_flags()
@@ -21,12 +22,11 @@ compression_flags.define_training_flags()
 
 
 def main():
-    from tfnlp.tasks import Choosing, read_choices
 
     columns = (FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column)
-    train, dev = read_choices(FLAGS.train, *columns), read_choices(FLAGS.dev, *columns)
-    test = read_choices(FLAGS.test, *columns) if FLAGS.test else None
-    task = Choosing()
+    train, dev = tasks.read_choices(FLAGS.train, *columns), tasks.read_choices(FLAGS.dev, *columns)
+    test = tasks.read_choices(FLAGS.test, *columns) if FLAGS.test else None
+    task = tasks.Choosing()
     texts = train.prompts + [ending for endings in train.endings for ending in endings]
     common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
 

@@ -18,6 +18,7 @@ The folder of the best epoch, OUTPUT_DIR/best, loads with transformers and feeds
 from absl import flags
 
 from recipes import common, compression_flags, model_flags
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 model_flags.define_model_flags()
@@ -29,10 +30,9 @@ compression_flags.define_training_flags()
 
 
 def main():
-    from tfnlp.tasks import Classification
 
     train, dev, test = common.read_splits()
-    task = Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
+    task = tasks.Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
     texts = train.texts + (train.pairs or [])
     common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
 

@@ -10,6 +10,7 @@ The score is Pearson's correlation (--monitor=spearman for Spearman's). Without
 from absl import flags
 
 from recipes import common, compression_flags, model_flags
+from tfnlp import tasks
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
@@ -24,12 +25,11 @@ compression_flags.define_training_flags()
 
 
 def main():
-    from tfnlp.tasks import Regression, read_scored_pairs
 
     columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.score_column)
-    train, dev = (read_scored_pairs(path, *columns) for path in (FLAGS.train, FLAGS.dev))
-    test = read_scored_pairs(FLAGS.test, *columns) if FLAGS.test else None
-    task = Regression(FLAGS.monitor)
+    train, dev = (tasks.read_scored_pairs(path, *columns) for path in (FLAGS.train, FLAGS.dev))
+    test = tasks.read_scored_pairs(FLAGS.test, *columns) if FLAGS.test else None
+    task = tasks.Regression(FLAGS.monitor)
     texts = train.texts + (train.pairs or [])
     common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
 

@@ -16,6 +16,7 @@ characters are tokenised as the text that they are, and the score is KLUE's enti
 from absl import flags
 
 from recipes import common, compression_flags, model_flags
+from tfnlp import tasks, text
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list(
@@ -31,18 +32,15 @@ compression_flags.define_training_flags()
 
 
 def main():
-    from tfnlp.tasks import Tagging, read_tagged
-    from tfnlp.tasks.tagging import tag_names
-    from tfnlp.text.words import WordSplitter
 
     options = FLAGS.unit, FLAGS.comment_prefix
-    train = read_tagged(FLAGS.train, FLAGS.labels, *options)
-    labels = FLAGS.labels or tag_names(train)
-    dev = read_tagged(FLAGS.dev, labels, *options)
-    test = read_tagged(FLAGS.test, labels, *options) if FLAGS.test else None
+    train = tasks.read_tagged(FLAGS.train, FLAGS.labels, *options)
+    labels = FLAGS.labels or tasks.tag_names(train)
+    dev = tasks.read_tagged(FLAGS.dev, labels, *options)
+    test = tasks.read_tagged(FLAGS.test, labels, *options) if FLAGS.test else None
     # At inference, texts are split into words as in these sentences.
-    splitter = WordSplitter.of(train.sentences) if FLAGS.unit == "word" else None
-    task = Tagging(labels, FLAGS.stride, FLAGS.unit, splitter)
+    splitter = text.WordSplitter.of(train.sentences) if FLAGS.unit == "word" else None
+    task = tasks.Tagging(labels, FLAGS.stride, FLAGS.unit, splitter)
     common.finetune(task, lambda: model_flags.make_model(task, train.texts), train, dev, test)
 
 

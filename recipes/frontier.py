@@ -15,8 +15,11 @@ import pathlib
 
 from absl import flags, logging
 
+from distill import reports
 from recipes import common
+from tfnlp import pipelines
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable, write_text
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("sweep_dir", None, "Folder of a sweep, instead of --models.")
@@ -44,12 +47,9 @@ def teacher_runner():
     if not FLAGS.teacher:
         return None
     if FLAGS.teacher.endswith(".tflite"):
-        from distill.runtime import load_runner
+        return pipelines.load_runner(FLAGS.teacher, num_threads=2)
 
-        return load_runner(FLAGS.teacher, num_threads=2)
-    from tfnlp.pipelines.keras_runners import load_runner
-
-    return load_runner(FLAGS.teacher)
+    return pipelines.load_runner(FLAGS.teacher)
 
 
 def check_flags():
@@ -59,23 +59,22 @@ def check_flags():
 
 
 def main():
-    from distill.reports import frontier_page, pareto_frontier
-    from distill.reports.predictions import Columns, read_inputs
-    from tfnlp.utils.files import check_writable, write_text
 
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "frontier.html")
-    columns = Columns(FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
+    columns = reports.Columns(FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
     candidates = (
-        pareto_frontier.find_candidates(FLAGS.sweep_dir)
+        reports.pareto_frontier.find_candidates(FLAGS.sweep_dir)
         if FLAGS.sweep_dir
-        else pareto_frontier.name_candidates(FLAGS.models)
+        else reports.pareto_frontier.name_candidates(FLAGS.models)
     )
 
     def read(runner):
-        return read_inputs(runner.kind, FLAGS.input, runner.labels, columns, runner.settings)
+        return reports.read_inputs(
+            runner.kind, FLAGS.input, runner.labels, columns, runner.settings
+        )
 
-    metric = pareto_frontier.measure_candidates(
+    metric = reports.pareto_frontier.measure_candidates(
         candidates,
         read,
         folder / "measured.json",
@@ -83,13 +82,13 @@ def main():
         FLAGS.repeats,
         FLAGS.positive_label,
     )
-    rows = frontier_page.table_rows(candidates, metric)
+    rows = reports.frontier_page.table_rows(candidates, metric)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
     write_text(folder / "frontier.tsv", "".join("\t".join(row) + "\n" for row in rows))
     title = f"{pathlib.Path(FLAGS.input).name}: {len(candidates)} models"
-    write_text(folder / "frontier.html", frontier_page.page(candidates, metric, title))
+    write_text(folder / "frontier.html", reports.frontier_page.page(candidates, metric, title))
     logging.info("Wrote %s.", folder / "frontier.html")
 
 

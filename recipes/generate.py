@@ -16,7 +16,9 @@ batch of a length takes some seconds longer, as the search is compiled.
 from absl import flags, logging
 
 from recipes import common, generation_flags
+from tfnlp import checkpoints, generation, text
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
@@ -41,7 +43,6 @@ generation_flags.define_constraint_flags()
 
 def check():
     """Raise an InputError for conflicting flags."""
-    from tfnlp.utils.files import check_writable
 
     if bool(FLAGS.text) == bool(FLAGS.input):
         raise InputError("Give either --text or --input.")
@@ -62,20 +63,16 @@ def warn_of_empty_prompts(prompts, texts):
 
 
 def main():
-    from tfnlp.checkpoints import load_model, read_head, read_task_settings
-    from tfnlp.generation import Generator
-    from tfnlp.generation.generated_output import print_generated, write_generated
-    from tfnlp.text import load_tokenizer, read_examples
 
-    tokenizer = load_tokenizer(FLAGS.model_dir)
+    tokenizer = text.load_tokenizer(FLAGS.model_dir)
     constraints = generation_flags.constraints_of_flags(tokenizer)
     prompts = FLAGS.text
     if FLAGS.input:
-        prompts = read_examples(FLAGS.input, FLAGS.text_column, label_column=None).texts
-    warn_of_empty_prompts(prompts, read_task_settings(FLAGS.model_dir).get("texts"))
+        prompts = text.read_examples(FLAGS.input, FLAGS.text_column, label_column=None).texts
+    warn_of_empty_prompts(prompts, checkpoints.read_task_settings(FLAGS.model_dir).get("texts"))
     # Load the stored head: another one would start from random weights.
-    model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
-    generator = Generator(
+    model = checkpoints.load_model(FLAGS.model_dir, checkpoints.read_head(FLAGS.model_dir))
+    generator = generation.Generator(
         model,
         tokenizer,
         generation_flags.search_of_flags("continuations"),
@@ -86,9 +83,9 @@ def main():
     )
     found = generator(prompts)
     if FLAGS.output:
-        write_generated(FLAGS.output, prompts, found)
+        generation.write_generated(FLAGS.output, prompts, found)
     else:
-        print_generated(prompts, found)
+        generation.print_generated(prompts, found)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from absl import flags
 
 from recipes.command_line import group, no_effect
+from tfnlp import generation
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.generation_settings import Beam, Greedy, Sample
 
 FLAGS = flags.FLAGS
 
@@ -64,7 +66,6 @@ def search_of_flags(count):
     Raises:
         InputError: if a flag belongs to another search, or a setting is out of range.
     """
-    from tfnlp.utils.generation_settings import Beam, Greedy, Sample
 
     for name, searches in {count: ("beam", "sample"), **OF_SEARCH}.items():
         if FLAGS[name].present and FLAGS.search not in searches:
@@ -93,7 +94,6 @@ def constraints_of_flags(tokenizer, forced_last=None):
     Raises:
         InputError: if --forced_first or --forced_last is not a token.
     """
-    from tfnlp.generation import Constraints, forbidden_ids
 
     forced = {"forced_first": None, "forced_last": forced_last}
     for name in forced:
@@ -102,10 +102,10 @@ def constraints_of_flags(tokenizer, forced_last=None):
             forced[name] = tokenizer.token_id(token)
             if forced[name] is None:
                 raise InputError(f"{name}={token!r} is none of the tokenizer's tokens.")
-    return Constraints(
+    return generation.Constraints(
         FLAGS.repetition_penalty,
         FLAGS.no_repeat_ngram_size,
-        forbidden_ids(tokenizer, FLAGS.forbid),
+        generation.forbidden_ids(tokenizer, FLAGS.forbid),
         FLAGS.min_new_tokens,
         **forced,
     )

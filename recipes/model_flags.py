@@ -4,8 +4,10 @@ import pathlib
 
 from absl import flags, logging
 
+import tfnlp
 from recipes import compression_flags
 from recipes.command_line import group, refuse_beside
+from tfnlp import checkpoints, text, training
 from tfnlp.utils.errors import InputError, unknown_name
 
 FLAGS = flags.FLAGS
@@ -124,16 +126,16 @@ def make_model(task, texts):
             raises one.
     """
     if FLAGS.model_dir:
-        from tfnlp.checkpoints import load_model
-        from tfnlp.text import load_tokenizer
-
-        tokenizer = load_tokenizer(FLAGS.model_dir)
+        tokenizer = text.load_tokenizer(FLAGS.model_dir)
         arguments = {"block_size": FLAGS.block_size}
-        return load_model(FLAGS.model_dir, task.head, task.num_classes, **arguments), tokenizer
-    from tfnlp.models import build_model
+        return checkpoints.load_model(
+            FLAGS.model_dir, task.head, task.num_classes, **arguments
+        ), tokenizer
 
     config, tokenizer = _from_scratch(lambda: texts)
-    model = build_model(config, task.head, task.num_classes, block_size=FLAGS.block_size)
+    model = tfnlp.models.build_model(
+        config, task.head, task.num_classes, block_size=FLAGS.block_size
+    )
     return model, tokenizer
 
 
@@ -150,26 +152,22 @@ def read_start(read_texts, writes=False):
     """
     if not FLAGS.model_dir:
         return _from_scratch(read_texts, writes)
-    from tfnlp.checkpoints import read_config
-    from tfnlp.text import load_tokenizer
 
-    return read_config(FLAGS.model_dir), load_tokenizer(FLAGS.model_dir)
+    return checkpoints.read_config(FLAGS.model_dir), text.load_tokenizer(FLAGS.model_dir)
 
 
 def _from_scratch(read_texts, writes=False):
-    from tfnlp.checkpoints.folder import family_of
-    from tfnlp.models import config_by_name
 
     sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "bidirectional")
     named = FLAGS.family, FLAGS.size
     sizes = {name: FLAGS[name].value for name in sizes}
-    family = family_of(config_by_name(*named, **sizes)).model_type
+    family = checkpoints.family_of(tfnlp.models.config_by_name(*named, **sizes)).model_type
     tokenizer = _tokenizer(family, read_texts, writes)
     fields = {"vocabulary_size": tokenizer.vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
-    config = config_by_name(*named, **sizes, **fields)
+    config = tfnlp.models.config_by_name(*named, **sizes, **fields)
     if config.max_length is not None:
         longest = max(config.max_length, FLAGS.max_length)
-        config = config_by_name(*named, **sizes, **fields, max_length=longest)
+        config = tfnlp.models.config_by_name(*named, **sizes, **fields, max_length=longest)
     logging.info(
         "A %s of %d layers of width %d starts from random weights, with %d tokens.",
         family,
@@ -182,16 +180,13 @@ def _from_scratch(read_texts, writes=False):
 
 def _tokenizer(family, read_texts, writes):
     """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one for the family."""
-    from tfnlp.text import load_tokenizer, read_examples
-    from tfnlp.text.tokenizer_files import ANY_TOKENIZER
-    from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
 
     if FLAGS.tokenizer_dir:
         given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
-        tokenizer = load_tokenizer(FLAGS.tokenizer_dir)
+        tokenizer = text.load_tokenizer(FLAGS.tokenizer_dir)
         # WordPiece has no family: it fits any.
         own = getattr(tokenizer, "family", family)
-        if family not in (own, *ANY_TOKENIZER):
+        if family not in (own, *text.ANY_TOKENIZER):
             raise InputError(
                 f"{given} holds a tokenizer for {own}, but the model is a {family}; give that "
                 "family, or leave `tokenizer_dir` out to learn one."
@@ -201,22 +196,20 @@ def _tokenizer(family, read_texts, writes):
         return kept
     texts = read_texts()
     if FLAGS.vocabulary_text:
-        texts = texts + read_examples(FLAGS.vocabulary_text, label_column=None).texts
-    kind, size = kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
+        texts = texts + text.read_examples(FLAGS.vocabulary_text, label_column=None).texts
+    kind, size = text.kind_for(family), FLAGS.vocabulary_size or VOCABULARY_SIZE
     if kind != "wordpiece":
-        return train_tokenizer(texts, kind, size, family)[0]
-    if writes and family in ANY_TOKENIZER:  # WordPiece loses capitals and line breaks
-        return train_tokenizer(texts, "bpe", size, "gpt2")[0]
-    return train_tokenizer(texts, kind, size)[0]
+        return text.train_tokenizer(texts, kind, size, family)[0]
+    if writes and family in text.ANY_TOKENIZER:  # WordPiece loses capitals and line breaks
+        return text.train_tokenizer(texts, "bpe", size, "gpt2")[0]
+    return text.train_tokenizer(texts, kind, size)[0]
 
 
 def kept_tokenizer():
     """Load the tokenizer that a resumed run in --output_dir has trained; None if there is none."""
-    from tfnlp.text import load_tokenizer
-    from tfnlp.training.run_folder import TOKENIZER
 
-    kept = pathlib.Path(FLAGS.output_dir) / TOKENIZER
-    return load_tokenizer(kept) if kept.exists() and not FLAGS.overwrite else None
+    kept = pathlib.Path(FLAGS.output_dir) / training.TOKENIZER
+    return text.load_tokenizer(kept) if kept.exists() and not FLAGS.overwrite else None
 
 
 def keep_tokenizer(run, tokenizer):

@@ -21,8 +21,12 @@ The numbers are written beside the picture, as .npz.
 
 from absl import flags, logging
 
+import tfnlp
 from recipes import common
 from recipes.command_line import no_effect
+from tfnlp import checkpoints, generation, plots
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 # Most tokens in a plot of activations: fifty lines of characters.
@@ -59,7 +63,6 @@ flags.mark_flags_as_required(["picture", "model_dir", "output"])
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
-    from tfnlp.utils.errors import InputError
 
     if (FLAGS.text is None) == (FLAGS.input is None):
         raise InputError("Give either --text or --input.")
@@ -75,20 +78,18 @@ def check_flags():
 
 def load(folder):
     """Load a folder's model and its tokenizer."""
-    from tfnlp.checkpoints import load_model, read_head
-    from tfnlp.models import check_vocabulary
-    from tfnlp.text import load_tokenizer
 
-    tokenizer, model = load_tokenizer(folder), load_model(folder, read_head(folder))
-    check_vocabulary(tokenizer, model)
+    tokenizer, model = (
+        tfnlp.text.load_tokenizer(folder),
+        checkpoints.load_model(folder, checkpoints.read_head(folder)),
+    )
+    tfnlp.models.check_vocabulary(tokenizer, model)
     return model, tokenizer
 
 
 def read_text():
     """Return the text of --text, or of the file --input."""
     import pathlib
-
-    from tfnlp.utils.errors import InputError
 
     if FLAGS.text is not None:
         return FLAGS.text
@@ -100,67 +101,65 @@ def read_text():
 
 def draw_alignment():
     """Plot the alignment of a translation; return the attention weights."""
-    from tfnlp.generation import Greedy, Translator
-    from tfnlp.inspection import alignments, check_attends, token_texts
-    from tfnlp.plots import plot_alignments
-    from tfnlp.text.special_tokens import with_target
 
     model, tokenizer = load(FLAGS.model_dir[0])
-    check_attends(model)
+    tfnlp.inspection.check_attends(model)
     target = FLAGS.target
     if target is None:
-        target = Translator(model, tokenizer, search=Greedy())([read_text()])[0][0].text
+        target = generation.Translator(model, tokenizer, search=generation.Greedy())(
+            [read_text()]
+        )[0][0].text
         logging.info("The translation: %s", target)
     end = model.text_config.end_token_id
-    of_target, source_end = with_target(tokenizer, None, end)
+    of_target, source_end = tfnlp.text.with_target(tokenizer, None, end)
     source, target = (
         list(each.encode_closed([text], last)[0].token_ids)
         for each, text, last in ((tokenizer, read_text(), source_end), (of_target, target, end))
     )
-    found = alignments(model, source, target[:-1])
-    names = token_texts(tokenizer, source), token_texts(of_target, target)
-    plot_alignments(found, *names, FLAGS.output)
+    found = tfnlp.inspection.alignments(model, source, target[:-1])
+    names = (
+        tfnlp.inspection.token_texts(tokenizer, source),
+        tfnlp.inspection.token_texts(of_target, target),
+    )
+    plots.plot_alignments(found, *names, FLAGS.output)
     return found
 
 
 def draw_gradients():
     """Plot gradient norms over time; return {model folder: norms}."""
-    from tfnlp.inspection import gradient_norms, text_ids, windows
-    from tfnlp.plots import plot_gradient_norms
 
     norms = {}
     for folder in FLAGS.model_dir:
         model, tokenizer = load(folder)
-        ids = text_ids(tokenizer, read_text())
-        norms[folder] = gradient_norms(model, windows(ids, FLAGS.length or 50, FLAGS.pieces or 16))
-    plot_gradient_norms(norms, FLAGS.output)
+        ids = tfnlp.inspection.text_ids(tokenizer, read_text())
+        norms[folder] = tfnlp.inspection.gradient_norms(
+            model, tfnlp.inspection.windows(ids, FLAGS.length or 50, FLAGS.pieces or 16)
+        )
+    plots.plot_gradient_norms(norms, FLAGS.output)
     return norms
 
 
 def draw_activations():
     """Plot the activations of one cell; return those of its whole layer."""
-    from tfnlp.inspection import activations, running_texts, text_ids
-    from tfnlp.plots import plot_activations
-    from tfnlp.utils.errors import InputError
 
     model, tokenizer = load(FLAGS.model_dir[0])
-    ids = text_ids(tokenizer, read_text())
+    ids = tfnlp.inspection.text_ids(tokenizer, read_text())
     if len(ids) > MOST_TOKENS:
         logging.info("The first %d tokens are shown, of %d.", MOST_TOKENS, len(ids))
         ids = ids[:MOST_TOKENS]
-    found = activations(model, ids, FLAGS.layer)
+    found = tfnlp.inspection.activations(model, ids, FLAGS.layer)
     unit = int(found.var(axis=0).argmax()) if FLAGS.unit is None else FLAGS.unit
     if unit >= found.shape[1]:
         raise InputError(f"unit={unit} must be from 0 to {found.shape[1] - 1}.")
     logging.info("The activations are of unit %d.", unit)
-    plot_activations(running_texts(tokenizer, ids), found[:, unit], FLAGS.output)
+    plots.plot_activations(
+        tfnlp.inspection.running_texts(tokenizer, ids), found[:, unit], FLAGS.output
+    )
     return {"activations": found}
 
 
 def main():
     import numpy as np
-
-    from tfnlp.utils.files import check_writable
 
     check_writable(FLAGS.output)
     draw = {

@@ -20,7 +20,11 @@ import pathlib
 
 from absl import flags
 
+from distill import reports
 from recipes import common
+from tfnlp import checkpoints, pipelines
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "A .tflite file, or the folder of a model (a run's best/).")
@@ -55,31 +59,16 @@ flags.mark_flag_as_required("model")
 def model_of_flags():
     """Return the kind, labels and settings of --model, and a function that loads its runner."""
     if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
-        from distill.runtime import load_runner
-
-        runner = load_runner(FLAGS.model, FLAGS.num_threads)
+        runner = pipelines.load_runner(FLAGS.model, FLAGS.num_threads)
         return runner.kind, runner.labels, runner.settings, lambda: runner
     common.import_tensorflow_quietly()
-    from tfnlp.checkpoints import read_labels, read_task_settings
-    from tfnlp.pipelines.keras_runners import load_runner, read_kind
 
-    kind, labels = read_kind(FLAGS.model), read_labels(FLAGS.model)
-    settings = read_task_settings(FLAGS.model)
-    return kind, labels, settings, lambda: load_runner(FLAGS.model, FLAGS.batch_size)
+    kind, labels = pipelines.read_kind(FLAGS.model), checkpoints.read_labels(FLAGS.model)
+    settings = checkpoints.read_task_settings(FLAGS.model)
+    return kind, labels, settings, lambda: pipelines.load_runner(FLAGS.model, FLAGS.batch_size)
 
 
 def main():
-    from distill.reports.predictions import (
-        Columns,
-        check_positive_label,
-        given_inputs,
-        predict_inputs,
-        print_predictions,
-        read_inputs,
-        write_predictions,
-    )
-    from tfnlp.utils.errors import InputError
-    from tfnlp.utils.files import check_writable
 
     if bool(FLAGS.text or FLAGS.question or FLAGS.ending) == bool(FLAGS.input):
         raise InputError("Give either --text or --input.")
@@ -87,7 +76,7 @@ def main():
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()
     if FLAGS.input:
-        columns = Columns(
+        columns = reports.Columns(
             FLAGS.text_column,
             FLAGS.pair_column,
             FLAGS.label_column,
@@ -96,17 +85,19 @@ def main():
             FLAGS.choice_columns,
             FLAGS.tagged,
         )
-        inputs = read_inputs(kind, FLAGS.input, labels, columns, settings)
+        inputs = reports.read_inputs(kind, FLAGS.input, labels, columns, settings)
     else:
-        inputs = given_inputs(kind, FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
+        inputs = reports.given_inputs(kind, FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
     if FLAGS.positive_label is not None:
-        check_positive_label(kind, labels, FLAGS.positive_label)
+        reports.check_positive_label(kind, labels, FLAGS.positive_label)
     runner = load()  # last, so that bad input is reported at once
-    predictions = predict_inputs(runner, inputs)
+    predictions = reports.predict_inputs(runner, inputs)
     if FLAGS.output_dir:
-        write_predictions(FLAGS.output_dir, runner, inputs, predictions, FLAGS.positive_label)
+        reports.write_predictions(
+            FLAGS.output_dir, runner, inputs, predictions, FLAGS.positive_label
+        )
     else:
-        print_predictions(runner, inputs, predictions, FLAGS.positive_label)
+        reports.print_predictions(runner, inputs, predictions, FLAGS.positive_label)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ import os
 from absl import flags, logging
 
 from recipes import common
+from tfnlp import corpora, text
+from tfnlp.utils.formatting import counted
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list(
@@ -68,14 +70,10 @@ flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
 
 
 def main():
-    from tfnlp.corpora import prepare_corpus
-    from tfnlp.corpora.documents import warn_of_unknown
-    from tfnlp.text import load_tokenizer
-    from tfnlp.utils.formatting import counted
 
-    counts = prepare_corpus(
+    counts = corpora.prepare_corpus(
         FLAGS.input,
-        load_tokenizer(FLAGS.tokenizer_dir),
+        text.load_tokenizer(FLAGS.tokenizer_dir),
         FLAGS.output_dir,
         FLAGS.documents,
         FLAGS.sentences,
@@ -98,7 +96,7 @@ def main():
         duplicates,
         counted(counts["empty"], "document"),
     )
-    warn_of_unknown(counts["unknown"] / counts["tokens"])
+    corpora.warn_of_unknown(counts["unknown"] / counts["tokens"])
 
 
 if __name__ == "__main__":

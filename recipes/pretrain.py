@@ -35,6 +35,7 @@ from absl import flags, logging
 
 from recipes import common, model_flags
 from recipes.command_line import group, no_effect
+from tfnlp import checkpoints, corpora, objectives, training
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -230,7 +231,6 @@ def make_objective():
     Raises:
         InputError: if the objective refuses its arguments.
     """
-    from tfnlp import objectives
 
     name, own = FLAGS.objective, OWN_FLAGS[FLAGS.objective]
     given = {flag: FLAGS[flag].value for flag in own if FLAGS[flag].value is not None}
@@ -285,14 +285,16 @@ def read_texts():
     """
     import pathlib
 
-    from tfnlp.corpora.documents import find_files, read_documents
-
     if pathlib.Path(FLAGS.corpus[0]).is_dir():
         raise InputError(
             f"corpus={FLAGS.corpus[0]} is a prepared corpus, of ids alone; give the "
             "`tokenizer_dir` that it was prepared with."
         )
-    texts = list(read_documents(find_files(FLAGS.corpus), FLAGS.documents, FLAGS.text_column))
+    texts = list(
+        corpora.read_documents(
+            corpora.find_files(FLAGS.corpus), FLAGS.documents, FLAGS.text_column
+        )
+    )
     if not any(text.strip() for text in texts):
         raise InputError(f"corpus={','.join(FLAGS.corpus)} holds no text; give files with text.")
     return texts
@@ -300,9 +302,10 @@ def read_texts():
 
 def read_corpus(paths, tokenizer):
     """Open the corpus of --corpus or --dev."""
-    from tfnlp.objectives import open_corpus
 
-    return open_corpus(paths, tokenizer, FLAGS.documents, FLAGS.sentences, FLAGS.text_column)
+    return objectives.open_corpus(
+        paths, tokenizer, FLAGS.documents, FLAGS.sentences, FLAGS.text_column
+    )
 
 
 def make_batches(objective, corpus, tokenizer, shuffle):
@@ -317,18 +320,14 @@ def make_batches(objective, corpus, tokenizer, shuffle):
 def main():
     import keras
 
-    from tfnlp.checkpoints import read_pooler
-    from tfnlp.objectives import reading_settings
-    from tfnlp.training import make_strategy, pretrain, set_precision, start_models
-
     settings = common.training_config()
     run = common.run_folder()
     keras.utils.set_random_seed(FLAGS.seed)
-    set_precision(FLAGS.precision)
-    with make_strategy(FLAGS.strategy).scope():
+    training.set_precision(FLAGS.precision)
+    with training.make_strategy(FLAGS.strategy).scope():
         objective, config, tokenizer = read_start(make_objective())
         model_flags.keep_tokenizer(run, tokenizer)
-        started = start_models(
+        started = training.start_models(
             objective,
             config,
             FLAGS.model_dir,
@@ -337,7 +336,7 @@ def main():
         )
         pooler = None
         if FLAGS.model_dir and objective.head == "masked_lm":
-            pooler = read_pooler(FLAGS.model_dir)
+            pooler = checkpoints.read_pooler(FLAGS.model_dir)
         for model in started.values():
             common.check_fit(model, tokenizer)
         dev_batches = None
@@ -346,8 +345,8 @@ def main():
             dev_batches = make_batches(objective, dev, tokenizer, shuffle=False)
         corpus = read_corpus(FLAGS.corpus, tokenizer)
         batches = make_batches(objective, corpus, tokenizer, shuffle=True)
-        reading = reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
-        figures = pretrain(
+        reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
+        figures = training.pretrain(
             objective,
             started,
             tokenizer,

@@ -22,9 +22,12 @@ import os
 
 from absl import flags, logging
 
+import tfnlp
 from recipes import common
 from recipes.command_line import group
+from tfnlp import checkpoints, generation, tasks, training
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 common.define_model_flag()
@@ -88,53 +91,51 @@ def check_flags():
         if FLAGS[name].present and not FLAGS.complete:
             raise InputError(f"{name}={FLAGS[name].value} has no effect without `complete`.")
     if FLAGS.complete:
-        from tfnlp.tasks.text_scores import scoring_libraries
-
-        scoring_libraries()  # fail now, not after the generation
+        tasks.scoring_libraries()  # fail now, not after the generation
 
 
 def main():
-    from tfnlp.checkpoints import load_model, read_head
-    from tfnlp.generation import Beam, Generator, Greedy, LikelihoodScorer
-    from tfnlp.generation.few_shot_evaluation import PromptedRun, label_words, without_texts
-    from tfnlp.generation.prompts import Template, draw_shots
-    from tfnlp.text import load_tokenizer, read_examples
-    from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
-    from tfnlp.utils.files import check_writable
 
     pattern = (_unescaped(FLAGS[name].value) for name in ("template", "separator", "instruction"))
-    template, shots = Template(*pattern), sorted({int(number) for number in FLAGS.shots})
+    template, shots = (
+        generation.Template(*pattern),
+        sorted({int(number) for number in FLAGS.shots}),
+    )
     path = os.path.join(FLAGS.output_dir, "prompted.json")
     check_writable(path)
     columns = {"text_column": FLAGS.text_column, "label_column": FLAGS.label_column}
-    examples, pool = read_examples(FLAGS.input, **columns), []
-    words = {} if FLAGS.complete else label_words(examples.label_names, FLAGS.label_words)
+    examples, pool = tfnlp.text.read_examples(FLAGS.input, **columns), []
+    words = (
+        {} if FLAGS.complete else generation.label_words(examples.label_names, FLAGS.label_words)
+    )
     texts, labels = (x[: FLAGS.count] for x in (examples.texts, _labels(examples, words)))
     if FLAGS.train:
         names = None if FLAGS.complete else examples.label_names
-        drawn_from = read_examples(FLAGS.train, **columns, label_names=names)
+        drawn_from = tfnlp.text.read_examples(FLAGS.train, **columns, label_names=names)
         given = list(zip(drawn_from.texts, _labels(drawn_from, words), strict=True))
-        pool = without_texts(given, texts)
+        pool = generation.without_texts(given, texts)
         if len(pool) < len(given):
             logging.info(
                 "%d examples of --train are among the texts of --input; they are not drawn.",
                 len(given) - len(pool),
             )
     settings = {k: v for k, v in common.decisive_flags().items() if k not in NOT_DECISIVE}
-    settings["examples"] = content_fingerprint([texts, labels, pool])
+    settings["examples"] = training.content_fingerprint([texts, labels, pool])
     for number in shots:  # report too many shots before loading the model
-        draw_shots(len(pool), number, FLAGS.seed, 0)
-    tokenizer = load_tokenizer(FLAGS.model_dir)
-    model = load_model(FLAGS.model_dir, read_head(FLAGS.model_dir))
-    settings["model"] = model_fingerprint(model)  # the folder's content may have changed
-    run = PromptedRun(path, settings, template, texts, labels, pool, FLAGS.seed)
+        generation.draw_shots(len(pool), number, FLAGS.seed, 0)
+    tokenizer = tfnlp.text.load_tokenizer(FLAGS.model_dir)
+    model = checkpoints.load_model(FLAGS.model_dir, checkpoints.read_head(FLAGS.model_dir))
+    settings["model"] = training.model_fingerprint(model)  # the folder's content may have changed
+    run = generation.PromptedRun(path, settings, template, texts, labels, pool, FLAGS.seed)
     if FLAGS.complete:
-        search = Greedy() if FLAGS.beams == 1 else Beam(FLAGS.beams)
+        search = generation.Greedy() if FLAGS.beams == 1 else generation.Beam(FLAGS.beams)
         how = {"max_new_tokens": FLAGS.max_new_tokens, "batch_size": FLAGS.batch_size}
-        generator = Generator(model, tokenizer, search, **how, end_token=FLAGS.end_token)
+        generator = generation.Generator(
+            model, tokenizer, search, **how, end_token=FLAGS.end_token
+        )
         run.complete(generator, shots, FLAGS.draws, _unescaped(FLAGS.stop))
     else:
-        scorer = LikelihoodScorer(model, tokenizer, FLAGS.batch_size, FLAGS.end_token)
+        scorer = generation.LikelihoodScorer(model, tokenizer, FLAGS.batch_size, FLAGS.end_token)
         run.choose(scorer, list(words.values()), shots, FLAGS.draws)
     print(run.table())
 

@@ -14,7 +14,10 @@ import pathlib
 
 from absl import flags, logging
 
+from distill import compression
 from recipes import common
+from tfnlp import checkpoints, text
+from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the Hub.")
@@ -36,21 +39,6 @@ flags.mark_flags_as_required(["model_dir", "text", "output_dir"])
 
 
 def main():
-    from distill.compression.vocabulary_pruning import (
-        compare_models,
-        compare_tokenizers,
-        prune_vocabulary,
-    )
-    from tfnlp.checkpoints import (
-        load_model,
-        read_head,
-        read_labels,
-        read_pooler,
-        read_task_settings,
-        save_model,
-    )
-    from tfnlp.text import load_tokenizer
-    from tfnlp.utils.files import check_writable, write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "config.json")
@@ -58,15 +46,20 @@ def main():
     for path in FLAGS.text:
         inputs = common.read_inputs(path, FLAGS.model_dir, FLAGS.text_column, FLAGS.pair_column)
         texts += inputs.each_text()
-    tokenizer = load_tokenizer(FLAGS.model_dir)
-    head = read_head(FLAGS.model_dir)
-    model = load_model(FLAGS.model_dir, head)
-    smaller, pruned = prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens)
-    labels, settings = read_labels(FLAGS.model_dir), read_task_settings(FLAGS.model_dir)
+    tokenizer = text.load_tokenizer(FLAGS.model_dir)
+    head = checkpoints.read_head(FLAGS.model_dir)
+    model = checkpoints.load_model(FLAGS.model_dir, head)
+    smaller, pruned = compression.prune_vocabulary(model, tokenizer, texts, FLAGS.keep_tokens)
+    labels, settings = (
+        checkpoints.read_labels(FLAGS.model_dir),
+        checkpoints.read_task_settings(FLAGS.model_dir),
+    )
     # A language model does not use its pooler, but a later fine-tuning of it may.
-    pooler = read_pooler(FLAGS.model_dir) if head == "masked_lm" else None
-    save_model(smaller, folder, labels, pruned, settings, pooler)
-    figures = compare_tokenizers(tokenizer, pruned, texts) | compare_models(model, smaller)
+    pooler = checkpoints.read_pooler(FLAGS.model_dir) if head == "masked_lm" else None
+    checkpoints.save_model(smaller, folder, labels, pruned, settings, pooler)
+    figures = compression.compare_tokenizers(
+        tokenizer, pruned, texts
+    ) | compression.compare_models(model, smaller)
     write_json(folder / "figures.json", figures)
     for name, values in figures.items():
         shown = " to ".join(f"{value:,.6g}" for value in values)

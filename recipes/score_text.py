@@ -10,6 +10,8 @@ can compare theirs, ROUGE, and precision, recall and F of words wherever they st
 from absl import flags
 
 from recipes import common
+from tfnlp import tasks, text
+from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("references", None, "File of the texts that were due.")
@@ -27,15 +29,12 @@ flags.mark_flags_as_required(["references", "hypotheses"])
 
 
 def main():
-    from tfnlp.tasks.text_scores import text_scores
-    from tfnlp.text.readers import read_every_text
-    from tfnlp.utils.files import check_writable, write_json
 
     if FLAGS.output:
         check_writable(FLAGS.output)
-    references = list(read_every_text(FLAGS.references, FLAGS.reference_column))
-    hypotheses = list(read_every_text(FLAGS.hypotheses, FLAGS.hypothesis_column))
-    scores = text_scores(references, hypotheses, FLAGS.tokenize)
+    references = list(text.read_every_text(FLAGS.references, FLAGS.reference_column))
+    hypotheses = list(text.read_every_text(FLAGS.hypotheses, FLAGS.hypothesis_column))
+    scores = tasks.text_scores(references, hypotheses, FLAGS.tokenize)
     for name, value in scores.items():
         print(f"{name:16} {value if isinstance(value, str) else f'{value:.4f}'}")
     if FLAGS.output:

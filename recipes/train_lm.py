@@ -20,8 +20,10 @@ with the same weights. Other families (GPT-2, Transformer-XL) learn a language b
 
 from absl import flags, logging
 
+import tfnlp
 from recipes import common, model_flags
 from recipes.command_line import group, refuse_beside
+from tfnlp import corpora, objectives, training
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -91,9 +93,10 @@ def read_documents(paths):
     Raises:
         InputError: if the files hold no text.
     """
-    from tfnlp.corpora.documents import find_files, read_documents
 
-    documents = read_documents(find_files(paths), FLAGS.documents, FLAGS.text_column)
+    documents = corpora.read_documents(
+        corpora.find_files(paths), FLAGS.documents, FLAGS.text_column
+    )
     texts = [text for text in documents if text.strip()]
     if not texts:
         raise InputError(f"{','.join(paths)} holds no text; give files with text.")
@@ -102,14 +105,15 @@ def read_documents(paths):
 
 def make_tokenizer(texts):
     """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one."""
-    from tfnlp.text import load_tokenizer, train_tokenizer
 
     if FLAGS.tokenizer_dir:
-        return load_tokenizer(FLAGS.tokenizer_dir)
+        return tfnlp.text.load_tokenizer(FLAGS.tokenizer_dir)
     if kept := model_flags.kept_tokenizer():
         return kept
     kind = FLAGS.tokenizer or "characters"
-    tokenizer, _ = train_tokenizer(texts, kind, FLAGS.vocabulary_size or SIZES[kind], "gpt2")
+    tokenizer, _ = tfnlp.text.train_tokenizer(
+        texts, kind, FLAGS.vocabulary_size or SIZES[kind], "gpt2"
+    )
     logging.info("Learned %d tokens.", tokenizer.vocabulary_size)
     return tokenizer
 
@@ -120,9 +124,8 @@ def make_batches(objective, texts, tokenizer, shuffle):
     Raises:
         InputError: if the texts have no token, or are too short for the objective.
     """
-    from tfnlp.objectives import corpus_of
 
-    corpus = corpus_of(texts, tokenizer, sentences="lines")
+    corpus = objectives.corpus_of(texts, tokenizer, sentences="lines")
     if corpus is None:
         raise InputError("The texts have no token; give files with text.")
     sizes = FLAGS.batch_size, FLAGS.max_length
@@ -139,21 +142,16 @@ def make_batches(objective, texts, tokenizer, shuffle):
 def main():
     import keras
 
-    from tfnlp.corpora.held_out import hold_out
-    from tfnlp.models import RecurrentConfig
-    from tfnlp.objectives import CausalLM, reading_settings
-    from tfnlp.training import make_strategy, pretrain, set_precision, start_models
-
     settings = common.training_config()
     run = common.run_folder()
     texts = read_documents(FLAGS.corpus)
-    texts, dev = (texts, read_documents(FLAGS.dev)) if FLAGS.dev else hold_out(texts)
+    texts, dev = (texts, read_documents(FLAGS.dev)) if FLAGS.dev else corpora.hold_out(texts)
     keras.utils.set_random_seed(FLAGS.seed)
-    set_precision(FLAGS.precision)
+    training.set_precision(FLAGS.precision)
     tokenizer = make_tokenizer(texts)
     if not FLAGS.tokenizer_dir:
         run.tokenizer = tokenizer
-    config = RecurrentConfig(
+    config = tfnlp.models.RecurrentConfig(
         vocabulary_size=tokenizer.vocabulary_size,
         cell=FLAGS.cell,
         num_layers=FLAGS.num_layers,
@@ -162,12 +160,12 @@ def main():
         pad_token_id=tokenizer.pad_token_id,
         tie_embeddings=FLAGS.tie_embeddings,
     )
-    reading = reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
-    objective = CausalLM(memory=True)  # the memory is the recurrent state
+    reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
+    objective = objectives.CausalLM(memory=True)  # the memory is the recurrent state
     objective.check(config, tokenizer)
-    with make_strategy(FLAGS.strategy).scope():
-        started = start_models(objective, config)
-        figures = pretrain(
+    with training.make_strategy(FLAGS.strategy).scope():
+        started = training.start_models(objective, config)
+        figures = training.pretrain(
             objective,
             started,
             tokenizer,

@@ -13,6 +13,8 @@ import pathlib
 from absl import flags, logging
 
 from recipes import common
+from tfnlp import text
+from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("input", None, "Files of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
@@ -40,24 +42,21 @@ flags.mark_flags_as_required(["input", "output_dir"])
 
 
 def main():
-    from tfnlp.text.tokenizer_files import check_families, read_family
-    from tfnlp.text.tokenizer_loading import family_of_kind, fit_of_tokenizer, train_tokenizer
-    from tfnlp.utils.files import check_writable
 
-    family = family_of_kind(FLAGS.kind, FLAGS.family)
+    family = text.family_of_kind(FLAGS.kind, FLAGS.family)
     check_writable(pathlib.Path(FLAGS.output_dir) / "tokenizer.json")
     if FLAGS.kind != "wordpiece":  # WordPiece fits models of any family
-        check_families(FLAGS.output_dir, read_family(FLAGS.output_dir), family)
+        text.check_families(FLAGS.output_dir, text.read_family(FLAGS.output_dir), family)
     texts = {"input": common.read_texts(FLAGS.input)}
     if FLAGS.dev:
         texts["dev"] = common.read_texts(FLAGS.dev)
-    tokenizer, _ = train_tokenizer(
+    tokenizer, _ = text.train_tokenizer(
         texts["input"], FLAGS.kind, FLAGS.vocabulary_size, family, FLAGS.lowercase
     )
     tokenizer.save(FLAGS.output_dir)
     logging.info("Wrote %d tokens to %s.", tokenizer.vocabulary_size, FLAGS.output_dir)
     for name, given in texts.items():
-        tokens, unknown = fit_of_tokenizer(tokenizer, given)
+        tokens, unknown = text.fit_of_tokenizer(tokenizer, given)
         logging.info(
             "--%s: %.2f tokens a word, %.3f %% of them unknown.", name, tokens, 100 * unknown
         )

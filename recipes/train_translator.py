@@ -29,8 +29,10 @@ import functools
 
 from absl import flags, logging
 
+import tfnlp
 from recipes import common, translator_model_flags
 from recipes.command_line import group
+from tfnlp import generation, tasks, training
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -132,27 +134,25 @@ def check():
             f"scheduled_sampling={FLAGS.scheduled_sampling} is of a recurrent model, which reads "
             "one token after the other; give `family`, or leave it out."
         )
-    from tfnlp.tasks.text_scores import make_bleu
 
-    make_bleu(FLAGS.tokenize)  # fail now, not after the training
+    tasks.make_bleu(FLAGS.tokenize)  # fail now, not after the training
 
 
 def read_split(name):
     """Read the texts of --train, --dev or --test; return None if the flag is not given."""
-    from tfnlp.tasks import read_parallel_texts
 
     columns = FLAGS.source_column, FLAGS.target_column
-    return read_parallel_texts(FLAGS[name].value, *columns) if FLAGS[name].value else None
+    return tasks.read_parallel_texts(FLAGS[name].value, *columns) if FLAGS[name].value else None
 
 
 def settings_for(model):
     """Return the `TrainingConfig` of the flags; the model's width sets the default peak rate."""
-    from tfnlp.models import config_of
-    from tfnlp.training.schedules import vaswani_peak
 
     rate = FLAGS.learning_rate
     if rate is None:
-        rate = vaswani_peak(config_of(model).hidden_dim, FLAGS.warmup_steps or WARMUP_STEPS)
+        rate = training.vaswani_peak(
+            tfnlp.models.config_of(model).hidden_dim, FLAGS.warmup_steps or WARMUP_STEPS
+        )
         logging.info("The peak of the learning rate is %.6f.", rate)
     return common.training_config(learning_rate=rate)
 
@@ -165,29 +165,28 @@ def fitted(model, batches):
     Raises:
         InputError: if --scheduled_sampling is given for a model that is not recurrent.
     """
-    from tfnlp.models import RecurrentTranslatorConfig, config_of
-    from tfnlp.models.recurrent_translator import scheduled_sampling_model
-    from tfnlp.tasks.scheduled_sampling import OwnTokens
 
     if not FLAGS.scheduled_sampling:
         return model, batches
-    if not isinstance(config_of(model), RecurrentTranslatorConfig):
+    if not isinstance(tfnlp.models.config_of(model), tfnlp.models.RecurrentTranslatorConfig):
         raise InputError(
             f"scheduled_sampling={FLAGS.scheduled_sampling} is of a recurrent model, which reads "
             "one token after the other; leave it out."
         )
-    sampled = OwnTokens(batches, FLAGS.scheduled_sampling, FLAGS.epochs)
-    return scheduled_sampling_model(model), sampled
+    sampled = tasks.OwnTokens(batches, FLAGS.scheduled_sampling, FLAGS.epochs)
+    return tfnlp.models.recurrent_translator.scheduled_sampling_model(model), sampled
 
 
 def make_translator(model, tokenizer):
     """Build the `Translator` that translates texts for scoring."""
-    from tfnlp.generation import Beam, Greedy, Translator
-    from tfnlp.models import max_positions
 
-    how = Greedy() if FLAGS.beams == 1 else Beam(FLAGS.beams, FLAGS.length_penalty)
-    most = min(FLAGS.max_length, max_positions(model) or FLAGS.max_length)
-    return Translator(model, tokenizer, search=how, max_new_tokens=most, batch_size=32)
+    how = (
+        generation.Greedy()
+        if FLAGS.beams == 1
+        else generation.Beam(FLAGS.beams, FLAGS.length_penalty)
+    )
+    most = min(FLAGS.max_length, tfnlp.models.max_positions(model) or FLAGS.max_length)
+    return generation.Translator(model, tokenizer, search=how, max_new_tokens=most, batch_size=32)
 
 
 def too_long_to_score():
@@ -197,14 +196,13 @@ def too_long_to_score():
 
 def make_scores(run, tokenizer, splits):
     """Return a function of (model, file prefix) that translates the splits and returns scores."""
-    from tfnlp.generation.translation_file import score_translations
 
     def score(model, prefix):
         translator, figures = make_translator(model, tokenizer), {}
         translate = functools.partial(translator, too_long=too_long_to_score())
         for name, texts in splits.items():
             path = run.path / f"{prefix}{name}_translations.tsv"
-            found = score_translations(translate, texts, path, FLAGS.tokenize)
+            found = generation.score_translations(translate, texts, path, FLAGS.tokenize)
             figures |= {f"{name}_{key}": value for key, value in found.items()}
         return figures
 
@@ -214,15 +212,12 @@ def make_scores(run, tokenizer, splits):
 def main():
     import keras
 
-    from tfnlp.tasks import Translation
-    from tfnlp.training import make_strategy, set_precision, train_translator
-
-    task = Translation(FLAGS.label_smoothing, FLAGS.too_long)
+    task = tasks.Translation(FLAGS.label_smoothing, FLAGS.too_long)
     run = common.run_folder()
     train, dev, test = (read_split(name) for name in ("train", "dev", "test"))
     keras.utils.set_random_seed(FLAGS.seed)
-    set_precision(FLAGS.precision)
-    with make_strategy(FLAGS.strategy).scope():
+    training.set_precision(FLAGS.precision)
+    with training.make_strategy(FLAGS.strategy).scope():
         model, tokenizer = translator_model_flags.make_model([*train.sources, *train.targets])
         if translator_model_flags.learned_tokenizer():
             run.tokenizer = tokenizer
@@ -231,7 +226,7 @@ def main():
         for texts in scored.values():
             # Refuse sources that are too long now, not after the training.
             translator.source_ids(texts.sources, texts.place, too_long_to_score())
-        return train_translator(
+        return training.train_translator(
             task,
             model,
             tokenizer,

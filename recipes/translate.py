@@ -21,8 +21,11 @@ import sys
 
 from absl import flags
 
+import tfnlp
 from recipes import common, generation_flags
+from tfnlp import checkpoints, generation, training
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a translator, or its name on the Hub.")
@@ -57,7 +60,6 @@ generation_flags.define_constraint_flags()
 
 def check():
     """Raise an InputError for conflicting flags."""
-    from tfnlp.utils.files import check_writable
 
     if FLAGS.text and FLAGS.input:
         raise InputError("Give either --text or --input.")
@@ -70,14 +72,12 @@ def check():
 
 def read_sources():
     """Return an iterator over the texts of --text, --input or standard input, empty ones too."""
-    from tfnlp.text.lines import decoded_lines
-    from tfnlp.text.readers import read_every_text
 
     if FLAGS.text:
         return iter(FLAGS.text)
     if FLAGS.input:
-        return read_every_text(FLAGS.input, FLAGS.text_column)
-    return (text for _, text in decoded_lines(sys.stdin.buffer, "Standard input"))
+        return tfnlp.text.read_every_text(FLAGS.input, FLAGS.text_column)
+    return (text for _, text in tfnlp.text.decoded_lines(sys.stdin.buffer, "Standard input"))
 
 
 def name_of_source(number):
@@ -95,19 +95,16 @@ def write_file(translator, made_from):
         translator: a `Translator`.
         made_from: what identifies the model and settings, so that a stopped run resumes.
     """
-    from tfnlp.generation.translation_file import translate_file
-    from tfnlp.training.fingerprints import content_fingerprint
 
     sources = list(read_sources())
     ids = translator.source_ids(sources, name_of_source, FLAGS.too_long)
-    made_from = content_fingerprint([ids, *made_from])
+    made_from = training.content_fingerprint([ids, *made_from])
     columns = FLAGS.text_column, FLAGS.translation_column
-    translate_file(translator, sources, ids, FLAGS.output, made_from, columns)
+    generation.translate_file(translator, sources, ids, FLAGS.output, made_from, columns)
 
 
 def print_each(translator):
     """Print the translations of each batch of texts once it is read."""
-    from tfnlp.generation.translation_file import one_line, warn_of_cut
 
     sources, ended = read_sources(), []
     for start in itertools.count(0, FLAGS.batch_size):
@@ -120,26 +117,21 @@ def print_each(translator):
         found = dict(translator.each_translation(ids, start))
         for one in itertools.chain.from_iterable(found[number] for number in range(len(batch))):
             score = "" if FLAGS.n_best == 1 or one.score is None else f"{one.score:.4f}\t"
-            print(f"{score}{one_line(one.text)}")
+            print(f"{score}{generation.one_line(one.text)}")
             ended.append(one.ended)
         sys.stdout.flush()
-    warn_of_cut(ended, translator)
+    generation.warn_of_cut(ended, translator)
 
 
 def main():
-    from tfnlp.checkpoints import load_model
-    from tfnlp.generation import Translator
-    from tfnlp.models import config_of
-    from tfnlp.text import load_tokenizer
-    from tfnlp.training.fingerprints import model_fingerprint
 
-    model = load_model(FLAGS.model_dir, "sequence_to_sequence")
-    tokenizer = load_tokenizer(FLAGS.model_dir)
+    model = checkpoints.load_model(FLAGS.model_dir, "sequence_to_sequence")
+    tokenizer = tfnlp.text.load_tokenizer(FLAGS.model_dir)
     search = generation_flags.search_of_flags("n_best")
     constraints = generation_flags.constraints_of_flags(
-        getattr(tokenizer, "target", tokenizer), config_of(model).end_token_id
+        getattr(tokenizer, "target", tokenizer), tfnlp.models.config_of(model).end_token_id
     )
-    translator = Translator(
+    translator = generation.Translator(
         model,
         tokenizer,
         search=search,
@@ -149,7 +141,7 @@ def main():
     )
     if FLAGS.output:
         settings = [repr(search), repr(constraints), FLAGS.max_new_tokens]
-        write_file(translator, [model_fingerprint(model), *settings])
+        write_file(translator, [training.model_fingerprint(model), *settings])
     else:
         print_each(translator)
 

@@ -2,8 +2,11 @@
 
 from absl import flags, logging
 
+import tfnlp
+from distill import learning
 from recipes.command_line import group, refuse_beside
 from recipes.model_flags import kept_tokenizer
+from tfnlp import checkpoints, generation, text
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -146,29 +149,22 @@ def make_model(texts):
     Args:
         texts: the source and target texts of the training set, to train a tokenizer on.
     """
-    from tfnlp.checkpoints import load_model
-    from tfnlp.models import build_model
-    from tfnlp.text import load_tokenizer
 
     if FLAGS.model_dir:
-        model = load_model(FLAGS.model_dir, "sequence_to_sequence")
-        return model, load_tokenizer(FLAGS.model_dir)
+        model = checkpoints.load_model(FLAGS.model_dir, "sequence_to_sequence")
+        return model, text.load_tokenizer(FLAGS.model_dir)
     if FLAGS.teacher_dir:
-        from distill.learning.translator_student import make_translator_student
-
-        teacher = load_model(FLAGS.teacher_dir, "sequence_to_sequence")
+        teacher = checkpoints.load_model(FLAGS.teacher_dir, "sequence_to_sequence")
         sizes = FLAGS.num_layers, FLAGS.num_decoder_layers
-        student = make_translator_student(teacher, *sizes, FLAGS.layer_map, FLAGS.dropout)
-        return student, load_tokenizer(FLAGS.teacher_dir)
+        student = learning.make_translator_student(teacher, *sizes, FLAGS.layer_map, FLAGS.dropout)
+        return student, text.load_tokenizer(FLAGS.teacher_dir)
     tokenizer = _tokenizer(texts)
     config = _config(tokenizer)
-    return build_model(config, "sequence_to_sequence"), tokenizer
+    return tfnlp.models.build_model(config, "sequence_to_sequence"), tokenizer
 
 
 def _config(tokenizer):
     """Return the config of the flags, with a tokenizer's vocabulary size and special ids."""
-    from tfnlp import models
-    from tfnlp.generation.batched_search import find_end_token
 
     family = FLAGS.family or "transformer"
     fields = {
@@ -178,30 +174,28 @@ def _config(tokenizer):
     if family == "transformer":
         fields["intermediate_dim"] = FLAGS.intermediate_dim or 4 * fields["hidden_dim"]
         fields["max_length"] = FLAGS.max_length
-        kind = models.TransformerConfig
+        kind = tfnlp.models.TransformerConfig
     else:
         fields["attention"] = None if fields["attention"] == "none" else fields["attention"]
-        kind = models.RecurrentTranslatorConfig
+        kind = tfnlp.models.RecurrentTranslatorConfig
     return kind(
         **fields,
         vocabulary_size=tokenizer.vocabulary_size,
         pad_token_id=tokenizer.pad_token_id,
         start_token_id=tokenizer.pad_token_id,
-        end_token_id=find_end_token(tokenizer),
+        end_token_id=generation.find_end_token(tokenizer),
     )
 
 
 def _tokenizer(texts):
     """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one."""
-    from tfnlp.text import load_tokenizer
-    from tfnlp.text.tokenizer_loading import train_tokenizer
 
     if FLAGS.tokenizer_dir:
-        return load_tokenizer(FLAGS.tokenizer_dir)
+        return text.load_tokenizer(FLAGS.tokenizer_dir)
     if kept := kept_tokenizer():
         return kept
     kind, size = FLAGS.tokenizer or "bpe", FLAGS.vocabulary_size or VOCABULARY_SIZE
-    tokenizer, _ = train_tokenizer(texts, kind, size, TOKENIZERS[kind])
+    tokenizer, _ = text.train_tokenizer(texts, kind, size, TOKENIZERS[kind])
     logging.info("Learned %d tokens of both languages.", tokenizer.vocabulary_size)
     return tokenizer
 

@@ -1,9 +1,7 @@
 """Unlabelled text: documents of sentences in files, and tokenised shards on disk.
 
-This package imports neither TensorFlow nor Keras, so that tokenising processes start fast.
-"""
+This package imports neither TensorFlow nor Keras, so that tokenising processes start fast."""
 
-from tfnlp.corpora.corpus_preparation import prepare_corpus
-from tfnlp.corpora.sentence_splitting import sentence_starts, split_sentences
+import lazy_loader
 
-__all__ = ["prepare_corpus", "sentence_starts", "split_sentences"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

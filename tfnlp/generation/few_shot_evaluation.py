@@ -6,7 +6,7 @@ import numpy as np
 
 from tfnlp.generation.generated_output import write_generated
 from tfnlp.generation.prompts import cut_at, draw_shots, normalized
-from tfnlp.tasks.text_scores import text_scores
+from tfnlp.tasks.reference_scores import text_scores
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json
 from tfnlp.utils.seed_statistics import Estimate

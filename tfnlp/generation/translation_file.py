@@ -5,7 +5,7 @@ import pathlib
 
 from absl import logging
 
-from tfnlp.tasks.text_scores import text_scores
+from tfnlp.tasks.reference_scores import text_scores
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import json_text, make_folder, write_text
 

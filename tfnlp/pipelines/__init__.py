@@ -1,1 +1,5 @@
 """Pipelines for fine-tuned models: texts in, answers out."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,28 +17,8 @@ and may have
 - `baseline(train, examples)`: the metrics of the best constant answer on the training examples.
 
 `Translation` is trained by `tfnlp.training.train_translator`. It has `batches` in place of
-`encode`, and `losses` and `scores` of a batch like an objective of `tfnlp.objectives`.
-"""
+`encode`, and `losses` and `scores` of a batch like an objective of `tfnlp.objectives`."""
 
-from tfnlp.tasks.classification import Classification
-from tfnlp.tasks.multiple_choice import Choosing, read_choices
-from tfnlp.tasks.parallel_texts import ParallelTexts, read_parallel_texts
-from tfnlp.tasks.question_answering import Answering, read_questions
-from tfnlp.tasks.regression import Regression, read_scored_pairs
-from tfnlp.tasks.tagging import Tagging, read_tagged
-from tfnlp.tasks.translation import Translation
+import lazy_loader
 
-__all__ = [
-    "Answering",
-    "Choosing",
-    "Classification",
-    "ParallelTexts",
-    "Regression",
-    "Tagging",
-    "Translation",
-    "read_choices",
-    "read_parallel_texts",
-    "read_questions",
-    "read_scored_pairs",
-    "read_tagged",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

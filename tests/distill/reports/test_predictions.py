@@ -20,10 +20,10 @@ from distill.reports.predictions import (
     write_predictions,
 )
 from distill.runtime import load_runner as load_file
+from tfnlp.pipelines import load_runner
 from tfnlp.pipelines.base_runners import Classification
 from tfnlp.tasks.confusion_matrix import confusion_table, only_answer
 from tfnlp.tasks.question_answering import f1
-from tfnlp.training import load_runner
 from tfnlp.utils.errors import InputError
 
 README = pathlib.Path(__file__).parents[3] / "README.md"

@@ -414,14 +414,17 @@ print(json.dumps(sys.modules["distill.runtime"].__file__))
 def test_the_distribution_runs_files_with_the_requirements_of_the_runtime(files, tmp_path):
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
-    modules = [p.relative_to(ROOT) for top in OURS for p in (ROOT / top).rglob("*.py")]
+    modules = [p.relative_to(ROOT) for top in OURS for p in (ROOT / top).rglob("*.py*")]
+    modules = [module for module in modules if module.suffix in (".py", ".pyi")]
     for module in modules:
         (tmp_path / module.parent).mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / module, tmp_path / module)
     installed = tmp_path / "installed"
     command = "-m pip install --quiet --no-index --no-deps --no-build-isolation --target"
     subprocess.run([sys.executable, *command.split(), installed, tmp_path], check=True)
-    assert {p.relative_to(installed) for p in installed.rglob("*.py")} == {*modules}
+    assert {
+        p.relative_to(installed) for p in installed.rglob("*.py*") if "__pycache__" not in p.parts
+    } == {*modules}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = (ROOT / "runtime" / "requirements.txt").read_text().splitlines()
     requirements = [line for line in lines if not line.startswith("#")]
@@ -442,7 +445,7 @@ def test_the_distribution_runs_files_with_the_requirements_of_the_runtime(files,
     arguments = [*allowed, *sys.stdlib_module_names, *OURS], files
     arguments = (json.dumps(argument, default=str) for argument in arguments)
     runtime = run(WITHOUT_TENSORFLOW, *arguments, folder=installed)
-    assert runtime == str(installed / "distill" / "runtime.py")
+    assert runtime == str(installed / "distill" / "runtime" / "__init__.py")
 
 
 def name_of(requirement):

@@ -3,7 +3,12 @@ import math
 import pytest
 import sacrebleu
 
-from tfnlp.tasks.text_scores import length_ratio_bleu, ngram_precisions, text_scores, word_overlap
+from tfnlp.tasks.reference_scores import (
+    length_ratio_bleu,
+    ngram_precisions,
+    text_scores,
+    word_overlap,
+)
 from tfnlp.utils.errors import InputError
 
 # A worked example of the literature on machine translation.

@@ -1,0 +1,16 @@
+"""Compression of models: pruning, clustering, quantisation."""
+
+from .file_quantization import Quantization as Quantization
+from .layer_dropping import drop_layers as drop_layers
+from .structured_pruning import measure_importance as measure_importance
+from .structured_pruning import prune_structure as prune_structure
+from .vocabulary_pruning import compare_models as compare_models
+from .vocabulary_pruning import compare_tokenizers as compare_tokenizers
+from .vocabulary_pruning import prune_vocabularies as prune_vocabularies
+from .vocabulary_pruning import prune_vocabulary as prune_vocabulary
+from .vocabulary_pruning import texts_of as texts_of
+from .weight_clustering import Clusterer as Clusterer
+from .weight_clustering import ClusteringConfig as ClusteringConfig
+from .weight_pruning import Pruner as Pruner
+from .weight_pruning import PruningConfig as PruningConfig
+from .weight_pruning import sparsity as sparsity

@@ -1,0 +1,11 @@
+"""Export of models to .tflite files with metadata."""
+
+from .fidelity import compare as compare
+from .fidelity import describe as describe
+from .fidelity import file_card as file_card
+from .generation_export import export_generator as export_generator
+from .generation_export import export_translator as export_translator
+from .golden_outputs import write_golden as write_golden
+from .metadata import Credits as Credits
+from .text_in_graph import StringClassifier as StringClassifier
+from .tflite import export_tflite as export_tflite

@@ -1,0 +1,34 @@
+"""Training of a student on its teacher's outputs."""
+
+from .augmentation_file import augment_file as augment_file
+from .augmentation_file import labels_in_file as labels_in_file
+from .distances import attention_error as attention_error
+from .distances import cosine_error as cosine_error
+from .distances import relation_error as relation_error
+from .distances import score_error as score_error
+from .distances import squared_error as squared_error
+from .distances import text_state_error as text_state_error
+from .distillation import Distillation as Distillation
+from .distillation import distill as distill
+from .distiller import Distiller as Distiller
+from .general_distillation import check_cacheable as check_cacheable
+from .general_distillation import distill_general as distill_general
+from .general_distillation import load_general_teacher as load_general_teacher
+from .general_distillation import what_is_predicted as what_is_predicted
+from .layer_map import check_layer_map as check_layer_map
+from .layer_map import even_layer_map as even_layer_map
+from .layer_map import resolve_layer_map as resolve_layer_map
+from .methods import METHODS as METHODS
+from .methods import attention_score_terms as attention_score_terms
+from .methods import hidden_state_terms as hidden_state_terms
+from .methods import make_projection as make_projection
+from .methods import make_terms as make_terms
+from .methods import soft_label_terms as soft_label_terms
+from .student import make_student as make_student
+from .teacher import load_teacher as load_teacher
+from .teacher import read_teacher_labels as read_teacher_labels
+from .teacher import read_teachers_tokenizer as read_teachers_tokenizer
+from .teacher import teacher_shares as teacher_shares
+from .terms import Term as Term
+from .terms import TermsLoss as TermsLoss
+from .translator_student import make_translator_student as make_translator_student

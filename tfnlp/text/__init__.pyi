@@ -1,0 +1,31 @@
+"""Text to token ids: tokenizers, readers of labelled files, batches by length."""
+
+from .batches import LengthBatches as LengthBatches
+from .byte_level_bpe import ByteLevelBpeTokenizer as ByteLevelBpeTokenizer
+from .byte_level_bpe import train_byte_level_bpe as train_byte_level_bpe
+from .character_vocabulary import train_characters as train_characters
+from .encoding import Encoding as Encoding
+from .encoding import Encodings as Encodings
+from .lines import decoded_lines as decoded_lines
+from .readers import TABLES as TABLES
+from .readers import Examples as Examples
+from .readers import check_label_names as check_label_names
+from .readers import check_positive_label as check_positive_label
+from .readers import read_columns as read_columns
+from .readers import read_every_text as read_every_text
+from .readers import read_examples as read_examples
+from .special_tokens import with_target as with_target
+from .tokenizer import Tokenizer as Tokenizer
+from .tokenizer_files import ANY_TOKENIZER as ANY_TOKENIZER
+from .tokenizer_files import check_families as check_families
+from .tokenizer_files import read_family as read_family
+from .tokenizer_loading import family_of_kind as family_of_kind
+from .tokenizer_loading import fit_of_tokenizer as fit_of_tokenizer
+from .tokenizer_loading import kind_for as kind_for
+from .tokenizer_loading import load_tokenizer as load_tokenizer
+from .tokenizer_loading import train_tokenizer as train_tokenizer
+from .unigram import UnigramTokenizer as UnigramTokenizer
+from .unigram import train_unigram as train_unigram
+from .wordpiece import WordPieceTokenizer as WordPieceTokenizer
+from .wordpiece import train_wordpiece as train_wordpiece
+from .words import WordSplitter as WordSplitter
