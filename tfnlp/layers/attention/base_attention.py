@@ -246,20 +246,8 @@ class BaseAttention(BaseLayer):
     def compute_mask(self, query, previous_mask=None, **kwargs):
         return previous_mask
 
-    def get_config(self):
-        return super().get_config() | {
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "value_dim": self.value_dim,
-            "dropout": self.dropout,
-            "use_bias": self.use_bias,
-            "output_dim": self.output_dim,
-            "block_size": self.block_size,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "output_initializer": self.output_initializer
-            and keras.initializers.serialize(self.output_initializer),
-            "activity_regularizer": keras.regularizers.serialize(self.projection_regularizer),
-        }
+    def fields(self):
+        return super().fields() | {"activity_regularizer": self.projection_regularizer}
 
 
 def fill_inputs(

@@ -309,16 +309,3 @@ class DisentangledAttention(BaseAttention):
             table = ops.slice(table, (int(first) if known else first, 0), shape)
             rows = rows - first
         return table, rows
-
-    def get_config(self):
-        return super().get_config() | {
-            "terms": self.terms,
-            "max_distance": self.max_distance,
-            "num_buckets": self.num_buckets,
-            "share_att_key": self.share_att_key,
-            "joint_projection": self.joint_projection,
-            "normalize_positions": self.normalize_positions,
-            "position_dropout": self.position_dropout,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-        }

@@ -230,14 +230,5 @@ class QuadraticPositionAttention(BaseLayer):
         shapes = [(*inputs.shape[:-1], self.filters), (batch, self.num_heads, pixels, pixels)]
         return self._specs(*shapes[: 1 + bool(return_attention_scores)])
 
-    def get_config(self):
-        return super().get_config() | {
-            "num_heads": self.num_heads,
-            "filters": self.filters,
-            "value_dim": self.value_dim,
-            "activation": self.activation_name,
-            "use_bias": self.use_bias,
-            "center_initializer": keras.initializers.serialize(self.center_initializer),
-            "width_initializer": keras.initializers.serialize(self.width_initializer),
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
+    def fields(self):
+        return super().fields() | {"activation": self.activation_name}

@@ -192,13 +192,6 @@ class RelativeAttention(BaseAttention):
         found = sines_and_cosines(distances, self.position.kernel.shape[0])
         return [ops.cast(x, self.compute_dtype) for x in found]
 
-    def get_config(self):
-        return super().get_config() | {
-            "clamp_length": self.clamp_length,
-            "position_dropout": self.position_dropout,
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-        }
-
 
 def _larger(a, b):
     """Return the larger of two lengths, either of which may be a tensor."""

@@ -46,10 +46,3 @@ class RelativeBiases(BaseLayer):
     def compute_output_spec(self, inputs):
         shape = (self.num_heads, self.key_dim)
         return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in range(2))
-
-    def get_config(self):
-        return super().get_config() | {
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-        }

@@ -66,12 +66,3 @@ class RelativePositionTable(BaseLayer):
     def compute_output_spec(self, inputs):
         shape = (2 * (self.num_buckets or self.max_distance), inputs.shape[-1])
         return keras.KerasTensor(shape, dtype=self.compute_dtype)
-
-    def get_config(self):
-        return super().get_config() | {
-            "max_distance": self.max_distance,
-            "num_buckets": self.num_buckets,
-            "normalize": self.normalize,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-        }

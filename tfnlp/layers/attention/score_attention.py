@@ -157,12 +157,3 @@ class ScoreAttention(BaseLayer):
 
     def compute_mask(self, query, previous_mask=None, **kwargs):
         return previous_mask[0] if isinstance(previous_mask, list | tuple) else previous_mask
-
-    def get_config(self):
-        return super().get_config() | {
-            "score": self.score,
-            "units": self.units,
-            "use_bias": self.use_bias,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }

@@ -173,9 +173,6 @@ class TwoStreamAttention(RelativeAttention):
         of_biases = ops.matmul(biases[:, None], table)  # (N, 1, 2)
         return SegmentTerm(times_table(by_position, table) + of_biases, is_same)
 
-    def get_config(self):
-        return super().get_config() | {"use_segments": self.use_segments}
-
     def compute_output_spec(
         self,
         content_stream,

@@ -136,8 +136,3 @@ class BaseBlock(BaseLayer):
 
     def compute_mask(self, inputs, previous_mask=None, **kwargs):
         return previous_mask
-
-    def get_config(self):
-        kernel_initializer = keras.initializers.serialize(self.kernel_initializer)
-        config = self.sizes_and_rates() | {"kernel_initializer": kernel_initializer}
-        return super().get_config() | config

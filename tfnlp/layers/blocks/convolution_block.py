@@ -50,8 +50,8 @@ class ConvolutionBlock(BaseLayer):
             raise ValueError(f"kernel_size={kernel_size} must be odd and at least 1.")
         self.kernel_size = kernel_size
         self.groups = groups
-        self.activation_name = activation
-        self.activation = get_activation(activation)
+        self.activation = activation
+        self.activate = get_activation(activation)
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
@@ -83,18 +83,8 @@ class ConvolutionBlock(BaseLayer):
         x = self.convolution(inputs)
         if mask is not None:
             x = x * mask
-        x = self.norm(states + self.activation(self.dropout_layer(x, training=training)))
+        x = self.norm(states + self.activate(self.dropout_layer(x, training=training)))
         return x if mask is None else x * mask
 
     def compute_output_spec(self, inputs, states, padding_mask=None, **kwargs):
         return keras.KerasTensor(states.shape, dtype=self.compute_dtype)
-
-    def get_config(self):
-        return super().get_config() | {
-            "kernel_size": self.kernel_size,
-            "groups": self.groups,
-            "activation": self.activation_name,
-            "dropout": self.dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }

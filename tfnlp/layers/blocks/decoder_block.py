@@ -173,6 +173,3 @@ class DecoderBlock(BaseBlock):
         _, *crossing = self.cross_attention.compute_output_spec(inputs, encoder_outputs, **asked)
         scores = int(return_attention_scores)
         return output, *own[:scores], *crossing[:scores], *own[scores:], *crossing[scores:]
-
-    def get_config(self):
-        return super().get_config() | {"feed_forward_dropout": self.feed_forward_dropout}

@@ -159,6 +159,7 @@ class EncoderBlock(BaseBlock):
             for one in (self, block):
                 one.shared_parts = sorted({*one.shared_parts, name})
         if part == "attention":
+            self.num_heads, self.attention_dropout = block.num_heads, block.attention_dropout
             self.block_size = block.block_size
         if self.given_attention is not None:
             self.given_attention = self.attention
@@ -234,32 +235,23 @@ class EncoderBlock(BaseBlock):
         )
         return output, *further
 
+    def fields(self):
+        return super().fields() | {"attention": self.given_attention}
+
     def get_config(self):
-        shared = {name: serialize_shared(getattr(self, name)) for name in self.shared_parts}
-        return super().get_config() | {
-            "attention": self.given_attention
-            and keras.saving.serialize_keras_object(self.given_attention),
-            "feed_forward_dropout": self.feed_forward_dropout,
-            "dropout_after": self.dropout_after,
-            "output_initializer": self.output_initializer
-            and keras.initializers.serialize(self.output_initializer),
-            **({"shared_parts": shared} if shared else {}),
-        }
+        parts = {name: serialize_shared(getattr(self, name)) for name in self.shared_parts}
+        return super().get_config() | {"shared_parts": parts}
 
     @classmethod
     def from_config(cls, config):
-        config = dict(config)
-        parts = config.get("shared_parts", {})
+        parts = config["shared_parts"]
         for name, part in parts.items():
             check_shared(part, f"{config['name']} shares its {name} with another block")
-        parts = config["shared_parts"] = {k: _deserialized(part) for k, part in parts.items()}
-        if config["attention"]:
-            attention = parts.get("attention") or _deserialized(config["attention"])
-            config["attention"] = attention
-            # Earlier versions saved blocks that said otherwise than their attention.
-            for name, its in (("num_heads", "num_heads"), ("attention_dropout", "dropout")):
-                config[name] = getattr(attention, its, config[name])
-        return cls(**config)
+        parts = {name: _deserialized(part) for name, part in parts.items()}
+        attention = config["attention"]
+        if attention:
+            attention = parts.get("attention") or _deserialized(attention)
+        return super().from_config(config | {"attention": attention, "shared_parts": parts})
 
 
 def _deserialized(part):

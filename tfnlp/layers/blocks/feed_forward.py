@@ -42,8 +42,8 @@ class FeedForward(BaseLayer):
             raise ValueError(f"intermediate_dim={intermediate_dim} must be at least 1.")
         self.supports_masking = True
         self.intermediate_dim = intermediate_dim
-        self.activation_name = activation
-        self.activation = get_activation(activation)
+        self.activation = activation
+        self.activate = get_activation(activation)
         self.dropout = dropout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.output_initializer = keras.initializers.get(output_initializer)
@@ -56,28 +56,8 @@ class FeedForward(BaseLayer):
         self.output_dense.build((*input_shape[:-1], self.intermediate_dim))
 
     def call(self, inputs, training=None):
-        x = self.activation(self.intermediate(inputs))  # (B, L, F)
+        x = self.activate(self.intermediate(inputs))  # (B, L, F)
         return self.output_dense(self.dropout_layer(x, training=training))  # (B, L, D)
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def get_config(self):
-        activation = self.activation_name
-        if callable(activation):
-            activation = keras.saving.serialize_keras_object(activation)
-        return super().get_config() | {
-            "intermediate_dim": self.intermediate_dim,
-            "activation": activation,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "output_initializer": self.output_initializer
-            and keras.initializers.serialize(self.output_initializer),
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        if isinstance(config["activation"], dict):
-            activation = keras.saving.deserialize_keras_object(config["activation"])
-            config = config | {"activation": activation}
-        return cls(**config)

@@ -27,7 +27,7 @@ class RecurrentDecoderBlock(BaseLayer):
         units: D, of each cell and of the output.
         num_layers: the number of cells.
         cell: "rnn", "lstm" or "gru".
-        attention: a score of `ScoreAttention`: "dot", "general" or "concat"; None for none.
+        score: of its `ScoreAttention`: "dot", "general" or "concat"; None for no attention.
         input_feeding: whether each token is read beside the output before it, at first zeros; of
             a decoder with attention.
         dropout: applied between cells in training.
@@ -57,7 +57,7 @@ class RecurrentDecoderBlock(BaseLayer):
         units,
         num_layers=1,
         cell="lstm",
-        attention="general",
+        score="general",
         input_feeding=True,
         dropout=0.0,
         **kwargs,
@@ -66,12 +66,12 @@ class RecurrentDecoderBlock(BaseLayer):
         check_sizes(units=units, num_layers=num_layers)
         if cell not in CELLS:
             raise ValueError(f"cell={cell!r} must be one of {tuple(CELLS)}.")
-        if input_feeding and attention is None:
+        if input_feeding and score is None:
             raise ValueError("input_feeding=True needs an attention, whose output is fed.")
         self.units = units
         self.num_layers = num_layers
         self.cell = cell
-        self.score = attention
+        self.score = score
         self.input_feeding = input_feeding
         self.dropout = dropout
         make, self.num_states = CELLS[cell]
@@ -80,8 +80,8 @@ class RecurrentDecoderBlock(BaseLayer):
         ]
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.attention = self.combine = None
-        if attention is not None:
-            self.attention = ScoreAttention(attention, dtype=self.dtype_policy, name="attention")
+        if score is not None:
+            self.attention = ScoreAttention(score, dtype=self.dtype_policy, name="attention")
             self.combine = keras.layers.Dense(
                 units, "tanh", use_bias=False, dtype=self.dtype_policy, name="combine"
             )
@@ -201,13 +201,3 @@ class RecurrentDecoderBlock(BaseLayer):
         if self.attention is None:
             return self._specs(outputs)
         return self._specs(outputs, (*inputs.shape[:2], value.shape[1]))
-
-    def get_config(self):
-        return super().get_config() | {
-            "units": self.units,
-            "num_layers": self.num_layers,
-            "cell": self.cell,
-            "attention": self.score,
-            "input_feeding": self.input_feeding,
-            "dropout": self.dropout,
-        }

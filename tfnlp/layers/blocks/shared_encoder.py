@@ -170,11 +170,3 @@ class SharedEncoder(BaseBlock):
             specs = (b.compute_output_spec(inputs, **asked) for b in self._in_order())
             further = [spec for _, *spec in specs]
         return self._outputs(self._specs(inputs.shape), states, further, return_hidden_states)
-
-    def get_config(self):
-        return super().get_config() | {
-            "num_layers": self.num_layers,
-            "sharing": self.sharing,
-            "num_groups": self.num_groups,
-            "dropout_after": self.dropout_after,
-        }

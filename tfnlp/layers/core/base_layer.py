@@ -1,5 +1,6 @@
 """Base class of all layers: weight options, output shapes, quantised parts, configs."""
 
+import inspect
 import numbers
 
 import keras
@@ -11,6 +12,8 @@ KERNEL_OPTIONS = ("kernel_regularizer", "kernel_constraint")
 BIAS_OPTIONS = ("bias_initializer", "bias_regularizer", "bias_constraint")
 EMBEDDINGS_OPTIONS = ("embeddings_regularizer", "embeddings_constraint")
 
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
 _MODULES = {
     "initializer": keras.initializers,
     "regularizer": keras.regularizers,
@@ -21,8 +24,9 @@ _MODULES = {
 class BaseLayer(FakeQuantized, keras.layers.Layer):
     """Base class of all layers: weight options, output shapes, quantised or frozen parts.
 
-    A subclass names the options that it takes in `OPTIONS`; they come by keyword, are attributes
-    of the same name, and are in the config. It has a `compute_output_spec`, by which
+    A subclass names the options that it takes in `OPTIONS`; they come by keyword. These and all
+    arguments of its constructor are attributes of the same name, from which the config is made
+    (see `fields`). It has a `compute_output_spec`, by which
     `compute_output_shape` goes, or a `compute_output_shape`.
 
     Args:
@@ -99,16 +103,41 @@ class BaseLayer(FakeQuantized, keras.layers.Layer):
         tensors = tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in shapes)
         return tensors if len(tensors) > 1 else tensors[0]
 
+    def fields(self):
+        """Return the constructor arguments by name, without those of `BaseLayer` and Keras.
+
+        Each is the attribute of its name; a subclass that keeps one elsewhere overrides this.
+        """
+        classes = type(self).__mro__[: type(self).__mro__.index(BaseLayer)]
+        constructors = [vars(cls)["__init__"] for cls in classes if "__init__" in vars(cls)]
+        names = [
+            name
+            for constructor in constructors
+            for name, parameter in inspect.signature(constructor).parameters.items()
+            if name != "self" and parameter.kind not in VARIADIC
+        ]
+        return {name: getattr(self, name) for name in (*names, *self.OPTIONS)}
+
     def get_config(self):
         config = super().get_config()
-        for name in self.OPTIONS:
-            config[name] = _module(name).serialize(getattr(self, name))
+        for name, value in self.fields().items():
+            # Initializers, regularizers, constraints, functions and layers.
+            is_object = callable(value)
+            config[name] = keras.saving.serialize_keras_object(value) if is_object else value
         quantized = {
             name: keras.dtype_policies.serialize(layer.dtype_policy)
             for name, layer in parts(self)
             if layer.quantization_mode is not None
         }
         return config | ({"quantized_parts": quantized} if quantized else {})
+
+    @classmethod
+    def from_config(cls, config):
+        activation = config.get("activation")
+        if isinstance(activation, dict):  # a function, in place of a name
+            activation = keras.saving.deserialize_keras_object(activation)
+            config = config | {"activation": activation}
+        return super().from_config(config)
 
 
 def check_sizes(**sizes):

@@ -127,16 +127,3 @@ class AdaptiveEmbedding(TokenLayer):
             for weights in (self.tables, self.projections)
         )
         return x, tables, projections
-
-    def get_config(self):
-        return super().get_config() | {
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "cutoffs": self.cutoffs,
-            "embedding_dim": self.embedding_dim,
-            "div_value": self.div_value,
-            "dropout": self.dropout,
-            "pad_token_id": self.pad_token_id,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }

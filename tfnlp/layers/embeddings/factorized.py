@@ -114,15 +114,3 @@ class FactorizedEmbedding(TokenLayer):
             return keras.KerasTensor(shape, dtype=self.compute_dtype)
         x = keras.KerasTensor((*inputs.shape, self.hidden_dim), dtype=self.compute_dtype)
         return hide_padding(x, inputs, self.pad_token_id)
-
-    def get_config(self):
-        return super().get_config() | {
-            "vocabulary_size": self.vocabulary_size,
-            "embedding_dim": self.embedding_dim,
-            "hidden_dim": self.hidden_dim,
-            "use_bias": self.use_bias,
-            "use_output_bias": self.use_output_bias,
-            "pad_token_id": self.pad_token_id,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }

@@ -50,9 +50,3 @@ class LearnedPositionEncoding(BaseLayer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def get_config(self):
-        return super().get_config() | {
-            "max_length": self.max_length,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-        }

@@ -4,10 +4,11 @@ import keras
 from keras import ops
 
 from tfnlp.functional.positions import check_length, sinusoid_table, sinusoids
+from tfnlp.layers.core.base_layer import BaseLayer
 
 
 @keras.saving.register_keras_serializable("tfnlp")
-class SinusoidalPositionEncoding(keras.layers.Layer):
+class SinusoidalPositionEncoding(BaseLayer):
     """Sinusoidal position encoding, added to the inputs (Vaswani et al. 2017, section 3.5).
 
     Args:
@@ -62,11 +63,3 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def get_config(self):
-        return super().get_config() | {
-            "max_wavelength": self.max_wavelength,
-            "interleaved": self.interleaved,
-            "scale": self.scale,
-            "max_length": self.max_length,
-        }

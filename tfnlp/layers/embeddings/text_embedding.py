@@ -198,22 +198,13 @@ class TextEmbedding(TokenLayer):
         x = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
         return hide_padding(x, token_ids, self.pad_token_id)
 
+    def fields(self):
+        embedding_dim = None if self.projection is None else self.embedding_dim
+        return super().fields() | {"embedding_dim": embedding_dim}
+
     def get_config(self):
         shared = {} if self._owner is None else {"tables_of": serialize_shared(self._owner())}
-        return super().get_config() | {
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "max_length": self.max_length,
-            "num_segments": self.num_segments,
-            "dropout": self.dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "embedding_dim": None if self.projection is None else self.embedding_dim,
-            "position_offset": self.position_offset,
-            "use_norm": self.use_norm,
-            "pad_token_id": self.pad_token_id,
-            **shared,
-        }
+        return super().get_config() | shared
 
     @classmethod
     def from_config(cls, config):

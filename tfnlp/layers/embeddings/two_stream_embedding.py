@@ -97,12 +97,3 @@ class TwoStreamEmbedding(TokenLayer):
             return h
         shape = (*target_mapping.shape[:2], self.hidden_dim)
         return h, keras.KerasTensor(shape, dtype=self.compute_dtype)
-
-    def get_config(self):
-        return super().get_config() | {
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "dropout": self.dropout,
-            "pad_token_id": self.pad_token_id,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-        }

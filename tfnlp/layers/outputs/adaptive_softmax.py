@@ -140,15 +140,6 @@ class AdaptiveSoftmax(BaseLayer):
         shape = (*states.shape[:-1], self.vocabulary_size)
         return keras.KerasTensor(shape, dtype="float32")
 
-    def get_config(self):
-        return super().get_config() | {
-            "vocabulary_size": self.vocabulary_size,
-            "cutoffs": self.cutoffs,
-            "embedding_dim": self.embedding_dim,
-            "div_value": self.div_value,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
-
 
 def _log_probs(states, table, bias, projection):
     """Compute log-probabilities (..., V_i), always float32."""
