@@ -802,12 +802,12 @@ def teachers_and_student(task, train, outputs):
         outputs: extra outputs of the models, as keyword arguments of `load_teacher`.
 
     Returns:
-        The teachers; `unpruned` as an argument of `Distillation`; the student; its tokenizer;
-        and the teachers' tokenizer if it differs, else None.
+        The teachers; the unpruned teachers and their tokenizer, or None; the student; its
+        tokenizer; and the teachers' tokenizer if it differs, else None.
     """
 
     folders, precision = teacher_dirs(), FLAGS.teacher_precision
-    whole = learning.read_teachers_tokenizer(folders)
+    whole = learning.load_shared_tokenizer(folders)
     loaded = [
         learning.load_teacher(folder, task, **outputs, dtype=precision) for folder in folders
     ]
@@ -855,29 +855,19 @@ def run_distillation(task, train, dev, test=None):
         intermediate_epochs = FLAGS.intermediate_epochs
         if intermediate_epochs is None:
             intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
-        what = learning.Distillation(
-            terms,
-            FLAGS.hard_label_weight,
+        phases = learning.split_phases(terms, task, intermediate_epochs, FLAGS.hard_label_weight)
+        teacher = learning.Teacher(
+            teachers,
+            other or tokenizer,
+            task,
             weights,
             FLAGS.cache_dir,
-            intermediate_epochs,
-            teacher_tokenizer=other,
-            unpruned=unpruned,
+            unpruned=unpruned and learning.Teacher(*unpruned, task, weights),
         )
+        data = learning.TaskData(tokenizer, train, dev, test, FLAGS.max_length)
         with compression_flags.rounding(student):
             return learning.distill(
-                task,
-                teachers,
-                student,
-                tokenizer,
-                train,
-                dev,
-                config,
-                run,
-                FLAGS.max_length,
-                test,
-                what,
-                compress,
+                teacher, student, data, config, run, phases=phases, compress=compress
             )
 
 

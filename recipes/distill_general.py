@@ -68,7 +68,7 @@ def main():
     keras.utils.set_random_seed(FLAGS.seed)
     training.set_precision(FLAGS.precision)
     weights = (FLAGS.soft_label_weight, FLAGS.masked_lm_weight)
-    soft_labels, masked_lm_weight, masked_share = learning.what_is_predicted(
+    soft_labels, masked_lm_weight, masked_share = learning.resolve_masking(
         FLAGS.method, *weights, FLAGS.masked_share, FLAGS.whole_words
     )
     learning.check_cacheable(FLAGS.cache_dir, masked_share)
@@ -93,19 +93,15 @@ def main():
             **common.method_arguments(),
         )
         texts = objectives.read_texts(FLAGS.texts, FLAGS.text_column)
-        encodings, fingerprint = objectives.encode_texts(texts, tokenizer, FLAGS.max_length)
+        encodings, _ = objectives.encode_texts(texts, tokenizer, FLAGS.max_length)
         figures = learning.distill_general(
-            teacher,
+            learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir),
             student,
-            tokenizer,
-            encodings,
+            learning.UnlabelledTexts(encodings, masking),
             config,
             run,
-            terms,
-            masking,
-            masked_lm_weight,
-            {"texts": fingerprint},
-            FLAGS.cache_dir,
+            terms=terms,
+            masked_lm_weight=masked_lm_weight,
         )
     logging.info("Fine-tune it: --model_dir=%s", run.best)
     return figures

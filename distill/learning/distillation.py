@@ -7,16 +7,10 @@ from absl import logging
 
 from distill.learning.distiller import Distiller
 from distill.learning.methods import soft_label_terms
-from distill.learning.teacher import (
-    SeveralTeachers,
-    join_teachers,
-    teacher_shares,
-    weighted_terms,
-)
-from distill.learning.teacher_outputs import compute_teacher_outputs
-from distill.learning.terms import check_terms, read_tensor
+from distill.learning.teacher import check_model
+from distill.learning.terms import check_terms
 from tfnlp.checkpoints import check_saves, load_model
-from tfnlp.models import check_lengths, check_vocabulary, token_axes
+from tfnlp.models import check_lengths, check_vocabulary
 from tfnlp.plots import plot_curves
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.training.finetuning import (
@@ -27,76 +21,98 @@ from tfnlp.training.finetuning import (
     count_examples,
     encode_splits,
     fit_best,
-    score_splits,
     start_head,
 )
-from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
+from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_report import write_report
 from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
-class Distillation:
-    """Settings of distillation, beside the student's training.
+class TaskData:
+    """Examples of a task for a student, and how to encode them.
 
     Args:
-        terms: a list of `Term`, such as a function of `METHODS` returns; soft labels where None.
-        hard_label_weight: of the task's own loss.
-        teacher_weights: weights of several teachers in their mean, numbers of 0 or more; all alike
-            where None.
-        cache_dir: folder to compute the teacher's outputs into once; where None it runs on each
-            batch.
-        intermediate_epochs: epochs of a first phase, on the terms that are not the task's outputs
-            (embeddings, states, attention), as in TinyBERT; the second phase leaves these terms
-            out. 0 for one phase of all terms.
-        teacher_tokenizer: the teacher's, if it differs from the student's. Only outputs of whole
-            texts can then be learned, and they are computed once; None if it is the same.
-        unpruned: the original of a teacher that was pruned to the student's tokens: (the teacher
-            or a list of several, their tokenizer); None if it was not pruned.
+        tokenizer: the student's.
+        train, dev, test: examples of the task; the best epoch has the highest `task.monitor` on
+            `dev`; `test` may be None.
+        max_length: the longest input in tokens.
     """
 
-    terms: list | None = None
+    tokenizer: Tokenizer
+    train: object
+    dev: object
+    test: object = None
+    max_length: int = 128
+
+    @property
+    def splits(self):
+        """Examples by the name of their split."""
+        return {"train": self.train, "dev": self.dev, "test": self.test}
+
+    def encode(self, task, tokenizer, config):
+        """Return the `LengthBatches` of each split, see `encode_splits`."""
+        return encode_splits(task, tokenizer, self.splits, config, self.max_length)
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """Part of a distillation: a loss, and the epochs to train on it.
+
+    Args:
+        terms: a list of `Term`, such as `make_terms` returns.
+        epochs: of a phase before the last; the last has those of the `TrainingConfig`.
+        hard_label_weight: weight of the task's own loss.
+    """
+
+    terms: list
+    epochs: int | None = None
     hard_label_weight: float = 0.5
-    teacher_weights: tuple | None = None
-    cache_dir: str | None = None
-    intermediate_epochs: int = 0
-    teacher_tokenizer: Tokenizer | None = None
-    unpruned: tuple | None = None
 
 
-def distill(
-    task,
-    teacher,
-    student,
-    tokenizer,
-    train,
-    dev,
-    config,
-    run,
-    max_length,
-    test=None,
-    distillation=None,
-    compress=None,
-):
-    """Train a student for a task from its labels and its teacher, and report both.
+def split_phases(terms, task, intermediate_epochs, hard_label_weight=0.5):
+    """Return the two phases of TinyBERT: the teacher's layers first, then its predictions.
+
+    Jiao et al. 2020, 'TinyBERT', section 4.3.
+
+    Args:
+        terms: a list of `Term`. Those of the task's outputs are left to the second phase, all
+            others (embeddings, states, attention) to the first.
+        task: see `tfnlp.tasks`.
+        intermediate_epochs: epochs of the first phase; 0 for one phase of all terms.
+        hard_label_weight: weight of the task's own loss in the second phase.
+
+    Raises:
+        InputError: if the first phase would have no terms.
+    """
+    if not intermediate_epochs:
+        return [Phase(terms, hard_label_weight=hard_label_weight)]
+    predictions = [term for term in terms if term.teacher[0] in task.outputs]
+    layers = [term for term in terms if term.teacher[0] not in task.outputs]
+    if not layers:
+        raise InputError(
+            f"intermediate_epochs={intermediate_epochs} has no effect without terms of "
+            "embeddings, states or attention; give some, or leave it out."
+        )
+    first = Phase(layers, intermediate_epochs, hard_label_weight=0.0)
+    return [first, Phase(predictions, hard_label_weight=hard_label_weight)]
+
+
+def distill(teacher, student, data, config, run, phases=None, compress=None):
+    """Train a student for its teacher's task, from labels and from the teacher, and report both.
 
     As in `tfnlp.training.finetune`, the best epoch is kept, and a killed run resumes from its
     folder and ends with the same weights.
 
     Args:
-        task: see `tfnlp.tasks`.
-        teacher: fine-tuned for the task, from `load_teacher`; or a list of several with the same
-            tokenizer, see `read_teachers_tokenizer`.
+        teacher: a `Teacher` of a task.
         student: with the task's head, such as from `make_student`; built, like the teacher and the
             terms, in the scope of the strategy to train under.
-        tokenizer: the student's.
-        train, dev, test: examples of the task; the best epoch has the highest `task.monitor` on
-            `dev`; `test` may be None.
+        data: a `TaskData`.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
-        max_length: the longest input in tokens.
-        distillation: a `Distillation`; soft labels beside the task's own loss where None.
+        phases: a list of `Phase`; one of soft labels beside the task's own loss where None.
         compress: as in `tfnlp.training.finetune`, for the student.
 
     Returns:
@@ -105,66 +121,34 @@ def distill(
         `share_of_teacher` is the student's `task.monitor` on dev over the teacher's.
 
     Raises:
-        InputError: before any training, if a teacher, the student or a tokenizer does not fit, one
-            of two phases has nothing to learn, or a term compares tokens of different tokenizers.
+        InputError: before any training, if a teacher, the student or a tokenizer does not fit, a
+            phase has nothing to learn, or a term compares tokens of different tokenizers.
     """
-    what = distillation or Distillation()
-    terms, cache_dir, unpruned = what.terms, what.cache_dir, what.unpruned
-    teacher_tokenizer, intermediate_epochs = what.teacher_tokenizer, what.intermediate_epochs
-    if terms is None:
-        terms = soft_label_terms(task, weight=0.5)
-    teachers = _as_list(teacher)
-    shares = teacher_shares(what.teacher_weights, len(teachers))
-    check_vocabulary(tokenizer, student)
-    for model in _as_list(unpruned[0]) if unpruned else ():
-        check_vocabulary(unpruned[1], model)
-        _check_models(task, model, student)
-    for model in teachers:
-        check_vocabulary(teacher_tokenizer or tokenizer, model)
-        _check_models(task, model, student)
-    teacher = join_teachers(teachers, task, terms)
-    terms = weighted_terms(terms, shares)
-    check_terms(terms, teacher, student)
-    if teacher_tokenizer is not None:
-        _check_of_texts(terms, teachers[0])
-    if what.hard_label_weight:
-        check_varied(task, train)
-    check_saves(student)
-    start_head(task, student, train)
-    live = teacher if cache_dir is None and teacher_tokenizer is None else None
-    before = [term for term in terms if term.teacher[0] not in task.outputs]
-    if intermediate_epochs:
-        if not before:
-            raise InputError(
-                f"intermediate_epochs={intermediate_epochs} has no effect without terms of "
-                "embeddings, states or attention; give some, or leave it out."
-            )
-        intermediate = Distiller(student, task, before, live, hard_label_weight=0.0)
-        terms = [term for term in terms if term not in before]
-    distiller = Distiller(student, task, terms, live, what.hard_label_weight)
-    splits = {"train": train, "dev": dev, "test": test}
-    batches = encode_splits(task, tokenizer, splits, config, max_length)
-    read = batches
-    if teacher_tokenizer is not None:
-        read = encode_splits(task, teacher_tokenizer, splits, config, max_length)
+    task = teacher.task
+    phases = phases or [Phase(soft_label_terms(task, weight=0.5))]
+    phases = [dataclasses.replace(phase, terms=teacher.weigh(phase.terms)) for phase in phases]
+    _check(teacher, student, data, phases)
+    live = None if teacher.runs_once(data.tokenizer) else teacher.model
+    distillers = [
+        Distiller(student, task, phase.terms, live, phase.hard_label_weight) for phase in phases
+    ]
+    start_head(task, student, data.train)
+
+    batches = data.encode(task, data.tokenizer, config)
+    teacher_batches, made_from = batches, teacher.fingerprints(student)
+    if not teacher.has_tokens_of(data.tokenizer):
+        teacher_batches = data.encode(task, teacher.tokenizer, config)
+        inputs = teacher_batches["train"].inputs_fingerprint()
+        made_from["the teacher's encoded batches"] = inputs
     check_lengths(batches["train"], student)
-    check_lengths(read["train"], teacher)
+    check_lengths(teacher_batches["train"], teacher.model)
     if live is None:
-        reads = [term.teacher for term in [*before, *terms]]
-        outputs = compute_teacher_outputs(teacher, read["train"], reads, cache_dir)
-        batches["train"].targets = outputs
-    made_from = {
-        "teacher_dir": model_fingerprint(teacher),
-        "model": content_fingerprint(student.text_config),
-    }
-    if cache_dir is not None:
-        made_from["cache_dir"] = "on disk"  # states on disk are rounded to float16
-    if teacher_tokenizer is not None:
-        made_from["the teacher's encoded batches"] = read["train"].inputs_fingerprint()
-    if intermediate_epochs:
-        epochs = {"epochs": intermediate_epochs, "patience": 0}
-        first = dataclasses.replace(config, **epochs)
-        _fit_intermediate(intermediate, task, splits, batches["train"], first, run, made_from)
+        terms = [term for phase in phases for term in phase.terms]
+        batches["train"].targets = teacher.outputs(teacher_batches["train"], terms)
+
+    first = {"train": content_fingerprint([data.train, task.label_names]), **made_from}
+    _fit_first_phases(phases, distillers, batches["train"], config, run, first)
+    distiller = distillers[-1]
     if compress is not None:
         check_compresses(config)
         distiller.compressor = compress(student, compressed_steps(config, run, batches["train"]))
@@ -173,83 +157,73 @@ def distill(
         distiller,
         student,
         task,
-        tokenizer,
-        splits,
-        batches,
-        config,
-        run,
-        max_length,
-        made_from,
+        data.tokenizer,
+        data.splits,
+        batches=batches,
+        config=config,
+        run=run,
+        max_length=data.max_length,
+        made_from=made_from,
     )
     best = load_model(run.best, task.head, task.num_classes)
-    figures = best_figures(distiller, best, task, splits, batches, run)
-    answers = _score_teachers(teachers, task, splits, read, shares)
-    if unpruned is not None:
-        figures |= {f"pruned_teacher_{key}": value for key, value in answers.items()}
-        scored = {"dev": dev, "test": test}
-        read = encode_splits(task, unpruned[1], scored, config, max_length)
-        answers = _score_teachers(_as_list(unpruned[0]), task, splits, read, shares)
-    figures |= {f"teacher_{key}": value for key, value in answers.items()}
+    figures = best_figures(distiller, best, task, data.splits, batches, run=run)
+    figures |= _teacher_figures(teacher, data, teacher_batches, config)
     score = f"dev_{task.monitor}"
-    if answers[score] > 0:
-        figures["share_of_teacher"] = figures[score] / answers[score]
-    counts = count_examples(splits)
+    if figures[f"teacher_{score}"] > 0:
+        figures["share_of_teacher"] = figures[score] / figures[f"teacher_{score}"]
+    counts = count_examples(data.splits)
     write_report(run, figures, task.label_names, task.monitor, examples=counts)
     return figures
 
 
-def _as_list(teacher):
-    return list(teacher) if isinstance(teacher, list | tuple) else [teacher]
+def _check(teacher, student, data, phases):
+    """Raise an InputError unless teacher, student, terms and examples fit each other."""
+    terms = [term for phase in phases for term in phase.terms]
+    check_vocabulary(data.tokenizer, student)
+    if teacher.unpruned is not None:
+        teacher.unpruned.check()
+    teacher.check()
+    check_model("student", student, teacher.task)
+    teacher.check_terms(terms, data.tokenizer)
+    check_terms(terms, teacher.model, student)
+    if any(phase.hard_label_weight for phase in phases):
+        check_varied(teacher.task, data.train)
+    check_saves(student)
 
 
-def _score_teachers(teachers, task, splits, batches, shares):
-    """Return the figures of a teacher or an ensemble."""
-    answering = teachers[0]
-    if len(teachers) > 1:
-        answering = SeveralTeachers(teachers, task, pooled=True, weights=shares)
-    return score_splits(answering, task, splits, batches)
+def _fit_first_phases(phases, distillers, batches, config, run, made_from):
+    """Train all phases but the last, each in a subfolder of the next one's run.
 
-
-def _check_of_texts(terms, teacher):
-    """Raise an InputError if a term compares tokens, which two tokenizers split differently."""
-    for term in terms:
-        output, _ = term.teacher
-        if token_axes(teacher, output, read_tensor(teacher, term.teacher, "teacher")):
-            raise InputError(
-                f"The term {term.name!r} compares {output}, which are of tokens, but teacher and "
-                "student have different tokenizers; leave it out and learn what the teacher says "
-                "of whole texts."
-            )
-
-
-def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
-    """Train the first of two phases, in a subfolder of the run.
-
-    Its final state has the student's weights, from which the second phase starts.
+    The final state of a phase has the student's weights, from which the next phase starts.
     """
-    folder = run.intermediate()
-    run.start()
-    logging.info("%d epochs on embeddings, states and attention come first.", config.epochs)
-    config.compile(distiller, len(batches))
-    train = {"train": content_fingerprint([splits["train"], task.label_names])}
-    with warnings.catch_warnings():
-        # The head gets no gradients here; the second phase trains it.
-        warnings.filterwarnings("ignore", "Gradients do not exist for variables")
-        fit(distiller, batches, config, folder, lambda: None, made_from=train | made_from)
-    plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
+    *phases, _ = phases
+    folders = [run]
+    for _ in phases:
+        folders.append(folders[-1].intermediate())
+        folders[-2].start()
+    for phase, distiller, folder in zip(phases, distillers[:-1], folders[:0:-1], strict=True):
+        losses = ", ".join(dict.fromkeys(term.name for term in phase.terms))
+        logging.info("Training %d epochs on %s first.", phase.epochs, losses)
+        phase_config = dataclasses.replace(config, epochs=phase.epochs, patience=0)
+        phase_config.compile(distiller, len(batches))
+        with warnings.catch_warnings():
+            # The head gets no gradients from layers; a later phase trains it.
+            warnings.filterwarnings("ignore", "Gradients do not exist for variables")
+            fit(distiller, batches, phase_config, folder, lambda: None, made_from=made_from)
+        plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
 
 
-def _check_models(task, teacher, student):
-    """Raise an InputError unless both models have the task's head and classes."""
-    for name, model in (("teacher", teacher), ("student", student)):
-        if model.head != task.head:
-            raise InputError(
-                f"The {name} has the head {model.head!r}, but the task needs {task.head!r}; give "
-                "a model with that head."
-            )
-        classes = model.output["logits"].shape[-1] if task.num_classes else None
-        if classes != task.num_classes:
-            raise InputError(
-                f"The {name} has {classes} classes, but the task {task.num_classes}; give a model "
-                "of as many."
-            )
+def _teacher_figures(teacher, data, batches, config):
+    """Return the figures of a teacher, and of the one that it was pruned from."""
+    scores = teacher.score(data.splits, batches)
+    unpruned = teacher.unpruned
+    if unpruned is None:
+        return _prefixed("teacher", scores)
+    scored = dataclasses.replace(data, train=None)
+    batches = scored.encode(teacher.task, unpruned.tokenizer, config)
+    unpruned_scores = unpruned.score(data.splits, batches)
+    return _prefixed("pruned_teacher", scores) | _prefixed("teacher", unpruned_scores)
+
+
+def _prefixed(prefix, figures):
+    return {f"{prefix}_{name}": value for name, value in figures.items()}

@@ -4,19 +4,18 @@ Sanh et al. 2019, 'DistilBERT', section 3, and Jiao et al. 2020, 'TinyBERT', sec
 student's folder is then fine-tuned or distilled for any task.
 """
 
+import dataclasses
 import warnings
 
 import keras
 from absl import logging
 
 from distill.learning.distiller import Distiller
-from distill.learning.teacher_outputs import compute_teacher_outputs
 from tfnlp.checkpoints import check_saves, load_model, read_head, save_model
 from tfnlp.models import MASKED_LMS, check_lengths, check_vocabulary
-from tfnlp.objectives import MaskedBatches, MaskedLM, predict_at_positions
+from tfnlp.objectives import MaskedBatches, MaskedLM, Masking, predict_at_positions
 from tfnlp.quantization.fake_quantization import count_parameters
-from tfnlp.text import LengthBatches
-from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
+from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_report import write_report
 from tfnlp.utils.errors import InputError
@@ -25,7 +24,7 @@ from tfnlp.utils.errors import InputError
 PREDICTING = ("logits", "distilbert")
 
 
-def what_is_predicted(
+def resolve_masking(
     method, soft_label_weight=None, masked_lm_weight=None, masked_share=None, whole_words=False
 ):
     """Resolve the defaults of what is learned at masked tokens.
@@ -50,7 +49,7 @@ def what_is_predicted(
         masked_share = 0.15 if soft_labels or masked_lm_weight > 0 else 0.0
     if whole_words and not masked_share:
         raise InputError(
-            "whole_words=True has no effect where no tokens are hidden; give a masked_share above "
+            "whole_words=True has no effect where no tokens are masked; give a masked_share above "
             "0, or leave it out."
         )
     return soft_labels, masked_lm_weight, masked_share
@@ -60,9 +59,9 @@ def check_cacheable(cache_dir, masked_share):
     """Raise an InputError for a cache of teacher outputs if each epoch masks other tokens."""
     if cache_dir is not None and masked_share:
         raise InputError(
-            f"cache_dir={cache_dir} keeps what the teacher says of whole texts, but "
-            f"masked_share={masked_share} of their tokens are hidden, others in each epoch; leave "
-            "it out, or hide none (by masked_share=0 and a method of states and attention)."
+            f"cache_dir={cache_dir} stores the teacher's outputs for whole texts, but "
+            f"masked_share={masked_share} masks other tokens in each epoch; leave cache_dir out, "
+            "or give masked_share=0 and a method of states and attention."
         )
 
 
@@ -83,43 +82,55 @@ def load_general_teacher(folder, predicts, **options):
     head = "masked_lm" if read_head(folder) in MASKED_LMS else None
     if predicts and head is None:
         raise InputError(
-            f"{folder} holds no masked language model, so that there are no soft labels of hidden "
-            "tokens to learn; give one that predicts tokens, or a method of states and attention."
+            f"{folder} holds no masked language model, so it gives no soft labels of masked "
+            "tokens; give one that predicts tokens, or a method of states and attention."
         )
     return load_model(folder, head, **options)
 
 
-def distill_general(
-    teacher,
-    student,
-    tokenizer,
-    encodings,
-    config,
-    run,
-    terms,
-    masking=None,
-    masked_lm_weight=0.0,
-    made_from=None,
-    cache_dir=None,
-):
+@dataclasses.dataclass(frozen=True)
+class UnlabelledTexts:
+    """Texts to learn from without labels.
+
+    Args:
+        encodings: `Encodings` of the texts.
+        masking: a `Masking` of the texts for both models; None for whole texts.
+    """
+
+    encodings: Encodings
+    masking: Masking | None = None
+
+    def batches(self, config, pad_token_id, predicts):
+        """Return batches of the texts, of masked ones if there is a masking.
+
+        Args:
+            config: a `TrainingConfig`.
+            pad_token_id: of the tokenizer.
+            predicts: whether masked tokens are predicted.
+        """
+        options = {"shuffle": True, "seed": config.seed, "pad_token_id": pad_token_id}
+        if config.fixed_length:
+            options["fixed_length"] = int(self.encodings.lengths.max())
+        if self.masking is None:
+            return LengthBatches(self.encodings, config.batch_size, **options)
+        return MaskedBatches(self.encodings, config.batch_size, self.masking, predicts, **options)
+
+
+def distill_general(teacher, student, texts, config, run, terms, masked_lm_weight=0.0):
     """Train a student on unlabelled texts to imitate its teacher.
 
     A killed run resumes from its folder and ends with the same weights. The last epoch is kept.
 
     Args:
-        teacher: from `load_general_teacher`.
+        teacher: a `Teacher` with one model, from `load_general_teacher`. Outputs can be cached for
+            whole texts only.
         student: a `TextModel` with the teacher's vocabulary, built in the scope of the strategy to
             train under.
-        tokenizer: of both.
-        encodings: `Encodings` of the texts.
+        texts: `UnlabelledTexts`, encoded by the teacher's tokenizer.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to; its `best` is the student's folder.
         terms: a list of `Term`, such as `make_terms` returns; `logits` are those of masked tokens.
-        masking: a `Masking` of the texts for both models; None for whole texts.
         masked_lm_weight: weight of the masked LM loss.
-        made_from: a dict of fingerprints, as `fit` takes it.
-        cache_dir: folder to compute the teacher's outputs into once, for whole texts only; where
-            None the teacher runs on each batch.
 
     Returns:
         A dict of figures: sizes, and the losses of the last epoch.
@@ -127,41 +138,23 @@ def distill_general(
     Raises:
         InputError: before any training, if the models do not fit each other or the terms.
     """
-    for model in (teacher, student):
-        check_vocabulary(tokenizer, model)
-    check_saves(student)
     predicts = bool(masked_lm_weight) or any(term.teacher[0] == "logits" for term in terms)
-    if predicts and masking is None:
-        raise InputError("Hidden tokens are to be predicted, but `masking` is None; give one.")
-    check_cacheable(cache_dir, masking.share if masking else 0)
-    options = {"shuffle": True, "seed": config.seed, "pad_token_id": tokenizer.pad_token_id}
-    if config.fixed_length:
-        options["fixed_length"] = int(encodings.lengths.max())
-    if masking is None:
-        batches = LengthBatches(encodings, config.batch_size, **options)
-    else:
-        batches = MaskedBatches(encodings, config.batch_size, masking, predicts, **options)
-    for model in (teacher, student):
+    for model in (teacher.model, student):
+        check_vocabulary(teacher.tokenizer, model)
+    check_saves(student)
+    _check_masking(teacher, texts, predicts)
+    batches = texts.batches(config, teacher.tokenizer.pad_token_id, predicts)
+    for model in (teacher.model, student):
         check_lengths(batches, model)
     logging.info(
         "%d texts of %d tokens in %d batches.",
-        len(encodings),
-        len(encodings.token_ids),
+        len(texts.encodings),
+        len(texts.encodings.token_ids),
         len(batches),
     )
-    if predicts:
-        task, taught, teaching = MaskedLM(), *map(predict_at_positions, (student, teacher))
-    else:
-        # Leave out outputs that no term reads, such as a pooler, which would get no gradients.
-        read = {term.student[0] for term in terms} & student.output.keys()
-        taught = keras.Model(student.input, {key: student.output[key] for key in read})
-        task, teaching = None, teacher
-    made_from = dict(made_from or {})
-    if cache_dir is not None:
-        reads, teaching = [term.teacher for term in terms], None
-        batches.targets = compute_teacher_outputs(teacher, batches, reads, cache_dir)
-        made_from["cache_dir"] = "on disk"  # states on disk are rounded to float16
-    distiller = Distiller(taught, task, terms, teaching, masked_lm_weight)
+    if teacher.cache_dir is not None:
+        batches.targets = teacher.outputs(batches, terms)
+    distiller = _general_distiller(teacher, student, terms, masked_lm_weight, predicts)
     config.compile(distiller, len(batches))
     with warnings.catch_warnings():
         # Attention-only methods do not train the rest of the last block.
@@ -171,20 +164,34 @@ def distill_general(
             batches,
             config,
             run,
-            lambda: save_model(student, run.best, tokenizer=tokenizer),
-            made_from={
-                "teacher_dir": model_fingerprint(teacher),
-                "model": content_fingerprint(student.text_config),
-                **made_from,
-            },
+            lambda: save_model(student, run.best, tokenizer=teacher.tokenizer),
+            made_from=teacher.fingerprints(student),
         )
-    last = run.metrics()[-1]
     figures = {
         "parameters": count_parameters(student),
-        "teacher_parameters": count_parameters(teacher),
-        "texts": len(encodings),
-        "tokens": len(encodings.token_ids),
-        **{key: value for key, value in last.items() if key.endswith("loss")},
+        "teacher_parameters": count_parameters(teacher.model),
+        "texts": len(texts.encodings),
+        "tokens": len(texts.encodings.token_ids),
+        **{key: value for key, value in run.metrics()[-1].items() if key.endswith("loss")},
     }
     write_report(run, figures, metric="learning_rate", epoch="last")
     return figures
+
+
+def _check_masking(teacher, texts, predicts):
+    """Raise an InputError if masked tokens are predicted without masks, or cached with them."""
+    if predicts and texts.masking is None:
+        raise InputError("Masked tokens are to be predicted, but `masking` is None; give one.")
+    check_cacheable(teacher.cache_dir, texts.masking.share if texts.masking else 0)
+
+
+def _general_distiller(teacher, student, terms, masked_lm_weight, predicts):
+    """Build the `Distiller` of a student that predicts masked tokens, or has no task."""
+    live = teacher.model if teacher.cache_dir is None else None
+    if predicts:
+        student, live = predict_at_positions(student), live and predict_at_positions(live)
+        return Distiller(student, MaskedLM(), terms, live, masked_lm_weight)
+    # Leave out outputs that no term reads, such as a pooler, which would get no gradients.
+    names = {term.student[0] for term in terms} & student.output.keys()
+    student = keras.Model(student.input, {name: student.output[name] for name in names})
+    return Distiller(student, None, terms, live, masked_lm_weight)

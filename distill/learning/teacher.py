@@ -1,16 +1,162 @@
-"""Loading of fine-tuned teachers, and ensembles of them."""
+"""Teachers: models that a student learns from, with their tokenizer and cached outputs."""
 
 import dataclasses
 import functools
+import pathlib
 
 import keras
-import numpy as np
-from keras import ops
 
-from distill.learning.distances import HIDDEN, POSITION_LOGITS, mean_log_probability, mean_number
+from distill.learning.ensemble import Ensemble, teacher_shares
+from distill.learning.teacher_outputs import StackedOutputs, compute_teacher_outputs
+from distill.learning.terms import read_tensor
 from tfnlp.checkpoints import load_model, read_head, read_labels
+from tfnlp.models import check_vocabulary, token_axes
 from tfnlp.text import load_tokenizer
+from tfnlp.text.tokenizer import Tokenizer
+from tfnlp.training.finetuning import score_splits
+from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
 from tfnlp.utils.errors import InputError
+
+
+@dataclasses.dataclass
+class Teacher:
+    """Model that a student learns from, or an ensemble of several.
+
+    Args:
+        models: a list of models of one tokenizer, such as `load_teacher` returns. The soft labels
+            of several are their mean, see `Ensemble`.
+        tokenizer: theirs. Of a student with another, only outputs of whole texts are learned, and
+            they are computed once.
+        task: that they were fine-tuned for, see `tfnlp.tasks`; None for pretrained models.
+        weights: of several models in their mean, numbers of 0 or more; all alike where None.
+        cache_dir: folder to compute the outputs into once; where None the models run on each
+            batch.
+        unpruned: the `Teacher` that was pruned to the student's tokens, to report its scores; None
+            if this one was not pruned.
+
+    Raises:
+        InputError: if there is no model, or the weights do not fit the models.
+    """
+
+    models: list[keras.Model]
+    tokenizer: Tokenizer
+    task: object | None = None
+    weights: tuple | None = None
+    cache_dir: str | None = None
+    unpruned: "Teacher | None" = None
+
+    def __post_init__(self):
+        if not self.models:
+            raise InputError("There is no teacher; give one, or several in a list.")
+        self.shares = teacher_shares(self.weights, len(self.models))
+
+    @functools.cached_property
+    def model(self):
+        """The only model, or an `Ensemble` that is called like one."""
+        return self.models[0] if len(self.models) == 1 else Ensemble(self.models, self.task)
+
+    def has_tokens_of(self, tokenizer):
+        """Return whether another tokenizer is the same."""
+        same = self.tokenizer is tokenizer
+        return same or self.tokenizer.to_json() == tokenizer.to_json()
+
+    def weigh(self, terms):
+        """Return terms whose distances weight several models by `weights`."""
+        if self.shares is None:
+            return terms
+        return [
+            dataclasses.replace(
+                term, error=functools.partial(term.error, teacher_weights=self.shares)
+            )
+            for term in terms
+        ]
+
+    def runs_once(self, tokenizer):
+        """Return whether outputs are computed once, for a student with this tokenizer."""
+        return self.cache_dir is not None or not self.has_tokens_of(tokenizer)
+
+    def check(self):
+        """Raise an InputError unless the models fit their tokenizer and task."""
+        for model in self.models:
+            check_vocabulary(self.tokenizer, model)
+            check_model("teacher", model, self.task)
+
+    def check_terms(self, terms, tokenizer):
+        """Check that several models, or tokenizers, have the tensors of terms in common.
+
+        Raises:
+            InputError: if a term reads layers of several models, which cannot be averaged, or
+                tokens, which the student's tokenizer splits differently.
+        """
+        same_tokens, model = self.has_tokens_of(tokenizer), self.models[0]
+        for term in terms:
+            output = term.teacher[0]
+            if len(self.models) > 1 and output not in self.task.outputs:
+                raise InputError(
+                    f"The term {term.name!r} reads {output}, but of several teachers only their "
+                    f"{' and '.join(self.task.outputs)} are learned; leave the term out, or give "
+                    "one teacher."
+                )
+            if same_tokens:
+                continue
+            if token_axes(model, output, read_tensor(model, term.teacher, "teacher")):
+                raise InputError(
+                    f"The term {term.name!r} compares {output} by token, but teacher and student "
+                    "have different tokenizers; use terms of whole texts."
+                )
+
+    def outputs(self, batches, terms):
+        """Compute once what terms read, for all examples; see `compute_teacher_outputs`.
+
+        Args:
+            batches: `LengthBatches`, encoded by the teacher's tokenizer.
+            terms: a list of `Term`.
+
+        Returns:
+            `TeacherOutputs`, or `StackedOutputs` of several models, each cached in a folder of its
+            own.
+        """
+        reads = {term.teacher for term in terms}
+        if len(self.models) == 1:
+            return compute_teacher_outputs(self.models[0], batches, reads, self.cache_dir)
+        folders = [
+            self.cache_dir and pathlib.Path(self.cache_dir) / model_fingerprint(model)[:16]
+            for model in self.models
+        ]
+        pairs = zip(self.models, folders, strict=True)
+        return StackedOutputs([compute_teacher_outputs(m, batches, reads, f) for m, f in pairs])
+
+    def score(self, splits, batches):
+        """Return the figures of the model or of the ensemble, see `score_splits`."""
+        model = self.model
+        if len(self.models) > 1:
+            model = Ensemble(self.models, self.task, pooled=True, weights=self.shares)
+        return score_splits(model, self.task, splits, batches)
+
+    def fingerprints(self, student):
+        """Return the fingerprints of a run by this teacher, as `fit` takes them."""
+        made_from = {
+            "teacher_dir": model_fingerprint(self.model),
+            "model": content_fingerprint(student.text_config),
+        }
+        if self.cache_dir is not None:
+            made_from["cache_dir"] = "on disk"  # states on disk are rounded to float16
+        return made_from
+
+
+def check_model(name, model, task):
+    """Raise an InputError unless a "teacher" or "student" has the head and classes of a task."""
+    if model.head != task.head:
+        raise InputError(
+            f"The {name} has the head {model.head!r}, but the task needs {task.head!r}; give a "
+            "model with that head."
+        )
+    classes = model.output["logits"].shape[-1] if task.num_classes else None
+    if classes != task.num_classes:
+        raise InputError(
+            f"The {name} has {classes} classes, but the task {task.num_classes}; give a model of "
+            "as many."
+        )
 
 
 def read_teacher_labels(folder, head):
@@ -23,7 +169,7 @@ def read_teacher_labels(folder, head):
     Raises:
         InputError: if its model has another head, or is a regression.
     """
-    _check_head(folder, head)
+    _check_stored_head(folder, head)
     labels = read_labels(folder)
     if labels and len(labels) == 1:
         raise InputError(
@@ -33,7 +179,7 @@ def read_teacher_labels(folder, head):
     return labels
 
 
-def _check_head(folder, head):
+def _check_stored_head(folder, head):
     stored = read_head(folder)
     if stored != head:
         held = f"a model with the head {stored!r}" if stored else "an encoder without a head"
@@ -43,7 +189,7 @@ def _check_head(folder, head):
         )
 
 
-def read_teachers_tokenizer(folders):
+def load_shared_tokenizer(folders):
     """Load the tokenizer of a task's teachers, which must all have the same one.
 
     Args:
@@ -89,7 +235,7 @@ def load_teacher(
         InputError: as `load_model`, and if the model has another head or other labels than the
             task.
     """
-    _check_head(folder, task.head)
+    _check_stored_head(folder, task.head)
     teacher = load_model(
         folder,
         task.head,
@@ -119,109 +265,3 @@ def load_teacher(
 
 def _counted(classes):
     return "a number" if classes == 1 else f"{classes} classes"
-
-
-class SeveralTeachers:
-    """Ensemble of several teachers of a task, called like one model.
-
-    Outputs are stacked, (B, teachers, ...).
-
-    Soft labels of an ensemble are the mean of its probabilities, each at the temperature, or the
-    mean of its numbers. Hinton et al. 2015, 'Distilling the Knowledge in a Neural Network',
-    section 2, uses ensembles as teachers.
-
-    Args:
-        models: the teachers, with the task's head and labels.
-        task: see `tfnlp.tasks`.
-        pooled: whether to return the mean, in the form of one model's outputs.
-        weights: of each in that mean, from `teacher_shares`; all alike where None.
-    """
-
-    def __init__(self, models, task, pooled=False, weights=None):
-        self.models = list(models)
-        self.task = task
-        self.pooled = pooled
-        self.shares = weights
-        self.head = task.head
-        self.input = self.models[0].input
-        several = () if pooled else (len(self.models),)
-        self.output = {
-            name: keras.KerasTensor((x.shape[0], *several, *x.shape[1:]), "float32")
-            for name, x in self.models[0].output.items()
-            if name in task.outputs
-        }
-        self.text_config = [model.text_config for model in self.models]
-        self.layers = [layer for model in self.models for layer in model.layers]
-        self.weights = [weight for model in self.models for weight in model.weights]
-
-    def _flatten_layers(self):
-        return [layer for model in self.models for layer in model._flatten_layers()]
-
-    def __call__(self, inputs, training=False):
-        found = [model(inputs, training=training) for model in self.models]
-        stacked = {
-            name: ops.stack([ops.cast(answers[name], "float32") for answers in found], axis=1)
-            for name in self.task.outputs
-        }
-        if not self.pooled:
-            return stacked
-        return {name: self._pool(name, x, inputs["padding_mask"]) for name, x in stacked.items()}
-
-    def _pool(self, name, x, padding_mask):
-        if self.task.num_classes == 1:
-            return mean_number(x, self.shares)
-        if name in POSITION_LOGITS:
-            x = ops.where(ops.cast(padding_mask, "bool")[:, None], x, HIDDEN)
-        return mean_log_probability(x, self.shares)
-
-
-def teacher_shares(weights, count):
-    """Return the weights of several teachers, normalised to a sum of 1, as a tuple; None for None.
-
-    Raises:
-        InputError: unless there are two teachers or more, with a weight of 0 or more for each, and
-            one above 0.
-    """
-    if weights is None:
-        return None
-    shown = ",".join(map(str, weights))
-    if count < 2 or len(weights) != count:
-        raise InputError(
-            f"teacher_weights={shown} are {len(weights)} weights, but there "
-            f"{'is one teacher' if count == 1 else f'are {count} teachers'}; give one for each of "
-            "several."
-        )
-    if not (np.isfinite(weights).all() and min(weights) >= 0 and max(weights) > 0):
-        raise InputError(f"teacher_weights={shown} must be 0 or more, and one of them above 0.")
-    return tuple(float(weight) / sum(weights) for weight in weights)
-
-
-def weighted_terms(terms, shares):
-    """Return terms whose errors weight several teachers by `teacher_shares`."""
-    if shares is None:
-        return terms
-    return [
-        dataclasses.replace(term, error=functools.partial(term.error, teacher_weights=shares))
-        for term in terms
-    ]
-
-
-def join_teachers(teachers, task, terms):
-    """Return an ensemble of several teachers, or a single teacher unchanged.
-
-    Raises:
-        InputError: if there is no teacher, or a term of several teachers reads layers, which
-            cannot be averaged.
-    """
-    if not teachers:
-        raise InputError("There is no teacher; give one, or several in a list.")
-    if len(teachers) == 1:
-        return teachers[0]
-    for term in terms:
-        if term.teacher[0] not in task.outputs:
-            raise InputError(
-                f"The term {term.name!r} reads {term.teacher[0]}, but of several teachers only "
-                f"their {' and '.join(task.outputs)} are learned; leave the term out, or give one "
-                "teacher."
-            )
-    return SeveralTeachers(teachers, task)

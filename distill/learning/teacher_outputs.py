@@ -8,7 +8,6 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from distill.learning.teacher import SeveralTeachers
 from distill.learning.terms import pick_output
 from tfnlp.checkpoints.tensors import DTYPES, write_tensors
 from tfnlp.models import check_lengths, token_axes
@@ -127,7 +126,7 @@ def _real(axes, length):
 
 @dataclasses.dataclass
 class StackedOutputs:
-    """Outputs of several teachers, stacked as `SeveralTeachers` does: (B, teachers, ...).
+    """Outputs of several teachers, stacked as `Ensemble` does: (B, teachers, ...).
 
     Args:
         parts: a `TeacherOutputs` for each.
@@ -150,7 +149,7 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
     """Run the teacher over all examples once, and cache the outputs that the losses read.
 
     Args:
-        teacher: a `keras.Model` with the outputs that `reads` names, or `SeveralTeachers`.
+        teacher: a `keras.Model` with the outputs that `reads` names.
         batches: `LengthBatches` over the examples, encoded for the teacher.
         reads: (output, index or None) pairs, the `teacher` of each term.
         folder: where to cache the outputs on disk, in float16 except the logits; in memory where
@@ -158,20 +157,13 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
             resumed. It is read batch by batch, so it may be larger than the memory.
 
     Returns:
-        `TeacherOutputs`; for several teachers `StackedOutputs`, each with a subfolder of `folder`.
+        `TeacherOutputs`.
 
     Raises:
         InputError: if a text is longer than the teacher's positions, an output is too large for
             float16, or the folder holds the cache of another teacher, of other texts or of other
             outputs.
     """
-    if isinstance(teacher, SeveralTeachers):
-        folders = [
-            folder and pathlib.Path(folder) / model_fingerprint(model)[:16]
-            for model in teacher.models
-        ]
-        parts = zip(teacher.models, folders, strict=True)
-        return StackedOutputs([compute_teacher_outputs(m, batches, reads, f) for m, f in parts])
     check_lengths(batches, teacher)
     reads = sorted(set(reads), key=lambda read: (read[0], read[1] or 0))
     axes = {output_key(*r): _axes(teacher, *r) for r in reads}

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from distill.compression.weight_clustering import Clusterer, ClusteringConfig
 from distill.compression.weight_pruning import block_kernels
-from distill.learning import distill, make_student
+from distill.learning import TaskData, Teacher, distill, make_student
 from tests.training.test_finetuning import DEV, TRAIN
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
@@ -57,8 +57,11 @@ def test_a_distilled_student_has_so_many_values(one_layer, tokenizer, tmp_path):
     run = RunFolder(tmp_path / "run", {})
     start = student.get_weights()
     figures = distill(
-        *(Classification(["bad", "good"]), teacher, student, tokenizer, TRAIN, DEV),
-        *(config, run, 16),
+        Teacher([teacher], tokenizer, Classification(["bad", "good"])),
+        student,
+        TaskData(tokenizer, TRAIN, DEV, max_length=16),
+        config,
+        run,
         compress=ClusteringConfig(16).clusterer,
     )
     assert figures["distinct_values"] == 16

@@ -10,13 +10,17 @@ import pytest
 
 from distill.learning import (
     METHODS,
-    Distillation,
+    Phase,
+    TaskData,
+    Teacher,
     attention_score_terms,
     distill,
     hidden_state_terms,
     load_teacher,
     make_student,
     read_teacher_labels,
+    soft_label_terms,
+    split_phases,
 )
 from tests.kills import KILLS, killed_after
 from tfnlp.checkpoints import load_model, save_model
@@ -56,8 +60,12 @@ def test_a_killed_distillation_ends_with_the_same_weights(teacher, tokenizer, tm
         folder = RunFolder(folder, {})
         with killed_after(stop_after):
             figures = distill(
-                *(TASK, teacher, student, tokenizer, TRAIN, DEV, CONFIG, folder, 16, DEV),
-                Distillation(terms, cache_dir=cache),
+                Teacher([teacher], tokenizer, TASK, cache_dir=cache),
+                student,
+                TaskData(tokenizer, TRAIN, DEV, DEV, max_length=16),
+                CONFIG,
+                folder,
+                phases=[Phase(terms)],
             )
         return figures, [*student.weights, terms[-1].projection.kernel], folder
 
@@ -115,10 +123,10 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
         terms = METHODS["tinybert"](teacher, student, TASK)
         folder = RunFolder(folder, {}, overwrite)
         # The first phase has no score that a patience could wait for.
-        data = (tokenizer, TRAIN, DEV, dataclasses.replace(CONFIG, patience=2), folder)
+        config = dataclasses.replace(CONFIG, patience=2)
+        owner, data = Teacher([teacher], tokenizer, TASK), TaskData(tokenizer, TRAIN, DEV)
         with killed_after(stop_after):
-            what = Distillation(terms, intermediate_epochs=1)
-            distill(TASK, teacher, student, *data, 16, distillation=what)
+            distill(owner, student, data, config, folder, split_phases(terms, TASK, 1))
         return [w.numpy() for w in student.weights], folder
 
     whole, folder = run(tmp_path / "whole")
@@ -146,6 +154,23 @@ def test_intermediate_layers_come_first_and_a_kill_in_either_phase_changes_nothi
     assert not list((tmp_path / "broken").rglob("state.safetensors"))
 
 
+def test_each_of_three_phases_trains_its_own_terms(teacher, tokenizer, tmp_path):
+    student = make_student(teacher, 1)
+    states, soft_labels = hidden_state_terms([1]), soft_label_terms(TASK)
+    phases = [Phase(states, 1, 0.0), Phase(soft_labels, 2, 0.0), Phase(soft_labels)]
+    data, run = TaskData(tokenizer, TRAIN, DEV), RunFolder(tmp_path / "run", {})
+    distill(Teacher([teacher], tokenizer, TASK), student, data, CONFIG, run, phases)
+    second, first = run.intermediate(), run.intermediate().intermediate()
+    losses = [
+        {key for key in folder.metrics()[-1] if key.endswith("loss")} - {"loss"}
+        for folder in (first, second, run)
+    ]
+    assert [len(folder.metrics()) for folder in (first, second, run)] == [1, 2, 2]
+    assert losses[0] == {"hard_label_loss", "hidden_state_loss"}
+    assert losses[1] == {"hard_label_loss", "soft_label_loss"}
+    assert losses[2] == {"hard_label_loss", "soft_label_loss", "val_hard_label_loss"}
+
+
 def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     tiny_config, tokenizer, tmp_path
 ):
@@ -168,9 +193,8 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     p, q = (np.exp(x / 2) / np.exp(x / 2).sum(1, keepdims=True) for x in answers)
     still = TrainingConfig(epochs=1, batch_size=2, learning_rate=0.0)
     run = RunFolder(tmp_path / "run", {})
-    data = (small, train, train, still, run, 16)
-    what = Distillation(teacher_tokenizer=tokenizer)
-    figures = distill(task, teacher, student, *data, distillation=what)
+    owner, data = Teacher([teacher], tokenizer, task), TaskData(small, train, train)
+    figures = distill(owner, student, data, still, run)
     (epoch,) = run.metrics()
     due = 4 * np.mean(np.sum(p * np.log(p / q), 1))
     assert due > 1e-3 and epoch["soft_label_loss"] == pytest.approx(due, rel=1e-4)
@@ -178,12 +202,9 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
     assert figures["teacher_dev_accuracy"] == pytest.approx(right)
     saved = load_tokenizer(run.best)
     np.testing.assert_array_equal(saved.encode(texts).token_ids, small.encode(texts).token_ids)
-    terms = hidden_state_terms([0])
-    with pytest.raises(
-        InputError, match="'hidden_state' compares hidden_states, which are of tok"
-    ):
-        what = dataclasses.replace(what, terms=terms)
-        distill(task, teacher, student, *data, distillation=what)
+    phases = [Phase(hidden_state_terms([0]))]
+    with pytest.raises(InputError, match="'hidden_state' compares hidden_states by token, but"):
+        distill(owner, student, data, still, run, phases)
 
 
 def test_the_lines_of_the_readme(small_config, tokenizer, tmp_path, monkeypatch):
@@ -287,12 +308,9 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
         ),
     ]:
         run = RunFolder(tmp_path / "run", {})
+        owner, phases = Teacher([models[0]], tokenizer, TASK), terms and [Phase(terms)]
         with pytest.raises(InputError, match=message):
-            what = Distillation(terms)
-            distill(TASK, *models, tokenizer, TRAIN, DEV, CONFIG, run, 16, distillation=what)
-    run = RunFolder(tmp_path / "run", {})
+            distill(owner, models[1], TaskData(tokenizer, TRAIN, DEV), CONFIG, run, phases)
     with pytest.raises(InputError, match="intermediate_epochs=1 has no effect without terms of"):
-        what = Distillation(intermediate_epochs=1)
-        data = (tokenizer, TRAIN, DEV, CONFIG, run, 16)
-        distill(TASK, teacher, student, *data, distillation=what)
+        split_phases(soft_label_terms(TASK), TASK, 1)
     assert not (tmp_path / "run").exists()

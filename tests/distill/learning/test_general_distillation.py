@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distill.learning import make_student, make_terms, what_is_predicted
+from distill.learning import Teacher, UnlabelledTexts, make_student, make_terms, resolve_masking
 from distill.learning.distiller import Distiller
 from distill.learning.general_distillation import distill_general, load_general_teacher
 from tests.kills import KILLS, Killed
@@ -83,17 +83,17 @@ def test_the_losses_of_distilbert_are_those_of_loops(teacher, small_config, enco
     assert min(parts) > 1e-3
 
 
-def test_what_is_predicted_goes_by_the_method_unless_it_is_said():
-    assert what_is_predicted("tinybert") == (False, 0.0, 0.0)
-    assert what_is_predicted("logits") == (True, 0.0, 0.15)
-    assert what_is_predicted("distilbert") == (True, 2.0, 0.15)
+def test_resolve_masking_goes_by_the_method_unless_it_is_said():
+    assert resolve_masking("tinybert") == (False, 0.0, 0.0)
+    assert resolve_masking("logits") == (True, 0.0, 0.15)
+    assert resolve_masking("distilbert") == (True, 2.0, 0.15)
     # Without soft labels DistilBERT's student still learns the hidden tokens themselves.
-    assert what_is_predicted("distilbert", soft_label_weight=0.0) == (False, 2.0, 0.15)
-    assert what_is_predicted("distilbert", 0.0, masked_lm_weight=0.0) == (False, 0.0, 0.0)
-    assert what_is_predicted("minilm", soft_label_weight=0.5) == (True, 0.0, 0.15)
-    assert what_is_predicted("tinybert", None, 1.0, 0.3, whole_words=True) == (False, 1.0, 0.3)
-    with pytest.raises(InputError, match="whole_words=True has no effect where no tokens are hid"):
-        what_is_predicted("tinybert", whole_words=True)
+    assert resolve_masking("distilbert", soft_label_weight=0.0) == (False, 2.0, 0.15)
+    assert resolve_masking("distilbert", 0.0, masked_lm_weight=0.0) == (False, 0.0, 0.0)
+    assert resolve_masking("minilm", soft_label_weight=0.5) == (True, 0.0, 0.15)
+    assert resolve_masking("tinybert", None, 1.0, 0.3, whole_words=True) == (False, 1.0, 0.3)
+    with pytest.raises(InputError, match="whole_words=True has no effect where no tok"):
+        resolve_masking("tinybert", whole_words=True)
 
 
 def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_on(
@@ -118,7 +118,13 @@ def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_o
         folder = RunFolder(tmp_path / name, {})
         masking = Masking.of(tokenizer)
         figures = distill_general(
-            *(teacher, student, tokenizer, encodings, config, folder, terms, masking, 2.0)
+            Teacher([teacher], tokenizer),
+            student,
+            UnlabelledTexts(encodings, masking),
+            config,
+            folder,
+            terms=terms,
+            masked_lm_weight=2.0,
         )
         return figures, student, folder
 
@@ -161,7 +167,8 @@ def test_an_encoder_without_a_head_teaches_states_and_attention(
     terms = make_terms("tinybert", teacher, student)
     assert "soft_label" not in {term.name for term in terms}
     run = RunFolder(tmp_path / "run", {})
-    figures = distill_general(teacher, student, tokenizer, encodings, CONFIG, run, terms)
+    texts = UnlabelledTexts(encodings)
+    figures = distill_general(Teacher([teacher], tokenizer), student, texts, CONFIG, run, terms)
     losses = {key for key in figures if key.endswith("loss")}
     assert losses == {"loss", "embedding_loss", "hidden_state_loss", "attention_score_loss"}
     first, last = run.metrics()
@@ -177,27 +184,27 @@ def test_an_encoder_without_a_head_teaches_states_and_attention(
     live = RunFolder(tmp_path / "live", {})
     still = dataclasses.replace(CONFIG, learning_rate=0.0)
     found = []
-    for own, folder, options in ((students[0], live, {}), (students[1], cached, cache)):
-        terms = make_terms("minilm", teacher, own, relation_weight=0.0)
-        options = {"cache_dir": options} if options else {}
-        data = (teacher, own, tokenizer, encodings, still, folder, terms)
-        distill_general(*data, **options)
+    for trained, folder, cache_dir in zip(students, (live, cached), (None, cache), strict=True):
+        terms = make_terms("minilm", teacher, trained, relation_weight=0.0)
+        owner = Teacher([teacher], tokenizer, cache_dir=cache_dir)
+        distill_general(owner, trained, texts, still, folder, terms)
         found.append([epoch["attention_loss"] for epoch in folder.metrics()])
     assert found[1] == pytest.approx(found[0], rel=1e-3) and min(found[0]) > 1e-4
     shards = {path: path.stat().st_mtime_ns for path in cache.glob("*.safetensors")}
     assert shards
-    with pytest.raises(InputError, match="keeps what the teacher says of whole texts, but masked"):
-        masking = Masking.of(tokenizer, 0.3)
-        distill_general(*data[:6], [], masking, cache_dir=cache)
+    with pytest.raises(InputError, match="stores the teacher's outputs for whole texts, but mask"):
+        masked = UnlabelledTexts(encodings, Masking.of(tokenizer, 0.3))
+        distill_general(owner, students[1], masked, still, cached, [])
     with pytest.raises(InputError, match="cached was trained with cache_dir; do so to go on"):
-        distill_general(*data)
+        owner = Teacher([teacher], tokenizer)
+        distill_general(owner, students[1], texts, still, cached, terms)
 
-    message = "encoder holds no masked language model, so that there are no soft labels of hidden"
+    message = "encoder holds no masked language model, so it gives no soft labels of masked"
     with pytest.raises(InputError, match=message):
         load_general_teacher(tmp_path / "encoder", predicts=True)
     terms = make_terms("distilbert", teacher, student, MaskedLM())
-    with pytest.raises(InputError, match="Hidden tokens are to be predicted, but `masking` is"):
-        distill_general(teacher, student, tokenizer, encodings, CONFIG, run, terms)
+    with pytest.raises(InputError, match="Masked tokens are to be predicted, but `masking` is"):
+        distill_general(owner, student, texts, CONFIG, run, terms)
 
 
 def test_texts_are_read_from_lines_and_columns_without_holding_them(tokenizer, tmp_path):

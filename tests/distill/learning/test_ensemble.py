@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 from distill.learning import (
-    Distillation,
+    Phase,
+    TaskData,
+    Teacher,
     distill,
+    load_shared_tokenizer,
     load_teacher,
     make_terms,
-    read_teachers_tokenizer,
     soft_label_terms,
 )
 from distill.learning.distiller import Distiller
-from distill.learning.teacher import SeveralTeachers, teacher_shares, weighted_terms
+from distill.learning.ensemble import Ensemble, teacher_shares
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches
 from tfnlp.checkpoints import save_model
@@ -63,7 +65,7 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
     first, second, student = (
         build_model(small_config, task.head, task.num_classes) for _ in range(3)
     )
-    teacher, batches = SeveralTeachers([first, second], task), make_batches(name, 28)
+    teacher, batches = Teacher([first, second], None, task), make_batches(name, 28)
     terms = soft_label_terms(task, TEMPERATURE)
     x, labels = batches.batch(np.arange(5))
     numbers = [{k: v.numpy() for k, v in m(x).items()} for m in (first, second, student)]
@@ -72,12 +74,12 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
         for i in range(5)
         for error in mean_error(name, numbers[:2], numbers[2], i, batches.lengths[i], labels)
     ]
-    live = Distiller(student, task, terms, teacher, hard_label_weight=0.0)
+    live = Distiller(student, task, terms, teacher.model, hard_label_weight=0.0)
     found = float(live.compute_loss(x, labels, live(x)))
     assert found == pytest.approx(np.mean(errors), rel=1e-4) and found > 1e-3
     # The second counts three times as much as the first, in the loss and in what they answer.
-    shares = teacher_shares((1, 3), 2)
-    weighted = Distiller(student, task, weighted_terms(terms, shares), teacher, 0.0)
+    weighing = dataclasses.replace(teacher, weights=(1, 3))
+    weighted = Distiller(student, task, weighing.weigh(terms), weighing.model, 0.0)
     errors = [
         error
         for i in range(5)
@@ -89,19 +91,20 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
     assert by_weight == pytest.approx(np.mean(errors), rel=1e-4)
     assert abs(by_weight - found) > 1e-4 * found
     if name == "classification":
-        pooled = SeveralTeachers([first, second], task, pooled=True, weights=shares)(x)["logits"]
+        shares = teacher_shares((1, 3), 2)
+        pooled = Ensemble([first, second], task, pooled=True, weights=shares)(x)["logits"]
         parts = [np.exp(log_softmax(number["logits"])) for number in numbers[:2]]
         np.testing.assert_allclose(np.exp(pooled), np.average(parts, 0, [1, 3]), rtol=1e-4)
     if name == "answering":  # together they answer by probabilities, of real positions alone
-        pooled = SeveralTeachers([first, second], task, pooled=True)(x)
+        pooled = Ensemble([first, second], task, pooled=True)(x)
         for row, n in enumerate(batches.lengths):
             for key, value in pooled.items():
                 parts = [np.exp(log_softmax(number[key][row, :n])) for number in numbers[:2]]
                 np.testing.assert_allclose(np.exp(value[row, :n]), np.mean(parts, 0), rtol=1e-4)
 
     folder = tmp_path if name == "classification" else None
-    reads = [term.teacher for term in terms]
-    batches.targets = compute_teacher_outputs(teacher, batches, reads, folder)
+    teacher = dataclasses.replace(teacher, cache_dir=folder)
+    batches.targets = teacher.outputs(batches, terms)
     cached = Distiller(student, task, terms, hard_label_weight=0.0)
     x, y = next(iter(batches.dataset()))
     assert float(cached.compute_loss(x, y, cached(x))) == pytest.approx(found, rel=1e-4)
@@ -110,8 +113,8 @@ def test_soft_labels_are_the_mean_of_the_teachers(name, small_config, tmp_path):
     # Each teacher has a cache of its own, which serves it in other company too.
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
     assert len(before) == 2
-    swapped = SeveralTeachers([second, first], task)
-    again = compute_teacher_outputs(swapped, batches, reads, folder).batch(np.arange(5), 7)
+    swapped = dataclasses.replace(teacher, models=[second, first])
+    again = swapped.outputs(batches, terms).batch(np.arange(5), 7)
     given = batches.targets.batch(np.arange(5), 7)
     np.testing.assert_array_equal(again["logits"], given["logits"][:, ::-1])
     assert {path: path.stat().st_mtime_ns for path in before} == before
@@ -125,49 +128,53 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
     teachers = [build_model(small_config, "classifier", 2) for _ in range(2)]
     # Fewer tokens, in another order.
     own = WordPieceTokenizer([*tokenizer.vocabulary[:5], *tokenizer.vocabulary[20:4:-1]])
-    config = dataclasses.replace(small_config, vocabulary_size=own.vocabulary_size)
-    student = build_model(config, "classifier", 2)
-    training, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
-    arguments = (student, own, train, dev, training, run, 16)
-    cache = {"cache_dir": tmp_path / "cache", "teacher_tokenizer": tokenizer}
-    figures = distill(task, teachers, *arguments, distillation=Distillation(**cache))
+    fewer = dataclasses.replace(small_config, vocabulary_size=own.vocabulary_size)
+    student = build_model(fewer, "classifier", 2)
+    config, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
+    teacher = Teacher(teachers, tokenizer, task, cache_dir=tmp_path / "cache")
+    data = TaskData(own, train, dev, max_length=16)
+    figures = distill(teacher, student, data, config, run)
     assert figures["teacher_parameters"] == 2 * teachers[0].count_params()
     logits = [teacher(tokenizer(texts[:4]))["logits"].numpy() for teacher in teachers]
     mean = np.mean([np.exp(log_softmax(x)) for x in logits], 0)
     assert figures["teacher_dev_accuracy"] == np.mean(mean.argmax(1) == [1, 0, 0, 1])
-    # What is kept is what the teachers say of their own tokens.
+    # The cache holds the teachers' outputs for their own tokens.
     batches = LengthBatches(tokenizer.encode(texts), 6)
-    teacher = SeveralTeachers(teachers, task)
-    kept = compute_teacher_outputs(teacher, batches, [("logits", None)], cache["cache_dir"])
-    assert len([*cache["cache_dir"].rglob("*.safetensors")]) == 2
+    kept = teacher.outputs(batches, soft_label_terms(task))
+    assert len([*teacher.cache_dir.rglob("*.safetensors")]) == 2
     found = kept.batch(np.arange(4), 3)["logits"]
     np.testing.assert_allclose(found, np.stack(logits, 1), atol=1e-5)
 
-    by_layer = build_model(small_config, "classifier", 2, hidden_states=True)
-    terms = make_terms("logits", by_layer, by_layer, task, hidden_state_weight=1.0)
-    for given, options, message in [
-        ([by_layer] * 2, {"terms": terms}, "reads hidden_states, but of several teachers only th"),
-        (by_layer, {"terms": terms, **cache}, "'hidden_state' compares hidden_states, which are"),
-        (
-            teachers,
-            {"teacher_weights": (1, 2, 3)},
-            "weights=1,2,3 are 3 weights, but there are 2 t",
-        ),
-        (teachers[:1], {"teacher_weights": (1,)}, "are 1 weights, but there is one teacher; give"),
-        (teachers, {"teacher_weights": (-1, 2)}, "=-1,2 must be 0 or more, and one of them abo"),
-        (teachers, {}, "The vocabulary has 21 tokens, but the model's table 28; give"),
-        ([], {}, "There is no teacher; give one"),
-        (
-            [teachers[0], build_model(small_config, "classifier", 3)],
-            cache,
-            "The teacher has 3 classes, but the task 2",
-        ),
+
+def test_teachers_that_do_not_fit_are_refused(small_config, tokenizer, tmp_path):
+    task = Classification(["bad", "good"])
+    train = Examples(["a fine film", "the plot is dull"], None, [1, 0], task.label_names)
+    first, second, student = (
+        build_model(small_config, "classifier", 2, hidden_states=True) for _ in range(3)
+    )
+    swapped = WordPieceTokenizer([*tokenizer.vocabulary[:5], *tokenizer.vocabulary[:4:-1]])
+    fewer = WordPieceTokenizer(tokenizer.vocabulary[:21])
+    three = build_model(small_config, "classifier", 3)
+    states = make_terms("logits", first, student, task, hidden_state_weight=1.0)
+    config, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
+    for models, own, terms, message in [
+        ([first, second], tokenizer, states, "reads hidden_states, but of several teachers only"),
+        ([first], swapped, states, "'hidden_state' compares hidden_states by token, but teach"),
+        ([first], fewer, None, "The vocabulary has 21 tokens, but the model's table 28; give"),
+        ([first, three], tokenizer, None, "The teacher has 3 classes, but the task 2"),
     ]:
-        to = by_layer if "terms" in options else student
-        given_tokenizer = tokenizer if to is by_layer else own
+        teacher = Teacher(models, own, task)
+        data, phases = TaskData(tokenizer, train, train), terms and [Phase(terms)]
         with pytest.raises(InputError, match=message):
-            what = Distillation(**options)
-            distill(task, given, to, given_tokenizer, *arguments[2:], distillation=what)
+            distill(teacher, student, data, config, run, phases)
+    for models, weights, message in [
+        ([first, second], (1, 2, 3), "weights=1,2,3 are 3 weights, but there are 2 t"),
+        ([first], (1,), "are 1 weights, but there is one teacher; give"),
+        ([first, second], (-1, 2), "=-1,2 must be 0 or more, and one of them abo"),
+        ([], None, "There is no teacher; give one"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            Teacher(models, tokenizer, task, weights)
 
 
 def test_teachers_of_several_tokenizers_are_refused(tokenizer, tmp_path):
@@ -175,9 +182,9 @@ def test_teachers_of_several_tokenizers_are_refused(tokenizer, tmp_path):
     for name, own in (("a", tokenizer), ("b", tokenizer), ("c", swapped)):
         own.save(tmp_path / name)
     a, b, c = (str(tmp_path / name) for name in "abc")
-    assert read_teachers_tokenizer([a, b]).to_json() == tokenizer.to_json()
+    assert load_shared_tokenizer([a, b]).to_json() == tokenizer.to_json()
     with pytest.raises(InputError, match=f"^{c} has another tokenizer than {a}, but several"):
-        read_teachers_tokenizer([a, b, c])
+        load_shared_tokenizer([a, b, c])
 
 
 def test_a_teacher_in_bfloat16_says_the_same(small_config, tokenizer, tmp_path):
