@@ -31,6 +31,7 @@ from tfnlp.training.finetuning import (
     start_head,
 )
 from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
+from tfnlp.training.optimizer import compile_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_report import write_report
 from tfnlp.utils.errors import InputError
@@ -168,7 +169,7 @@ def distill(
     if compress is not None:
         check_compresses(config)
         distiller.compressor = compress(student, compressed_steps(config, run, batches["train"]))
-    config.compile(distiller, len(batches["train"]))
+    compile_model(config, distiller, len(batches["train"]))
     fit_best(
         distiller,
         student,
@@ -230,7 +231,7 @@ def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
     folder = run.intermediate()
     run.start()
     logging.info("%d epochs on embeddings, states and attention come first.", config.epochs)
-    config.compile(distiller, len(batches))
+    compile_model(config, distiller, len(batches))
     train = {"train": content_fingerprint([splits["train"], task.label_names])}
     with warnings.catch_warnings():
         # The head gets no gradients here; the second phase trains it.

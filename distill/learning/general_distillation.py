@@ -17,6 +17,7 @@ from tfnlp.objectives import MaskedBatches, MaskedLM, predict_at_positions
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import LengthBatches
 from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
+from tfnlp.training.optimizer import compile_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_report import write_report
 from tfnlp.utils.errors import InputError
@@ -162,7 +163,7 @@ def distill_general(
         batches.targets = compute_teacher_outputs(teacher, batches, reads, cache_dir)
         made_from["cache_dir"] = "on disk"  # states on disk are rounded to float16
     distiller = Distiller(taught, task, terms, teaching, masked_lm_weight)
-    config.compile(distiller, len(batches))
+    compile_model(config, distiller, len(batches))
     with warnings.catch_warnings():
         # Attention-only methods do not train the rest of the last block.
         warnings.filterwarnings("ignore", "Gradients do not exist for variables")
