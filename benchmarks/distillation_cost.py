@@ -69,7 +69,7 @@ def make_turns():
     from tfnlp.models import BertConfig, build_model
     from tfnlp.tasks import Classification
     from tfnlp.text import Encodings, LengthBatches
-    from tfnlp.training import TrainingConfig, compile_classifier
+    from tfnlp.training import TrainingConfig, compile_classifier, optimizer_of
     from tfnlp.training.inference import input_signature
 
     config = BertConfig(num_layers=6, hidden_dim=384, intermediate_dim=1536)
@@ -92,7 +92,7 @@ def make_turns():
         return lambda: model.fit(dataset, verbose=0, shuffle=False)
 
     def optimizer(model):
-        return TrainingConfig(batch_size=FLAGS.batch_size).optimizer(model, 1000)
+        return optimizer_of(TrainingConfig(batch_size=FLAGS.batch_size), model, 1000)
 
     def alone(student):
         return compile_classifier(student, optimizer(student)), batches()

@@ -173,6 +173,7 @@ def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: 
     from tfnlp.checkpoints import load_model
     from tfnlp.training import FineTuner, RunFolder, fit
     from tfnlp.training.inference import predictor
+    from tfnlp.training.optimizer import optimizer_of
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(FLAGS.seed)
@@ -180,7 +181,7 @@ def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: 
     model = load_model(FLAGS.model_dir, task.head, task.num_classes)
     config = common.training_config()
     trained = FineTuner(model, task, regularizer(model, task))
-    trained.compile(config.optimizer(model, len(batches)), jit_compile=False)
+    trained.compile(optimizer_of(config, model, len(batches)), jit_compile=False)
     run = RunFolder(
         f"{FLAGS.output_dir}/{name}_seed{FLAGS.seed}", settings() | {"seed": FLAGS.seed}
     )

@@ -81,10 +81,10 @@ def training_config():
 def tfnlp_trainer(data):
     """Return a function that trains tfnlp's model for the steps of a round."""
     from tfnlp.checkpoints import load_model
-    from tfnlp.training import compile_classifier
+    from tfnlp.training import compile_classifier, optimizer_of
 
     model = load_model(FLAGS.model_dir, "classifier", 2)
-    trained = compile_classifier(model, training_config().optimizer(model, len(data)))
+    trained = compile_classifier(model, optimizer_of(training_config(), model, len(data)))
     dataset = data.dataset().take(FLAGS.steps)
     return lambda: trained.fit(dataset, verbose=0, shuffle=False)
 

@@ -22,6 +22,7 @@ from absl import app, flags, logging
 from recipes import compression_flags, model_flags
 from recipes.allocator import keep_freed_memory
 from recipes.command_line import fail, flag_text, group, parse, recipe_flags, refuse_beside
+from tfnlp.training.training_config import OPTIMIZERS, SCHEDULES, TrainingConfig
 from tfnlp.utils.errors import ColumnError, InputError
 
 FLAGS = flags.FLAGS
@@ -47,6 +48,7 @@ def run(main, tensorflow=True, check=None):
                 check()
             check_columns()
             check_labels()
+            training_config()
             if tensorflow:
                 keep_freed_memory()
                 import_tensorflow_quietly()
@@ -355,20 +357,12 @@ def define_on_nan_flag():
     )
 
 
-# Copy of `tfnlp.training.schedules.SCHEDULES`, so that --help does not import Keras.
-SCHEDULE_NAMES = ("linear", "cosine", "inverse_sqrt", "constant")
-
-
 @group("Optimizer")
 def define_optimizer_flags(learning_rate):
     """Define the flags of the optimizer and its schedule."""
-    flags.DEFINE_enum(
-        "optimizer", "adamw", ["adamw", "lamb"], "AdamW, or LAMB for batches of thousands."
-    )
+    flags.DEFINE_enum("optimizer", "adamw", OPTIMIZERS, "AdamW, or LAMB for batches of thousands.")
     flags.DEFINE_float("learning_rate", learning_rate, "Peak learning rate.", 0)
-    flags.DEFINE_enum(
-        "schedule", "linear", SCHEDULE_NAMES, "How the rate falls once it has its peak."
-    )
+    flags.DEFINE_enum("schedule", "linear", SCHEDULES, "How the rate falls once it has its peak.")
     flags.DEFINE_float("warmup_share", 0.1, "Share of the steps in which the rate rises.", 0, 1)
     flags.DEFINE_float(
         "layer_decay",
@@ -451,10 +445,8 @@ def run_folder():
 def training_config(**given):
     """Return the `TrainingConfig` of the flags, with the fields in `given` replaced."""
 
-    names = [field.name for field in dataclasses.fields(training.TrainingConfig)]
-    flag_of = {name: name for name in names} | {"optimizer_name": "optimizer"}
-    found = {name: FLAGS[flag].value for name, flag in flag_of.items() if flag in FLAGS}
-    return training.TrainingConfig(**found | given)
+    names = [field.name for field in dataclasses.fields(TrainingConfig) if field.name in FLAGS]
+    return TrainingConfig(**{name: FLAGS[name].value for name in names} | given)
 
 
 def read_splits(label_names=None):

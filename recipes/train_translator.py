@@ -33,6 +33,7 @@ import tfnlp
 from recipes import common, translator_model_flags
 from recipes.command_line import group
 from tfnlp import generation, tasks, training
+from tfnlp.training.training_config import SCHEDULES
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -96,9 +97,7 @@ def define_rate_flags():
         "-0.5, of their 4000 steps where these are not given either.",
         0,
     )
-    flags.DEFINE_enum(
-        "schedule", "inverse_sqrt", common.SCHEDULE_NAMES, "How the rate falls after its peak."
-    )
+    flags.DEFINE_enum("schedule", "inverse_sqrt", SCHEDULES, "How the rate falls after its peak.")
     flags.DEFINE_integer(
         "warmup_steps", None, "Steps in which the rate rises; a tenth of all if not given.", 0
     )

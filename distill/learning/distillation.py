@@ -24,6 +24,7 @@ from tfnlp.training.finetuning import (
     start_head,
 )
 from tfnlp.training.fingerprints import content_fingerprint
+from tfnlp.training.optimizer import compile_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_report import write_report
 from tfnlp.utils.errors import InputError
@@ -152,7 +153,7 @@ def distill(teacher, student, data, config, run, phases=None, compress=None):
     if compress is not None:
         check_compresses(config)
         distiller.compressor = compress(student, compressed_steps(config, run, batches["train"]))
-    config.compile(distiller, len(batches["train"]))
+    compile_model(config, distiller, len(batches["train"]))
     fit_best(
         distiller,
         student,
@@ -205,7 +206,7 @@ def _fit_first_phases(phases, distillers, batches, config, run, made_from):
         losses = ", ".join(dict.fromkeys(term.name for term in phase.terms))
         logging.info("Training %d epochs on %s first.", phase.epochs, losses)
         phase_config = dataclasses.replace(config, epochs=phase.epochs, patience=0)
-        phase_config.compile(distiller, len(batches))
+        compile_model(phase_config, distiller, len(batches))
         with warnings.catch_warnings():
             # The head gets no gradients from layers; a later phase trains it.
             warnings.filterwarnings("ignore", "Gradients do not exist for variables")

@@ -16,6 +16,7 @@ from tfnlp.models import MASKED_LMS, check_lengths, check_vocabulary
 from tfnlp.objectives import MaskedBatches, MaskedLM, Masking, predict_at_positions
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import Encodings, LengthBatches
+from tfnlp.training.optimizer import compile_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_report import write_report
 from tfnlp.utils.errors import InputError
@@ -155,7 +156,7 @@ def distill_general(teacher, student, texts, config, run, terms, masked_lm_weigh
     if teacher.cache_dir is not None:
         batches.targets = teacher.outputs(batches, terms)
     distiller = _general_distiller(teacher, student, terms, masked_lm_weight, predicts)
-    config.compile(distiller, len(batches))
+    compile_model(config, distiller, len(batches))
     with warnings.catch_warnings():
         # Attention-only methods do not train the rest of the last block.
         warnings.filterwarnings("ignore", "Gradients do not exist for variables")

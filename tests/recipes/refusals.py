@@ -44,6 +44,7 @@ def _check(recipe):
             getattr(recipe, name, lambda: None)()
         common.check_columns()
         common.check_labels()
+        common.training_config()
     except InputError as e:
         command_line.fail(common.with_flags(common.with_column_flag(e), common.FLAGS))
 

@@ -38,6 +38,7 @@ from tfnlp.training import (
     make_strategy,
 )
 from tfnlp.training.adversarial import AdversarialRegularizer
+from tfnlp.training.optimizer import optimizer_of
 from tfnlp.training.run_folder import TIMES
 
 V, L = 20, 7
@@ -203,7 +204,7 @@ def resume(strategy):
         keras.utils.set_random_seed(0)
         with strategy.scope():
             model = text_model(TASKS["classification"], dropout=0.5)
-            trained = compile_classifier(model, config.optimizer(model, len(data)))
+            trained = compile_classifier(model, optimizer_of(config, model, len(data)))
         folder = RunFolder(folder, {})
         fit(trained, data, config, folder, lambda: None, evaluate=evaluate)
         logs = [{k: v for k, v in m.items() if k not in TIMES} for m in folder.metrics()]

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tests.training import strategy_runs as runs
-from tfnlp.training import TrainingConfig
+from tfnlp.training import TrainingConfig, compile_model
 
 # The fourth is less than the parts, the others are not shared evenly.
 SIZES = [8, 7, 5, 2, 8, 8]
@@ -49,7 +49,7 @@ def test_what_is_drawn_is_drawn_once_for_each_part():
     model = runs.FineTuner(
         runs.text_model(runs.TASKS["tagging"], dropout=0.5), runs.TASKS["tagging"]
     )
-    TrainingConfig(batch_size=8, accumulation_steps=4).compile(model, 1)
+    compile_model(TrainingConfig(batch_size=8, accumulation_steps=4), model, 1)
     (seed,) = [v for v in model.non_trainable_variables if "seed" in v.path]
     before = np.asarray(seed)
     model.fit(runs.dataset("tagging", [8]), verbose=0)
@@ -61,6 +61,6 @@ def test_a_loss_that_does_not_say_its_weights_is_refused():
     model.compute_loss = lambda x, y, y_pred, sample_weight, training: keras.ops.mean(
         y_pred["logits"]
     )
-    TrainingConfig(batch_size=4, accumulation_steps=2).compile(model, 1)
+    compile_model(TrainingConfig(batch_size=4, accumulation_steps=2), model, 1)
     with pytest.raises(ValueError, match="accumulation_steps=2 needs losses"):
         model.fit(runs.dataset("regression", [4]), verbose=0)

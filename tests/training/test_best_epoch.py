@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from tests.training.test_resumable_fit import make_batches
 from tfnlp.training import RunFolder, TrainingConfig, fit
+from tfnlp.training.optimizer import optimizer_of
 from tfnlp.training.run_report import write_report
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import json_text
@@ -53,7 +54,7 @@ def tiny_model(config, layer=None):
     x = keras.layers.Dense(2)(keras.layers.GlobalAveragePooling1D()(x))
     model = keras.Model(inputs, x if layer is None else layer(x))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(config.optimizer(model, 7), loss, jit_compile=False)
+    model.compile(optimizer_of(config, model, 7), loss, jit_compile=False)
     return model
 
 

@@ -5,15 +5,17 @@ import tensorflow as tf
 
 from tfnlp import models
 from tfnlp.objectives import ReplacedTokens
-from tfnlp.training import TrainingConfig
+from tfnlp.training import TrainingConfig, training_config
 from tfnlp.training.layer_wise_rates import layer_depths
 from tfnlp.training.optimizer import (
+    OPTIMIZERS,
     FusedAdamW,
     Lamb,
     adamw,
     averaged_weights,
     is_decayed,
     make_optimizer,
+    optimizer_of,
 )
 from tfnlp.training.pretraining import Pretrainer
 from tfnlp.training.schedules import (
@@ -23,6 +25,11 @@ from tfnlp.training.schedules import (
     vaswani_peak,
 )
 from tfnlp.utils.errors import InputError
+
+
+def test_the_config_accepts_the_schedules_and_optimizers_that_there_are():
+    assert tuple(SCHEDULES) == training_config.SCHEDULES
+    assert tuple(OPTIMIZERS) == training_config.OPTIMIZERS
 
 
 def test_schedule_rises_and_falls_linearly():
@@ -46,11 +53,11 @@ def test_the_rate_of_the_transformer_is_that_of_the_paper():
 def test_warmup_in_steps_and_the_second_beta_reach_the_optimizer():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     config = TrainingConfig(epochs=2, learning_rate=1.0, warmup_steps=4, beta_2=0.5)
-    optimizer = config.optimizer(model, steps_per_epoch=10)
+    optimizer = optimizer_of(config, model, steps_per_epoch=10)
     assert optimizer.beta_2 == 0.5
     assert float(optimizer._learning_rate(3)) == pytest.approx(0.75)
     with pytest.raises(InputError, match="warmup_steps=4 is more than the 2 steps"):
-        config.optimizer(model, steps_per_epoch=1)
+        optimizer_of(config, model, steps_per_epoch=1)
     for wrong in ({"beta_2": 1.0}, {"warmup_steps": -1}):
         with pytest.raises(InputError, match=f"{next(iter(wrong))}="):
             TrainingConfig(**wrong)
@@ -152,7 +159,7 @@ def test_a_config_gives_warm_up_decay_and_clipping():
     config = TrainingConfig(
         epochs=3, learning_rate=0.5, warmup_share=0.25, weight_decay=0.2, clip_norm=0.1
     )
-    optimizer = config.optimizer(model, steps_per_epoch=4)
+    optimizer = optimizer_of(config, model, steps_per_epoch=4)
     optimizer.build([kernel, bias])
     rates, weight = [], 1.0
     for _ in range(13):
@@ -303,7 +310,7 @@ def test_averages_are_lent_to_the_model(precision):
     inputs = keras.Input((2,))
     model = keras.Model(inputs, keras.layers.Dense(1)(inputs))
     config = TrainingConfig(ema_decay=0.75, learning_rate=0.1, warmup_share=0.0)
-    model.compile(config.optimizer(model, 10), "mse")
+    model.compile(optimizer_of(config, model, 10), "mse")
     rng, average, steps = np.random.default_rng(0), None, 0
     optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     while steps < 4:  # the first of float16 overflow, and are left out
@@ -414,7 +421,7 @@ def test_lower_layers_learn_and_decay_more_slowly():
     ("arguments", "message"),
     [
         ({"schedule": "step"}, "schedule=step is unknown; use one of linear, cosine"),
-        ({"optimizer_name": "sgd"}, "optimizer_name=sgd is unknown; use one of adamw, lamb"),
+        ({"optimizer": "sgd"}, "optimizer=sgd is unknown; use one of adamw, lamb"),
         ({"ema_decay": 1.0}, "ema_decay=1.0 must be at least 0"),
         ({"layer_decay": 0.0}, "layer_decay=0.0 must be above 0"),
         ({"accumulation_steps": 5}, "accumulation_steps=5 must divide batch_size=32"),

@@ -16,6 +16,7 @@ from tfnlp.models import build_model
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit
+from tfnlp.training.optimizer import optimizer_of
 from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 
@@ -37,7 +38,7 @@ def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
     keras.utils.set_random_seed(0)
     batches = make_batches(tiny_config.vocabulary_size)
     model = build_model(tiny_config, "classifier", 2)
-    trained = compile_classifier(model, config.optimizer(model, len(batches)))
+    trained = compile_classifier(model, optimizer_of(config, model, len(batches)))
     run = RunFolder(folder, {"seed": 0})
     dev_batches = make_batches(tiny_config.vocabulary_size, False) if dev else None
     with killed_after(stop_after):

@@ -13,7 +13,7 @@ from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, fit
-from tfnlp.training.optimizer import averaged_weights
+from tfnlp.training.optimizer import averaged_weights, compile_model
 
 ALL = TrainingConfig(
     epochs=3,
@@ -21,7 +21,7 @@ ALL = TrainingConfig(
     learning_rate=1e-2,
     checkpoint_steps=2,
     schedule="cosine",
-    optimizer_name="lamb",
+    optimizer="lamb",
     ema_decay=0.9,
     layer_decay=0.8,
     accumulation_steps=2,
@@ -41,7 +41,7 @@ def train(folder, text_config, config, stop_after=None, fixed_length=None, count
     train.fixed_length = fixed_length
     model = build_model(text_config, "classifier", 2)
     trained = FineTuner(model, Classification(["a", "b"]))
-    config.compile(trained, len(train), model)
+    compile_model(config, trained, len(train), model)
     # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
     trained.optimizer.epsilon = 1e-3
     run = RunFolder(folder, {})
@@ -73,7 +73,7 @@ def test_all_at_once_is_saved_by_averages_and_a_killed_run_ends_alike(tmp_path, 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_learns_in_parts_and_recomputed(precision, tmp_path, small_config):
-    config = dataclasses.replace(ALL, epochs=2, optimizer_name="adamw", learning_rate=3e-3)
+    config = dataclasses.replace(ALL, epochs=2, optimizer="adamw", learning_rate=3e-3)
     still = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
     _, exact = train(tmp_path / "float32", still, config, count=12)
     keras.config.set_dtype_policy(precision)

@@ -21,6 +21,7 @@ from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_classifier, fit
 from tfnlp.training.adversarial import AdversarialRegularizer
 from tfnlp.training.fingerprints import content_fingerprint, model_fingerprint
+from tfnlp.training.optimizer import optimizer_of
 from tfnlp.training.variable_names import variable_names
 from tfnlp.utils.errors import InputError
 
@@ -30,19 +31,19 @@ CONFIG = TrainingConfig(epochs=1, batch_size=4)
 def compiled_models(config):
     """Everything that recipes train, built and compiled."""
     model = build_model(config, "classifier", 2)
-    yield compile_classifier(model, CONFIG.optimizer(model, 7))
+    yield compile_classifier(model, optimizer_of(CONFIG, model, 7))
     task = Classification(["a", "b"])
     tuner = FineTuner(model, task, AdversarialRegularizer(model, task.outputs, 1.0))
-    tuner.compile(CONFIG.optimizer(model, 7), jit_compile=False)
+    tuner.compile(optimizer_of(CONFIG, model, 7), jit_compile=False)
     yield tuner
     student = build_model(config, "classifier", 2, hidden_states=True)
     terms = logits(student, student, task, hidden_state_weight=0.1)
     distiller = Distiller(student, task, terms, student)
-    distiller.compile(CONFIG.optimizer(distiller, 7), jit_compile=False)
+    distiller.compile(optimizer_of(CONFIG, distiller, 7), jit_compile=False)
     yield distiller
     keras.config.set_dtype_policy("mixed_float16")
     model = build_model(config, "classifier", 2)
-    yield compile_classifier(model, CONFIG.optimizer(model, 7))
+    yield compile_classifier(model, optimizer_of(CONFIG, model, 7))
     keras.config.set_dtype_policy("float32")
     yield tiny_model(CONFIG)
 

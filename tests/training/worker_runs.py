@@ -24,6 +24,7 @@ import numpy as np
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
+from tfnlp.training.optimizer import optimizer_of
 from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.worker_cluster import read_cluster
@@ -66,7 +67,7 @@ def train(strategy, folder, writes, config=CONFIG, kill_at=None, number=signal.S
         mask = keras.ops.cast(inputs["padding_mask"], "float32")[..., None]
         x = keras.ops.sum(x * mask, 1) / keras.ops.sum(mask, 1)
         model = keras.Model(inputs, {"logits": keras.layers.Dense(2)(x)})
-        optimizer = config.optimizer(model, len(data))
+        optimizer = optimizer_of(config, model, len(data))
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
         trained = compile_classifier(model, optimizer)

@@ -13,6 +13,7 @@ from tfnlp.tasks.confusion_matrix import only_answer
 from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.inference import evaluator, predictor
+from tfnlp.training.optimizer import compile_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_report import write_report
 from tfnlp.training.strategy import CompressedSteps, UnequalShares
@@ -332,7 +333,7 @@ def finetune(
     if compress is not None:
         check_compresses(config)
         trained.compressor = compress(model, compressed_steps(config, run, batches["train"]))
-    config.compile(trained, len(batches["train"]), model)
+    compile_model(config, trained, len(batches["train"]), model)
     made_from = {"model": content_fingerprint(model.text_config)}
     fit_best(trained, model, task, tokenizer, splits, batches, config, run, max_length, made_from)
     best = load_model(run.best, task.head, task.num_classes, block_size=model.block_size)

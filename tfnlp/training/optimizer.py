@@ -7,7 +7,10 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from tfnlp.functional.recompute import recompute_blocks
+from tfnlp.training import schedules
 from tfnlp.training.layer_wise_rates import layer_factors
+from tfnlp.utils.errors import InputError
 
 # Names of the variables of norms; Keras' `RMSNormalization` has `scale`.
 NORM_VARIABLES = ("gamma", "beta", "scale")
@@ -224,6 +227,57 @@ def make_optimizer(
     if keras.config.dtype_policy().name == "mixed_float16":
         return ReplicaLossScaleOptimizer(optimizer)
     return optimizer
+
+
+def compile_model(config, trained, steps_per_epoch, model=None, **options):
+    """Compile a model for training.
+
+    Args:
+        config: a `TrainingConfig`.
+        trained: the `keras.Model`, with the mixin `tfnlp.training.strategy.UnequalShares`.
+        steps_per_epoch: batches in an epoch.
+        model: the model whose variables are trained; `trained` where None.
+        options: for Keras' `compile`.
+    """
+    trained.accumulation_steps = config.accumulation_steps
+    if config.gradient_checkpointing:
+        recompute_blocks(trained)
+    optimizer = optimizer_of(config, model or trained, steps_per_epoch)
+    trained.compile(optimizer, jit_compile=config.xla, **options)
+
+
+def optimizer_of(config, model, steps_per_epoch):
+    """Return the optimizer of a model, with a schedule over the steps of the whole training.
+
+    Args:
+        config: a `TrainingConfig`.
+        model: the model whose variables are trained.
+        steps_per_epoch: batches in an epoch.
+
+    Raises:
+        InputError: if there are more warm-up steps than training steps.
+    """
+    total, warmup = config.epochs * steps_per_epoch, config.warmup_steps
+    if warmup is None:
+        warmup = round(config.warmup_share * total)
+    elif warmup > total:
+        raise InputError(
+            f"warmup_steps={warmup} is more than the {total} steps of the training; give "
+            "fewer, or more `epochs`."
+        )
+    schedule = schedules.SCHEDULES[config.schedule](
+        config.learning_rate, total, warmup_steps=warmup
+    )
+    return make_optimizer(
+        config.optimizer,
+        model,
+        schedule,
+        config.weight_decay,
+        clip_norm=config.clip_norm or None,
+        ema_decay=config.ema_decay,
+        layer_decay=config.layer_decay,
+        beta_2=config.beta_2,
+    )
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.fixed_step_epochs import Rounds
 from tfnlp.training.non_finite_steps import FiniteMean, LeavesOutBadSteps
+from tfnlp.training.optimizer import compile_model
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_folder import TIMES
 from tfnlp.training.run_report import write_report
@@ -213,7 +214,7 @@ def pretrain(
     lanes = {"batch_size": config.batch_size} if getattr(objective, "memory", False) else {}
     trained = objective.trained(models if len(models) > 1 else first, **lanes)
     pretrainer = Pretrainer(objective, trained)
-    config.compile(pretrainer, len(rounds))
+    compile_model(config, pretrainer, len(rounds))
     logging.info(
         "%s of %s in %s.",
         counted(len(batches.lengths), "text"),

@@ -1,11 +1,11 @@
-"""Training settings, and the optimizer built from them."""
+"""Hyperparameters of a training."""
 
 import dataclasses
 
-from tfnlp.functional.recompute import recompute_blocks
-from tfnlp.training.optimizer import OPTIMIZERS, make_optimizer
-from tfnlp.training.schedules import SCHEDULES
 from tfnlp.utils.errors import InputError, unknown_name
+
+SCHEDULES = ("linear", "cosine", "inverse_sqrt", "constant")
+OPTIMIZERS = ("adamw", "lamb")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class TrainingConfig:
         checkpoint_steps: steps between saved states; the state is also saved after each epoch.
         seed: of weights, dropout and data order.
         schedule: learning rate schedule after the warm-up, one of `SCHEDULES`.
-        optimizer_name: "adamw" or "lamb".
+        optimizer: "adamw" or "lamb".
         beta_2: decay of the optimizer's mean of squared gradients.
         ema_decay: decay of the moving average of the weights, which is then evaluated and saved; 0
             for none.
@@ -50,7 +50,7 @@ class TrainingConfig:
     checkpoint_steps: int = 500
     seed: int = 0
     schedule: str = "linear"
-    optimizer_name: str = "adamw"
+    optimizer: str = "adamw"
     beta_2: float = 0.999
     ema_decay: float = 0.0
     layer_decay: float = 1.0
@@ -60,7 +60,7 @@ class TrainingConfig:
     xla: bool = False
 
     def __post_init__(self):
-        for name, known in (("schedule", SCHEDULES), ("optimizer_name", OPTIMIZERS)):
+        for name, known in (("schedule", SCHEDULES), ("optimizer", OPTIMIZERS)):
             if getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
         if not 0 <= self.ema_decay < 1:
@@ -84,44 +84,3 @@ class TrainingConfig:
                 "xla=True compiles the steps anew for each length of texts; give `fixed_length` "
                 "too, which pads all to one."
             )
-
-    def compile(self, trained, steps_per_epoch, model=None, **options):
-        """Compile a model for training.
-
-        Args:
-            trained: the `keras.Model`, with the mixin `tfnlp.training.strategy.UnequalShares`.
-            steps_per_epoch: batches in an epoch.
-            model: the model whose variables are trained; `trained` where None.
-            options: for Keras' `compile`.
-        """
-        trained.accumulation_steps = self.accumulation_steps
-        if self.gradient_checkpointing:
-            recompute_blocks(trained)
-        optimizer = self.optimizer(model or trained, steps_per_epoch)
-        trained.compile(optimizer, jit_compile=self.xla, **options)
-
-    def optimizer(self, model, steps_per_epoch):
-        """Return the optimizer of a model, with a schedule over the steps of the whole training.
-
-        Raises:
-            InputError: if there are more warm-up steps than training steps.
-        """
-        total, warmup = self.epochs * steps_per_epoch, self.warmup_steps
-        if warmup is None:
-            warmup = round(self.warmup_share * total)
-        elif warmup > total:
-            raise InputError(
-                f"warmup_steps={warmup} is more than the {total} steps of the training; give "
-                "fewer, or more `epochs`."
-            )
-        schedule = SCHEDULES[self.schedule](self.learning_rate, total, warmup_steps=warmup)
-        return make_optimizer(
-            self.optimizer_name,
-            model,
-            schedule,
-            self.weight_decay,
-            self.clip_norm or None,
-            self.ema_decay,
-            self.layer_decay,
-            self.beta_2,
-        )

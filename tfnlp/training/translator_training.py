@@ -8,6 +8,7 @@ from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.models import check_lengths, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.training.fingerprints import content_fingerprint
+from tfnlp.training.optimizer import compile_model
 from tfnlp.training.pretraining import Evaluator, Pretrainer
 from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_report import write_report
@@ -73,7 +74,7 @@ def train_translator(
     )
     trained, read = (model, batches) if fitted is None else fitted(model, batches)
     trainer = Pretrainer(task, trained)
-    config.compile(trainer, len(batches))
+    compile_model(config, trainer, len(batches))
     measure = Evaluator(task, model, dev_batches.signature())
     recent = RecentWeights(run.path / "recent", average_epochs)
 
