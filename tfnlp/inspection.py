@@ -6,7 +6,7 @@ from keras import ops
 
 from tfnlp.models import RecurrentConfig, build_model, config_of
 from tfnlp.models.recurrent_translator import output_logits
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.errors import InputError
 
 # Number of preceding ids that are decoded with an id, to see whether a space precedes it.
@@ -17,7 +17,7 @@ BROKEN = "\ufffd"
 
 def text_ids(tokenizer, text):
     """Return the ids of a text, a list, without special tokens at its ends."""
-    before, after = Frame.of(tokenizer).single
+    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
     ids = list(tokenizer.encode([text])[0].token_ids)
     return ids[len(before) : len(ids) - len(after)]
 

@@ -317,16 +317,16 @@ def summarise(runner, inputs, predictions, positive_label=None):
     """
     if runner.kind == "scorer":
         encodings = runner.tokenizer.encode(inputs.texts, inputs.seconds, runner.max_length)
-        cut = int(encodings.cut.sum())
+        cut = int(encodings.truncated.sum())
     else:  # taggers split long texts into windows
-        cut = sum(getattr(found, "cut", False) for found in predictions)
+        cut = sum(getattr(found, "truncated", False) for found in predictions)
     summary = {"texts": len(predictions), "cut": cut}
     return summary | (score(runner, inputs, predictions, positive_label) if inputs.right else {})
 
 
 def _task_and_examples(runner, inputs, positive_label=None):
     """Build the task of a runner, and labelled examples of it from the inputs."""
-    from tfnlp.tasks import Answering, Choosing, Classification, Regression, Tagging
+    from tfnlp.tasks import Classification, MultipleChoice, QuestionAnswering, Regression, Tagging
     from tfnlp.tasks.question_answering import Questions
     from tfnlp.tasks.tagging import TaggedSentences
 
@@ -335,8 +335,8 @@ def _task_and_examples(runner, inputs, positive_label=None):
         unit = "character" if runner.by_character else "word"
         return Tagging(runner.labels, unit=unit), TaggedSentences(texts, right)
     if runner.kind == "answerer":
-        return Answering(), Questions(inputs.ids, texts, inputs.seconds, right)
-    task = Choosing() if runner.kind == "chooser" else Regression()
+        return QuestionAnswering(), Questions(inputs.ids, texts, inputs.seconds, right)
+    task = MultipleChoice() if runner.kind == "chooser" else Regression()
     if runner.kind == "classifier":
         task = Classification(runner.labels, positive_label=positive_label)
         right = [runner.labels.index(label) for label in right]

@@ -63,7 +63,7 @@ def test_a_prepared_corpus_is_the_one_in_memory(tokenizer, tmp_path):
     folder = tmp_path / "corpus"
     manifest = prepare_corpus(paths, tokenizer, folder, text_column="text.body", shard_mb=0.004)
     assert len(manifest["shards"]) > 3 and not list(folder.glob(".*"))
-    expected = Corpus.of(
+    expected = Corpus.from_documents(
         [[tokenizer.encode([s]).token_ids[1:-1] for s in split(text)] for text in texts]
     )
     for found in (

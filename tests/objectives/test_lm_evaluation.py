@@ -33,7 +33,7 @@ def characters():
 
 @pytest.fixture(scope="module")
 def stream(characters):
-    return TextStream.of(TEXTS, characters)
+    return TextStream.from_texts(TEXTS, characters)
 
 
 def without_weights(model):
@@ -53,22 +53,22 @@ def test_a_stream_of_texts(stream, characters):
     assert stream.token_ids.tolist() == ids
     assert stream.characters == len(flat) - 1 and stream.texts == 5
     with pytest.raises(InputError, match="The texts have no token that comes after another"):
-        TextStream.of([], characters)
+        TextStream.from_texts([], characters)
     # A frame is left out: WordPiece's end stands between.
     wordpiece = train_tokenizer(TEXTS, "wordpiece", 60)[0]
     whole = wordpiece.encode(TEXTS[:2])
     sep = wordpiece.token_id("[SEP]")
     expected = [sep, *whole[0].token_ids[1:], *whole[1].token_ids[1:]]
-    assert TextStream.of(TEXTS[:2], wordpiece).token_ids.tolist() == expected
+    assert TextStream.from_texts(TEXTS[:2], wordpiece).token_ids.tolist() == expected
     # "Zz" is unknown: 1 of 9 tokens, 3 of which are ends.
-    assert TextStream.of(["a cat sat", "the Zz dog"], wordpiece).unknown_share == 1 / 9
+    assert TextStream.from_texts(["a cat sat", "the Zz dog"], wordpiece).unknown_share == 1 / 9
     assert stream.unknown_share == 0
     # A token that is both is an end.
     stored = json.loads(characters.to_json())
     stored["model"]["unk_token"] = "<|endoftext|>"
     both = Tokenizer.from_json(json.dumps(stored), "<|endoftext|>")
     assert both.unknown_token_id == 0
-    assert TextStream.of(TEXTS, both).unknown_share == 0
+    assert TextStream.from_texts(TEXTS, both).unknown_share == 0
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_masked_accuracy_counts_hidden_tokens(bert):
     batches = lm_evaluation.MaskedBatches(
         tokenizer.encode_text_windows(TEXTS * 20, 12),
         32,
-        lm_evaluation.Masking.of(tokenizer, 0.5),
+        lm_evaluation.Masking.from_tokenizer(tokenizer, 0.5),
         seed=1,
         pad_token_id=tokenizer.pad_token_id,
     )

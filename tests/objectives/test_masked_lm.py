@@ -26,7 +26,7 @@ TEXTS = ["a fine film", "the plot is dull .", "unbelievable !", "", "not a dull 
 
 
 def drawn_texts(rows=2000, seed=0):
-    """Texts of 3 to 30 ordinary tokens in a frame of special ones: ids, padding mask, lengths."""
+    """Texts of 3 to 30 ordinary tokens between special ones: ids, padding mask, lengths."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(3, 31, rows)
     ids, mask = np.zeros((2, rows, 32), "int32")
@@ -83,7 +83,7 @@ def test_texts_without_ordinary_tokens_have_nothing_to_predict():
 def test_whole_words_are_hidden_together(tokenizer):
     texts = ["unbelievable dull films a finely film", "films 지루하다 unbelievable"] * 200
     encodings = tokenizer.encode(texts)
-    masking = Masking.of(tokenizer, share=0.3, whole_words=True)
+    masking = Masking.from_tokenizer(tokenizer, share=0.3, whole_words=True)
     batch = encodings.padded(range(len(texts)), tokenizer.pad_token_id)
     ids = batch["token_ids"]
     _, positions, labels = masking.mask(ids, batch["padding_mask"], np.random.default_rng(0))
@@ -103,7 +103,7 @@ def test_whole_words_are_hidden_together(tokenizer):
 def test_batches_of_one_length_have_few_numbers_of_positions():
     rng = np.random.default_rng(0)
     texts = [rng.integers(5, 30, rng.integers(3, 40)).tolist() for _ in range(40)]
-    encodings = [Encoding(ids, [0] * len(ids), cut=False) for ids in texts]
+    encodings = [Encoding(ids, [0] * len(ids), truncated=False) for ids in texts]
     masking = Masking(MASK, np.arange(5, 30), share=0.4)
     varied, fixed = (
         MaskedBatches(encodings, 8, masking, shuffle=True, fixed_length=length)
@@ -119,7 +119,7 @@ def test_batches_of_one_length_have_few_numbers_of_positions():
 
 def test_batches_of_an_epoch_depend_on_seed_and_epoch_alone(tokenizer):
     encodings = tokenizer.encode(TEXTS * 4)
-    masking = Masking.of(tokenizer)
+    masking = Masking.from_tokenizer(tokenizer)
     options = {"shuffle": True, "seed": 3, "pad_token_id": tokenizer.pad_token_id}
 
     def batches(masking=masking, **other):
@@ -133,7 +133,7 @@ def test_batches_of_an_epoch_depend_on_seed_and_epoch_alone(tokenizer):
         np.testing.assert_array_equal(labels, first[number + 2][1])
     assert number == 2
     plain = LengthBatches(encodings, 4, **options)
-    for (inputs, labels), indices in zip(first, plain.order(1), strict=True):
+    for (inputs, labels), indices in zip(first, plain.batch_indices(1), strict=True):
         (whole,) = plain.batch(indices)
         there = np.take_along_axis(whole["token_ids"], inputs["masked_positions"], 1)
         np.testing.assert_array_equal(labels[labels != -100], there[labels != -100])
@@ -143,7 +143,7 @@ def test_batches_of_an_epoch_depend_on_seed_and_epoch_alone(tokenizer):
         given.fingerprint()
         for given in (
             *(batches(), plain, batches(seed=4), batches(dataclasses.replace(masking, share=0.2))),
-            batches(Masking.of(tokenizer, whole_words=True)),
+            batches(Masking.from_tokenizer(tokenizer, whole_words=True)),
         )
     }
     assert len(prints) == 5 and batches().fingerprint() in prints
@@ -177,7 +177,7 @@ def test_logits_at_positions_are_those_of_the_whole_text(family, tiny_config, ra
 def test_what_does_not_fit_is_one_sentence(tiny_config):
     bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
     with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\] \(nor <mask>\), so"):
-        Masking.of(bare)
+        Masking.from_tokenizer(bare)
     with pytest.raises(InputError, match=r"share=0, masked=0\.8 and replaced=0\.3 must be shares"):
         Masking(MASK, np.arange(5, 9), share=0, replaced=0.3)
     with pytest.raises(InputError, match="hide='letters' is none of tokens, words, spans"):
@@ -190,7 +190,9 @@ def test_what_does_not_fit_is_one_sentence(tiny_config):
     with pytest.raises(InputError, match="The family 'gpt2' predicts no hidden tokens; pretrain"):
         MaskedLM().check(Gpt2Config(), NUMBERED)
     with pytest.raises(InputError, match="longest_span=9 is more than the 8 tokens of the long"):
-        MaskedLM("spans", longest_span=9).batches(Corpus.of([[[*range(20)]]]), NUMBERED, 2, 10)
+        MaskedLM("spans", longest_span=9).batches(
+            Corpus.from_documents([[[*range(20)]]]), NUMBERED, 2, 10
+        )
     with pytest.raises(InputError, match="bert has the head None, which predicts no hidden tok"):
         predict_at_positions(build_model(dataclasses.replace(tiny_config, num_layers=1)))
 
@@ -219,13 +221,13 @@ def test_a_prediction_knows_nothing_of_the_token_under_its_mask(objective, tiny_
         labels = labels if isinstance(labels, np.ndarray) else labels["tokens"]
         return inputs, labels, trained(inputs)["logits"].numpy()
 
-    inputs, labels, logits = predicted(Corpus.of(documents))
+    inputs, labels, logits = predicted(Corpus.from_documents(documents))
     read = np.take_along_axis(inputs["token_ids"], inputs["masked_positions"], 1)
     seen = 0
     for row, place in np.argwhere((labels != -100) & (read == MASK))[::2]:
         token = labels[row, place]
         changed = [[[5 if i == token else i for i in s] for s in d] for d in documents]
-        _, other_labels, other_logits = predicted(Corpus.of(changed))
+        _, other_labels, other_logits = predicted(Corpus.from_documents(changed))
         assert other_labels[row, place] == 5
         np.testing.assert_array_equal(other_logits[row, place], logits[row, place])
         seen += 1
@@ -249,7 +251,9 @@ def test_masked_lm_counts_what_it_finds():
 
 
 def test_masked_lm_of_a_corpus_reads_each_token_once():
-    corpus = Corpus.of([[[*range(10, 13)], [*range(13, 20)]], [[*range(20, 55)]], [[60]]])
+    corpus = Corpus.from_documents(
+        [[[*range(10, 13)], [*range(13, 20)]], [[*range(20, 55)]], [[60]]]
+    )
     batches = MaskedLM().batches(corpus, NUMBERED, 2, 12, seed=1)
     assert sorted(batches.lengths.tolist()) == [3, 7, 12, 12, 12, 12]
     for epoch in range(2):

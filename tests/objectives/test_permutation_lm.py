@@ -6,7 +6,7 @@ import pytest
 from tests.objectives.test_token_stream import large_corpus
 from tfnlp.models import Gpt2Config, XLNetConfig, build_model
 from tfnlp.objectives import PermutationLM
-from tfnlp.objectives.permutation_lm import draw_order, draw_spans, draw_targets
+from tfnlp.objectives.permutation_lm import draw_context_spans, draw_order, draw_targets
 from tfnlp.text.tokenizer_loading import train_tokenizer
 from tfnlp.utils.errors import InputError
 
@@ -28,7 +28,7 @@ def near_share(count, total, share):
 
 
 def test_spans_are_as_the_paper_says():
-    contexts, starts, spans = draw_spans(100_000, 6, 5, np.random.default_rng(0))
+    contexts, starts, spans = draw_context_spans(100_000, 6, 5, np.random.default_rng(0))
     count = len(spans)
     # Contexts of 6 times the span lie end to end, and each has its span in it.
     np.testing.assert_array_equal(contexts, np.cumsum(6 * spans) - 6 * spans)

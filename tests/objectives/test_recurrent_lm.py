@@ -110,7 +110,7 @@ def test_a_fresh_output_bias_begins_at_the_log_shares_of_tokens(tokenizer, preci
     """Each token counts 0.1 times more; the end of each document is one, and padding is none."""
     keras.config.set_dtype_policy(precision)
     documents = [[[5, 5, 6]], [[7], [5]]]
-    batches = CausalLM(memory=True).batches(Corpus.of(documents), tokenizer, 1, 2)
+    batches = CausalLM(memory=True).batches(Corpus.from_documents(documents), tokenizer, 1, 2)
     size = tokenizer.vocabulary_size
     config = RecurrentConfig(size, "gru", 1, 4, initializer_range=1e-6)
     model = build_model(config, "causal_lm", memory=True)

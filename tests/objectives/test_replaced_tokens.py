@@ -19,7 +19,9 @@ TEXTS = [["a fine film .", "the plot is dull !"], ["unbelievable ,", "not a dull
 
 
 def corpus_of(tokenizer, texts=TEXTS):
-    return Corpus.of([[e.token_ids[1:-1] for e in tokenizer.encode(text)] for text in texts])
+    return Corpus.from_documents(
+        [[e.token_ids[1:-1] for e in tokenizer.encode(text)] for text in texts]
+    )
 
 
 def gradients(tape, loss, models):

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from tfnlp.models import AlbertConfig, BertConfig, Gpt2Config, RobertaConfig
-from tfnlp.objectives import Corpus, Frame, MaskedLM, NextSentence, SentenceOrder
+from tfnlp.objectives import Corpus, MaskedLM, NextSentence, SentenceOrder, SpecialTokenTemplate
 from tfnlp.objectives.text_pairs import Passages, passage_counts, truncate_pair
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
-FRAME = Frame((((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1))
+TEMPLATE = SpecialTokenTemplate(
+    (((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1)
+)
 TOKENIZER = WordPieceTokenizer(
     ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij", *(f"w{i}" for i in range(2000))]
 )
@@ -20,7 +22,9 @@ TOKENIZER = WordPieceTokenizer(
 def numbered(*documents):
     """Documents of sentences of these sizes, whose tokens are numbered through the corpus."""
     ids = iter(range(10, 10_000))
-    return Corpus.of([[[next(ids) for _ in range(n)] for n in sizes] for sizes in documents])
+    return Corpus.from_documents(
+        [[[next(ids) for _ in range(n)] for n in sizes] for sizes in documents]
+    )
 
 
 def many(documents=40, seed=0):
@@ -75,7 +79,7 @@ def test_pairs_are_cut_a_token_at_a_time_from_the_longer():
 
 def test_what_follows_and_what_is_of_another_document():
     corpus = numbered([3, 2, 4], [1, 1], [], [6])
-    passages = Passages.of(corpus, FRAME, 40, 0.0, seed=0)
+    passages = Passages.from_corpus(corpus, TEMPLATE, 40, 0.0, seed=0)
     assert passages.counts.tolist() == [3, 2] and passages.lengths.tolist() == [12, 5]
     rng, found = np.random.default_rng(0), collections.Counter()
     for _ in range(4000):
@@ -108,7 +112,7 @@ def test_what_follows_and_what_is_of_another_document():
 
 def test_texts_of_other_documents_begin_wherever_enough_is_left():
     corpus = numbered([2, 2, 2], [2, 2], [2, 2, 2, 2], [2])
-    passages = Passages.of(corpus, FRAME, 40, 0.0, seed=0)
+    passages = Passages.from_corpus(corpus, TEMPLATE, 40, 0.0, seed=0)
     rng = np.random.default_rng(0)
     found = collections.Counter(passages.other_text(0, 3, rng) for _ in range(4000))
     shares = {(1, 3, 5): 1 / 2, **{(2, start, start + 2): 1 / 6 for start in (5, 6, 7)}}
@@ -128,14 +132,16 @@ def test_lengths_do_not_tell_the_label(objective, most_sentences):
         [np.zeros(int(size) + 1, "int32") for size in rng.gamma(3, 8, sentences)]
         for sentences in rng.integers(2, most_sentences, 6000)
     ]
-    passages = Passages.of(Corpus.of(documents), FRAME, length, 0.1, seed=0)
+    passages = Passages.from_corpus(
+        Corpus.from_documents(documents), TEMPLATE, length, 0.1, seed=0
+    )
     pairs = []
     for index in range(len(passages)):
         *texts, label = objective.draw(passages, index, rng)
         texts = truncate_pair(*texts, passages.sizes[index], rng)
         pairs.append((*map(len, texts), label))
     first, second, labels = rng.permutation(pairs).T
-    full = first + second == length - FRAME.pair_size
+    full = first + second == length - TEMPLATE.pair_size
     _, cells = np.unique(np.stack([first // 16, second // 16, full]), axis=1, return_inverse=True)
     learned, tried = np.split(np.arange(len(labels)), [len(labels) // 2])
     votes = np.bincount(cells[learned], 2 * labels[learned] - 1, cells.max() + 1)

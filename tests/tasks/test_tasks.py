@@ -12,9 +12,9 @@ from tfnlp.checkpoints import load_model, read_task_settings
 from tfnlp.models import build_model
 from tfnlp.models.sizes import config_by_name
 from tfnlp.tasks import (
-    Answering,
-    Choosing,
     Classification,
+    MultipleChoice,
+    QuestionAnswering,
     Regression,
     Tagging,
     read_choices,
@@ -247,8 +247,8 @@ def test_questions_without_answers_need_null_answers(tokenizer, tmp_path):
         found = read_questions(path)
         assert found.answers == [[]]
         with pytest.raises(InputError, match="1 of 1 questions, 1 the first, have no answer"):
-            Answering().encode(tokenizer, found, 32)
-        _, labels = Answering(null_answers=True).encode(tokenizer, found, 32)
+            QuestionAnswering().encode(tokenizer, found, 32)
+        _, labels = QuestionAnswering(null_answers=True).encode(tokenizer, found, 32)
         assert labels.tolist() == [[0, 0]]
     path = write(tmp_path / "a.json", squad("a film", [answer]))
     assert read_questions(path, null_answers=False).answers == [[(2, "film")]]
@@ -320,7 +320,7 @@ def test_beginnings_with_other_numbers_of_endings_are_named(tokenizer):
     # As many in all as three of each would be.
     examples = Choices(["a"] * 3, [["b"] * count for count in (2, 1, 3)], [0, 0, 0])
     with pytest.raises(InputError, match=r"endings\[1\] has 1 endings and endings\[0\] 2"):
-        Choosing().encode(tokenizer, examples, 16)
+        MultipleChoice().encode(tokenizer, examples, 16)
 
 
 def test_endings_given_twice_and_odd_digits_are_named(tmp_path):
@@ -497,7 +497,7 @@ def test_answer_scores():
     # The best of several right answers counts; no answer is right where there is none.
     rights = [[(0, "a dog"), (0, "red fox"), (0, "cat")], [(0, "fox"), (0, "dog")], []]
     examples = Questions(["1", "2", "3"], [""] * 3, [""] * 3, rights)
-    scores = Answering().score_answers(examples, ["the red fox", "quick dog", ""])
+    scores = QuestionAnswering().score_answers(examples, ["the red fox", "quick dog", ""])
     assert scores == {"f1": pytest.approx((1 + 2 / 3 + 1) / 3), "exact_match": 2 / 3}
 
 
@@ -512,7 +512,7 @@ def test_answers_come_back_from_their_tokens(family, data_dir, minilm):
         "bpe": lambda: train_byte_level_bpe(texts, 2000),
         "unigram": lambda: train_unigram(texts, 2000, "deberta-v2"),
     }[family]()
-    task = Answering(stride=64)
+    task = QuestionAnswering(stride=64)
     windows, labels = task.encode(tokenizer, examples, 192)
     assert len(windows) > len(examples)
     found = [set() for _ in examples.questions]
@@ -549,7 +549,7 @@ def test_null_answers_and_n_best(tokenizer):
         ["a fine film", "a dull plot"],
         [[(2, "fine"), (7, "film")], []],
     )
-    task = Answering(null_answers=True)
+    task = QuestionAnswering(null_answers=True)
     windows, labels = task.encode(tokenizer, examples, 32)
     # [CLS] film [UNK] [SEP] a fine film [SEP]
     assert labels.tolist() == [[5, 5], [0, 0]]
@@ -569,20 +569,23 @@ def test_one_long_question_is_cut_and_counted(tokenizer, caplog):
         ["1", "2"], ["film " * 200, "film ?"], ["a fine film"] * 2, [[(2, "fine")], [(2, "fine")]]
     )
     with caplog.at_level("WARNING", "absl"):
-        windows, labels = Answering().encode(tokenizer, examples, 32)
+        windows, labels = QuestionAnswering().encode(tokenizer, examples, 32)
     assert "1 of 2 questions are longer than is read" in caplog.text
     # [CLS] film x 14 [SEP] a fine film [SEP], and [CLS] film [UNK] [SEP] a fine film [SEP]
-    assert [len(w.token_ids) for w in windows] == [20, 8] and [w.cut for w in windows] == [1, 0]
+    assert [len(w.token_ids) for w in windows] == [20, 8] and [w.truncated for w in windows] == [
+        1,
+        0,
+    ]
     assert labels.tolist() == [[17, 17], [5, 5]]
     logits = [np.zeros(20), np.zeros(8)]
-    for task in (Answering(), Answering(null_answers=True)):
+    for task in (QuestionAnswering(), QuestionAnswering(null_answers=True)):
         outputs = {"start_logits": logits, "end_logits": logits}
         found = task.n_best(examples, windows, outputs)
-        assert [{answer.cut for answer in answers} for answers in found] == [{True}, {False}]
-    windows, _ = Answering(max_question_length=3).encode(tokenizer, examples, 32)
+        assert [{answer.truncated for answer in answers} for answers in found] == [{True}, {False}]
+    windows, _ = QuestionAnswering(max_question_length=3).encode(tokenizer, examples, 32)
     assert [len(w.token_ids) for w in windows] == [9, 8]
     # Of a question 64 tokens are read where there is room.
-    windows, _ = Answering().encode(tokenizer, examples, 384)
+    windows, _ = QuestionAnswering().encode(tokenizer, examples, 384)
     assert [len(w.token_ids) for w in windows] == [70, 8]
 
 
@@ -617,9 +620,9 @@ def data_for(task_name, ends=("film",)):
         ]
         questions = [("a ?" if p else "is ?") for p in picks]
         ids = [str(i) for i in range(48)]
-        return Answering(), Questions(ids, questions, contexts, answers)
+        return QuestionAnswering(), Questions(ids, questions, contexts, answers)
     endings = [["dull", "fine"] if p else ["fine", "dull"] for p in picks]
-    return Choosing(), Choices(texts, endings, picks.tolist())
+    return MultipleChoice(), Choices(texts, endings, picks.tolist())
 
 
 TASKS = ("classifier", "regression", "tagger", "answerer", "chooser")
@@ -660,7 +663,7 @@ def check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures):
     assert kept["val_loss"] == pytest.approx(loss, rel=1e-3, abs=1e-6)
     assert run.metrics()[-1]["val_loss"] < run.metrics()[0]["val_loss"]
     baselines = {k: v for k, v in figures.items() if "_baseline_" in k}
-    if isinstance(task, Answering):
+    if isinstance(task, QuestionAnswering):
         assert not baselines
         return
     expected = task.baseline(train, dev)
@@ -690,7 +693,7 @@ def test_baselines_say_the_commonest_training_label_or_the_mean():
     )
     endings = [["x", "y"]] * 3
     train, dev = (Choices(["a"] * 3, endings, x) for x in ([1, 1, 0], [1, 0, 0]))
-    assert Choosing().baseline(train, dev) == pytest.approx({"accuracy": 1 / 3})
+    assert MultipleChoice().baseline(train, dev) == pytest.approx({"accuracy": 1 / 3})
 
 
 def test_a_fresh_regression_begins_at_the_training_mean(tiny_config):
@@ -736,10 +739,14 @@ def test_the_loss_of_answers_is_over_all_tokens():
     rows = np.arange(3)
     probabilities = [np.exp(x) / np.exp(x).sum(-1, keepdims=True) for x in (start, end)]
     losses = np.mean([-np.log(p[rows, labels[:, i]]) for i, p in enumerate(probabilities)], axis=0)
-    assert float(Answering().loss(labels, outputs)) == pytest.approx(losses.mean(), rel=1e-5)
+    assert float(QuestionAnswering().loss(labels, outputs)) == pytest.approx(
+        losses.mean(), rel=1e-5
+    )
     weights = np.array([0.5, 0, 2], "float32")
     expected = np.average(losses, weights=weights)
-    assert float(Answering().loss(labels, outputs, weights)) == pytest.approx(expected, rel=1e-5)
+    assert float(QuestionAnswering().loss(labels, outputs, weights)) == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("num_classes", [1, 2])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tfnlp.tasks import ParallelTexts, Translation, read_parallel_texts
-from tfnlp.tasks.pair_batches import PairBatches
+from tfnlp.tasks.translation_batches import TranslationBatches
 from tfnlp.text import train_tokenizer
 from tfnlp.text.encoding import EncodingsBuilder
 from tfnlp.utils.errors import InputError
@@ -30,7 +30,7 @@ def random_batches(count=300, max_tokens=120, shuffle=True, seed=0):
         encodings([[*rng.integers(4, 60, n - 1), 3] for n in rng.integers(2, 30, count)])
         for _ in range(2)
     ]
-    return PairBatches(*sides, max_tokens, 0, 1, shuffle, seed)
+    return TranslationBatches(*sides, max_tokens, 0, 1, shuffle, seed)
 
 
 def test_a_table_and_two_files_hold_the_same_pairs(tmp_path):
@@ -135,7 +135,7 @@ class Wrapped:
 
 def test_batches_hold_every_pair_once_and_no_more_tokens_than_allowed():
     batches = random_batches()
-    orders = [batches.order(epoch) for epoch in (0, 0, 1)]
+    orders = [batches.batch_indices(epoch) for epoch in (0, 0, 1)]
     for order in orders:
         assert sorted(np.concatenate(order)) == [*range(300)]
         assert len(order) == len(batches)
@@ -152,7 +152,7 @@ def test_batches_hold_every_pair_once_and_no_more_tokens_than_allowed():
 def test_a_batch_ends_where_the_next_pair_has_no_room():
     batches = random_batches(shuffle=False)
     sizes = np.stack([batches.sources.lengths, batches.targets.lengths], axis=1)
-    order = batches.order()
+    order = batches.batch_indices()
     for here, after in itertools.pairwise(order):
         with_next = [*here, after[0]]
         assert len(with_next) * sizes[with_next].max(axis=0).sum() > 120
@@ -173,7 +173,7 @@ def test_the_rest_of_an_epoch_and_the_fingerprint():
     ]
     assert len({batches.fingerprint(), *(other.fingerprint() for other in others)}) == 4
     still = random_batches(shuffle=False)
-    assert [list(x) for x in still.order(0)] == [list(x) for x in still.order(1)]
+    assert [list(x) for x in still.batch_indices(0)] == [list(x) for x in still.batch_indices(1)]
 
 
 def test_label_smoothing_out_of_range_is_refused():

@@ -15,7 +15,7 @@ from tfnlp.text import (
     train_unigram,
 )
 from tfnlp.text.tags import first_tokens
-from tfnlp.text.tokenizer_loading import fit_of_tokenizer
+from tfnlp.text.tokenizer_loading import tokenizer_statistics
 from tfnlp.utils.errors import InputError
 
 transformers = pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
@@ -102,7 +102,7 @@ def test_pairs_and_segments(family, tmp_path):
     assert segments == {"roberta": {0}, "xlnet": {0, 1, 2}}.get(family, {0, 1})
     cut = tokenizer.encode(TEXTS, pairs, max_length=12)
     assert max(len(e.token_ids) for e in cut) == 12
-    assert [e.cut for e in cut] == [len(e.token_ids) > 12 for e in found]
+    assert [e.truncated for e in cut] == [len(e.token_ids) > 12 for e in found]
 
 
 def test_bpe_from_vocabulary_and_merges_alone(tmp_path):
@@ -206,12 +206,12 @@ def test_training_is_deterministic_and_bad_sizes_are_named():
 def test_how_well_a_tokenizer_fits_texts():
     wordpiece = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "film", "##s"])
     # a film ##s / [UNK] a: 5 tokens of 4 words, one of them unknown.
-    assert fit_of_tokenizer(wordpiece, ["A films", "영화 a"]) == (5 / 4, 1 / 5)
-    assert fit_of_tokenizer(wordpiece, [""]) == (0, 0)
+    assert tokenizer_statistics(wordpiece, ["A films", "영화 a"]) == (5 / 4, 1 / 5)
+    assert tokenizer_statistics(wordpiece, [""]) == (0, 0)
     texts = ["the film is dull", "정말 좋다 영화"] * 3
     unigram, bpe = train_unigram(texts, 60, "xlnet"), train_byte_level_bpe(texts, 300)
-    assert fit_of_tokenizer(unigram, texts)[1] == fit_of_tokenizer(bpe, ["쀍"])[1] == 0
-    assert fit_of_tokenizer(unigram, ["쀍"]) == (2, 0.5)  # the space before it is known
+    assert tokenizer_statistics(unigram, texts)[1] == tokenizer_statistics(bpe, ["쀍"])[1] == 0
+    assert tokenizer_statistics(unigram, ["쀍"]) == (2, 0.5)  # the space before it is known
 
 
 @pytest.mark.parametrize("model", ["transfo-xl", "openai-gpt"])

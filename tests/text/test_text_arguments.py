@@ -173,7 +173,7 @@ def test_long_questions_are_cut_from_their_end(family, tokenizers):
         windows = tokenizer.encode_windows(questions, [context] * 3, max_length, 64, longest)
         for i, length in enumerate(lengths):
             own = [w for w in windows if w.example == i]
-            assert {w.cut for w in own} == {length > limit}
+            assert {w.truncated for w in own} == {length > limit}
             # A character that several byte tokens share goes as a whole.
             due = min(length, limit)
             assert due - 3 <= own[0].sources.count(0) <= due
@@ -218,10 +218,10 @@ def test_encodings_are_a_sequence_of_few_bytes(tokenizer):
     assert found[998:] == [found[0]] * 2 and found[np.int64(3)].token_ids == found[3].token_ids
     with pytest.raises(IndexError):
         found[1000]
-    arrays = (found.token_ids, found.segment_ids, found.starts, found.cut)
+    arrays = (found.token_ids, found.segment_ids, found.starts, found.truncated)
     assert sum(a.nbytes for a in arrays) == 1000 * (12 * 5 + 8 + 1) + 8
-    again = Encodings.of(list(found))
-    for name in ("token_ids", "segment_ids", "starts", "cut"):
+    again = Encodings.from_list(list(found))
+    for name in ("token_ids", "segment_ids", "starts", "truncated"):
         np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
 
 
@@ -236,7 +236,7 @@ def test_the_engines_encodings_do_not_pile_up():
         "tokenizer = train_wordpiece(texts[:9], 300)\n"
         "before = peak()\n"
         "batches = LengthBatches(tokenizer.encode(texts), 32, shuffle=True)\n"
-        "assert sum(map(len, batches.order())) == 20000\n"
+        "assert sum(map(len, batches.batch_indices())) == 20000\n"
         "print(peak() - before)"
     )
     if not sys.platform.startswith("linux"):
@@ -251,11 +251,11 @@ def test_batches_of_encodings_and_of_lists_are_the_same(tokenizer):
     rows = list(found)
     for given, listed in (
         (found, rows),
-        (Encodings.of([rows[:2], rows[2:]]), [tuple(rows[:2]), tuple(rows[2:])]),
+        (Encodings.from_list([rows[:2], rows[2:]]), [tuple(rows[:2]), tuple(rows[2:])]),
     ):
         groups = [x if isinstance(x, tuple) else (x,) for x in listed]
         lengths = [max(len(e.token_ids) for e in group) for group in groups]
-        assert list(Encodings.of(given).lengths) == lengths
+        assert list(Encodings.from_list(given).lengths) == lengths
         order = np.array([1, 0])
         a, b = (LengthBatches(x, 2, pad_token_id=9).batch(order)[0] for x in (given, listed))
         for key in a:
@@ -348,4 +348,4 @@ def test_wordpiece_is_known_by_its_class_or_its_file(tokenizer, tmp_path):
 def test_groups_of_other_sizes_are_refused():
     row = Encoding([1], [0])
     with pytest.raises(ValueError, match=r"encodings\[1\] has 1 rows .* and encodings\[0\] 2"):
-        Encodings.of([[row] * 2, [row], [row] * 3])
+        Encodings.from_list([[row] * 2, [row], [row] * 3])

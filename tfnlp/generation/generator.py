@@ -3,7 +3,7 @@
 from tfnlp.generation.batched_search import Searcher, find_end_token
 from tfnlp.generation.decoder_selection import decoder_of
 from tfnlp.models import check_vocabulary
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.continuations import Generated, check_prompts, continuation, unframed_ids
 from tfnlp.text.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
@@ -81,7 +81,7 @@ class Generator(Searcher):
 
     def _ids(self, prompts):
         """Return the ids of each prompt without special tokens; the end token if empty."""
-        before, after = Frame.of(self.tokenizer).single
+        before, after = SpecialTokenTemplate.from_tokenizer(self.tokenizer).single
         rows = unframed_ids(self.tokenizer, prompts, len(before), len(after))
         return [ids or [self.end] for ids in rows]
 
@@ -134,7 +134,7 @@ def forbidden_ids(tokenizer, words):
         InputError: if a word is empty or has no token.
     """
     words = as_texts(words, "words")
-    before, after = Frame.of(tokenizer).single
+    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
     texts = [*words, *(f" {word}" for word in words)]
     rows = [tuple(ids) for ids in unframed_ids(tokenizer, texts, len(before), len(after))]
     for i, (word, ids) in enumerate(zip(words, rows, strict=False)):

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from tfnlp.generation.batched_search import SHORTEST, find_end_token
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.continuations import unframed_ids
 from tfnlp.text.text_arguments import as_pairs, check_whole
 from tfnlp.utils.errors import InputError
@@ -41,7 +41,7 @@ class LikelihoodScorer:
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.max_length = config_of(model).max_length
         self.end = find_end_token(tokenizer, end_token)
-        self._framed = tuple(map(len, Frame.of(tokenizer).single))
+        self._framed = tuple(map(len, SpecialTokenTemplate.from_tokenizer(tokenizer).single))
         self._run = tf.function(self._log_probabilities, autograph=False)
 
     def __call__(self, prompts, completions):

@@ -15,7 +15,7 @@ from tfnlp.generation.sampling import draw, filtered
 from tfnlp.utils.generation_settings import WORST, Beam, Constraints, Sample
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Texts of a search.
 
     Args:
@@ -46,7 +46,7 @@ def search(decoder, prompt, prompt_mask, draws, how, constraints, steps, end, pa
         pad: the id after the end token.
 
     Returns:
-        `Found`, with n texts of each prompt: `how.best` of a `Beam`, one otherwise.
+        `SearchResult`, with n texts of each prompt: `how.best` of a `Beam`, one otherwise.
     """
     beams = how.beams if isinstance(how, Beam) else 1
     rules = None
@@ -94,7 +94,7 @@ def _one_by_one(decoder, logits, state, draws, how, rules, steps, end, pad):
 
     carried = (1, *chosen, tf.ones((batch,), tf.int32), state)
     _, tokens, _, _, scores, lengths, _ = tf.while_loop(more, step, carried)
-    return Found(tokens[:, None], lengths[:, None], scores[:, None])
+    return SearchResult(tokens[:, None], lengths[:, None], scores[:, None])
 
 
 class _Beams(NamedTuple):
@@ -198,4 +198,4 @@ def _beam_search(decoder, logits, state, how, rules, steps, end, pad):
     best = slice(how.best)
     lengths = found.ended_lengths[:, best]
     tokens = tf.where(tf.range(steps) < lengths[:, :, None], found.ended_tokens[:, best], pad)
-    return Found(tokens, lengths, found.ended_scores[:, best])
+    return SearchResult(tokens, lengths, found.ended_scores[:, best])

@@ -7,7 +7,7 @@ from absl import logging
 from tfnlp.generation.batched_search import Searcher
 from tfnlp.generation.decoder_selection import decoder_of
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.continuations import Generated, blank_texts, unframed_ids
 from tfnlp.text.special_tokens import with_target
 from tfnlp.text.text_arguments import as_texts, check_too_long
@@ -133,7 +133,7 @@ class Translator(Searcher):
             InputError: as calling the translator.
         """
         check_too_long(too_long)
-        before, after = Frame.of(self.tokenizer).single
+        before, after = SpecialTokenTemplate.from_tokenizer(self.tokenizer).single
         texts = as_texts(sources, "sources")
         rows = unframed_ids(self.tokenizer, texts, len(before), len(after))
         rows = [

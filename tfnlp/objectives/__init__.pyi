@@ -16,6 +16,6 @@ from .replaced_tokens import ReplacedTokens as ReplacedTokens
 from .segments import Segments as Segments
 from .sentence_order import SentenceOrder as SentenceOrder
 from .sharded_corpus import ShardedCorpus as ShardedCorpus
-from .special_token_template import Frame as Frame
+from .special_token_template import SpecialTokenTemplate as SpecialTokenTemplate
 from .text_ids import encode_texts as encode_texts
 from .text_ids import read_texts as read_texts

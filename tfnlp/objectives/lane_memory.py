@@ -66,7 +66,7 @@ class LaneMemory(keras.layers.Layer):
         self.filled.assign(ops.where(finite, filled, self.filled))
 
 
-class RemembersLanes(keras.Model):
+class WithLaneMemory(keras.Model):
     """A model that stores the memory of each lane, separately for training and dev.
 
     Args:
@@ -116,13 +116,13 @@ def lane_signature():
 
 
 def with_memory(model, config, lanes):
-    """Wrap a model in `RemembersLanes`; raise an InputError if the number of lanes is None."""
+    """Wrap a model in `WithLaneMemory`; raise an InputError if the number of lanes is None."""
     if lanes is None:
         raise InputError(
             "batch_size=None leaves open how many lanes the memory has; give the batch_size of "
             "the training."
         )
-    return RemembersLanes(model, config, lanes, name=model.name)
+    return WithLaneMemory(model, config, lanes, name=model.name)
 
 
 def check_memory(config, what):

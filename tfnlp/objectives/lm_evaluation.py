@@ -13,7 +13,7 @@ from tfnlp.models import build_model, config_of, max_positions
 from tfnlp.objectives.causal_lm import NEXT, next_token_model
 from tfnlp.objectives.masked_positions import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS, MaskedBatches, Masking
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.special_tokens import end_token_id
 from tfnlp.utils.errors import InputError
@@ -42,14 +42,17 @@ class TextStream:
     unknown_share: float = 0.0
 
     @classmethod
-    def of(cls, texts, tokenizer):
+    def from_texts(cls, texts, tokenizer):
         """Build the stream of an iterable of texts; without end tokens if the tokenizer has none.
 
         Raises:
             InputError: if there are fewer than 2 tokens.
         """
-        end, before = end_token_id(tokenizer), len(Frame.of(tokenizer).single[0])
-        after = Frame.of(tokenizer).single_size - before
+        end, before = (
+            end_token_id(tokenizer),
+            len(SpecialTokenTemplate.from_tokenizer(tokenizer).single[0]),
+        )
+        after = SpecialTokenTemplate.from_tokenizer(tokenizer).single_size - before
         ends = [] if end is None else [end]
         parts, characters, count, texts = [np.array(ends, "int32")], 0, 0, iter(texts)
         while piece := list(itertools.islice(texts, PIECE)):
@@ -144,7 +147,7 @@ def evaluate_causal(
         model if length is None else at_memory_length(model, int(length))
         for length in memory_lengths
     ]
-    stream, figures = TextStream.of(texts, tokenizer), []
+    stream, figures = TextStream.from_texts(texts, tokenizer), []
     warn_of_unknown(stream.unknown_share)
     for length, one in zip(memory_lengths, models, strict=True):
         found = perplexity(one, stream, max_length, stride, batch_size)
@@ -271,7 +274,7 @@ def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
     Raises:
         InputError: if the tokenizer has no mask token, or the texts have no token to score.
     """
-    masking = Masking.of(tokenizer)
+    masking = Masking.from_tokenizer(tokenizer)
     encodings = _windows_of(model, tokenizer, texts, max_length)
     rows = np.repeat(np.arange(len(encodings)), encodings.lengths)
     places = np.arange(len(rows)) - encodings.starts[rows]
@@ -309,7 +312,7 @@ def masked_accuracy(model, tokenizer, texts, max_length=None, share=0.15, batch_
     batches = MaskedBatches(
         _windows_of(model, tokenizer, texts, max_length),
         batch_size,
-        Masking.of(tokenizer, share),
+        Masking.from_tokenizer(tokenizer, share),
         seed=seed,
         pad_token_id=tokenizer.pad_token_id,
     )

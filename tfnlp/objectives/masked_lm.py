@@ -13,7 +13,7 @@ from tfnlp.models.build import family_name
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches, Masking
 from tfnlp.objectives.segments import Segments
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import token_cross_entropy
@@ -70,7 +70,7 @@ class MaskedLM:
 
     def masking(self, tokenizer):
         """Return the `Masking` of a tokenizer; raise an InputError if it has no mask token."""
-        return Masking.of(
+        return Masking.from_tokenizer(
             tokenizer,
             self.share,
             self.hide != "tokens",
@@ -100,7 +100,9 @@ class MaskedLM:
         Raises:
             InputError: if `max_length` leaves no room, or a span is longer than every text.
         """
-        segments = Segments.of(corpus, Frame.of(tokenizer), max_length, self.packed)
+        segments = Segments.from_corpus(
+            corpus, SpecialTokenTemplate.from_tokenizer(tokenizer), max_length, self.packed
+        )
         self.check_spans(int(segments.sizes.max()))
         return MaskedBatches(
             segments,

@@ -5,7 +5,7 @@ import hashlib
 
 import numpy as np
 
-from tfnlp.objectives.spans import draw_spans
+from tfnlp.objectives.spans import draw_masked_spans
 from tfnlp.text.batches import IGNORED, LengthBatches
 from tfnlp.text.word_starts import WordStarts
 from tfnlp.utils.errors import InputError
@@ -28,7 +28,7 @@ class Masking:
         replaced: the share of those that become a random token; the rest stays unchanged.
         word_starts: a `tfnlp.text.word_starts.WordStarts`, for whole-word masking; None to mask
             tokens.
-        longest_span: the maximum number of words, or tokens, of a span (`draw_spans`).
+        longest_span: the maximum number of words, or tokens, of a span (`draw_masked_spans`).
 
     Raises:
         InputError: if a share is out of range, or `longest_span` is below 1.
@@ -56,7 +56,7 @@ class Masking:
         object.__setattr__(self, "_ordinary", ordinary)
 
     @classmethod
-    def of(cls, tokenizer, share=0.15, whole_words=False, **options):
+    def from_tokenizer(cls, tokenizer, share=0.15, whole_words=False, **options):
         """Build the masking of a tokenizer.
 
         Args:
@@ -99,7 +99,7 @@ class Masking:
             if self.longest_span == 1:
                 hidden = self._some(room > 0, rng)
             else:
-                hidden = draw_spans(room, self.share, self.longest_span, rng) > 0
+                hidden = draw_masked_spans(room, self.share, self.longest_span, rng) > 0
             chosen = may & np.take_along_axis(hidden, words, 1)
         kinds = rng.random(token_ids.shape)
         others = rng.choice(self.ordinary_ids, token_ids.shape)
@@ -161,7 +161,7 @@ class MaskedBatches(LengthBatches):
         self.predicted = predicted
 
     def epoch(self, epoch=0, skip=0):
-        for number, indices in enumerate(self.order(epoch)[skip:], skip):
+        for number, indices in enumerate(self.batch_indices(epoch)[skip:], skip):
             (inputs,) = self.batch(indices)
             rng = np.random.default_rng([self.seed, epoch, number])
             inputs, labels = self.hide(inputs, rng)

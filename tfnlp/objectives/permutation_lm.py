@@ -14,7 +14,7 @@ from keras import ops
 from tfnlp.models import config_of
 from tfnlp.models.build import family_name
 from tfnlp.objectives.lane_memory import check_memory, lane_inputs, lane_signature, with_memory
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.objectives.token_stream import Lane, StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
@@ -71,7 +71,7 @@ class PermutationLM:
                 "Permutation language modelling does not fit the family "
                 f"{family_name(config)!r}, which has one stream; give an XLNet."
             )
-        Frame.of(tokenizer)
+        SpecialTokenTemplate.from_tokenizer(tokenizer)
         if self.memory:
             check_memory(config, f"reuse_length={self.reuse_length}")
             if config.reuse_length != self.reuse_length:
@@ -154,9 +154,9 @@ class PermutationBatches(StreamBatches):
     ):
         super().__init__(corpus, tokenizer, batch_size, max_length, seed, shuffle)
         self.objective = objective
-        self.frame = Frame.of(tokenizer)
+        self.template = SpecialTokenTemplate.from_tokenizer(tokenizer)
         self.first = objective.reuse_length or 0
-        self.second = max_length - self.first - self.frame.pair_size  # of A and B
+        self.second = max_length - self.first - self.template.pair_size  # of A and B
         self._check_lengths()
         self.reach = self.first + self.second
         if not objective.memory:
@@ -179,7 +179,7 @@ class PermutationBatches(StreamBatches):
         if self.second < 2:
             raise InputError(
                 f"max_length={self.max_length} and reuse_length={given.reuse_length} leave "
-                f"{max(self.second, 0)} tokens for two texts beside {self.frame.pair_size} "
+                f"{max(self.second, 0)} tokens for two texts beside {self.template.pair_size} "
                 "special ones; give a reuse_length of about half of max_length."
             )
         shortest = min(self.first or self.second, self.second)
@@ -199,7 +199,7 @@ class PermutationBatches(StreamBatches):
 
     def settings(self):
         """Return the settings beyond those of all streams, for the fingerprint."""
-        return [self.objective, self.frame]
+        return [self.objective, self.template]
 
     def epoch(self, epoch=0, skip=0):
         """Yield the batches of an epoch, without the first `skip`."""
@@ -241,7 +241,7 @@ class PermutationBatches(StreamBatches):
         cut = int(rng.choice(borders)) if len(borders) else middle + self.second // 2
         other = self._elsewhere(lane, begin, end, end - cut, rng)
         b = lane.read(cut, end) if other is None else other
-        pair, segments = self.frame.around(lane.read(middle, cut), b)
+        pair, segments = self.template.around(lane.read(middle, cut), b)
         before = lane.read(begin, middle)
         ids = np.concatenate([before, pair])
         chosen, order = self._draw(self._special(cut - middle), rng)
@@ -257,7 +257,7 @@ class PermutationBatches(StreamBatches):
 
         `size` is the number of tokens of A.
         """
-        before, between, after = (np.ones(len(part), bool) for part in self.frame.pair)
+        before, between, after = (np.ones(len(part), bool) for part in self.template.pair)
         a, b = np.zeros(size, bool), np.zeros(self.second - size, bool)
         return np.concatenate([before, a, between, b, after])
 
@@ -308,7 +308,7 @@ class OneHotPositions(keras.layers.Layer):
         return keras.KerasTensor((*positions.shape, token_ids.shape[1]), dtype="int32")
 
 
-def draw_spans(length, predict_one_in, max_span, rng):
+def draw_context_spans(length, predict_one_in, max_span, rng):
     """Draw spans of a text, each in a context of K times its length.
 
     Yang et al. 2019, section 2.3 and appendix A.5: first a length from 1 to `max_span`, then a
@@ -336,14 +336,15 @@ def draw_spans(length, predict_one_in, max_span, rng):
 def draw_targets(length, count, predict_one_in, max_span, rng):
     """Draw exactly `count` positions of a text to predict, most of them in spans.
 
-    Spans are those of `draw_spans`. If they exceed `count` the last one is cut; if they fall short
-    further positions are drawn, as in the release. Unlike in the release, contexts start at a
-    random place and wrap around the text, so all positions are equally likely targets.
+    Spans are those of `draw_context_spans`. If they exceed `count` the last one is shortened; if
+    they fall short further positions are drawn, as in the release. Unlike in the release, contexts
+    start at a random place and wrap around the text, so all positions are equally likely
+    targets.
 
     Returns:
         (count,) integers.
     """
-    _, starts, spans = draw_spans(length, predict_one_in, max_span, rng)
+    _, starts, spans = draw_context_spans(length, predict_one_in, max_span, rng)
     ends = np.cumsum(spans)
     found = np.arange(ends[-1]) + np.repeat(starts - ends + spans, spans)
     found = found[found < length][:count]

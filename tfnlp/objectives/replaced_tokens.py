@@ -17,7 +17,7 @@ from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masked_positions import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS, MaskedBatches
 from tfnlp.objectives.segments import Segments
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy, weighted_mean
@@ -85,7 +85,7 @@ class ReplacedTokens:
 
     def check(self, config, tokenizer):
         """Raise an InputError if the family or the tokenizer does not fit."""
-        check_family(config)
+        check_discriminator_config(config)
         self.masked_lm.masking(tokenizer)
 
     def build(self, config, discriminator=None, generator=None, **options):
@@ -109,7 +109,7 @@ class ReplacedTokens:
         if generator is None:
             smaller = generator_config(config, self.generator_size)
         else:
-            check_family(config)
+            check_discriminator_config(config)
             smaller = config_of(generator)
         models = {"generator": build_model(smaller, "masked_lm", name="generator", **options)}
         models["discriminator"] = build_model(
@@ -141,7 +141,9 @@ class ReplacedTokens:
             InputError: if the tokenizer has no mask token, or `max_length` leaves no room.
         """
         return ReplacedBatches(
-            Segments.of(corpus, Frame.of(tokenizer), max_length),
+            Segments.from_corpus(
+                corpus, SpecialTokenTemplate.from_tokenizer(tokenizer), max_length
+            ),
             batch_size,
             self.masked_lm.masking(tokenizer),
             shuffle=shuffle,
@@ -243,7 +245,7 @@ class ReplacedBatches(MaskedBatches):
         return inputs | {ORIGINALS: labels, DRAWS: tf.TensorSpec((None, None), "float32")}, labels
 
 
-def check_family(config):
+def check_discriminator_config(config):
     """Raise an InputError for a family without a generator and a discriminator."""
     if not config.shares_embeddings:
         raise InputError(
@@ -291,7 +293,7 @@ def generator_config(config, size=None):
     Raises:
         InputError: if the family is another one.
     """
-    check_family(config)
+    check_discriminator_config(config)
     if isinstance(config, DebertaConfig):
         return dataclasses.replace(
             config,

@@ -9,7 +9,7 @@ def span_chances(longest):
     return chances / chances.sum()
 
 
-def draw_spans(room, share, longest, rng):
+def draw_masked_spans(room, share, longest, rng):
     """Draw spans until they cover a share of each text's words, at least one span.
 
     The length of a span is drawn first, then its place among those where it fits. The decision to

@@ -8,7 +8,7 @@ from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Frame:
+class SpecialTokenTemplate:
     """The special-token template of a tokenizer, for texts that are ids already.
 
     Args:
@@ -24,7 +24,7 @@ class Frame:
     pair_segments: tuple
 
     @classmethod
-    def of(cls, tokenizer):
+    def from_tokenizer(cls, tokenizer):
         """Infer the template of a tokenizer of `tfnlp.text`.
 
         Raises:

@@ -66,6 +66,6 @@ def encode_texts(texts, tokenizer, max_length):
         np.concatenate([part.token_ids for part in parts]),
         np.concatenate([part.segment_ids for part in parts]),
         np.concatenate([[0], *(e + p.starts[1:] for e, p in zip(ends, parts, strict=False))]),
-        np.concatenate([part.cut for part in parts]),
+        np.concatenate([part.truncated for part in parts]),
     )
     return encodings, digest.hexdigest()

@@ -18,7 +18,7 @@ from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches
 from tfnlp.objectives.segments import pad
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy
 
@@ -72,17 +72,17 @@ class PairObjective:
             seed: the seed of the document cuts, the order, the pairs and the masking.
 
         Returns:
-            `PairBatches`.
+            `SentencePairBatches`.
 
         Raises:
             InputError: if `max_length` leaves no room, `longest_span` exceeds the longest text, no
                 document has two sentences, or there are too few documents.
         """
-        frame = Frame.of(tokenizer)
-        passages = Passages.of(corpus, frame, max_length, self.short_share, seed)
+        template = SpecialTokenTemplate.from_tokenizer(tokenizer)
+        passages = Passages.from_corpus(corpus, template, max_length, self.short_share, seed)
         self.check_documents(passages)
         self.masked_lm.check_spans(int(passages.sizes.max()))
-        return PairBatches(
+        return SentencePairBatches(
             passages,
             batch_size,
             self.masked_lm.masking(tokenizer),
@@ -134,7 +134,7 @@ class Passages:
 
     Args:
         corpus: see `tfnlp.objectives.Corpus`.
-        frame: the `Frame` of two texts.
+        template: the `SpecialTokenTemplate` of two texts.
         ends: (sentences + 1,) int64, cumulative token counts over all non-empty sentences of the
             corpus.
         document_starts: (documents + 1,) int64, the first such sentence of each document.
@@ -145,7 +145,7 @@ class Passages:
     """
 
     corpus: object
-    frame: object
+    template: object
     ends: np.ndarray
     document_starts: np.ndarray
     documents: np.ndarray
@@ -156,7 +156,7 @@ class Passages:
     choices = None  # as in `Encodings`
 
     @classmethod
-    def of(cls, corpus, frame, max_length, short_share, seed):
+    def from_corpus(cls, corpus, template, max_length, short_share, seed):
         """Cut all documents into passages.
 
         A passage takes sentences up to the maximum length of a pair, or, in `short_share` of
@@ -168,11 +168,11 @@ class Passages:
             InputError: if `max_length` leaves no room for two tokens, or no document has two
                 sentences.
         """
-        room = max_length - frame.pair_size
+        room = max_length - template.pair_size
         if room < 2:
             raise InputError(
                 f"max_length={max_length} leaves no room for two texts beside the "
-                f"{frame.pair_size} special tokens; give at least {frame.pair_size + 2}."
+                f"{template.pair_size} special tokens; give at least {template.pair_size + 2}."
             )
         rng = np.random.default_rng(seed)
         sentence_sizes, document_starts = array.array("i", [0]), array.array("q", [0])
@@ -201,7 +201,7 @@ class Passages:
                 "%d of %d documents have one sentence: no pairs are of them.", alone, len(corpus)
             )
         columns = map(np.asarray, (document_starts, documents, starts, counts, sizes))
-        return cls(corpus, frame, np.cumsum(sentence_sizes, dtype="int64"), *columns)
+        return cls(corpus, template, np.cumsum(sentence_sizes, dtype="int64"), *columns)
 
     def __len__(self):
         return len(self.sizes)
@@ -209,7 +209,7 @@ class Passages:
     @property
     def lengths(self):
         """The maximum number of ids of each pair, including special tokens: (n,) int64."""
-        return self.sizes.astype("int64") + self.frame.pair_size
+        return self.sizes.astype("int64") + self.template.pair_size
 
     def text(self, document, start, end):
         """Return the ids of sentences of a document, with sentence indices of the whole corpus."""
@@ -260,8 +260,8 @@ class Passages:
 
     def fingerprint(self):
         """Return a SHA-256 of all passages."""
-        frame = (self.frame.pair, self.frame.pair_segments)
-        digest = hashlib.sha256(f"{self.corpus.fingerprint()} {frame}".encode())
+        template = (self.template.pair, self.template.pair_segments)
+        digest = hashlib.sha256(f"{self.corpus.fingerprint()} {template}".encode())
         for index in (self.documents, self.starts, self.counts, self.sizes):
             digest.update(np.ascontiguousarray(index))
         return digest.hexdigest()
@@ -309,7 +309,7 @@ def _cut(ids, size, rng):
     return ids[front : front + size]
 
 
-class PairBatches(MaskedBatches):
+class SentencePairBatches(MaskedBatches):
     """Batches of masked text pairs, with labels `tokens` (B, P) and `pair` (B,).
 
     Pairs are drawn anew in each epoch, by the seed, the epoch and the batch number alone.
@@ -327,13 +327,13 @@ class PairBatches(MaskedBatches):
 
     def epoch(self, epoch=0, skip=0):
         passages = self._rows
-        for number, indices in enumerate(self.order(epoch)[skip:], skip):
+        for number, indices in enumerate(self.batch_indices(epoch)[skip:], skip):
             rng = np.random.default_rng([self.seed, epoch, number])
             rows, pair_labels = [], []
             for index in indices:
                 first, second, label = self.draw(passages, index, rng)
                 texts = truncate_pair(first, second, passages.sizes[index], rng)
-                rows.append(passages.frame.around(*texts))
+                rows.append(passages.template.around(*texts))
                 pair_labels.append(label)
             inputs = self.to_fixed_length(pad(rows, self.pad_token_id))
             inputs, labels = self.hide(inputs, rng)

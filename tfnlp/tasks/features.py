@@ -54,7 +54,7 @@ def extract_features(model, batches, layers="last", pooling="mean"):
         return tf.reduce_sum(x * mask, 1) / tf.maximum(tf.reduce_sum(mask, 1), 1.0)
 
     found = [None] * len(batches.encodings)
-    for indices in progress_bar(batches.order(), desc="extracting", unit="batch"):
+    for indices in progress_bar(batches.batch_indices(), desc="extracting", unit="batch"):
         rows = forward(batches.batch(indices)[0]).numpy()
         for row, i in zip(rows, indices, strict=True):
             found[i] = row[: batches.lengths[i]] if pooling == "none" else row

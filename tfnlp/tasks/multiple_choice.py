@@ -85,7 +85,7 @@ def _numbered_columns(path, header):
     return names
 
 
-class Choosing:
+class MultipleChoice:
     """Multiple choice: select the ending of a prompt (Devlin et al. 2019, section 4.4)."""
 
     head = "chooser"

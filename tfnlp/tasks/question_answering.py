@@ -117,7 +117,7 @@ def _check_answered(examples, place=""):
         )
 
 
-class Answering:
+class QuestionAnswering:
     """Extractive question answering (Devlin et al. 2019, sections 4.2 and 4.3).
 
     Long contexts are split into windows. For a window without the answer the label is its first
@@ -158,7 +158,7 @@ class Answering:
             self.stride,
             self.max_question_length,
         )
-        cut = len(set(windows.examples[windows.cut]))
+        cut = len(set(windows.examples[windows.truncated]))
         if cut:
             logging.warning(
                 "%d of %d questions are longer than is read; their ends were cut "
@@ -214,7 +214,7 @@ def write_n_best(task, run_folder, examples, max_length, count=5, block_size=Non
     """Write a run's best answers to each question to its n_best.json.
 
     Args:
-        task: an `Answering`.
+        task: an `QuestionAnswering`.
         run_folder: the folder of the run, with the fine-tuned model in `best`.
         examples: `Questions`.
         max_length: the maximum input length in tokens.

@@ -7,7 +7,7 @@ import numpy as np
 from absl import logging
 from keras import ops
 
-from tfnlp.tasks.pair_batches import PairBatches
+from tfnlp.tasks.translation_batches import TranslationBatches
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.encoding import Encodings
 from tfnlp.text.special_tokens import with_target
@@ -59,13 +59,13 @@ class Translation:
         shuffle=False,
         seed=0,
     ):
-        """Build the `PairBatches` of texts.
+        """Build the `TranslationBatches` of texts.
 
         Args:
             texts: `ParallelTexts`.
             tokenizer: the tokenizer of the sources.
             config: the config of the model, with the padding, start and end ids.
-            max_tokens, shuffle, seed: as in `PairBatches`.
+            max_tokens, shuffle, seed: as in `TranslationBatches`.
             max_length: the maximum number of tokens of a source, and of a target, including the
                 end token.
             target_tokenizer: the tokenizer of the targets; where None, `tokenizer.target` if there
@@ -109,7 +109,7 @@ class Translation:
         sums = sources.lengths + targets.lengths
         check_each(texts, "the pair", sums, max_tokens=max_tokens)
         ids = config.pad_token_id, config.start_token_id
-        return PairBatches(sources, targets, max_tokens, *ids, shuffle, seed)
+        return TranslationBatches(sources, targets, max_tokens, *ids, shuffle, seed)
 
     def losses(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of the labels (B, T), ignoring -100."""
@@ -141,7 +141,7 @@ def check_each(texts, what, sizes, **limit):
 def _rows(encodings, kept):
     """Return the rows of `Encodings` where `kept`, (rows,) bool, is true."""
     lengths = encodings.lengths
-    return _parts(encodings, np.repeat(kept, lengths), lengths[kept], encodings.cut[kept])
+    return _parts(encodings, np.repeat(kept, lengths), lengths[kept], encodings.truncated[kept])
 
 
 def _cut(encodings, most, end=None):
@@ -150,7 +150,7 @@ def _cut(encodings, most, end=None):
     places = np.arange(len(encodings.token_ids)) - np.repeat(encodings.starts[:-1], lengths)
     kept = _parts(encodings, places < most, np.minimum(lengths, most), lengths > most)
     if end is not None:
-        kept.token_ids[kept.starts[1:][kept.cut] - 1] = end
+        kept.token_ids[kept.starts[1:][kept.truncated] - 1] = end
     return kept
 
 

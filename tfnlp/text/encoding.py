@@ -16,8 +16,8 @@ class Encoding:
     Args:
         token_ids: list of ids, including special tokens.
         segment_ids: the segment of each token; as long as `token_ids`.
-        cut: whether tokens were dropped for a length limit; in a window, whether its question was
-            cut.
+        truncated: whether tokens were dropped for a length limit; in a window, whether its
+            question lost tokens.
         offsets: (first character, end character) of each token in its own text, (0, 0) for special
             tokens; None unless requested.
         sources: 0 for tokens of the first text, 1 for those of the second, None for special
@@ -30,7 +30,7 @@ class Encoding:
 
     token_ids: list
     segment_ids: list
-    cut: bool = False
+    truncated: bool = False
     offsets: list | None = None
     sources: list | None = None
     words: list | None = None
@@ -48,7 +48,7 @@ class Encodings(collections.abc.Sequence):
         token_ids: (tokens,) int32, all rows concatenated.
         segment_ids: (tokens,) uint8.
         starts: (rows + 1,) int64, the start of each row, and the end of the last.
-        cut: (rows,) bool.
+        truncated: (rows,) bool.
         offsets: (tokens, 2) int32, or None.
         sources: (tokens,) int8, -1 for special tokens; or None.
         words: (tokens,) int32, -1 for none; or None.
@@ -60,7 +60,7 @@ class Encodings(collections.abc.Sequence):
     token_ids: np.ndarray
     segment_ids: np.ndarray
     starts: np.ndarray
-    cut: np.ndarray
+    truncated: np.ndarray
     offsets: np.ndarray | None = None
     sources: np.ndarray | None = None
     words: np.ndarray | None = None
@@ -68,10 +68,10 @@ class Encodings(collections.abc.Sequence):
     choices: int | None = None
 
     @classmethod
-    def of(cls, encodings):
+    def from_list(cls, encodings):
         """Build `Encodings` from a list of `Encoding`s or of equally long lists of them.
 
-        Only ids, segments and `cut` are kept.
+        Only ids, segments and `truncated` are kept.
         """
         if isinstance(encodings, cls):
             return encodings
@@ -87,11 +87,11 @@ class Encodings(collections.abc.Sequence):
             encodings = itertools.chain.from_iterable(encodings)
         rows = EncodingsBuilder()
         for e in encodings:
-            rows.add_ids(list(e.token_ids), list(e.segment_ids), e.cut)
+            rows.add_ids(list(e.token_ids), list(e.segment_ids), e.truncated)
         return rows.finish(choices)
 
     def __len__(self):
-        return len(self.cut) // (self.choices or 1)
+        return len(self.truncated) // (self.choices or 1)
 
     def __getitem__(self, i):
         if isinstance(i, slice):
@@ -151,7 +151,7 @@ class Encodings(collections.abc.Sequence):
         return Encoding(
             self.token_ids[here].tolist(),
             self.segment_ids[here].tolist(),
-            bool(self.cut[row]),
+            bool(self.truncated[row]),
             None if self.offsets is None else list(map(tuple, self.offsets[here].tolist())),
             _or_none(self.sources, here),
             _or_none(self.words, here),
@@ -170,15 +170,15 @@ class EncodingsBuilder:
 
     def __init__(self, offsets=False, words=False, examples=False):
         self._ids, self._segments = array.array("i"), array.array("B")
-        self._starts, self._cut = array.array("q", [0]), array.array("b")
+        self._starts, self._truncated = array.array("q", [0]), array.array("b")
         self._offsets = array.array("i") if offsets else None
         self._sources = array.array("b") if offsets else None
         self._words = array.array("i") if words else None
         self._examples = array.array("i") if examples else None
 
-    def add(self, e, cut=False, example=None, continued=None):
+    def add(self, e, truncated=False, example=None, continued=None):
         """Add a row from an encoding of `tokenizers`, without the word index `continued`."""
-        self.add_ids(e.ids, e.type_ids, cut)
+        self.add_ids(e.ids, e.type_ids, truncated)
         if self._offsets is not None:
             self._offsets.extend(itertools.chain.from_iterable(e.offsets))
             self._sources.extend(-1 if source is None else source for source in e.sequence_ids)
@@ -187,12 +187,12 @@ class EncodingsBuilder:
         if self._examples is not None:
             self._examples.append(example)
 
-    def add_ids(self, ids, segments, cut=False):
+    def add_ids(self, ids, segments, truncated=False):
         """Add a row from its ids and segments."""
         self._ids.fromlist(ids)
         self._segments.fromlist(segments)
         self._starts.append(len(self._ids))
-        self._cut.append(cut)
+        self._truncated.append(truncated)
 
     def finish(self, choices=None):
         """Return the `Encodings` of all rows; ids and offsets are not copied."""
@@ -206,7 +206,7 @@ class EncodingsBuilder:
             np.asarray(self._ids),
             np.asarray(self._segments),
             np.asarray(self._starts),
-            np.asarray(self._cut).astype(bool),
+            np.asarray(self._truncated).astype(bool),
             *flat,
             choices,
         )

@@ -156,7 +156,7 @@ class Tokenizer:
         rows = EncodingsBuilder(offsets)
         engine = self._literal_engine if literal else self._engine
         for e in self._run(engine, inputs, len(texts), max_length, offsets):
-            rows.add(e, cut=bool(e.overflowing))
+            rows.add(e, truncated=bool(e.overflowing))
         return rows.finish()
 
     def encode_closed(self, texts, end_token_id):
@@ -266,7 +266,7 @@ class Tokenizer:
             max_question_length: the maximum number of tokens of a question.
 
         Returns:
-            `Encodings` with offsets and `example`; `cut` is set where the question was cut.
+            `Encodings` with offsets and `example`; `truncated` is set where the question was.
 
         Raises:
             InputError: if a text is not a string, or a length leaves no room for one.
@@ -291,9 +291,9 @@ class Tokenizer:
             strategy="only_second",
         )
         for i, whole in enumerate(found):
-            cut = read[questions[i]][0] != questions[i]
+            truncated = read[questions[i]][0] != questions[i]
             for window in (whole, *whole.overflowing):
-                rows.add(window, cut, example=i)
+                rows.add(window, truncated, example=i)
         return rows.finish()
 
     def decode(self, token_ids):

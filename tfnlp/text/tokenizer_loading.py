@@ -119,7 +119,7 @@ def family_of_kind(kind, family=None):
     return family
 
 
-def fit_of_tokenizer(tokenizer, texts):
+def tokenizer_statistics(tokenizer, texts):
     """Return how well a tokenizer fits texts.
 
     Returns:

@@ -25,7 +25,7 @@ class WordSplitter:
     whole: frozenset = frozenset()
 
     @classmethod
-    def of(cls, sentences):
+    def from_sentences(cls, sentences):
         """Learn the segmentation from sentences that are split into words.
 
         Punctuation and English clitics become prefixes or suffixes if they are more often a

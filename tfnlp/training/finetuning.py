@@ -70,12 +70,12 @@ def encode_batches(
     The number of truncated texts is logged.
     """
     encodings, labels = task.encode(tokenizer, examples, max_length)
-    rows = Encodings.of(encodings)
-    if rows.examples is None and rows.cut.any():
+    rows = Encodings.from_list(encodings)
+    if rows.examples is None and rows.truncated.any():
         logging.info(
             "%d of %d texts were cut to max_length=%d tokens.",
-            rows.cut.sum(),
-            len(rows.cut),
+            rows.truncated.sum(),
+            len(rows.truncated),
             max_length,
         )
     batches = LengthBatches(
