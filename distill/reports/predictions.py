@@ -359,24 +359,10 @@ def score(runner, inputs, predictions, positive_label=None):
         InputError: if `positive_label` is none of the model's.
     """
     task, examples = _task_and_examples(runner, inputs, positive_label)
-    scores = _scores(runner, task, examples, predictions)
-    if hasattr(task, "baseline"):
-        baseline = task.baseline(examples, examples)
-        scores |= {f"baseline_{name}": value for name, value in baseline.items()}
+    scores = task.score_predictions(examples, answers_of(runner.kind, predictions))
+    baseline = task.baseline(examples, examples)
+    scores |= {f"baseline_{name}": value for name, value in baseline.items()}
     return scores | _answer_counts(runner, inputs, predictions)
-
-
-def _scores(runner, task, examples, predictions):
-    if runner.kind == "tagger":
-        return task.score_tags(examples, answers_of(runner.kind, predictions))
-    if runner.kind == "answerer":
-        return task.score_answers(examples, answers_of(runner.kind, predictions))
-    rows = {
-        "classifier": lambda found: list(found.probabilities.values()),
-        "chooser": lambda found: found.probabilities,
-        "scorer": lambda number: [number],
-    }[runner.kind]
-    return task.score(examples, None, {"logits": [rows(found) for found in predictions]})
 
 
 def check_positive_label(kind, labels, positive_label):

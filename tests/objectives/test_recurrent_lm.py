@@ -114,7 +114,7 @@ def test_a_fresh_output_bias_begins_at_the_log_shares_of_tokens(tokenizer, preci
     size = tokenizer.vocabulary_size
     config = RecurrentConfig(size, "gru", 1, 4, initializer_range=1e-6)
     model = build_model(config, "causal_lm", memory=True)
-    CausalLM(memory=True).start(model, batches)
+    CausalLM(memory=True).initialise_head(model, batches)
     counts = np.full(size, 0.1)
     counts[[5, 6, 7, batches.end_token_id]] += [3, 1, 1, 2]
     bias, expected = model.get_layer("lm_bias").bias, np.log(counts / (7 + 0.1 * size))
@@ -125,8 +125,8 @@ def test_a_fresh_output_bias_begins_at_the_log_shares_of_tokens(tokenizer, preci
     np.testing.assert_allclose(logits, expected, atol=1e-5 if precision == "float32" else 0.05)
     # A learned one stays.
     bias.assign(np.arange(size))
-    CausalLM(memory=True).start(model, batches)
+    CausalLM(memory=True).initialise_head(model, batches)
     np.testing.assert_array_equal(bias, np.arange(size))
     plain = build_model(dataclasses.replace(config, output_bias=False), "causal_lm", memory=True)
-    CausalLM(memory=True).start(plain, batches)
+    CausalLM(memory=True).initialise_head(plain, batches)
     assert "lm_bias" not in {layer.name for layer in plain.layers}

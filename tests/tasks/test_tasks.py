@@ -408,7 +408,7 @@ def test_characters_are_tagged_through_their_tokens(tokenizer):
     assert set(perfect.values()) == {1.0}
     # White space is inside an entity that goes on after it.
     outputs = {"logits": [np.eye(5)[[0, 1, 1, 2, 0, 0]]]}
-    assert task.predict([text], windows, outputs) == [
+    assert task.decode(examples, windows, outputs) == [
         [*["B-PS", "I-PS", "O", "O", "B-PS"], *["I-PS"] * 6, "O", "O"]
     ]
     # "정말" is found, "영화" is not; "film", begun by "I-", is an entity for CoNLL's script alone.
@@ -486,7 +486,7 @@ def test_tags_of_long_sentences_come_from_windows(tokenizer):
         for word, place in (list(first_tokens(window))[i] for i in (0, -1)):
             if word not in (0, 31):
                 rows[place] = np.roll(rows[place], 1)
-    assert task.predict(examples.sentences, windows, {"logits": logits}) == [tags]
+    assert task.decode(examples, windows, {"logits": logits}) == [tags]
 
 
 def test_answer_scores():
@@ -497,7 +497,7 @@ def test_answer_scores():
     # The best of several right answers counts; no answer is right where there is none.
     rights = [[(0, "a dog"), (0, "red fox"), (0, "cat")], [(0, "fox"), (0, "dog")], []]
     examples = Questions(["1", "2", "3"], [""] * 3, [""] * 3, rights)
-    scores = QuestionAnswering().score_answers(examples, ["the red fox", "quick dog", ""])
+    scores = QuestionAnswering().score_predictions(examples, ["the red fox", "quick dog", ""])
     assert scores == {"f1": pytest.approx((1 + 2 / 3 + 1) / 3), "exact_match": 2 / 3}
 
 
@@ -700,13 +700,13 @@ def test_a_fresh_regression_begins_at_the_training_mean(tiny_config):
     examples = ScoredExamples(["x"] * 3, None, [4.0, 5.0, 3.0])
     model = build_model(tiny_config, "classifier", 1)
     bias = model.get_layer("classifier").bias
-    Regression().start(model, examples)
+    Regression().initialise_head(model, examples)
     np.testing.assert_array_equal(bias, [4.0])
     # A head that has learned stays as it is.
-    Regression().start(model, ScoredExamples(["x"], None, [9.0]))
+    Regression().initialise_head(model, ScoredExamples(["x"], None, [9.0]))
     np.testing.assert_array_equal(bias, [4.0])
     gpt = config_by_name("gpt", num_layers=1, hidden_dim=8, num_heads=2, vocabulary_size=20)
-    Regression().start(build_model(gpt, "classifier", 1), examples)  # has no bias
+    Regression().initialise_head(build_model(gpt, "classifier", 1), examples)  # has no bias
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name != "answerer"])

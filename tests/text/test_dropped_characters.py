@@ -98,7 +98,7 @@ def test_each_word_has_one_label(kind):
         windows, labels = Tagging(names, stride).encode(tokenizer, examples, max_length)
         logits = [np.eye(len(names))[np.maximum(row, 0)] for row in labels]
         outputs = {"logits": logits}
-        assert Tagging(names).predict(examples.sentences, windows, outputs) == examples.tags
+        assert Tagging(names).decode(examples, windows, outputs) == examples.tags
         of_text = [
             [label for label, source in zip(row, window.sources, strict=True) if source == 0]
             for row, window in zip(labels, windows, strict=True)

@@ -22,6 +22,7 @@ from tfnlp.objectives import (
     CausalLM,
     Corpus,
     MaskedLM,
+    Objective,
     Segments,
     SpecialTokenTemplate,
     open_corpus,
@@ -42,11 +43,11 @@ NAN, HUGE = 3, 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Copy:
+class Copy(Objective):
     """The simplest objective: each token is predicted from itself."""
 
     head: ClassVar[str] = "masked_lm"
-    loss_weights: ClassVar[dict] = {"copy_loss": 1.0}
+    loss_name: ClassVar[str] = "copy_loss"
 
     def trained(self, model):
         outputs = {"logits": model.output["logits"], "mask": model.input["padding_mask"]}

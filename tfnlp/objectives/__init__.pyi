@@ -11,6 +11,7 @@ from .masked_positions import predict_at_positions as predict_at_positions
 from .masking import MaskedBatches as MaskedBatches
 from .masking import Masking as Masking
 from .next_sentence import NextSentence as NextSentence
+from .objective import Objective as Objective
 from .permutation_lm import PermutationLM as PermutationLM
 from .replaced_tokens import ReplacedTokens as ReplacedTokens
 from .segments import Segments as Segments

@@ -12,6 +12,7 @@ from keras import ops
 from tfnlp.models.build import family_name
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches, Masking
+from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.segments import Segments
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.batches import IGNORED
@@ -23,7 +24,7 @@ HIDDEN = ("tokens", "words", "spans")
 
 
 @dataclasses.dataclass(frozen=True)
-class MaskedLM:
+class MaskedLM(Objective):
     """Masked LM objective; it also implements the task interface of `tfnlp.tasks`.
 
     Args:
@@ -53,7 +54,6 @@ class MaskedLM:
     settings: ClassVar[None] = None
     outputs: ClassVar[tuple] = ("logits",)
     loss_name: ClassVar[str] = "masked_lm_loss"
-    loss_weights: ClassVar[dict] = {"masked_lm_loss": 1.0}
 
     def __post_init__(self):
         if self.hide not in HIDDEN:
@@ -84,18 +84,7 @@ class MaskedLM:
         return logits_at_positions(model)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """Build the batches of a corpus, with labels (B, P).
-
-        Args:
-            corpus: see `tfnlp.objectives.Corpus`.
-            tokenizer: the tokenizer of the corpus.
-            batch_size: B.
-            max_length: the maximum number of ids of a text, including special tokens.
-            seed: the seed of the order and the masking.
-            shuffle: whether each epoch has its own order.
-
-        Returns:
-            `MaskedBatches`.
+        """Build the `MaskedBatches` of a corpus, with labels (B, P).
 
         Raises:
             InputError: if `max_length` leaves no room, or a span is longer than every text.

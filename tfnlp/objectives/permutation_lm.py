@@ -14,18 +14,18 @@ from keras import ops
 from tfnlp.models import config_of
 from tfnlp.models.build import family_name
 from tfnlp.objectives.lane_memory import check_memory, lane_inputs, lane_signature, with_memory
+from tfnlp.objectives.objective import Objective, token_scores
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.objectives.token_stream import Lane, StreamBatches, as_inputs
-from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import correct, cross_entropy, log_likelihood
+from tfnlp.weighted_losses import cross_entropy
 
 # The input with the predicted positions, (B, P).
 TARGETS = "target_positions"
 
 
 @dataclasses.dataclass(frozen=True)
-class PermutationLM:
+class PermutationLM(Objective):
     """Permutation LM objective: predict spans of tokens in a random factorisation order.
 
     Args:
@@ -48,7 +48,6 @@ class PermutationLM:
 
     head: ClassVar[str] = "permutation_lm"
     loss_name: ClassVar[str] = "permutation_lm_loss"
-    loss_weights: ClassVar[dict] = {"permutation_lm_loss": 1.0}
 
     def __post_init__(self):
         for name in ("reuse_length", "predict_one_in", "max_span"):
@@ -117,11 +116,7 @@ class PermutationLM:
 
     def scores(self, labels, outputs):
         """Return the log-likelihood of the targets, and the accuracy."""
-        real = ops.cast(ops.not_equal(labels, IGNORED), "float32")
-        return {
-            "log_likelihood": log_likelihood(labels, outputs["logits"], real),
-            "accuracy": correct(labels, outputs["logits"], real),
-        }
+        return token_scores(labels, outputs)
 
 
 class PermutationBatches(StreamBatches):

@@ -16,6 +16,7 @@ from tfnlp.models.build import family_name
 from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masked_positions import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS, MaskedBatches
+from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.segments import Segments
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.batches import IGNORED
@@ -32,7 +33,7 @@ BLOCK = 128
 
 
 @dataclasses.dataclass(frozen=True)
-class ReplacedTokens:
+class ReplacedTokens(Objective):
     """Joint training of an ELECTRA or DeBERTa v3 discriminator and its generator.
 
     The generator, a masked language model, learns to predict masked tokens. A token sampled from
@@ -127,15 +128,7 @@ class ReplacedTokens:
         return {name: models[name] for name in ("discriminator", "generator")}
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """Build the `ReplacedBatches` of a corpus.
-
-        Args:
-            corpus: see `tfnlp.objectives.Corpus`.
-            tokenizer: see `tfnlp.text`.
-            batch_size: B.
-            max_length: the maximum number of tokens of a text, including special tokens.
-            seed: the seed of the order, the masks and the draws.
-            shuffle: whether each epoch has its own order.
+        """Build the `ReplacedBatches` of a corpus, with labels (B, P).
 
         Raises:
             InputError: if the tokenizer has no mask token, or `max_length` leaves no room.

@@ -17,6 +17,7 @@ from tfnlp.models.build import check_head
 from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches
+from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.segments import pad
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.errors import InputError
@@ -28,7 +29,7 @@ TRIES = 16
 
 
 @dataclasses.dataclass(frozen=True)
-class PairObjective:
+class PairObjective(Objective):
     """Base class of objectives on text pairs; subclasses define `draw`.
 
     Args:
@@ -65,14 +66,7 @@ class PairObjective:
         return logits_at_positions(model)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """Build the batches of a corpus, with labels `tokens` (B, P) and `pair` (B,).
-
-        Args:
-            corpus, tokenizer, batch_size, max_length, shuffle: as in `MaskedLM.batches`.
-            seed: the seed of the document cuts, the order, the pairs and the masking.
-
-        Returns:
-            `SentencePairBatches`.
+        """Build the `SentencePairBatches` of a corpus, with labels of tokens and of pairs.
 
         Raises:
             InputError: if `max_length` leaves no room, `longest_span` exceeds the longest text, no

@@ -39,4 +39,5 @@ from .scheduled_sampling import ScheduledSampling as ScheduledSampling
 from .tagging import Tagging as Tagging
 from .tagging import read_tagged as read_tagged
 from .tagging import tag_names as tag_names
+from .task import Task as Task
 from .translation import Translation as Translation

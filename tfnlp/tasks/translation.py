@@ -5,19 +5,18 @@ from typing import ClassVar
 
 import numpy as np
 from absl import logging
-from keras import ops
 
+from tfnlp.objectives.objective import Objective, token_scores
 from tfnlp.tasks.translation_batches import TranslationBatches
-from tfnlp.text.batches import IGNORED
 from tfnlp.text.encoding import Encodings
 from tfnlp.text.special_tokens import with_target
 from tfnlp.text.text_arguments import check_too_long
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import correct, log_likelihood, token_cross_entropy
+from tfnlp.weighted_losses import token_cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)
-class Translation:
+class Translation(Objective):
     """Sequence to sequence: predict each target token from the source and the tokens before it.
 
     Sutskever et al., eq. 1.
@@ -38,7 +37,6 @@ class Translation:
 
     head: ClassVar[str] = "sequence_to_sequence"
     loss_name: ClassVar[str] = "translation_loss"
-    loss_weights: ClassVar[dict] = {"translation_loss": 1.0}
 
     def __post_init__(self):
         if not 0 <= self.label_smoothing < 1:
@@ -120,11 +118,7 @@ class Translation:
 
     def scores(self, labels, outputs):
         """Return the log-likelihood of the labels, without smoothing, and the accuracy."""
-        real = ops.cast(ops.not_equal(labels, IGNORED), "float32")
-        return {
-            "log_likelihood": log_likelihood(labels, outputs["logits"], real),
-            "accuracy": correct(labels, outputs["logits"], real),
-        }
+        return token_scores(labels, outputs)
 
 
 def check_each(texts, what, sizes, **limit):
