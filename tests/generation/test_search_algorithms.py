@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from tfnlp.generation import Beam, Constraints, Greedy, Sample
 from tfnlp.generation.sampling import draw, filtered
-from tfnlp.generation.search_algorithms import search
+from tfnlp.generation.search_algorithms import SearchSettings, search
 
 END = 0
 
@@ -29,18 +29,9 @@ class Table:
 def found(logits, how, steps=3, constraints=None, prompt=1, draws=None):
     prompt = tf.constant([[prompt]])
     draws = tf.zeros((1, steps)) if draws is None else draws
-    args = (
-        Table(logits),
-        prompt,
-        tf.ones_like(prompt),
-        draws,
-        how,
-        constraints or Constraints(),
-        steps,
-        END,
-        END,
-    )
-    return [x.numpy()[0] for x in search(*args)]
+    settings = SearchSettings(how, constraints or Constraints(), steps, END, END)
+    result = search(Table(logits), prompt, tf.ones_like(prompt), draws, settings)
+    return [x.numpy()[0] for x in result]
 
 
 def all_texts(logits, steps, prompt=1):
@@ -94,8 +85,9 @@ def test_a_prompt_beside_others_gets_the_texts_that_it_gets_alone(early_stopping
     for seed in range(4):
         logits = 2 * np.random.default_rng(seed).normal(size=(8, 8)).astype("float32")
         logits[:, END] += 2
-        rest = tf.ones_like(prompts), tf.zeros((4, 6)), how, Constraints(), 6, END, END
-        together = search(Table(logits), prompts, *rest)
+        settings = SearchSettings(how, Constraints(), 6, END, END)
+        draws = tf.zeros((4, 6))
+        together = search(Table(logits), prompts, tf.ones_like(prompts), draws, settings)
         for row in range(4):
             alone = found(logits, how, steps=6, prompt=row + 1)
             for a, b in zip(alone, together, strict=True):

@@ -218,7 +218,7 @@ def test_characters_without_a_font_are_told(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(fonts, "KOREAN", ("no such font", "STIXGeneral"))
     assert fonts.font_families("monospace") == ["monospace", "STIXGeneral"]
     assert plot_alignments(weights, ["\u3400", "a"], ["b", "\u3401"], path)
-    assert f"{path} has boxes for 2 characters that no font here has" in caplog.text
+    assert f"{path} shows boxes for 2 characters that no installed font has" in caplog.text
     caplog.clear()
     assert plot_alignments(weights, ["a", "c"], ["b", "d"], path) and not caplog.text
 

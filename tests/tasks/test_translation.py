@@ -88,13 +88,18 @@ def test_pairs_that_are_too_long_are_skipped_or_cut(tokenizer, caplog):
     batches = Translation(too_long="skip").batches(texts, tokenizer, CONFIG, 14, 3)
     assert [batches.sources[i].token_ids for i in range(2)] == [[5, 3], [7, 3]]
     assert [batches.targets[i].token_ids for i in range(2)] == [[7, 3], [8, 3]]
-    said = "2 of 4 pairs are longer than max_length=3 or max_tokens=14, x.tsv, line 3 the first; "
-    assert f"{said}they were skipped." in caplog.text
+    assert (
+        "2 of 4 pairs are longer than max_length=3 or max_tokens=14, x.tsv, line 3 the first; "
+        "they were skipped." in caplog.text
+    )
     batches = Translation(too_long="cut").batches(texts, tokenizer, CONFIG, 14, 3)
     # A source that is cut ends, a target does not.
     assert [e.token_ids for e in batches.sources] == [[5, 3], [5, 6, 3], [8, 3], [7, 3]]
     assert [e.token_ids for e in batches.targets] == [[7, 3], [5, 3], [5, 6, 7], [8, 3]]
-    assert f"{said}they were cut." in caplog.text
+    assert (
+        "2 of 4 pairs are longer than max_length=3, x.tsv, line 3 the first; they were cut."
+        in caplog.text
+    )
     assert len(Translation(too_long="skip").batches(texts, tokenizer, CONFIG, 5, 4).sources) == 2
     # The longest pairs have six tokens, the most that are allowed.
     assert len(Translation(too_long="skip").batches(texts, tokenizer, CONFIG, 6, 4).sources) == 4
@@ -113,11 +118,10 @@ def test_two_tokenizers_have_each_its_own_end(tokenizer):
     texts = ParallelTexts(["a fine film"], ["ein film"])
     config = types.SimpleNamespace(pad_token_id=2, start_token_id=2, end_token_id=0)
     pair = Wrapped(tokenizer, target)  # a tokenizer with its target, as a Marian's
-    for known in ((tokenizer, config, 40, 20, target), (pair, config, 40, 20)):
-        ((inputs, labels),) = Translation().batches(texts, *known).epoch()
-        assert inputs["encoder_token_ids"].tolist() == [[5, 6, 7, 3]]
-        assert labels.tolist() == [[*target.encode(["ein film"])[0].token_ids]]
-        assert labels[0, -1] == 0
+    ((inputs, labels),) = Translation().batches(texts, pair, config, 40, 20).epoch()
+    assert inputs["encoder_token_ids"].tolist() == [[5, 6, 7, 3]]
+    assert labels.tolist() == [[*target.encode(["ein film"])[0].token_ids]]
+    assert labels[0, -1] == 0
     with pytest.raises(InputError, match="The tokenizer of the sources lacks an end token"):
         Translation().batches(texts, Wrapped(tokenizer, target, ends=()), config, 40, 20)
 

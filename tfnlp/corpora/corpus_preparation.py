@@ -114,8 +114,8 @@ class _Texts:
         self._documents = read_documents(paths, documents, text_column, self._on_read)
         self._seen = set() if deduplicate else None
 
-    def _on_read(self, read):
-        self._read = read
+    def _on_read(self, position):
+        self._read = position
 
     def shards(self, size):
         """Yield (texts, hash, bytes read so far) of each shard.
@@ -123,7 +123,7 @@ class _Texts:
         A shard has at least `size` bytes, except the last; it ends with the document that reaches
         them.
         """
-        texts, held, digest = [], 0, hashlib.sha256()
+        texts, size_of_texts, digest = [], 0, hashlib.sha256()
         for text in self._documents:
             if not text:
                 self.empty += 1
@@ -135,10 +135,10 @@ class _Texts:
             digest.update(len(encoded).to_bytes(8, "little"))
             digest.update(encoded)
             texts.append(text)
-            held += len(encoded)
-            if held >= size:
+            size_of_texts += len(encoded)
+            if size_of_texts >= size:
                 yield texts, digest.hexdigest(), self._read
-                texts, held, digest = [], 0, hashlib.sha256()
+                texts, size_of_texts, digest = [], 0, hashlib.sha256()
         if texts:
             yield texts, digest.hexdigest(), self._read
 
@@ -159,25 +159,25 @@ def _write_shards(folder, shards, tokenizer, sentences, processes, bar):
 
     The bar shows the position in the files up to which shards are written.
     """
-    done, waiting = [], collections.deque()
+    entries, waiting = [], collections.deque()
 
     def finish():
-        result, read = waiting.popleft()
-        done.append(result())
-        bar.update(read - bar.n)
+        result, position = waiting.popleft()
+        entries.append(result())
+        bar.update(position - bar.n)
 
     with _workers(tokenizer, processes) as submit:
-        for number, (texts, texts_hash, read) in enumerate(shards):
+        for number, (texts, texts_hash, position) in enumerate(shards):
             result = _written(folder, number, texts_hash)
             if result is None:
                 result = submit(folder, number, texts, texts_hash, sentences)
-            waiting.append((result, read))
+            waiting.append((result, position))
             del texts
             while len(waiting) > processes:
                 finish()
         while waiting:
             finish()
-    return done
+    return entries
 
 
 def _written(folder, number, texts_hash):
@@ -279,12 +279,12 @@ def _finished(folder, settings, files):
             f"{folder} holds a corpus of other files, such as {manifest['files'][0][0]}; choose "
             "another folder."
         )
-    made = (folder / MANIFEST).stat().st_mtime
+    finished_at = (folder / MANIFEST).stat().st_mtime
     # The modification time can be set back, the inode change time cannot.
-    changed = [path for path, _ in files if path.stat().st_ctime >= made]
+    changed = [path for path, _ in files if path.stat().st_ctime >= finished_at]
     if changed:  # or merely copied: the contents decide
-        how = (settings[name] for name in ("documents", "text_column", "deduplicate"))
-        shards = _Texts(files, *how).shards(settings["shard_mb"] * 1e6)
+        options = (settings[name] for name in ("documents", "text_column", "deduplicate"))
+        shards = _Texts(files, *options).shards(settings["shard_mb"] * 1e6)
         if [shard[1] for shard in shards] != [shard["texts"] for shard in manifest["shards"]]:
             raise InputError(
                 f"{folder} holds a corpus of other texts than {changed[0]}, written later, has; "
@@ -308,15 +308,15 @@ def _take_up(folder, settings):
 
 def _check_settings(folder, stored, settings):
     for name in sorted(stored.keys() | settings):
-        there, here = stored.get(name), settings.get(name)
-        if there != here and name == "tokenizer":
+        stored_value, value = stored.get(name), settings.get(name)
+        if stored_value != value and name == "tokenizer":
             raise InputError(
                 f"{folder} holds a corpus of another tokenizer; choose another folder."
             )
-        if there != here:
+        if stored_value != value:
             raise InputError(
-                f"{folder} holds a corpus of {name}={there}, here {name}={here}; choose another "
-                "folder."
+                f"{folder} holds a corpus of {name}={stored_value}, here {name}={value}; "
+                "choose another folder."
             )
 
 

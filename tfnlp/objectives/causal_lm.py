@@ -138,8 +138,8 @@ class CausalBatches(StreamBatches):
         super().__init__(corpus, tokenizer, batch_size, max_length, seed, shuffle)
         self.memory = memory
         lanes = batch_size if memory else 1
-        what = f"{batch_size} lanes of max_length={max_length}" if memory else "a segment"
-        self.check_tokens(lanes * max_length + 1, f"{what} and the token after")
+        batch = f"{batch_size} lanes of max_length={max_length}" if memory else "a segment"
+        self.check_tokens(lanes * max_length + 1, f"{batch} and the token after")
         # The last token of the stream is only a label.
         self.lane_size = (self.tokens - 1) // lanes
         self.rows = lanes * -(-self.lane_size // max_length)
@@ -171,9 +171,9 @@ class CausalBatches(StreamBatches):
         ids = np.full((len(starts), self.max_length), self.pad_token_id, "int32")
         mask, labels = np.zeros_like(ids), np.full_like(ids, IGNORED)
         for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            found = stream.read(start, min(start + self.max_length, end) + 1)
-            size = len(found) - 1
-            ids[row, :size], labels[row, :size] = found[:-1], found[1:]
+            tokens = stream.read(start, min(start + self.max_length, end) + 1)
+            size = len(tokens) - 1
+            ids[row, :size], labels[row, :size] = tokens[:-1], tokens[1:]
             mask[row, :size] = 1
         # A copy, as TensorFlow may write over an array that it receives twice.
         inputs = as_inputs(ids) | {"padding_mask": mask, NEXT: labels.copy()}

@@ -125,16 +125,16 @@ def with_memory(model, config, lanes):
     return WithLaneMemory(model, config, lanes, name=model.name)
 
 
-def check_memory(config, what):
+def check_memory(config, setting):
     """Raise an InputError unless models of a config have a memory of a known length."""
     name = type(config).__name__.removesuffix("Config")
     if not config.has_memory:
         raise InputError(
-            f"{what} does not fit the family {name}, which has no memory; an XLNet, a "
+            f"{setting} does not fit the family {name}, which has no memory; an XLNet, a "
             "Transformer-XL or a recurrent network of one direction has one."
         )
     if not config.memory_length:
         raise InputError(
-            f"{what} asks for a memory, but the {name}'s memory_length is "
+            f"{setting} asks for a memory, but the {name}'s memory_length is "
             f"{config.memory_length}; give it one of at least 1."
         )

@@ -55,12 +55,15 @@ class TextStream:
         after = SpecialTokenTemplate.from_tokenizer(tokenizer).single_size - before
         ends = [] if end is None else [end]
         parts, characters, count, texts = [np.array(ends, "int32")], 0, 0, iter(texts)
-        while piece := list(itertools.islice(texts, PIECE)):
-            found = tokenizer.encode(piece, literal=True)  # as in a corpus
-            for start, stop in itertools.pairwise(found.starts):
-                parts += [found.token_ids[start + before : stop - after], np.array(ends, "int32")]
-            characters += sum(map(len, piece)) + len(piece) * len(ends)
-            count += len(piece)
+        while batch := list(itertools.islice(texts, PIECE)):
+            encodings = tokenizer.encode(batch, literal=True)  # as in a corpus
+            for start, stop in itertools.pairwise(encodings.starts):
+                parts += [
+                    encodings.token_ids[start + before : stop - after],
+                    np.array(ends, "int32"),
+                ]
+            characters += sum(map(len, batch)) + len(batch) * len(ends)
+            count += len(batch)
         ids, unknown = np.concatenate(parts), tokenizer.unknown_token_id
         # A token in both roles counts as an end token.
         share = 0.0 if unknown == end else np.count_nonzero(ids == unknown) / max(len(ids), 1)
@@ -149,11 +152,10 @@ def evaluate_causal(
     ]
     stream, figures = TextStream.from_texts(texts, tokenizer), []
     warn_of_unknown(stream.unknown_share)
-    for length, one in zip(memory_lengths, models, strict=True):
-        found = perplexity(one, stream, max_length, stride, batch_size)
-        known = {} if length is None else {"memory_length": int(length)}
-        of_texts = ("texts", "characters", "unknown_share")
-        figures.append(known | {name: getattr(stream, name) for name in of_texts} | found)
+    for length, with_length in zip(memory_lengths, models, strict=True):
+        row = {} if length is None else {"memory_length": int(length)}
+        row |= {name: getattr(stream, name) for name in ("texts", "characters", "unknown_share")}
+        figures.append(row | perplexity(with_length, stream, max_length, stride, batch_size))
     return figures
 
 
@@ -286,14 +288,16 @@ def pseudo_perplexity(model, tokenizer, texts, max_length=None, batch_size=64):
     score = _scorer(predict_at_positions(model))
     total = 0.0
     with progress_bar(total=len(rows), desc="masking each token", unit="token", delay=5) as bar:
-        for here in np.split(order, range(batch_size, len(order), batch_size)):
-            inputs = encodings.padded(rows[here], tokenizer.pad_token_id)
-            index = np.arange(len(here)), places[here]
+        for indices in np.split(order, range(batch_size, len(order), batch_size)):
+            inputs = encodings.padded(rows[indices], tokenizer.pad_token_id)
+            index = np.arange(len(indices)), places[indices]
             labels = inputs["token_ids"][index][:, None]
             inputs["token_ids"][index] = masking.mask_token_id
-            found, _ = score(inputs | {POSITIONS: places[here][:, None].astype("int32")}, labels)
-            total += float(found)
-            bar.update(len(here))
+            log_likelihood, _ = score(
+                inputs | {POSITIONS: places[indices][:, None].astype("int32")}, labels
+            )
+            total += float(log_likelihood)
+            bar.update(len(indices))
     return {"tokens": len(rows), "pseudo_perplexity": math.exp(-total / len(rows))}
 
 
@@ -320,8 +324,8 @@ def masked_accuracy(model, tokenizer, texts, max_length=None, share=0.15, batch_
     for inputs, labels in progress_bar(
         batches.epoch(), total=len(batches), desc="predicting", unit="batch", delay=5
     ):
-        found = score(inputs, labels)
-        sums += [*map(float, found), np.count_nonzero(labels != IGNORED)]
+        batch_sums = score(inputs, labels)
+        sums += [*map(float, batch_sums), np.count_nonzero(labels != IGNORED)]
     total, hits, count = sums
     if not count:
         raise InputError("The texts have no token that could be masked; give more text.")
@@ -373,12 +377,12 @@ def _log_likelihood(model, token_ids, batches, max_length):
     def run(inputs, scored):
         outputs = model(inputs, training=False)
         if "logits" in outputs:
-            found = -keras.losses.sparse_categorical_crossentropy(
+            log_probabilities = -keras.losses.sparse_categorical_crossentropy(
                 inputs[NEXT], tf.cast(outputs["logits"], "float32"), from_logits=True
             )
         else:
-            found = outputs["log_probabilities"]
-        return tf.reduce_sum(found * scored), outputs.get("memory", ())
+            log_probabilities = outputs["log_probabilities"]
+        return tf.reduce_sum(log_probabilities * scored), outputs.get("memory", ())
 
     total, memory = 0.0, None
     for batch in progress_bar(batches, desc="reading", unit="batch", delay=5):
@@ -393,8 +397,8 @@ def _log_likelihood(model, token_ids, batches, max_length):
         if keeps:
             empty = (len(batch), model.input["memory"].shape[1], 0, model.input["memory"].shape[3])
             inputs["memory"] = np.zeros(empty, "float32") if memory is None else memory
-        found, memory = run(inputs, scored)
-        total += float(found)
+        log_likelihood, memory = run(inputs, scored)
+        total += float(log_likelihood)
     return total
 
 

@@ -102,14 +102,14 @@ class Masking:
                 hidden = draw_masked_spans(room, self.share, self.longest_span, rng) > 0
             chosen = may & np.take_along_axis(hidden, words, 1)
         kinds = rng.random(token_ids.shape)
-        others = rng.choice(self.ordinary_ids, token_ids.shape)
-        read = np.where(kinds < self.masked, self.mask_token_id, token_ids)
+        random_ids = rng.choice(self.ordinary_ids, token_ids.shape)
+        masked_ids = np.where(kinds < self.masked, self.mask_token_id, token_ids)
         replaced = (kinds >= self.masked) & (kinds < self.masked + self.replaced)
-        read = np.where(chosen, np.where(replaced, others, read), token_ids)
+        masked_ids = np.where(chosen, np.where(replaced, random_ids, masked_ids), token_ids)
         places = np.argsort(~chosen, axis=1, kind="stable")[:, : max(1, chosen.sum(1).max())]
         real = np.take_along_axis(chosen, places, 1)
         labels = np.where(real, np.take_along_axis(token_ids, places, 1), IGNORED)
-        return tuple(x.astype("int32") for x in (read, np.where(real, places, 0), labels))
+        return tuple(x.astype("int32") for x in (masked_ids, np.where(real, places, 0), labels))
 
     def _some(self, may, rng):
         """Choose the share of the candidates of each row uniformly: (B, n) bool."""

@@ -170,16 +170,16 @@ class PermutationBatches(StreamBatches):
         self.rows = batch_size * ((self.lane_size - self.reach) // self.first + 1)
 
     def _check_lengths(self):
-        given = self.objective
+        objective = self.objective
         if self.second < 2:
             raise InputError(
-                f"max_length={self.max_length} and reuse_length={given.reuse_length} leave "
+                f"max_length={self.max_length} and reuse_length={objective.reuse_length} leave "
                 f"{max(self.second, 0)} tokens for two texts beside {self.template.pair_size} "
                 "special ones; give a reuse_length of about half of max_length."
             )
         shortest = min(self.first or self.second, self.second)
         for name in ("predict_one_in", "max_span"):
-            value = getattr(given, name)
+            value = getattr(objective, name)
             if value > shortest:
                 raise InputError(
                     f"{name}={value} is more than the {shortest} tokens of a part of a segment "
@@ -341,11 +341,11 @@ def draw_targets(length, count, predict_one_in, max_span, rng):
     """
     _, starts, spans = draw_context_spans(length, predict_one_in, max_span, rng)
     ends = np.cumsum(spans)
-    found = np.arange(ends[-1]) + np.repeat(starts - ends + spans, spans)
-    found = found[found < length][:count]
-    rest = np.setdiff1d(np.arange(length), found)
-    found = np.concatenate([found, rng.choice(rest, count - len(found), replace=False)])
-    return (found + rng.integers(length)) % length
+    targets = np.arange(ends[-1]) + np.repeat(starts - ends + spans, spans)
+    targets = targets[targets < length][:count]
+    rest = np.setdiff1d(np.arange(length), targets)
+    targets = np.concatenate([targets, rng.choice(rest, count - len(targets), replace=False)])
+    return (targets + rng.integers(length)) % length
 
 
 def draw_order(targets, special, rng):
@@ -369,5 +369,5 @@ def _stacked(segments):
     """Stack segments into the inputs and labels of a batch."""
     rows, labels = zip(*segments, strict=True)
     inputs = {key: np.stack([row[key] for row in rows]).astype("int32") for key in rows[0]}
-    whole = as_inputs(inputs["token_ids"], inputs["segment_ids"])
-    return inputs | whole, np.stack(labels).astype("int32")
+    inputs |= as_inputs(inputs["token_ids"], inputs["segment_ids"])
+    return inputs, np.stack(labels).astype("int32")

@@ -169,9 +169,9 @@ class ReplacedTokens(Objective):
             inputs["token_ids"], inputs[POSITIONS], originals, sampled
         )
         same = {key: inputs[key] for key in ("segment_ids", "padding_mask")}
-        found = models["discriminator"]({"token_ids": ids} | same)
+        predictions = models["discriminator"]({"token_ids": ids} | same)
         outputs = {
-            "logits": found["logits"],
+            "logits": predictions["logits"],
             "generator_logits": logits,
             "replaced": replaced,
             "padding_mask": inputs["padding_mask"],
@@ -209,13 +209,13 @@ class ReplacedTokens(Objective):
         """
         there = ops.cast(outputs["padding_mask"], "bool")
         replaced = ops.cast(outputs["replaced"], "bool")
-        said = outputs["logits"] > 0
-        found = said & replaced & there
+        predicted = outputs["logits"] > 0
+        hits = predicted & replaced & there
         return {
             "masked_accuracy": count_hits(labels, outputs["generator_logits"]),
-            "accuracy": (_count(ops.equal(said, replaced) & there), _count(there)),
-            "precision": (_count(found), _count(said & there)),
-            "recall": (_count(found), _count(replaced & there)),
+            "accuracy": (_count(ops.equal(predicted, replaced) & there), _count(there)),
+            "precision": (_count(hits), _count(predicted & there)),
+            "recall": (_count(hits), _count(replaced & there)),
         }
 
 
@@ -260,10 +260,10 @@ def _set_tables(model, source):
 
     The generator shares part of them.
     """
-    embeddings, due = model.get_layer("embeddings"), source.get_layer("embeddings")
+    embeddings, source_embeddings = model.get_layer("embeddings"), source.get_layer("embeddings")
     if isinstance(embeddings, GradientDisentangledEmbedding):
-        embeddings.set_sums({name: getattr(due, name) for name in embeddings.sums()})
-    elif not np.array_equal(embeddings.token_table, due.token_table):
+        embeddings.set_sums({name: getattr(source_embeddings, name) for name in embeddings.sums()})
+    elif not np.array_equal(embeddings.token_table, source_embeddings.token_table):
         raise InputError(
             "The generator and the discriminator have other embeddings, so that they were not "
             "trained together; give the generator of this discriminator, or none."
@@ -334,8 +334,8 @@ def sample(logits, draws):
     before = ops.take_along_axis(ops.pad(sums, ((0, 0), (1, 0))), block, axis=-1)
     rows = ops.arange(ops.shape(block)[0], dtype="int32")[:, None] * count + block
     within = ops.cumsum(ops.take(ops.reshape(shares, (-1, BLOCK)), rows[:, 0], axis=0), axis=-1)
-    found = block * BLOCK + _first_above(within, target - before)
-    return ops.reshape(ops.minimum(found, size - 1), ops.shape(draws))
+    token_ids = block * BLOCK + _first_above(within, target - before)
+    return ops.reshape(ops.minimum(token_ids, size - 1), ops.shape(draws))
 
 
 def _first_above(sums, target):

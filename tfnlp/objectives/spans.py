@@ -29,17 +29,17 @@ def draw_masked_spans(room, share, longest, rng):
     """
     chances = span_chances(longest)
     lengths = np.arange(1, longest + 1)
-    due = share * (room > 0).sum(1)  # words left to cover
+    left = share * (room > 0).sum(1)  # words left to cover
     spans, places = np.zeros_like(room), np.arange(room.shape[1])
     active = np.ones(len(room), bool)
     for number in range(1, room.shape[1] + 1):
-        goes_on, length, place = rng.random((3, len(room)))
+        begin_draw, length, place = rng.random((3, len(room)))
         # A text with r words left gets a span with probability q(r). The expected number
         # of covered words, V(r) = q(r) (E[n] + E[V(r - n)]), equals r if V is 0 for r <=
         # 0.
-        rest = np.maximum(due[:, None] - lengths, 0) @ chances
-        chance = due / (lengths @ chances + rest)
-        active &= (goes_on < chance) | (number == 1)
+        rest = np.maximum(left[:, None] - lengths, 0) @ chances
+        chance = left / (lengths @ chances + rest)
+        active &= (begin_draw < chance) | (number == 1)
         fits = room.max(1)
         active &= fits > 0
         if not active.any():
@@ -54,5 +54,5 @@ def draw_masked_spans(room, share, longest, rng):
         # Runs of words before the span now end at it.
         room = np.where(active[:, None] & (places < start), np.minimum(room, start - places), room)
         room = np.where(covered, 0, room)
-        due = due - length[:, 0]
+        left = left - length[:, 0]
     return spans

@@ -173,16 +173,16 @@ class Passages:
         documents, counts, sizes = (array.array("i") for _ in range(3))
         starts = array.array("q")
         for document in range(len(corpus)):
-            own = [size for size in corpus.sentence_lengths(document).tolist() if size]
+            lengths = [size for size in corpus.sentence_lengths(document).tolist() if size]
             start = 0
-            for count in passage_counts(own, room, short_share, rng):
+            for count in passage_counts(lengths, room, short_share, rng):
                 documents.append(document)
                 starts.append(document_starts[-1] + start)
                 counts.append(count)
-                sizes.append(min(room, sum(own[start : start + count])))
+                sizes.append(min(room, sum(lengths[start : start + count])))
                 start += count
-            sentence_sizes.extend(own)
-            document_starts.append(document_starts[-1] + len(own))
+            sentence_sizes.extend(lengths)
+            document_starts.append(document_starts[-1] + len(lengths))
         if not documents:
             raise InputError(
                 "No document of the corpus has two sentences, so that there are no pairs of "
@@ -241,16 +241,16 @@ class Passages:
         least = np.searchsorted(sizes, size)
         if np.all(order[least:] == document):
             least = np.searchsorted(sizes, 1)
-        others = np.array([document])
-        while np.all(others == document):
-            others = order[rng.integers(least, len(order), TRIES)]
-        others = others[others != document]
-        first, stop = self.document_starts[others], self.document_starts[others + 1]
+        drawn = np.array([document])
+        while np.all(drawn == document):
+            drawn = order[rng.integers(least, len(order), TRIES)]
+        drawn = drawn[drawn != document]
+        first, stop = self.document_starts[drawn], self.document_starts[drawn + 1]
         last = np.searchsorted(self.ends, self.ends[stop] - size, "right")
         starts = rng.integers(first, np.maximum(last, first + 1))
         ends = np.minimum(np.searchsorted(self.ends, self.ends[starts] + size), stop)
         nearest = np.argmin(np.abs(self.ends[ends] - self.ends[starts] - size))
-        return tuple(int(x[nearest]) for x in (others, starts, ends))
+        return tuple(int(x[nearest]) for x in (drawn, starts, ends))
 
     def fingerprint(self):
         """Return a SHA-256 of all passages."""

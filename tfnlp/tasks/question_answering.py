@@ -53,7 +53,7 @@ def read_questions(path, null_answers=True):
             no answer.
     """
     path = pathlib.Path(path)
-    found = Questions([], [], [], [])
+    questions = Questions([], [], [], [])
     ids = set()
     for context, qa in _questions(path, read_json_data(path)):
         name = "guid" if isinstance(qa, dict) and "id" not in qa and "guid" in qa else "id"
@@ -63,16 +63,16 @@ def read_questions(path, null_answers=True):
         ids.add(i)
         name = f"question {i}"
         answers = [] if qa.get("is_impossible") else _field(path, name, qa, "answers", list)
-        found.ids.append(i)
-        found.questions.append(_field(path, name, qa, "question", str).strip())
-        found.contexts.append(context)
+        questions.ids.append(i)
+        questions.questions.append(_field(path, name, qa, "question", str).strip())
+        questions.contexts.append(context)
         answers = [_answer(path, i, context, a) for a in answers]
-        found.answers.append([a for a in answers if a[1].strip()])
-    if not found.questions:
+        questions.answers.append([a for a in answers if a[1].strip()])
+    if not questions.questions:
         raise InputError(f"{path} holds no questions.")
     if not null_answers:
-        _check_answered(found, f"{path}: ")
-    return found
+        _check_answered(questions, f"{path}: ")
+    return questions
 
 
 def _questions(path, value):
@@ -236,8 +236,8 @@ def write_n_best(task, run_folder, examples, max_length, count=5, block_size=Non
     write_json(
         pathlib.Path(run_folder) / "n_best.json",
         {
-            i: [dataclasses.asdict(answer) for answer in found]
-            for i, found in zip(examples.ids, answers, strict=True)
+            i: [dataclasses.asdict(answer) for answer in best_of_question]
+            for i, best_of_question in zip(examples.ids, answers, strict=True)
         },
     )
 

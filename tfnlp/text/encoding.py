@@ -139,6 +139,32 @@ class Encodings(collections.abc.Sequence):
             inputs[name] = values.reshape(shape)
         return inputs
 
+    def select(self, kept):
+        """Return the rows where `kept`, (rows,) bool, is true, with ids and segments alone."""
+        is_kept = np.repeat(kept, np.diff(self.starts))
+        return self._with_tokens(is_kept, np.diff(self.starts)[kept], self.truncated[kept])
+
+    def truncate(self, max_length, end_token_id=None):
+        """Return rows of at most `max_length` tokens, with ids and segments alone.
+
+        Args:
+            max_length: the maximum number of tokens.
+            end_token_id: the last token of a truncated row; None to drop its end token.
+        """
+        lengths = np.diff(self.starts)
+        places = np.arange(len(self.token_ids)) - np.repeat(self.starts[:-1], lengths)
+        rows = self._with_tokens(
+            places < max_length, np.minimum(lengths, max_length), lengths > max_length
+        )
+        if end_token_id is not None:
+            rows.token_ids[rows.starts[1:][rows.truncated] - 1] = end_token_id
+        return rows
+
+    def _with_tokens(self, is_kept, lengths, truncated):
+        """Return the tokens where `is_kept`, (tokens,) bool, is true, in rows of new lengths."""
+        starts = np.append(0, np.cumsum(lengths))
+        return Encodings(self.token_ids[is_kept], self.segment_ids[is_kept], starts, truncated)
+
     def fingerprint(self):
         """Return a SHA-256 of the ids and segments of all rows."""
         digest = hashlib.sha256(f"{self.choices}".encode())
@@ -147,14 +173,14 @@ class Encodings(collections.abc.Sequence):
         return digest.hexdigest()
 
     def _row(self, row):
-        here = slice(self.starts[row], self.starts[row + 1])
+        span = slice(self.starts[row], self.starts[row + 1])
         return Encoding(
-            self.token_ids[here].tolist(),
-            self.segment_ids[here].tolist(),
+            self.token_ids[span].tolist(),
+            self.segment_ids[span].tolist(),
             bool(self.truncated[row]),
-            None if self.offsets is None else list(map(tuple, self.offsets[here].tolist())),
-            _or_none(self.sources, here),
-            _or_none(self.words, here),
+            None if self.offsets is None else list(map(tuple, self.offsets[span].tolist())),
+            _or_none(self.sources, span),
+            _or_none(self.words, span),
             None if self.examples is None else int(self.examples[row]),
         )
 
@@ -212,7 +238,7 @@ class EncodingsBuilder:
         )
 
 
-def _or_none(flat, here):
+def _or_none(flat, span):
     if flat is None:
         return None
-    return [None if value < 0 else value for value in flat[here].tolist()]
+    return [None if value < 0 else value for value in flat[span].tolist()]

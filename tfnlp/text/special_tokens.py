@@ -108,8 +108,8 @@ END_TOKENS = ("<eod>", "<|endoftext|>", "<eos>", "</s>", "[SEP]", "<sep>")
 
 def end_token_id(tokenizer):
     """Return the id of the token that ends a text or document, or None if there is none."""
-    found = map(tokenizer.token_id, END_TOKENS)
-    return next((i for i in found if i is not None), None)
+    ids = map(tokenizer.token_id, END_TOKENS)
+    return next((i for i in ids if i is not None), None)
 
 
 def with_target(tokenizer, target_tokenizer, end_id):
