@@ -16,7 +16,7 @@ import tensorflow as tf
 from keras import ops
 
 from tests.kills import KILLS, killed_after
-from tfnlp.corpora.corpus_preparation import prepare_corpus
+from tfnlp.corpora.corpus_preparation import CorpusSettings, prepare_corpus
 from tfnlp.models import BertConfig, build_model
 from tfnlp.objectives import (
     CausalLM,
@@ -327,7 +327,7 @@ def test_what_a_batch_was_made_from(tokenizer, tmp_path):
     texts = [" ".join(rng.choice(words, 6)) for _ in range(24)]
     (tmp_path / "texts.txt").write_text("\n".join(texts))
     folder = tmp_path / "corpus"
-    prepare_corpus([tmp_path / "texts.txt"], tokenizer, folder, documents="lines")
+    prepare_corpus([tmp_path / "texts.txt"], tokenizer, folder, CorpusSettings("lines"))
     corpus = open_corpus(folder, tokenizer)
     batches = MaskedLM().batches(corpus, tokenizer, 4, 16)
     read = read_documents(batches, 1, 2)

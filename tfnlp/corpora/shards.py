@@ -40,7 +40,7 @@ def shard_path(folder, number, suffix):
     return pathlib.Path(folder) / f"shard-{number:05d}.{suffix}"
 
 
-def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
+def write_shard(folder, number, texts, texts_hash, *, tokenizer, sentences):
     """Tokenise texts and write them as a shard, atomically.
 
     Args:

@@ -116,6 +116,6 @@ def check_each(texts, part, sizes, **limit):
     for number in np.flatnonzero(sizes > most)[:1]:
         raise InputError(
             f"{texts.place(number)}: {part} has {sizes[number]} tokens, end tokens included, "
-            f"and {name}={most} at most; split the pair, or give a larger {name}, too_long='cut' or "
-            "'skip'."
+            f"and {name}={most} at most; split the pair, or give a larger {name}, too_long='cut' "
+            "or 'skip'."
         )
