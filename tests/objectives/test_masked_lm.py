@@ -1,12 +1,11 @@
-"""Hidden tokens: what is drawn, by counting, and what a model predicts of them."""
+"""Masked language modelling: masked tokens, batches and scores."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from tfnlp.models import AlbertConfig, BertConfig, DebertaV2Config, Gpt2Config, build_model
+from tfnlp.models import BertConfig, Gpt2Config, build_model
 from tfnlp.objectives import (
     Corpus,
     MaskedBatches,
@@ -14,7 +13,6 @@ from tfnlp.objectives import (
     Masking,
     NextSentence,
     SentenceOrder,
-    logits_at_positions,
     predict_at_positions,
 )
 from tfnlp.text import LengthBatches, WordPieceTokenizer
@@ -22,6 +20,8 @@ from tfnlp.text.tokenizer import Encoding
 from tfnlp.utils.errors import InputError
 
 SPECIAL, MASK, IGNORED = range(5), 4, -100
+
+
 TEXTS = ["a fine film", "the plot is dull .", "unbelievable !", "", "not a dull film , is x"]
 
 
@@ -149,31 +149,6 @@ def test_batches_of_an_epoch_depend_on_seed_and_epoch_alone(tokenizer):
     assert len(prints) == 5 and batches().fingerprint() in prints
 
 
-@pytest.mark.parametrize("family", ["bert", "untied", "albert", "deberta_v2"])
-def test_logits_at_positions_are_those_of_the_whole_text(family, tiny_config, random_inputs):
-    sizes = {"vocabulary_size": 28, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
-    sizes |= {"intermediate_dim": 32, "initializer_range": 0.5}
-    config = {
-        "bert": tiny_config,
-        "untied": dataclasses.replace(tiny_config, tie_embeddings=False),
-        "albert": AlbertConfig(**sizes, embedding_dim=8),
-        "deberta_v2": DebertaV2Config(
-            **sizes, max_distance=8, num_buckets=4, max_length=16, enhanced_mask_decoder=True
-        ),
-    }[family]
-    model = build_model(config, "masked_lm", hidden_states=True)
-    few = predict_at_positions(model)
-    inputs = random_inputs(3, 9, 28)
-    positions = np.array([[1, 4], [0, 8], [2, 0]], "int32")
-    found, whole = few(inputs | {"masked_positions": positions}), model(inputs)
-    expected = np.take_along_axis(whole["logits"].numpy(), positions[:, :, None], 1)
-    np.testing.assert_allclose(found["logits"], expected, atol=2e-5)
-    assert found.keys() == whole.keys() and len(few.trainable_variables) == len(
-        model.trainable_variables
-    )
-    np.testing.assert_allclose(found["hidden_states"][1], whole["hidden_states"][1], atol=1e-5)
-
-
 def test_what_does_not_fit_is_one_sentence(tiny_config):
     bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
     with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\] \(nor <mask>\), so"):
@@ -200,6 +175,8 @@ def test_what_does_not_fit_is_one_sentence(tiny_config):
 NUMBERED = WordPieceTokenizer(
     ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij", *(f"w{i}" for i in range(400))]
 )
+
+
 OBJECTIVES = [
     *(MaskedLM(hide) for hide in ("tokens", "words", "spans")),
     NextSentence(),
@@ -265,56 +242,3 @@ def test_masked_lm_of_a_corpus_reads_each_token_once():
         assert sorted(found) == [*range(10, 55), 60]
     lines = MaskedLM(packed=False).batches(corpus, NUMBERED, 2, 12)
     assert sorted(lines.lengths.tolist()) == [3, 5, 7, 9, 12, 12, 12]
-
-
-@pytest.mark.parametrize(
-    ("family", "head", "shortened"),
-    [
-        ("bert", "masked_lm", True),
-        ("bert", "pretraining", True),
-        ("one layer", "pretraining", True),
-        ("albert", "pretraining", False),
-        ("deberta_v2", "masked_lm", False),
-    ],
-)
-def test_what_is_trained_predicts_and_learns_as_the_whole_model(
-    family, head, shortened, tiny_config, random_inputs
-):
-    sizes = {"vocabulary_size": 28, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
-    sizes |= {"intermediate_dim": 32, "initializer_range": 0.5, "dropout": 0.0}
-    plain = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
-    config = {
-        "bert": plain,
-        "one layer": dataclasses.replace(plain, num_layers=1),
-        "albert": AlbertConfig(**sizes, embedding_dim=8, classifier_dropout=0.0),
-        "deberta_v2": DebertaV2Config(**sizes, max_length=16, attention_dropout=0.0),
-    }[family]
-    # A model that gives more than is asked for.
-    model = build_model(config, head, hidden_states=True, attention_scores=True)
-    trained = logits_at_positions(model)
-    inputs = random_inputs(3, 9, 28)
-    positions = np.array([[1, 4], [0, 8], [2, 0]], "int32")
-    pull = np.random.default_rng(0).normal(size=(3, 2, 28)).astype("float32")
-
-    def gradients(run):
-        with tf.GradientTape() as tape:
-            found = run()
-            total = tf.reduce_sum(found["logits"] * pull)
-            total += sum(tf.reduce_sum(x * [1.0, -2.0]) for k, x in found.items() if k[0] == "p")
-        return found, tape.gradient(total, [v.value for v in model.trainable_variables])
-
-    def whole():
-        found = model(inputs, training=True)
-        logits = tf.gather(found["logits"], positions, batch_dims=1)
-        return {"logits": logits} | {k: x for k, x in found.items() if k == "pair_logits"}
-
-    given = inputs | {"masked_positions": positions}
-    found, moved = gradients(lambda: trained(given, training=True))
-    expected, expected_moved = gradients(whole)
-    assert found.keys() == expected.keys()
-    for key, x in expected.items():
-        np.testing.assert_allclose(found[key], x, atol=2e-5)
-    for variable, a, b in zip(model.trainable_variables, moved, expected_moved, strict=True):
-        a, b = (np.asarray(tf.convert_to_tensor(x)) for x in (a, b))
-        np.testing.assert_allclose(a, b, atol=1e-4 * max(1, abs(b).max()), err_msg=variable.path)
-    assert any(x.name == "states_at_positions" for x in trained.layers) == shortened

@@ -13,7 +13,8 @@ from tests.objectives.test_causal_lm import rows
 from tests.objectives.test_token_stream import Tokens
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.models.recurrent import CELLS
-from tfnlp.objectives import CausalLM, Corpus, lm_evaluation
+from tfnlp.objectives import CausalLM, Corpus
+from tfnlp.objectives.causal_lm_evaluation import TextStream, evaluate_causal_lm, perplexity
 from tfnlp.utils.errors import InputError
 
 
@@ -87,10 +88,10 @@ def test_texts_are_scored_from_the_state_before_them():
     config = RecurrentConfig(cell="gru", **SIZES)
     model = with_random_biases(build_model(config, "causal_lm"))
     ids = np.random.default_rng(1).integers(0, 60, 40).astype("int32")
-    stream = lm_evaluation.TextStream(ids, 39, 1)
+    stream = TextStream(ids, 39, 1)
     going_on = build_model(config, "causal_lm", memory=True)
     going_on.set_weights(model.get_weights())
-    found = lm_evaluation.perplexity(going_on, stream, max_length=7, batch_size=1)
+    found = perplexity(going_on, stream, max_length=7, batch_size=1)
     due = -log_probabilities(model, ids).mean()
     assert found["tokens"] == 39 and found["cross_entropy"] == pytest.approx(due, abs=1e-5)
 
@@ -102,7 +103,7 @@ def test_texts_are_scored_from_the_state_before_them():
     for given in ({"memory_lengths": [2]}, {"stride": 3}):
         (name,) = given
         with pytest.raises(InputError, match=f"{name}=.* has no effect on a recurrent network"):
-            lm_evaluation.evaluate_causal(model, tokenizer, ["a"], **given)
+            evaluate_causal_lm(model, tokenizer, ["a"], **given)
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])

@@ -1,11 +1,15 @@
 """Pretraining objectives: each builds inputs and targets, and defines a loss."""
 
 from .causal_lm import CausalLM as CausalLM
+from .causal_lm_evaluation import evaluate_causal_lm as evaluate_causal_lm
 from .corpus import Corpus as Corpus
 from .corpus_loading import corpus_of as corpus_of
 from .corpus_loading import open_corpus as open_corpus
 from .corpus_loading import reading_settings as reading_settings
+from .lm_evaluation import check_evaluation as check_evaluation
+from .lm_evaluation import figures_table as figures_table
 from .masked_lm import MaskedLM as MaskedLM
+from .masked_lm_evaluation import evaluate_masked_lm as evaluate_masked_lm
 from .masked_positions import logits_at_positions as logits_at_positions
 from .masked_positions import predict_at_positions as predict_at_positions
 from .masking import MaskedBatches as MaskedBatches

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tfnlp.objectives import Masking
-from tfnlp.objectives.spans import draw_masked_spans, span_chances
+from tfnlp.objectives.masking import draw_masked_spans, span_chances
 from tfnlp.text.word_starts import WordStarts
 
 MASK, V = 4, 400
