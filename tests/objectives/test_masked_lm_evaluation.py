@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.models import (
-    BertConfig,
-    RobertaConfig,
-    build_model,
-)
+from tfnlp.models import BertConfig, RobertaConfig, build_model
 from tfnlp.objectives.masked_lm_evaluation import (
     evaluate_masked_lm,
     masked_accuracy,

@@ -7,10 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.models import AlbertConfig, DebertaV2Config, build_model
-from tfnlp.objectives import (
-    logits_at_positions,
-    predict_at_positions,
-)
+from tfnlp.objectives import logits_at_positions, predict_at_positions
 
 
 @pytest.mark.parametrize("family", ["bert", "untied", "albert", "deberta_v2"])

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tests.parity.compare import near
-from tests.text.test_language_pair import KOREAN, english, pair_of_models  # noqa: F401  fixtures
+from tests.text.test_marian import KOREAN, english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.generation import Beam, Constraints, Greedy, Translator, decoder_of
 from tfnlp.generation.search_algorithms import SearchSettings, search

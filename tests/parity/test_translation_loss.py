@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.tasks.test_translation import encodings
+from tests.tasks.test_translation_batches import encodings
 from tfnlp.checkpoints import load_model
 from tfnlp.tasks import Translation
 from tfnlp.tasks.translation_batches import TranslationBatches

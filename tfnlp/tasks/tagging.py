@@ -5,13 +5,7 @@ import itertools
 import re
 import statistics
 
-from tfnlp.tasks.tagged_files import (
-    BIO_TAG,
-    TaggedSentences,
-    check_unit,
-    read_tagged,
-    tag_names,
-)
+from tfnlp.tasks.tagged_files import BIO_TAG, TaggedSentences, check_unit, read_tagged, tag_names
 from tfnlp.tasks.task import Task
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.character_tags import best_character_tags, token_characters
