@@ -90,10 +90,13 @@ def make_batches(corpus, tokenizer):
     """
     import numpy as np
 
-    from tfnlp.objectives import Frame, Masking
+    from tfnlp.objectives import Masking, SpecialTokenTemplate
 
-    frame, masking = Frame.of(tokenizer), Masking.of(tokenizer)
-    room, rng = MAX_LENGTH - frame.single_size, np.random.default_rng(0)
+    template, masking = (
+        SpecialTokenTemplate.from_tokenizer(tokenizer),
+        Masking.from_tokenizer(tokenizer),
+    )
+    room, rng = MAX_LENGTH - template.single_size, np.random.default_rng(0)
     counts = corpus.token_counts
     ends = np.cumsum(counts)
     tokens, start, number = 0, time.process_time(), 0
@@ -103,7 +106,7 @@ def make_batches(corpus, tokenizer):
             index = np.searchsorted(ends, place, side="right")
             begin = place - ends[index] + counts[index]
             begin = max(0, min(begin, counts[index] - room))
-            rows.append(frame.around(corpus.part(index, begin, begin + room))[0])
+            rows.append(template.around(corpus.part(index, begin, begin + room))[0])
         lengths = np.array([len(row) for row in rows])
         padding_mask = (np.arange(lengths.max()) < lengths[:, None]).astype("int32")
         token_ids = np.full(padding_mask.shape, tokenizer.pad_token_id, "int32")

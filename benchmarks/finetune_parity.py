@@ -143,8 +143,8 @@ def read_task():
     task = {
         "regression": tasks.Regression,
         "tagger": lambda: tasks.Tagging(tag_names(train)),
-        "answerer": tasks.Answering,
-        "chooser": tasks.Choosing,
+        "answerer": tasks.QuestionAnswering,
+        "chooser": tasks.MultipleChoice,
     }[FLAGS.task]()
     return task, train, dev
 
@@ -257,7 +257,7 @@ def torch_outputs(task, model, batches):
     results = {key: [None] * len(batches.encodings) for key in task.outputs}
     tokens = FLAGS.task in ("tagger", "answerer")
     with torch.no_grad():
-        for indices in batches.order():
+        for indices in batches.batch_indices():
             found = model(**torch_inputs(batches.batch(indices)[0]))
             for key in task.outputs:
                 value = getattr(found, key).numpy()

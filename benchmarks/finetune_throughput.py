@@ -45,7 +45,7 @@ def main():
         )
         for length in (128, FLAGS.hub_length)
     )
-    order = by_length.order()[: FLAGS.steps]
+    order = by_length.batch_indices()[: FLAGS.steps]
     # Random batches with the sizes of tfnlp's.
     picks = np.random.default_rng(0).permutation(len(examples))
     random = np.split(picks, np.cumsum([len(batch) for batch in order]))[: len(order)]

@@ -427,7 +427,7 @@ def input_rates():
     found["tokenising"] = len(encodings.token_ids) / (time.perf_counter() - start)
     bounds = itertools.pairwise(encodings.starts)
     ids = [encodings.token_ids[a + 1 : b - 1] for a, b in bounds]  # without special tokens
-    corpus = Corpus.of([ids[i : i + 20] for i in range(0, len(ids), 20)])
+    corpus = Corpus.from_documents([ids[i : i + 20] for i in range(0, len(ids), 20)])
     objectives = {f"masked {hide}": MaskedLM(hide) for hide in ("tokens", "words", "spans")}
     objectives |= {"next sentence": NextSentence(), "sentence order": SentenceOrder()}
     for name, objective in objectives.items():

@@ -30,7 +30,7 @@ def main():
         tasks.read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev)
     )
     test = tasks.read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
-    task = tasks.Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
+    task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     common.run_distillation(task, train, dev, test)
     tasks.write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 

@@ -26,7 +26,7 @@ def main():
     columns = (FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column)
     train, dev = tasks.read_choices(FLAGS.train, *columns), tasks.read_choices(FLAGS.dev, *columns)
     test = tasks.read_choices(FLAGS.test, *columns) if FLAGS.test else None
-    common.run_distillation(tasks.Choosing(), train, dev, test)
+    common.run_distillation(tasks.MultipleChoice(), train, dev, test)
 
 
 if __name__ == "__main__":

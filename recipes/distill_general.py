@@ -81,7 +81,7 @@ def main():
         common.check_fit(teacher, tokenizer)
         masking = None
         if masked_share:
-            masking = objectives.Masking.of(tokenizer, masked_share, FLAGS.whole_words)
+            masking = objectives.Masking.from_tokenizer(tokenizer, masked_share, FLAGS.whole_words)
         student = learning.make_student(teacher, **common.student_arguments())
         common.check_fit(student, tokenizer)
         terms = learning.make_terms(

@@ -30,7 +30,7 @@ def main():
     train, dev = (tasks.read_tagged(path, *options) for path in (FLAGS.train, FLAGS.dev))
     test = tasks.read_tagged(FLAGS.test, *options) if FLAGS.test else None
     # At inference, texts are split into words as in these sentences.
-    splitter = text.WordSplitter.of(train.sentences) if unit == "word" else None
+    splitter = text.WordSplitter.from_sentences(train.sentences) if unit == "word" else None
     task = tasks.Tagging(labels, FLAGS.stride, unit, splitter)
     common.run_distillation(task, train, dev, test)
 

@@ -109,7 +109,7 @@ def main():
     head = checkpoints.read_head(FLAGS.model_dir)
     if head == "pretraining":  # a masked LM with an additional head for pairs
         head = "masked_lm"
-    objectives.lm_evaluation.check_arguments(head, FLAGS.memory_lengths, FLAGS.stride)
+    objectives.check_evaluation(head, FLAGS.memory_lengths, FLAGS.stride)
     check_masking(head)
     tokenizer = text.load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
     model = checkpoints.load_model(FLAGS.model_dir, head)
@@ -120,11 +120,11 @@ def main():
     max_length = FLAGS.max_length or settings.get("max_length")
     reading = (max_length, FLAGS.stride, FLAGS.batch_size)
     if head == "causal_lm":
-        figures = objectives.lm_evaluation.evaluate_causal(
+        figures = objectives.evaluate_causal_lm(
             model, tokenizer, texts, FLAGS.memory_lengths, *reading
         )
     else:
-        figures = objectives.lm_evaluation.evaluate_masked(
+        figures = objectives.evaluate_masked_lm(
             model,
             tokenizer,
             list(texts),
@@ -134,7 +134,7 @@ def main():
             FLAGS.batch_size,
             FLAGS.seed,
         )
-    print(objectives.lm_evaluation.table(figures))
+    print(objectives.figures_table(figures))
     if output:
         read = {"model": FLAGS.model_dir, "texts": FLAGS.texts, "documents": documents}
         write_json(output, read | {"figures": figures})

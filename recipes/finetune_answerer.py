@@ -28,7 +28,7 @@ def main():
         tasks.read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev)
     )
     test = tasks.read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
-    task = tasks.Answering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
+    task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
     texts = [*dict.fromkeys(train.contexts), *train.questions]
     common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
     sizes = FLAGS.max_length, FLAGS.n_best, FLAGS.block_size

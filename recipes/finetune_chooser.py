@@ -26,7 +26,7 @@ def main():
     columns = (FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column)
     train, dev = tasks.read_choices(FLAGS.train, *columns), tasks.read_choices(FLAGS.dev, *columns)
     test = tasks.read_choices(FLAGS.test, *columns) if FLAGS.test else None
-    task = tasks.Choosing()
+    task = tasks.MultipleChoice()
     texts = train.prompts + [ending for endings in train.endings for ending in endings]
     common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
 

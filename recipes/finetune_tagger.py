@@ -39,7 +39,7 @@ def main():
     dev = tasks.read_tagged(FLAGS.dev, labels, *options)
     test = tasks.read_tagged(FLAGS.test, labels, *options) if FLAGS.test else None
     # At inference, texts are split into words as in these sentences.
-    splitter = text.WordSplitter.of(train.sentences) if FLAGS.unit == "word" else None
+    splitter = text.WordSplitter.from_sentences(train.sentences) if FLAGS.unit == "word" else None
     task = tasks.Tagging(labels, FLAGS.stride, FLAGS.unit, splitter)
     common.finetune(task, lambda: model_flags.make_model(task, train.texts), train, dev, test)
 

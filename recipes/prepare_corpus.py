@@ -75,11 +75,13 @@ def main():
         FLAGS.input,
         text.load_tokenizer(FLAGS.tokenizer_dir),
         FLAGS.output_dir,
-        FLAGS.documents,
-        FLAGS.sentences,
-        FLAGS.text_column,
-        FLAGS.deduplicate,
-        FLAGS.shard_mb,
+        corpora.CorpusSettings(
+            documents=FLAGS.documents,
+            sentences=FLAGS.sentences,
+            text_column=FLAGS.text_column,
+            deduplicate=FLAGS.deduplicate,
+            shard_mb=FLAGS.shard_mb,
+        ),
         FLAGS.processes or os.cpu_count(),
     )["counts"]
     documents, sentences, tokens, duplicates = (

@@ -267,7 +267,7 @@ def read_start(objective):
             where = "on a recurrent network, which goes on from its state"
             raise no_effect("memory_length", where)
         objective = dataclasses.replace(objective, memory=True)
-    elif getattr(objective, "memory", False) and config.has_memory:
+    elif objective.memory and config.has_memory:
         fields = {"memory_length": FLAGS.memory_length}
         if hasattr(objective, "reuse_length"):
             fields["reuse_length"] = objective.reuse_length

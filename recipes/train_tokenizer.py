@@ -46,7 +46,7 @@ def main():
     family = text.family_of_kind(FLAGS.kind, FLAGS.family)
     check_writable(pathlib.Path(FLAGS.output_dir) / "tokenizer.json")
     if FLAGS.kind != "wordpiece":  # WordPiece fits models of any family
-        text.check_families(FLAGS.output_dir, text.read_family(FLAGS.output_dir), family)
+        text.check_tokenizer_family(FLAGS.output_dir, text.read_family(FLAGS.output_dir), family)
     texts = {"input": common.read_texts(FLAGS.input)}
     if FLAGS.dev:
         texts["dev"] = common.read_texts(FLAGS.dev)
@@ -56,7 +56,7 @@ def main():
     tokenizer.save(FLAGS.output_dir)
     logging.info("Wrote %d tokens to %s.", tokenizer.vocabulary_size, FLAGS.output_dir)
     for name, given in texts.items():
-        tokens, unknown = text.fit_of_tokenizer(tokenizer, given)
+        tokens, unknown = text.tokenizer_statistics(tokenizer, given)
         logging.info(
             "--%s: %.2f tokens a word, %.3f %% of them unknown.", name, tokens, 100 * unknown
         )

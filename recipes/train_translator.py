@@ -172,7 +172,7 @@ def fitted(model, batches):
             f"scheduled_sampling={FLAGS.scheduled_sampling} is of a recurrent model, which reads "
             "one token after the other; leave it out."
         )
-    sampled = tasks.OwnTokens(batches, FLAGS.scheduled_sampling, FLAGS.epochs)
+    sampled = tasks.ScheduledSampling(batches, FLAGS.scheduled_sampling, FLAGS.epochs)
     return tfnlp.models.recurrent_translator.scheduled_sampling_model(model), sampled
 
 

@@ -26,7 +26,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 # process would wait for the other.
 LONG = (
     *("parity/test_dropout.py", "training/test_strategies.py", "parity/test_training.py"),
-    *("training/test_resumable_fit.py", "recipes/", "distill/", "tasks/", "parity/test_families.py"),
+    *("training/test_resumable_fit.py", "recipes/", "distill/", "tasks/"),
+    "parity/test_families.py",
 )
 
 

@@ -6,7 +6,7 @@ from keras import ops
 
 from tfnlp.models import RecurrentConfig, build_model, config_of
 from tfnlp.models.recurrent_translator import output_logits
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.errors import InputError
 
 # Number of preceding ids that are decoded with an id, to see whether a space precedes it.
@@ -17,7 +17,7 @@ BROKEN = "\ufffd"
 
 def text_ids(tokenizer, text):
     """Return the ids of a text, a list, without special tokens at its ends."""
-    before, after = Frame.of(tokenizer).single
+    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
     ids = list(tokenizer.encode([text])[0].token_ids)
     return ids[len(before) : len(ids) - len(after)]
 
@@ -41,8 +41,8 @@ def running_texts(tokenizer, token_ids):
             begin = place + 1
             continue
         near = ids[max(begin, place - CONTEXT) : place]
-        before, whole = (tokenizer.decode(row).rstrip(BROKEN) for row in (near, [*near, i]))
-        texts.append(whole[len(before) :] if whole.startswith(before) else tokenizer.decode([i]))
+        context, text = (tokenizer.decode(row).rstrip(BROKEN) for row in (near, [*near, i]))
+        texts.append(text[len(context) :] if text.startswith(context) else tokenizer.decode([i]))
     return texts
 
 
@@ -191,8 +191,8 @@ def gradient_norms(model, token_ids):
     with tf.GradientTape() as tape:
         logits, states, watched = _read(model, token_ids[:, :-1])
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(token_ids[:, -1], logits)
-    found = tape.gradient(losses, watched, unconnected_gradients="zero")
-    squares = [np.sum(np.square(np.asarray(x, "float64")), axis=1) for x in found]
+    gradients = tape.gradient(losses, watched, unconnected_gradients="zero")
+    squares = [np.sum(np.square(np.asarray(x, "float64")), axis=1) for x in gradients]
     of_token = np.reshape(squares, (len(states), -1, len(token_ids))).sum(axis=1)  # (L, B)
     return np.sqrt(of_token).mean(axis=1)
 

@@ -145,7 +145,7 @@ def calibrated(model, encodings, pad_token_id=0, batch_size=16):
     batches = LengthBatches(encodings, batch_size, pad_token_id=pad_token_id)
     sizes = {}
     with observing(copy, sizes):
-        for indices in batches.order():
+        for indices in batches.batch_indices():
             inputs = batches.batch(indices)[0]
             if model.head == "chooser":  # one choice a question
                 inputs = {name: x[:, None] for name, x in inputs.items()}

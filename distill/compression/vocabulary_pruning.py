@@ -15,7 +15,7 @@ from tfnlp.quantization.fake_quantization import count_parameters
 from tfnlp.text import ByteLevelBpeTokenizer, UnigramTokenizer, WordPieceTokenizer
 from tfnlp.text.text_arguments import as_texts
 from tfnlp.text.tokenizer import Tokenizer
-from tfnlp.text.tokenizer_loading import fit_of_tokenizer
+from tfnlp.text.tokenizer_loading import tokenizer_statistics
 from tfnlp.text.wordpiece import MAX_CHARS_PER_WORD, SPECIAL_TOKENS
 from tfnlp.utils.errors import InputError
 
@@ -176,7 +176,7 @@ def compare_tokenizers(tokenizer, pruned, texts):
     moved = np.array([new_ids.get(token, -1) for token in before], "int32")
     pairs = zip(tokenizer.encode(texts), pruned.encode(texts), strict=True)
     changed = sum(moved[old.token_ids].tolist() != new.token_ids for old, new in pairs)
-    fits = [fit_of_tokenizer(t, texts) for t in (tokenizer, pruned)]
+    fits = [tokenizer_statistics(t, texts) for t in (tokenizer, pruned)]
     return {
         "tokens": (len(before), len(after)),
         "tokens_a_word": tuple(tokens for tokens, _ in fits),

@@ -26,7 +26,7 @@ from distill.runtime.associated_files import (
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
 from tfnlp.generation.batched_search import find_end_token
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.marian import MarianTokenizer
@@ -106,7 +106,7 @@ def export_generator(
     _check_beams(beams, max_new_tokens, max_length, decoder.vocabulary_size)
     lengths = _check_lengths(fixed_lengths, max_length)
     endpoints = generator_signatures(decoder, max_length, lengths, beams, max_new_tokens)
-    before, after = Frame.of(tokenizer).single
+    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
     settings = {
         "model_max_length": max_length,
         "kind": "generator",
@@ -169,7 +169,7 @@ def export_translator(
     lengths = _check_lengths(fixed_lengths, positions)
     _check_beams(beams, max_new_tokens, decoder.max_length, decoder.vocabulary_size)
     endpoints = translator_signatures(decoder, lengths, beams, max_new_tokens)
-    before, after = Frame.of(tokenizer).single
+    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
     settings = {
         "model_max_length": max(lengths),
         "kind": "translator",

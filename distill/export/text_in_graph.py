@@ -50,7 +50,7 @@ class StringClassifier(Classifier, TextRunner):
                 "without tokenizer_in_graph=True."
             )
         texts = as_texts(texts)
-        cut = self.tokenizer.encode(texts, max_length=self.max_length).cut
+        cut = self.tokenizer.encode(texts, max_length=self.max_length).truncated
         return [
             self.classification(outputs["probability"], bool(is_cut))
             for outputs, is_cut in zip(self.outputs_of(texts), cut, strict=True)

@@ -129,14 +129,14 @@ class WordReplacer:
         for _, _, encoding, place in masked:
             ids = list(encoding.token_ids)
             ids[place] = self.tokenizer.mask_token_id
-            encodings.append(Encoding(ids, list(encoding.segment_ids), cut=False))
+            encodings.append(Encoding(ids, list(encoding.segment_ids), truncated=False))
             places.append(place)
         if not masked:
             return []
         pad = self.tokenizer.pad_token_id
         batches = LengthBatches(encodings, self.batch_size, pad_token_id=pad)
         found = [None] * len(masked)
-        for indices in batches.order():
+        for indices in batches.batch_indices():
             inputs = batches.batch(indices)[0]
             positions = np.array([[places[i]] for i in indices], "int32")
             for i, ids in zip(indices, self._best(inputs | {POSITIONS: positions}), strict=True):
@@ -331,7 +331,7 @@ class TextContinuer:
                 open_rows = [i for i in open_rows if len(ids[i]) < longest]
             if not open_rows:
                 break
-            encodings = [Encoding(ids[i], [0] * len(ids[i]), cut=False) for i in open_rows]
+            encodings = [Encoding(ids[i], [0] * len(ids[i]), truncated=False) for i in open_rows]
             pad = self.tokenizer.pad_token_id
             batches = LengthBatches(encodings, len(encodings), pad_token_id=pad)
             tokens, shares = self._best(batches.batch(np.arange(len(encodings)))[0])

@@ -167,7 +167,7 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
     check_lengths(batches, teacher)
     reads = sorted(set(reads), key=lambda read: (read[0], read[1] or 0))
     axes = {output_key(*r): _axes(teacher, *r) for r in reads}
-    encodings = Encodings.of(batches.encodings)
+    encodings = Encodings.from_list(batches.encodings)
     lengths, choices = np.diff(encodings.starts), encodings.choices
     forward = _forward(teacher, reads)
     if folder is None:

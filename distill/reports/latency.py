@@ -87,7 +87,7 @@ def _encoding(runner, length):
     """Return an encoding of random tokens."""
     rng = np.random.default_rng(length)
     ids = rng.integers(5, runner.tokenizer.vocabulary_size, length)
-    return Encoding(ids.tolist(), [0] * length, cut=False)
+    return Encoding(ids.tolist(), [0] * length, truncated=False)
 
 
 def _timed(runner, encoding):

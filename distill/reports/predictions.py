@@ -317,16 +317,16 @@ def summarise(runner, inputs, predictions, positive_label=None):
     """
     if runner.kind == "scorer":
         encodings = runner.tokenizer.encode(inputs.texts, inputs.seconds, runner.max_length)
-        cut = int(encodings.cut.sum())
+        cut = int(encodings.truncated.sum())
     else:  # taggers split long texts into windows
-        cut = sum(getattr(found, "cut", False) for found in predictions)
+        cut = sum(getattr(found, "truncated", False) for found in predictions)
     summary = {"texts": len(predictions), "cut": cut}
     return summary | (score(runner, inputs, predictions, positive_label) if inputs.right else {})
 
 
 def _task_and_examples(runner, inputs, positive_label=None):
     """Build the task of a runner, and labelled examples of it from the inputs."""
-    from tfnlp.tasks import Answering, Choosing, Classification, Regression, Tagging
+    from tfnlp.tasks import Classification, MultipleChoice, QuestionAnswering, Regression, Tagging
     from tfnlp.tasks.question_answering import Questions
     from tfnlp.tasks.tagging import TaggedSentences
 
@@ -335,8 +335,8 @@ def _task_and_examples(runner, inputs, positive_label=None):
         unit = "character" if runner.by_character else "word"
         return Tagging(runner.labels, unit=unit), TaggedSentences(texts, right)
     if runner.kind == "answerer":
-        return Answering(), Questions(inputs.ids, texts, inputs.seconds, right)
-    task = Choosing() if runner.kind == "chooser" else Regression()
+        return QuestionAnswering(), Questions(inputs.ids, texts, inputs.seconds, right)
+    task = MultipleChoice() if runner.kind == "chooser" else Regression()
     if runner.kind == "classifier":
         task = Classification(runner.labels, positive_label=positive_label)
         right = [runner.labels.index(label) for label in right]
@@ -359,24 +359,10 @@ def score(runner, inputs, predictions, positive_label=None):
         InputError: if `positive_label` is none of the model's.
     """
     task, examples = _task_and_examples(runner, inputs, positive_label)
-    scores = _scores(runner, task, examples, predictions)
-    if hasattr(task, "baseline"):
-        baseline = task.baseline(examples, examples)
-        scores |= {f"baseline_{name}": value for name, value in baseline.items()}
+    scores = task.score_predictions(examples, answers_of(runner.kind, predictions))
+    baseline = task.baseline(examples, examples)
+    scores |= {f"baseline_{name}": value for name, value in baseline.items()}
     return scores | _answer_counts(runner, inputs, predictions)
-
-
-def _scores(runner, task, examples, predictions):
-    if runner.kind == "tagger":
-        return task.score_tags(examples, answers_of(runner.kind, predictions))
-    if runner.kind == "answerer":
-        return task.score_answers(examples, answers_of(runner.kind, predictions))
-    rows = {
-        "classifier": lambda found: list(found.probabilities.values()),
-        "chooser": lambda found: found.probabilities,
-        "scorer": lambda number: [number],
-    }[runner.kind]
-    return task.score(examples, None, {"logits": [rows(found) for found in predictions]})
 
 
 def check_positive_label(kind, labels, positive_label):

@@ -141,7 +141,7 @@ class TextClassifier(Classifier, TextRunner):
 
     def classify_encoding(self, encoding):
         """Classify one `tfnlp.text.Encoding`."""
-        return self.classification(self.run(encoding), encoding.cut)
+        return self.classification(self.run(encoding), encoding.truncated)
 
     def run(self, encoding):
         """Return the probabilities (C,) of one `Encoding`."""

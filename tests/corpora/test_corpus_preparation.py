@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from tfnlp.corpora import corpus_preparation, prepare_corpus, shards
+from tfnlp.corpora import CorpusSettings, corpus_preparation, prepare_corpus, shards
 from tfnlp.objectives import Corpus, ShardedCorpus, open_corpus
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
@@ -61,9 +61,11 @@ def test_a_prepared_corpus_is_the_one_in_memory(tokenizer, tmp_path):
     (tmp_path / "c.tsv").write_text(rows, encoding="utf-8")
     paths = [tmp_path / "a.txt.gz", f"{tmp_path}/*.jsonl", tmp_path / "c.tsv"]
     folder = tmp_path / "corpus"
-    manifest = prepare_corpus(paths, tokenizer, folder, text_column="text.body", shard_mb=0.004)
+    manifest = prepare_corpus(
+        paths, tokenizer, folder, CorpusSettings(text_column="text.body", shard_mb=0.004)
+    )
     assert len(manifest["shards"]) > 3 and not list(folder.glob(".*"))
-    expected = Corpus.of(
+    expected = Corpus.from_documents(
         [[tokenizer.encode([s]).token_ids[1:-1] for s in split(text)] for text in texts]
     )
     for found in (
@@ -90,9 +92,9 @@ def test_a_prepared_corpus_is_the_one_in_memory(tokenizer, tmp_path):
             corpus.document(index)
     # Once finished, the same call reads nothing; other files or settings are refused.
     before = content(folder)
-    assert prepare_corpus(paths, tokenizer, folder, text_column="text.body", shard_mb=0.004) == (
-        manifest
-    )
+    assert prepare_corpus(
+        paths, tokenizer, folder, CorpusSettings(text_column="text.body", shard_mb=0.004)
+    ) == (manifest)
     assert content(folder) == before
 
 
@@ -105,7 +107,9 @@ def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
 
     (tmp_path / "a.txt").write_text("\n".join(drawn_documents(60)), encoding="utf-8")
     folder = tmp_path / "corpus"
-    prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, "lines", shard_mb=0.0015)
+    prepare_corpus(
+        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.0015)
+    )
     corpus = ShardedCorpus(folder)
     files = sorted(str(path) for path in folder.glob("*.tfrecord"))
     assert len(files) == 3
@@ -130,7 +134,9 @@ def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
     texts = drawn_documents(40) + ["a film " * 30 + ". x . x ."]
     (tmp_path / "a.txt").write_text("\n".join(texts), encoding="utf-8")
     folder = tmp_path / "corpus"
-    prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, "lines", shard_mb=0.001)
+    prepare_corpus(
+        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.001)
+    )
     corpus, whole = ShardedCorpus(folder), open_corpus(tmp_path / "a.txt", tokenizer, "lines")
     same_corpora(corpus, whole)
     rng, read, reads = np.random.default_rng(0), os.pread, []
@@ -178,7 +184,10 @@ def test_duplicates_and_documents_without_text_are_left_out_and_counted(tokenize
     for deduplicate, documents, duplicates in ((True, 4, 4), (False, 8, 0)):
         folder = tmp_path / str(deduplicate)
         counts = prepare_corpus(
-            paths, tokenizer, folder, "lines", deduplicate=deduplicate, shard_mb=1e-5
+            paths,
+            tokenizer,
+            folder,
+            CorpusSettings("lines", deduplicate=deduplicate, shard_mb=1e-5),
         )["counts"]
         assert counts["documents"] == documents == len(ShardedCorpus(folder))
         # Of the empty ones two are white space, one a file, and one has no token.
@@ -192,12 +201,12 @@ def test_duplicates_and_documents_without_text_are_left_out_and_counted(tokenize
 CALL = """
 import sys
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.corpora import prepare_corpus
+from tfnlp.corpora import CorpusSettings, prepare_corpus
 if __name__ == "__main__":
     folder, path, vocabulary, processes = sys.argv[1:]
     tokenizer = WordPieceTokenizer(open(vocabulary, encoding="utf-8").read().split("\\n"))
-    prepare_corpus([path], tokenizer, folder, "lines", deduplicate=True, shard_mb=0.02,
-                   processes=int(processes))
+    settings = CorpusSettings("lines", deduplicate=True, shard_mb=0.02)
+    prepare_corpus([path], tokenizer, folder, settings, int(processes))
     assert not {"tensorflow", "keras"} & sys.modules.keys()
 """
 
@@ -210,7 +219,7 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
     (tmp_path / "call.py").write_text(CALL)
     tokenizer = WordPieceTokenizer(tokenizer.tokens_by_id())
     options = {"deduplicate": True, "shard_mb": 0.02}
-    whole = prepare_corpus([path], tokenizer, tmp_path / "one", "lines", **options)
+    whole = prepare_corpus([path], tokenizer, tmp_path / "one", CorpusSettings("lines", **options))
     assert len(whole["shards"]) > 30 and whole["counts"]["duplicates"] > 300
     expected = content(tmp_path / "one")
     folder = tmp_path / "two"
@@ -244,24 +253,24 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
 def test_a_preparation_goes_on_with_the_shards_that_are_missing(tokenizer, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("\n".join(drawn_documents(200)), encoding="utf-8")
     call = ([tmp_path / "a.txt"], tokenizer)
-    prepare_corpus(*call, tmp_path / "whole", "lines", shard_mb=0.002)
+    prepare_corpus(*call, tmp_path / "whole", CorpusSettings("lines", shard_mb=0.002))
     written, write_shard = [], corpus_preparation.write_shard
 
-    def failing(folder, number, *args):
+    def failing(folder, number, *args, **options):
         if number == 4 and len(written) == 4:
             raise KeyboardInterrupt
         written.append(number)
-        return write_shard(folder, number, *args)
+        return write_shard(folder, number, *args, **options)
 
     monkeypatch.setattr(corpus_preparation, "write_shard", failing)
     folder = tmp_path / "broken"
     with pytest.raises(KeyboardInterrupt):
-        prepare_corpus(*call, folder, "lines", shard_mb=0.002)
+        prepare_corpus(*call, folder, CorpusSettings("lines", shard_mb=0.002))
     # A shard that is cut, or has another's index, is made again.
     with open(folder / "shard-00001.tfrecord", "ab") as file:
         file.truncate(50)
     (folder / "shard-00002.npy").write_bytes((folder / "shard-00000.npy").read_bytes())
-    prepare_corpus(*call, folder, "lines", shard_mb=0.002)
+    prepare_corpus(*call, folder, CorpusSettings("lines", shard_mb=0.002))
     assert written[:4] == [0, 1, 2, 3] and written[4:7] == [1, 2, 4]
     assert len(written) == 6 + len(read_json(folder / "manifest.json")["shards"]) - 4
     assert content(folder) == content(tmp_path / "whole")
@@ -275,7 +284,7 @@ def test_what_cannot_be_prepared_is_one_sentence(tokenizer, tmp_path, monkeypatc
 
     def refused(said, paths=(path,), tokenizer=tokenizer, folder=folder, **other):
         with pytest.raises(InputError, match=said) as error:
-            prepare_corpus(paths, tokenizer, folder, **options | other)
+            prepare_corpus(paths, tokenizer, folder, CorpusSettings(**options | other))
         assert str(error.value).count(". ") == 0 and str(error.value).endswith(".")
 
     refused("none.txt does not exist; check the path", [path, tmp_path / "none.txt"])
@@ -290,7 +299,7 @@ def test_what_cannot_be_prepared_is_one_sentence(tokenizer, tmp_path, monkeypatc
     (tmp_path / "latin.txt").write_bytes(text.encode() + "\ncafé".encode("latin-1"))
     refused(r"latin\.txt, line 61: byte 4 of the line is not UTF-8", [tmp_path / "latin.txt"])
     # A text that is mended goes on from there.
-    prepare_corpus([path], tokenizer, folder, **options)
+    prepare_corpus([path], tokenizer, folder, CorpusSettings(**options))
     other = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
     refused("corpus holds a corpus of another tokenizer", tokenizer=other)
     refused("holds a corpus of sentences=split, here sentences=lines", sentences="lines")
@@ -315,7 +324,7 @@ def test_what_cannot_be_prepared_is_one_sentence(tokenizer, tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(corpus_preparation, "make_manifest", None)
         with pytest.raises(TypeError):
-            prepare_corpus([path], tokenizer, folder, **options)
+            prepare_corpus([path], tokenizer, folder, CorpusSettings(**options))
     path.write_text(text.replace("film", "plot", 1), encoding="utf-8")
     refused("shard-00000.tfrecord was made of other texts than those", folder=folder)
 
@@ -348,9 +357,9 @@ def test_a_full_disk_leaves_what_was_written(tokenizer, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
         with pytest.raises(InputError, match=r"shard-00002\.npy could not be written \(No space"):
-            prepare_corpus(*call, folder, "lines", shard_mb=0.002)
-    prepare_corpus(*call, folder, "lines", shard_mb=0.002)
-    prepare_corpus(*call, tmp_path / "whole", "lines", shard_mb=0.002)
+            prepare_corpus(*call, folder, CorpusSettings("lines", shard_mb=0.002))
+    prepare_corpus(*call, folder, CorpusSettings("lines", shard_mb=0.002))
+    prepare_corpus(*call, tmp_path / "whole", CorpusSettings("lines", shard_mb=0.002))
     assert content(folder) == content(tmp_path / "whole")
 
 
@@ -361,7 +370,7 @@ def test_a_tokenizer_of_another_language_is_warned_of(tokenizer, tmp_path, caplo
     assert {*corpus.token_ids.tolist()} == {tokenizer.unknown_token_id}
     assert "100.0 % of the tokens are unknown" in caplog.text
     caplog.clear()
-    prepare_corpus([tongue], tokenizer, tmp_path / "corpus", "lines")
+    prepare_corpus([tongue], tokenizer, tmp_path / "corpus", CorpusSettings("lines"))
     assert open_corpus(tmp_path / "corpus", tokenizer).unknown_share == 1
     assert "100.0 % of the tokens are unknown" in caplog.text
     caplog.clear()

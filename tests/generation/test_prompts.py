@@ -1,12 +1,8 @@
+"""Prompts with examples, draws and normalised likelihoods."""
+
 import numpy as np
 import pytest
 
-from tfnlp.generation.few_shot_evaluation import (
-    check_apart,
-    check_room,
-    label_words,
-    without_texts,
-)
 from tfnlp.generation.prompts import Template, cut_at, draw_shots, normalized
 from tfnlp.utils.errors import InputError
 
@@ -79,36 +75,3 @@ def test_what_is_written_is_cut_where_it_ends():
     assert Template("Text: {text}\nIn short:\n{label}").border == "\n"
     assert cut_at(" one, two", "") == "one, two"
     assert cut_at("\n", "\n") == ""
-
-
-def test_words_of_labels():
-    assert label_words(["0", "1"], None) == {"0": "0", "1": "1"}
-    assert label_words(["0", "1"], ["1=good", " 0 = very bad"]) == {"0": "very bad", "1": "good"}
-    for given, message in (
-        (["0=bad"], "^label_words=0=bad leaves out '1'; give each label a word of its own"),
-        (["0=bad", "1=bad"], "has one word for two labels"),
-        (["2=bad"], "^label_words='2=bad' must be a label and its word, such as 0=good; the lab"),
-        (["0"], "^label_words='0' must be a label and its word"),
-    ):
-        with pytest.raises(InputError, match=message):
-            label_words(["0", "1"], given)
-
-
-def test_labels_of_the_same_tokens_are_refused():
-    check_apart(["good", "very good", "bad"], [[5], [6, 5], [7]])
-    with pytest.raises(InputError, match=r"same tokens of the labels '좋음' and '나쁨'"):
-        check_apart(["좋음", "a", "나쁨"], [[1], [3], [1]])
-    with pytest.raises(InputError, match="no token of the label '☺'"):
-        check_apart(["a", "☺"], [[3], []])
-
-
-def test_what_is_to_be_labelled_is_not_shown_with_its_label():
-    pool = [("fine", "good"), (" dull ", "bad"), ("slow", "bad")]
-    assert without_texts(pool, ["dull", "other"]) == [pool[0], pool[2]]
-
-
-def test_a_prompt_without_room_for_its_label_is_told_by_its_text():
-    check_room([[1] * 8, [1] * 6], 3, 10)
-    check_room([[1] * 99], 3, None)
-    with pytest.raises(InputError, match=r"^The prompt of text 2 has 9 tokens, .* label 3, which"):
-        check_room([[1] * 8, [1] * 9], 3, 10)

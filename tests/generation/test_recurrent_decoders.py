@@ -8,7 +8,7 @@ from tests.models.test_recurrent import SIZES, with_random_biases
 from tests.models.test_recurrent_translator import SETTINGS, model_of, pairs
 from tfnlp.generation import Beam, Constraints, Greedy
 from tfnlp.generation.decoder_selection import decoder_of
-from tfnlp.generation.search_algorithms import search
+from tfnlp.generation.search_algorithms import SearchSettings, search
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.models.recurrent import CELLS
 from tfnlp.utils.errors import InputError
@@ -68,9 +68,9 @@ def test_searches_find_what_the_whole_model_says():
     for how, beams in ((Greedy(), 1), (Beam(3), 3)):
         # No token ends a text, so that all are of one length.
         how_long, end = 4, 59
-        rules = Constraints(forbidden=(end,))
+        settings = SearchSettings(how, Constraints(forbidden=(end,)), 4, end=59, pad=0)
         run = tf.function(
-            lambda *args, how=how, rules=rules: search(decoder, *args, how, rules, 4, 59, 0),
+            lambda *args, settings=settings: search(decoder, *args, settings),
             jit_compile=True,
             autograph=False,
         )

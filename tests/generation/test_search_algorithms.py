@@ -1,12 +1,13 @@
+"""Beam search against all texts, and ends of texts."""
+
 import itertools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.generation import Beam, Constraints, Greedy, Sample
-from tfnlp.generation.sampling import draw, filtered
-from tfnlp.generation.search_algorithms import search
+from tfnlp.generation import Beam, Constraints, Greedy
+from tfnlp.generation.search_algorithms import SearchSettings, search
 
 END = 0
 
@@ -29,18 +30,9 @@ class Table:
 def found(logits, how, steps=3, constraints=None, prompt=1, draws=None):
     prompt = tf.constant([[prompt]])
     draws = tf.zeros((1, steps)) if draws is None else draws
-    args = (
-        Table(logits),
-        prompt,
-        tf.ones_like(prompt),
-        draws,
-        how,
-        constraints or Constraints(),
-        steps,
-        END,
-        END,
-    )
-    return [x.numpy()[0] for x in search(*args)]
+    settings = SearchSettings(how, constraints or Constraints(), steps, END, END)
+    result = search(Table(logits), prompt, tf.ones_like(prompt), draws, settings)
+    return [x.numpy()[0] for x in result]
 
 
 def all_texts(logits, steps, prompt=1):
@@ -94,26 +86,13 @@ def test_a_prompt_beside_others_gets_the_texts_that_it_gets_alone(early_stopping
     for seed in range(4):
         logits = 2 * np.random.default_rng(seed).normal(size=(8, 8)).astype("float32")
         logits[:, END] += 2
-        rest = tf.ones_like(prompts), tf.zeros((4, 6)), how, Constraints(), 6, END, END
-        together = search(Table(logits), prompts, *rest)
+        settings = SearchSettings(how, Constraints(), 6, END, END)
+        draws = tf.zeros((4, 6))
+        together = search(Table(logits), prompts, tf.ones_like(prompts), draws, settings)
         for row in range(4):
             alone = found(logits, how, steps=6, prompt=row + 1)
             for a, b in zip(alone, together, strict=True):
                 np.testing.assert_allclose(a, b[row], atol=1e-5)
-
-
-def test_draws_go_by_the_summed_shares():
-    scores = tf.constant(np.log(np.array([[0.1, 0.2, 0.3, 0.4]] * 5, "float32")))
-    uniform = tf.constant([0.0, 0.09, 0.11, 0.59, 0.9999])
-    assert draw(scores, uniform).numpy().tolist() == [0, 0, 1, 2, 3]
-    # The fewest with 0.6 together are the last two; with 0.75, the last three.
-    for top_p, kept in ((0.6, 2), (0.75, 3), (0.4, 1), (0.41, 2), (1.0, 4)):
-        shares = tf.nn.softmax(filtered(scores[:1], Sample(top_p=top_p)))[0].numpy()
-        expected = np.array([0.1, 0.2, 0.3, 0.4])
-        expected[: 4 - kept] = 0
-        np.testing.assert_allclose(shares, expected / expected.sum(), atol=1e-6)
-    kept = filtered(scores[:1], Sample(0.5, top_k=2))[0]
-    np.testing.assert_allclose(tf.nn.softmax(kept), [0, 0, 0.36, 0.64], atol=1e-6)
 
 
 def test_after_the_end_there_is_padding_and_the_loop_ends():

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.generation.translation_file import score_translations, translate_file
 from tfnlp.tasks import ParallelTexts
 from tfnlp.text.continuations import Generated, blank_texts
-from tfnlp.utils.generation_settings import Beam, Greedy, Sample
+from tfnlp.utils.generation_settings import Beam, Constraints, Greedy, Sample
 
 SOURCES = ["one two", "a\ttab", "three", "four", "five"]
 
@@ -19,7 +20,7 @@ ROWS = [[5] * len(source) for source in SOURCES]
 class Shouting:
     """Translates into capitals and, second, as it is, the last first; dies before a number."""
 
-    max_new_tokens = 7
+    settings = SearchSettings(Greedy(), Constraints(), steps=7, end=0, pad=0)
 
     def __init__(self, dies_at=None):
         self.read, self.dies_at = [], dies_at

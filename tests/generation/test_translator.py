@@ -138,9 +138,9 @@ def test_sources_that_are_too_long_are_cut_or_skipped(model, tokenizer, caplog):
     assert whole[0] == cut[0] == tokenizer.encode(["two"])[0].token_ids
     ids = tokenizer.encode([long])[0].token_ids
     assert whole[1] == [] and cut[1] == [*ids[:39], ids[-1]]
-    for way in ("have no translation", "were cut"):
+    for way in ("were skipped", "were cut"):
         assert (
-            "1 of 2 sources have more tokens than the model's 40 positions, sources[1] the first; "
+            "1 of 2 sources are longer than the model's 40 positions, sources[1] the first; "
             f"they {way}." in caplog.text
         )
     skipped, short = (translator(texts, too_long="skip") for texts in (["two", long], ["two"]))

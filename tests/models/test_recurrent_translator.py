@@ -97,16 +97,16 @@ def test_own_tokens_are_the_best_of_the_step_before(fields):
         read[:, t] = np.where(own[:, t] > 0, best, read[:, t])
     assert (read != inputs["decoder_token_ids"]).sum() >= 5
     expected = model(inputs | {"decoder_token_ids": read})["logits"]
-    found = sampled(inputs | {"own_tokens": own})["logits"]
+    found = sampled(inputs | {"feed_predictions": own})["logits"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
     # Traced for any lengths, as it is fitted.
-    spec = {name: tf.TensorSpec((None, None), "int32") for name in [*inputs, "own_tokens"]}
+    spec = {name: tf.TensorSpec((None, None), "int32") for name in [*inputs, "feed_predictions"]}
     traced = tf.function(lambda x: sampled(x)["logits"], input_signature=[spec])
-    np.testing.assert_allclose(traced(inputs | {"own_tokens": own}), found, atol=1e-6)
+    np.testing.assert_allclose(traced(inputs | {"feed_predictions": own}), found, atol=1e-6)
     # The gradients are those of the tokens that were read, of all weights.
     gradients = []
     for run in (
-        lambda: sampled(inputs | {"own_tokens": own}),
+        lambda: sampled(inputs | {"feed_predictions": own}),
         lambda: model(inputs | {"decoder_token_ids": read}),
     ):
         with tf.GradientTape() as tape:

@@ -13,7 +13,8 @@ from tests.objectives.test_causal_lm import rows
 from tests.objectives.test_token_stream import Tokens
 from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.models.recurrent import CELLS
-from tfnlp.objectives import CausalLM, Corpus, lm_evaluation
+from tfnlp.objectives import CausalLM, Corpus
+from tfnlp.objectives.causal_lm_evaluation import TextStream, evaluate_causal_lm, perplexity
 from tfnlp.utils.errors import InputError
 
 
@@ -87,10 +88,10 @@ def test_texts_are_scored_from_the_state_before_them():
     config = RecurrentConfig(cell="gru", **SIZES)
     model = with_random_biases(build_model(config, "causal_lm"))
     ids = np.random.default_rng(1).integers(0, 60, 40).astype("int32")
-    stream = lm_evaluation.TextStream(ids, 39, 1)
+    stream = TextStream(ids, 39, 1)
     going_on = build_model(config, "causal_lm", memory=True)
     going_on.set_weights(model.get_weights())
-    found = lm_evaluation.perplexity(going_on, stream, max_length=7, batch_size=1)
+    found = perplexity(going_on, stream, max_length=7, batch_size=1)
     due = -log_probabilities(model, ids).mean()
     assert found["tokens"] == 39 and found["cross_entropy"] == pytest.approx(due, abs=1e-5)
 
@@ -102,7 +103,7 @@ def test_texts_are_scored_from_the_state_before_them():
     for given in ({"memory_lengths": [2]}, {"stride": 3}):
         (name,) = given
         with pytest.raises(InputError, match=f"{name}=.* has no effect on a recurrent network"):
-            lm_evaluation.evaluate_causal(model, tokenizer, ["a"], **given)
+            evaluate_causal_lm(model, tokenizer, ["a"], **given)
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
@@ -110,11 +111,11 @@ def test_a_fresh_output_bias_begins_at_the_log_shares_of_tokens(tokenizer, preci
     """Each token counts 0.1 times more; the end of each document is one, and padding is none."""
     keras.config.set_dtype_policy(precision)
     documents = [[[5, 5, 6]], [[7], [5]]]
-    batches = CausalLM(memory=True).batches(Corpus.of(documents), tokenizer, 1, 2)
+    batches = CausalLM(memory=True).batches(Corpus.from_documents(documents), tokenizer, 1, 2)
     size = tokenizer.vocabulary_size
     config = RecurrentConfig(size, "gru", 1, 4, initializer_range=1e-6)
     model = build_model(config, "causal_lm", memory=True)
-    CausalLM(memory=True).start(model, batches)
+    CausalLM(memory=True).initialise_head(model, batches)
     counts = np.full(size, 0.1)
     counts[[5, 6, 7, batches.end_token_id]] += [3, 1, 1, 2]
     bias, expected = model.get_layer("lm_bias").bias, np.log(counts / (7 + 0.1 * size))
@@ -125,8 +126,8 @@ def test_a_fresh_output_bias_begins_at_the_log_shares_of_tokens(tokenizer, preci
     np.testing.assert_allclose(logits, expected, atol=1e-5 if precision == "float32" else 0.05)
     # A learned one stays.
     bias.assign(np.arange(size))
-    CausalLM(memory=True).start(model, batches)
+    CausalLM(memory=True).initialise_head(model, batches)
     np.testing.assert_array_equal(bias, np.arange(size))
     plain = build_model(dataclasses.replace(config, output_bias=False), "causal_lm", memory=True)
-    CausalLM(memory=True).start(plain, batches)
+    CausalLM(memory=True).initialise_head(plain, batches)
     assert "lm_bias" not in {layer.name for layer in plain.layers}

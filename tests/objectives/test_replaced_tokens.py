@@ -1,4 +1,4 @@
-"""Replaced tokens: draws by counting, losses by hand, and what each model learns from."""
+"""Replaced-token detection: losses, shared tables and training."""
 
 import dataclasses
 
@@ -9,9 +9,8 @@ import tensorflow as tf
 
 from tests.objectives.small import CONFIGS, make_batch, texts_of
 from tfnlp.checkpoints import load_model, read_head, save_model
-from tfnlp.models import BertConfig, ElectraConfig, build_model
+from tfnlp.models import BertConfig, build_model
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens, predict_at_positions
-from tfnlp.objectives.replaced_tokens import ReplaceTokens, generator_config, sample
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
@@ -19,7 +18,9 @@ TEXTS = [["a fine film .", "the plot is dull !"], ["unbelievable ,", "not a dull
 
 
 def corpus_of(tokenizer, texts=TEXTS):
-    return Corpus.of([[e.token_ids[1:-1] for e in tokenizer.encode(text)] for text in texts])
+    return Corpus.from_documents(
+        [[e.token_ids[1:-1] for e in tokenizer.encode(text)] for text in texts]
+    )
 
 
 def gradients(tape, loss, models):
@@ -32,46 +33,6 @@ def gradients(tape, loss, models):
             for w, g in zip(model.trainable_weights, values, strict=True)
         }
     return found
-
-
-def test_draws_have_the_distribution_of_the_softmax():
-    logits = np.array([1.0, -2.0, 0.5, 3.0, -1e9, 0.0], "float32")
-    shares = np.exp(logits - 3) / np.exp(logits - 3).sum()
-    count = 100_000
-    draws = np.random.default_rng(0).random(count, "float32")
-    tokens = np.asarray(sample(np.tile(logits, (count, 1)), draws))
-    assert tokens.dtype == np.int32
-    found = np.bincount(tokens, minlength=6) / count
-    assert (abs(found - shares) <= 3 * np.sqrt(shares * (1 - shares) / count)).all()
-    # By hand: of shares 1/2, 1/4, 1/4 each draw up to a sum, that not included.
-    logits = np.log(np.tile(np.array([[2.0, 1.0, 1.0]], "float32"), (6, 1)))
-    draws = np.array([0, 0.49, 0.51, 0.74, 0.76, 1 - 2.0**-24], "float32")
-    np.testing.assert_array_equal(sample(logits, draws), [0, 0, 1, 1, 2, 2])
-    # Of more tokens than are summed at once: against sums in float64, but for rounding.
-    rng = np.random.default_rng(1)
-    logits = rng.normal(size=(40, 50, 300)).astype("float32")
-    draws = rng.random((40, 50), "float32")
-    tokens = np.asarray(sample(logits, draws))
-    sums = np.cumsum(np.exp(logits.astype("float64")), -1)
-    above = np.take_along_axis(sums, tokens[..., None], -1)[..., 0] / sums[..., -1] - draws
-    share = np.exp(np.take_along_axis(logits, tokens[..., None], -1)[..., 0]) / sums[..., -1]
-    assert tokens.max() > 290 and (above > -1e-6).all() and (above < share + 1e-6).all()
-    # A token that cannot be is not drawn, be it the first, or the draw 0.
-    assert int(sample(np.array([[-np.inf, 0.0]], "float32"), np.zeros(1, "float32"))[0]) == 1
-
-
-def test_sampled_tokens_stand_at_masked_positions_and_right_ones_count_as_original():
-    inputs, labels, whole = make_batch()
-    sampled = np.where(labels > 0, labels, 7)
-    sampled[0, 1] = 5 if labels[0, 1] != 5 else 6
-    found, replaced = ReplaceTokens()(
-        inputs["token_ids"], inputs["masked_positions"], labels, sampled.astype("int32")
-    )
-    expected = whole.copy()
-    expected[0, inputs["masked_positions"][0, 1]] = sampled[0, 1]
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(replaced, expected != whole)
-    assert np.sum(replaced) == 1
 
 
 def test_losses_by_hand():
@@ -103,26 +64,6 @@ def test_losses_by_hand():
         "precision": [1, 2],
         "recall": [1, 1],
     }
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_generators_are_of_the_size_of_the_papers(name):
-    config = CONFIGS[name]
-    found = generator_config(config)
-    if name.startswith("electra"):
-        due = {"hidden_dim": 4, "num_heads": 1, "intermediate_dim": 8}
-        assert found == dataclasses.replace(config, **due)
-        half = {"hidden_dim": 8, "num_heads": 2, "intermediate_dim": 16}
-        assert generator_config(config, 0.5) == dataclasses.replace(config, **half)
-    else:
-        decoder = name == "deberta_v3"
-        due = {"num_layers": 1, "enhanced_mask_decoder": decoder}
-        assert found == dataclasses.replace(config, **due)
-    base = ElectraConfig(num_heads=12, hidden_dim=768, intermediate_dim=3072, embedding_dim=768)
-    # The released generator of the base size.
-    third = generator_config(base, 1 / 3)
-    assert (third.hidden_dim, third.num_heads, third.intermediate_dim) == (256, 4, 1024)
-    assert third.embedding_dim == 768 and third.num_layers == 12
 
 
 @pytest.mark.parametrize("name", CONFIGS)

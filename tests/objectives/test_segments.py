@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from tfnlp.objectives import Corpus, Frame, Segments
+from tfnlp.objectives import Corpus, Segments, SpecialTokenTemplate
 from tfnlp.objectives.segments import stretch_ends
 from tfnlp.text import LengthBatches
 from tfnlp.utils.errors import InputError
 
-FRAME = Frame((((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1))
+TEMPLATE = SpecialTokenTemplate(
+    (((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1)
+)
 # Documents of sentences of 2 + 3 + 1, 9, none, and 4 tokens.
-CORPUS = Corpus.of(
+CORPUS = Corpus.from_documents(
     [[[10, 11], [12, 13, 14], [15]], [[*range(20, 29)]], [], [[30, 31, 32, 33]]],
 )
 
@@ -36,7 +38,7 @@ def test_stretches_are_whole_sentences_and_cut_ones_where_there_is_no_room(
 
 
 def test_segments_are_framed_and_batched():
-    segments = Segments.of(CORPUS, FRAME, max_length=7)
+    segments = Segments.from_corpus(CORPUS, TEMPLATE, max_length=7)
     assert len(segments) == 5
     assert segments.documents.tolist() == [0, 0, 1, 1, 3]
     assert segments.lengths.tolist() == [7, 3, 7, 6, 6]
@@ -49,10 +51,10 @@ def test_segments_are_framed_and_batched():
     batches = LengthBatches(segments, 2, shuffle=True, seed=1)
     ids = np.concatenate([b["token_ids"].ravel() for (b,) in batches.epoch(1)])
     assert sorted(ids[ids > 9]) == CORPUS.token_ids.tolist()
-    lines = Segments.of(CORPUS, FRAME, max_length=7, packed=False)
+    lines = Segments.from_corpus(CORPUS, TEMPLATE, max_length=7, packed=False)
     assert lines.lengths.tolist() == [4, 5, 3, 7, 6, 6]
-    other = Segments.of(Corpus.of([[[10, 11]]]), FRAME, 7)
+    other = Segments.from_corpus(Corpus.from_documents([[[10, 11]]]), TEMPLATE, 7)
     prints = {LengthBatches(s, 2).fingerprint() for s in (segments, lines, other)}
     assert len(prints) == 3
     with pytest.raises(InputError, match="max_length=2 leaves no room for text beside the 2 spec"):
-        Segments.of(CORPUS, FRAME, max_length=2)
+        Segments.from_corpus(CORPUS, TEMPLATE, max_length=2)

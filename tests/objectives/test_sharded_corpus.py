@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tfnlp.corpora import prepare_corpus
+from tfnlp.corpora import CorpusSettings, prepare_corpus
 from tfnlp.objectives import ShardedCorpus, reading_settings, sharded_corpus
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
@@ -20,7 +20,12 @@ def prepared(tokenizer, tmp_path_factory):
     words = ["a", "fine", "film", "dull", "영화", "정말", "x", "zzz", "."]
     texts = (" ".join(rng.choice(words, rng.integers(1, 60))) for _ in range(120))
     (folder / "texts.txt").write_text("\n".join(texts), encoding="utf-8")
-    prepare_corpus([folder / "texts.txt"], tokenizer, folder / "corpus", "lines", shard_mb=0.003)
+    prepare_corpus(
+        [folder / "texts.txt"],
+        tokenizer,
+        folder / "corpus",
+        CorpusSettings("lines", shard_mb=0.003),
+    )
     return folder / "corpus"
 
 

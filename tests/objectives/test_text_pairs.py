@@ -1,4 +1,4 @@
-"""Pairs of texts: how documents are cut, what is drawn, and what is refused."""
+"""Batches of text pairs."""
 
 import collections
 
@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from tfnlp.models import AlbertConfig, BertConfig, Gpt2Config, RobertaConfig
-from tfnlp.objectives import Corpus, Frame, MaskedLM, NextSentence, SentenceOrder
-from tfnlp.objectives.text_pairs import Passages, passage_counts, truncate_pair
+from tfnlp.objectives import Corpus, MaskedLM, NextSentence, SentenceOrder
+from tfnlp.objectives.text_pairs import truncate_pair
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
-FRAME = Frame((((2, 0),), ((3, 0),)), 0, (((2, 0),), ((3, 0),), ((3, 1),)), (0, 1))
 TOKENIZER = WordPieceTokenizer(
     ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij", *(f"w{i}" for i in range(2000))]
 )
@@ -20,38 +19,14 @@ TOKENIZER = WordPieceTokenizer(
 def numbered(*documents):
     """Documents of sentences of these sizes, whose tokens are numbered through the corpus."""
     ids = iter(range(10, 10_000))
-    return Corpus.of([[[next(ids) for _ in range(n)] for n in sizes] for sizes in documents])
+    return Corpus.from_documents(
+        [[[next(ids) for _ in range(n)] for n in sizes] for sizes in documents]
+    )
 
 
 def many(documents=40, seed=0):
     rng = np.random.default_rng(seed)
     return numbered(*(rng.integers(1, 9, rng.integers(2, 12)) for _ in range(documents)))
-
-
-@pytest.mark.parametrize(
-    ("sizes", "room", "counts"),
-    [
-        ([4, 4, 4, 4], 8, [2, 2]),
-        ([4, 4, 4, 4], 9, [4]),  # 3 sentences reach 9; the last is not left alone
-        ([9, 9, 9, 9], 5, [2, 2]),  # two at least, though one is enough
-        ([1, 1, 1, 1, 1], 2, [2, 3]),
-        ([7], 5, []),
-        ([], 5, []),
-    ],
-)
-def test_passages_are_of_two_sentences_or_more(sizes, room, counts):
-    assert passage_counts(sizes, room, 0.0, np.random.default_rng(0)) == counts
-
-
-def test_a_tenth_of_passages_is_short():
-    counts = passage_counts([1] * 300_000, 50, 0.1, np.random.default_rng(0))
-    total = len(counts)
-    # Lengths are drawn from 2 to 50, so that one in 49 of the short ones is whole.
-    share = 0.1 * 48 / 49
-    error = np.sqrt(share * (1 - share) / total)
-    assert abs(sum(c < 50 for c in counts) / total - share) < 3 * error
-    assert set(range(2, 50)) <= set(counts)
-    assert set(passage_counts([1] * 1000, 50, 0.0, np.random.default_rng(0))) == {50}
 
 
 def test_pairs_are_cut_a_token_at_a_time_from_the_longer():
@@ -71,76 +46,6 @@ def test_pairs_are_cut_a_token_at_a_time_from_the_longer():
     found = collections.Counter(map(int, fronts))
     for front, share in ((0, 0.25), (1, 0.5), (2, 0.25)):
         assert abs(found[front] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000)
-
-
-def test_what_follows_and_what_is_of_another_document():
-    corpus = numbered([3, 2, 4], [1, 1], [], [6])
-    passages = Passages.of(corpus, FRAME, 40, 0.0, seed=0)
-    assert passages.counts.tolist() == [3, 2] and passages.lengths.tolist() == [12, 5]
-    rng, found = np.random.default_rng(0), collections.Counter()
-    for _ in range(4000):
-        first, second, label = NextSentence().draw(passages, 0, rng)
-        found[tuple(first), tuple(second), label] += 1
-    a, b, c = (tuple(s) for s in corpus.sentences(0))
-    _, e = (tuple(s) for s in corpus.sentences(1))
-    (f,) = (tuple(s) for s in corpus.sentences(3))
-    # Only `f` has the 6 tokens that are due after `a`, and the 4 after `a + b`.
-    expected = {(a, b + c, 0), (a + b, c, 0), (a, f, 1), (a + b, f, 1)}
-    expected = dict.fromkeys(expected, 1 / 4)
-    assert found.keys() == expected.keys()
-    for key, share in expected.items():
-        assert abs(found[key] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000), key
-    # One token is due: of 16 sentences the nearest, which lack `b` in (8 / 9)^16 of all cases.
-    drawn = (NextSentence().draw(passages, 1, rng)[1:] for _ in range(4000))
-    drawn = collections.Counter((tuple(text), label) for text, label in drawn)
-    assert drawn.keys() <= {(e, 0), (a, 1), (b, 1), (c, 1), (f, 1)}
-    share = (1 - (8 / 9) ** 16) / 2
-    assert abs(drawn[b, 1] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000)
-    swapped = collections.Counter()
-    for _ in range(4000):
-        first, second, label = SentenceOrder().draw(passages, 0, rng)
-        swapped[tuple(first), tuple(second), label] += 1
-    texts = [(a, b + c), (a + b, c)]
-    assert swapped.keys() == {(*t, 0) for t in texts} | {(*t[::-1], 1) for t in texts}
-    for count in swapped.values():
-        assert abs(count / 4000 - 0.25) < 3 * np.sqrt(0.25 * 0.75 / 4000)
-
-
-def test_texts_of_other_documents_begin_wherever_enough_is_left():
-    corpus = numbered([2, 2, 2], [2, 2], [2, 2, 2, 2], [2])
-    passages = Passages.of(corpus, FRAME, 40, 0.0, seed=0)
-    rng = np.random.default_rng(0)
-    found = collections.Counter(passages.other_text(0, 3, rng) for _ in range(4000))
-    shares = {(1, 3, 5): 1 / 2, **{(2, start, start + 2): 1 / 6 for start in (5, 6, 7)}}
-    assert found.keys() == shares.keys()
-    for key, share in shares.items():
-        assert abs(found[key] / 4000 - share) < 3 * np.sqrt(share * (1 - share) / 4000), key
-    # No other document has 9 tokens: the largest of those that are drawn, as a whole.
-    assert {passages.other_text(0, 9, rng) for _ in range(100)} == {(2, 5, 9)}
-
-
-@pytest.mark.parametrize("most_sentences", [7, 60], ids=["below the room", "above the room"])
-@pytest.mark.parametrize("objective", [NextSentence(), SentenceOrder()])
-def test_lengths_do_not_tell_the_label(objective, most_sentences):
-    """The best guess by both lengths, from half of the pairs, of the other half."""
-    rng, length = np.random.default_rng(0), 512
-    documents = [
-        [np.zeros(int(size) + 1, "int32") for size in rng.gamma(3, 8, sentences)]
-        for sentences in rng.integers(2, most_sentences, 6000)
-    ]
-    passages = Passages.of(Corpus.of(documents), FRAME, length, 0.1, seed=0)
-    pairs = []
-    for index in range(len(passages)):
-        *texts, label = objective.draw(passages, index, rng)
-        texts = truncate_pair(*texts, passages.sizes[index], rng)
-        pairs.append((*map(len, texts), label))
-    first, second, labels = rng.permutation(pairs).T
-    full = first + second == length - FRAME.pair_size
-    _, cells = np.unique(np.stack([first // 16, second // 16, full]), axis=1, return_inverse=True)
-    learned, tried = np.split(np.arange(len(labels)), [len(labels) // 2])
-    votes = np.bincount(cells[learned], 2 * labels[learned] - 1, cells.max() + 1)
-    right = np.mean((votes[cells[tried]] > 0) == labels[tried])
-    assert abs(right - 0.5) < 3 * 0.5 / np.sqrt(len(tried)) + 0.01
 
 
 @pytest.mark.parametrize("objective", [NextSentence(), SentenceOrder()])

@@ -12,7 +12,7 @@ from tfnlp.utils.errors import InputError
 
 END = 1
 DOCUMENTS = [[[5, 6], [7]], [[8, 9, 10]], [[]], [[11], [], [12, 13]], [[14, 15], [16, 17, 18]]]
-CORPUS = Corpus.of(DOCUMENTS)
+CORPUS = Corpus.from_documents(DOCUMENTS)
 # Documents 4, 1, 2 (of no token), 0, 3, with their ends; a sentence begins at each of STARTS.
 ORDER = [4, 1, 2, 0, 3]
 FLAT = [14, 15, 16, 17, 18, END, 8, 9, 10, END, 5, 6, 7, END, 11, 12, 13, END]
@@ -33,7 +33,7 @@ class Tokens:
 
 def large_corpus(seed=0, documents=12, lowest=2):
     rng = np.random.default_rng(seed)
-    return Corpus.of(
+    return Corpus.from_documents(
         [
             [rng.integers(lowest, 50, rng.integers(1, 9)) for _ in range(rng.integers(1, 6))]
             for _ in range(documents)

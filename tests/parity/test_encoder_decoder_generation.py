@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from tests.parity.compare import near
-from tests.text.test_language_pair import KOREAN, english, pair_of_models  # noqa: F401  fixtures
+from tests.text.test_marian import KOREAN, english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.generation import Beam, Constraints, Greedy, Translator, decoder_of
-from tfnlp.generation.search_algorithms import search
+from tfnlp.generation.search_algorithms import SearchSettings, search
 from tfnlp.models import TransformerConfig, build_model
 from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.text.marian import MarianTokenizer
@@ -71,7 +71,8 @@ def ours(model, sources, how, constraints=None, jit_compile=False):
     @tf.function(autograph=False, jit_compile=jit_compile)
     def run(ids, mask):
         draws = tf.zeros((BATCH, STEPS))
-        return search(decoder, ids, mask, draws, how, constraints, STEPS, END, PAD)
+        settings = SearchSettings(how, constraints, STEPS, END, PAD)
+        return search(decoder, ids, mask, draws, settings)
 
     return [x.numpy() for x in run(*map(tf.constant, sources))]
 

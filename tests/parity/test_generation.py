@@ -8,7 +8,7 @@ from tests.parity.compare import near
 from tfnlp.checkpoints import save_model
 from tfnlp.generation import Beam, CausalDecoder, Constraints, Greedy, Sample
 from tfnlp.generation.sampling import draw, filtered
-from tfnlp.generation.search_algorithms import search
+from tfnlp.generation.search_algorithms import SearchSettings, search
 from tfnlp.models import Gpt2Config, GptConfig, build_model
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
@@ -60,7 +60,8 @@ def ours(model, prompts, how, constraints=None, jit_compile=False):
     @tf.function(autograph=False, jit_compile=jit_compile)
     def run(ids, mask):
         draws = tf.zeros((BATCH, STEPS))
-        return search(decoder, ids, mask, draws, how, constraints, STEPS, END, END)
+        settings = SearchSettings(how, constraints, STEPS, END, END)
+        return search(decoder, ids, mask, draws, settings)
 
     return [x.numpy() for x in run(*map(tf.constant, prompts))]
 

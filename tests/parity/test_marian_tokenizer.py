@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.text.test_language_pair import KOREAN, english, pair_of_models  # noqa: F401  fixtures
+from tests.text.test_marian import KOREAN, english, pair_of_models  # noqa: F401  fixtures
 from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.text.marian import MarianTokenizer
 

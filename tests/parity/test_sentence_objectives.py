@@ -24,7 +24,7 @@ def batch_of(objective):
         [rng.integers(5, V, rng.integers(2, 9)) for _ in range(rng.integers(2, 6))]
         for _ in range(12)
     ]
-    batches = objective.batches(Corpus.of(documents), TOKENIZER, 6, 24, seed=1)
+    batches = objective.batches(Corpus.from_documents(documents), TOKENIZER, 6, 24, seed=1)
     return next(batches.epoch(2))
 
 

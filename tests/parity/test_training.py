@@ -17,8 +17,8 @@ TASKS = {
     "Classification": (tasks.Classification(NAMES), "ForSequenceClassification"),
     "Regression": (tasks.Regression(), "ForSequenceClassification"),
     "Tagging": (tasks.Tagging(NAMES), "ForTokenClassification"),
-    "Answering": (tasks.Answering(), "ForQuestionAnswering"),
-    "Choosing": (tasks.Choosing(), "ForMultipleChoice"),
+    "QuestionAnswering": (tasks.QuestionAnswering(), "ForQuestionAnswering"),
+    "MultipleChoice": (tasks.MultipleChoice(), "ForMultipleChoice"),
 }
 # Every task of BERT's, and a classifier of every other family.
 RUNS = [("bert", task) for task in TASKS]
@@ -74,14 +74,14 @@ def test_losses_of_training_steps(family, name, tmp_path):
 
 def batch(family, name, step):
     """Random ids, their mask, and labels that can be learned from them, ours and theirs."""
-    shape = (BATCH, 3, LENGTH) if name == "Choosing" else (BATCH, LENGTH)
+    shape = (BATCH, 3, LENGTH) if name == "MultipleChoice" else (BATCH, LENGTH)
     ids = np.random.default_rng(step).integers(2, VOCABULARY, shape)
     mask = np.ones_like(ids)
     # XLNet's texts are padded before them: `transformers` takes the state of the last position.
     mask[0, ..., slice(3) if family == "xlnet" else slice(6, None)] = 0
     if "pad_token_id" in CASES[family][1]:
         ids = np.where(mask, ids, CASES[family][1]["pad_token_id"])
-    if name == "Answering":
+    if name == "QuestionAnswering":
         labels = np.stack([(ids * mask).argmax(1), (ids + 100 * (1 - mask)).argmin(1)], 1)
         start, end = torch.tensor(labels.T)
         return ids, mask, labels, {"start_positions": start, "end_positions": end}
@@ -91,6 +91,6 @@ def batch(family, name, step):
         labels = {
             "Classification": lambda: ids[:, 4] % 3,
             "Tagging": lambda: np.where(mask, ids % 3, -100),
-            "Choosing": lambda: ids[:, :, 0].argmax(1),
+            "MultipleChoice": lambda: ids[:, :, 0].argmax(1),
         }[name]()
     return ids, mask, labels, {"labels": torch.tensor(labels)}

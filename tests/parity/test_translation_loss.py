@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.tasks.test_translation import encodings
+from tests.tasks.test_translation_batches import encodings
 from tfnlp.checkpoints import load_model
 from tfnlp.tasks import Translation
-from tfnlp.tasks.pair_batches import PairBatches
+from tfnlp.tasks.translation_batches import TranslationBatches
 
 torch = pytest.importorskip("torch", reason="parity needs tfnlp[parity]")
 pytest.importorskip("transformers", reason="parity needs tfnlp[parity]")
@@ -23,7 +23,7 @@ def test_losses_of_unequal_pairs(tmp_path):
     sides = [
         encodings([[*rng.integers(1, PAD, n), 0] for n in rng.integers(1, 9, 6)]) for _ in range(2)
     ]
-    ((inputs, labels),) = PairBatches(*sides, 200, PAD, PAD).epoch()
+    ((inputs, labels),) = TranslationBatches(*sides, 200, PAD, PAD).epoch()
     assert (labels == -100).any() and (inputs["encoder_padding_mask"] == 0).any()
     outputs = ours(inputs)
     expected = theirs(

@@ -6,7 +6,7 @@ from tfnlp.text.tokenizer import Encoding
 
 
 def encodings(lengths):
-    return [Encoding(list(range(1, n + 1)), [0] * n, cut=False) for n in lengths]
+    return [Encoding(list(range(1, n + 1)), [0] * n, truncated=False) for n in lengths]
 
 
 def test_a_batch_is_padded_to_its_longest():
@@ -20,10 +20,10 @@ def test_a_batch_is_padded_to_its_longest():
 
 def test_every_example_comes_once_and_each_epoch_has_its_own_order():
     batches = LengthBatches(encodings(np.arange(103) % 13 + 1), 8, shuffle=True, seed=3)
-    orders = [np.concatenate(batches.order(epoch)) for epoch in (0, 1, 0)]
+    orders = [np.concatenate(batches.batch_indices(epoch)) for epoch in (0, 1, 0)]
     for order in orders:
         np.testing.assert_array_equal(np.sort(order), np.arange(103))
-    assert len(batches) == len(batches.order()) == 13
+    assert len(batches) == len(batches.batch_indices()) == 13
     assert (orders[0] != orders[1]).any()
     np.testing.assert_array_equal(orders[0], orders[2])
 
@@ -31,7 +31,7 @@ def test_every_example_comes_once_and_each_epoch_has_its_own_order():
 def test_dataset_skips_and_follows_the_epoch():
     batches = LengthBatches(encodings([1, 2, 3, 4, 5]), 2, labels=range(5), shuffle=True)
     found = [y.numpy().tolist() for _, y in batches.dataset(lambda: 4, skip=1)]
-    assert found == [batches.labels[b].tolist() for b in batches.order(4)[1:]]
+    assert found == [batches.labels[b].tolist() for b in batches.batch_indices(4)[1:]]
     # Else the end of an epoch waits now and then for a thread that sleeps, up to a minute.
     assert batches.dataset().options().autotune.enabled is False
 

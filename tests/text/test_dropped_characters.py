@@ -7,7 +7,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from tfnlp.tasks import Answering, Tagging
+from tfnlp.tasks import QuestionAnswering, Tagging
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import train_byte_level_bpe, train_characters, train_unigram, train_wordpiece
@@ -65,7 +65,7 @@ def test_answers_are_taught_and_come_back(kind, max_length):
     ]
     names = [str(i) for i in range(len(ANSWERS))]
     examples = Questions(names, ["a"] * len(ANSWERS), contexts, rights)
-    task = Answering(stride=64, null_answers=True)
+    task = QuestionAnswering(stride=64, null_answers=True)
     windows, labels = task.encode(tokenizer, examples, max_length)
     assert (max_length == 128) == (len(windows) == len(ANSWERS))
     taught = {w.example for w, (a, _) in zip(windows, labels, strict=True) if w.sources[a] == 1}
@@ -98,7 +98,7 @@ def test_each_word_has_one_label(kind):
         windows, labels = Tagging(names, stride).encode(tokenizer, examples, max_length)
         logits = [np.eye(len(names))[np.maximum(row, 0)] for row in labels]
         outputs = {"logits": logits}
-        assert Tagging(names).predict(examples.sentences, windows, outputs) == examples.tags
+        assert Tagging(names).decode(examples, windows, outputs) == examples.tags
         of_text = [
             [label for label, source in zip(row, window.sources, strict=True) if source == 0]
             for row, window in zip(labels, windows, strict=True)
@@ -167,4 +167,4 @@ def test_a_question_is_not_cut_within_a_letter(kind):
         tokenizer.encode_windows([question], ["good"], 64, 0, length)[0]
         for question in ("cafe\u0301 film", "cafe\u0301")
     )
-    assert cut.token_ids == whole.token_ids and (cut.cut, whole.cut) == (True, False)
+    assert cut.token_ids == whole.token_ids and (cut.truncated, whole.truncated) == (True, False)

@@ -1,20 +1,19 @@
+"""Labelled examples of TSV, CSV and JSON Lines files."""
+
 import gzip
-import io
-import json
-import unicodedata
 
 import pytest
 
 from tfnlp.text import read_examples
-from tfnlp.text.byte_level_bpe import read_merges
-from tfnlp.text.lines import decoded_lines
-from tfnlp.text.readers import as_number, read_columns, read_header, read_lines
-from tfnlp.text.wordpiece import read_vocabulary
+from tfnlp.text.readers import as_number, read_columns, read_header
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import read_json
 
 TSV = "sentence\tlabel\na film\t1\nso 'good\" it\t0\n"
+
+
 CSV = 'label,sentence\n1,"a, film"\n0,"two\nlines"\n'
+
+
 JSONL = '{"sentence": "a film", "label": 1}\n\n{"sentence": "dull", "label": 0}\n'
 
 
@@ -97,37 +96,11 @@ def test_labels_with_underscores_are_no_numbers(tmp_path):
         as_number("1_0")
 
 
-def test_byte_order_marks_of_files_put_together_are_left_out(tmp_path):
-    path = tmp_path / "x.tsv"
-    path.write_bytes("\ufefflabel\tsentence\n1\ta\n\ufeff1\tb\ufeff\n\ufeff\t".encode())
-    assert [line for _, line in read_lines(path)] == [
-        *("label\tsentence", "1\ta", "1\tb\ufeff"),
-        "\ufeff\t",  # a character that has a tag
-    ]
-    path.write_bytes(path.read_bytes()[:-4])
-    examples = read_examples(path)
-    assert (examples.texts, examples.label_names) == (["a", "b\ufeff"], ["1"])
-    for name, read, expected in (
-        ("config.json", read_json, {"a": 1}),
-        ("vocab.txt", read_vocabulary, ['{"a": 1}']),
-    ):
-        (tmp_path / name).write_bytes('\ufeff{"a": 1}\n'.encode())
-        assert read(tmp_path / name) == expected
-    (tmp_path / "merges.txt").write_bytes("\ufeff#version: 0.2\na b\n".encode())
-    assert read_merges(tmp_path / "merges.txt") == [("a", "b")]
-
-
 def test_halves_of_surrogate_pairs_can_be_written(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"sentence": "\\ud83d\\ude00 \\ud83d!", "label": "\\udfff"}\n')
     examples = read_examples(path)
     assert examples.texts == ["\U0001f600 \ufffd!"] and examples.label_names == ["\ufffd"]
-
-
-def test_lines_end_at_line_feeds_alone(tmp_path):
-    path = tmp_path / "x.tsv"
-    path.write_text("sentence\tlabel\na\u2028b\x85c\x0cd\t1\n", encoding="utf-8")
-    assert read_examples(path).texts == ["a\u2028b\x85c\x0cd"]
 
 
 def test_an_empty_line_of_one_column_is_an_empty_text(tmp_path):
@@ -162,67 +135,6 @@ def test_header(tmp_path):
 def test_reads_every_real_example(data_dir):
     assert len(read_examples(data_dir / "sst2/train.tsv")) == 6920
     assert len(read_examples(data_dir / "nsmc/train.tsv.gz")) == 20000
-
-
-# As KLUE-STS has them.
-NESTED = [
-    {"guid": "a-0", "sentence1": "비가 온다", "labels": {"label": 4.9, "real-label": 4.857}},
-    {"guid": "a-1", "sentence1": "눈이 온다", "labels": {"label": 0.0, "real-label": 0.143}},
-]
-
-
-@pytest.mark.parametrize("name", ["x.json", "x.JSON.GZ", "x.jsonl"])
-def test_reads_json_by_column_path(name, tmp_path):
-    path = tmp_path / name
-    text = json.dumps(NESTED, ensure_ascii=False, indent=4)
-    if name == "x.jsonl":
-        text = "\n".join(json.dumps(value) for value in NESTED)
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith("GZ") else text.encode())
-    examples = read_examples(path, "sentence1", label_column="labels.real-label")
-    assert examples.texts == ["비가 온다", "눈이 온다"]
-    assert (examples.label_names, examples.labels) == (["0.143", "4.857"], [1, 0])
-    second = "line 2" if name == "x.jsonl" else "example 2"
-    assert list(read_columns(path, ["guid"]))[1] == (second, {"guid": "a-1"})
-    assert read_header(path) == ["guid", "sentence1", "labels"]
-
-
-def test_json_may_be_a_list_named_data_and_a_dot_part_of_a_name(tmp_path):
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps({"version": 1, "data": [{"a.b": "one", "a": {"b": "two"}}]}))
-    assert read_examples(path, "a.b", label_column=None).texts == ["one"]
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({"a": [{"sentence": "x"}]}, "must hold a list of JSON objects, or one as its 'data'"),
-        ([5], "example 1: must be a JSON object"),
-        ([{"sentence": "x", "a": 1}], r"example 1: no field 'a\.b\.c'; a has no fields"),
-        (
-            [{"sentence": "x", "a": {"b": {}}}],
-            r"example 1: no field 'a\.b\.c'; a\.b has no fields",
-        ),
-        (
-            [{"sentence": "x", "a": {"b": {"c": []}}}],
-            r"field 'a\.b\.c' must be a text or a number",
-        ),
-        ([{"sentence": "x", "a": {"b": {"c": " "}}}], r"example 1: a\.b\.c is empty"),
-        ([{"sentence": "x", "a": {"b": {"c": 7}}}], r"example 1: label '7' is not one of the"),
-        ([], "holds no examples"),
-    ],
-)
-def test_bad_json_is_named_by_example(value, message, tmp_path):
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps(value))
-    with pytest.raises(InputError, match=message):
-        read_examples(path, label_column="a.b.c", label_names=["0", "1"])
-
-
-def test_json_lines_under_the_name_of_json_are_told_so(tmp_path):
-    path = tmp_path / "x.json"
-    path.write_text(JSONL)
-    with pytest.raises(InputError, match=r"line 3: not valid JSON .*end the name in \.jsonl"):
-        read_examples(path)
 
 
 def test_names_in_capitals_and_long_fields(tmp_path):
@@ -290,31 +202,3 @@ def test_missing_files_and_folders_are_named(tmp_path):
         read_examples(tmp_path / "none.tsv")
     with pytest.raises(InputError, match="is a folder"):
         read_examples(tmp_path)
-
-
-def test_lines_of_standard_input_are_those_of_a_file(tmp_path):
-    content = "\ufeffa\u2028b\x0cc\r\n\n d\x85\n".encode()
-    (tmp_path / "x").write_bytes(content)
-    lines = list(decoded_lines(io.BytesIO(content), "Standard input"))
-    assert lines == list(read_lines(tmp_path / "x"))
-    assert lines == [(1, "a\u2028b\x0cc"), (2, ""), (3, " d\x85")]
-    assert list(decoded_lines(io.BytesIO(), "Standard input")) == []
-    with pytest.raises(
-        InputError, match="Standard input, line 2: byte 2 of the line is not UTF-8"
-    ):
-        list(decoded_lines(io.BytesIO(b"a\nb\xff"), "Standard input"))
-
-
-def test_decomposed_hangul_is_told_once(tmp_path, caplog):
-    lines = ["composed 한글", *[unicodedata.normalize("NFD", "한글")] * 2]
-    (tmp_path / "x").write_text("\n".join(lines), encoding="utf-8")
-    assert [line for _, line in read_lines(tmp_path / "x")] == lines  # as they are
-    assert caplog.text.count("line 2: Hangul is written as single letters (NFD)") == 1
-    assert "line 1:" not in caplog.text and "line 3:" not in caplog.text
-    # Syllables of old Hangul have no other form (KS X 1026-1): a letter of each is no longer used.
-    caplog.clear()
-    (tmp_path / "x").write_text(
-        "\u1103\u1172\u11f0 \u1112\u119e\u11ab \u1140\u1175", encoding="utf-8"
-    )
-    list(read_lines(tmp_path / "x"))
-    assert not caplog.text

@@ -34,7 +34,7 @@ TEXTS = [
 @pytest.mark.parametrize("kind", TOKENIZERS)
 def test_words_begin_at_white_space(kind):
     tokenizer = TOKENIZERS[kind]()
-    masking = Masking.of(tokenizer, whole_words=True)
+    masking = Masking.from_tokenizer(tokenizer, whole_words=True)
     for text in TEXTS:
         if kind == "wordpiece":  # BERT drops some as control characters
             text = "".join(c for c in text if c not in "\x0b\x0c\x1c\x1d\x1e\x1f\x85")
@@ -71,7 +71,7 @@ def test_white_space_and_what_follows_are_one_word():
 def test_no_word_of_a_wrapped_text_goes_over_a_line_break():
     text = "\n".join(CORPUS * 3)
     tokenizer = TOKENIZERS["byte-level BPE"]()
-    masking = Masking.of(tokenizer, share=1.0, whole_words=True)
+    masking = Masking.from_tokenizer(tokenizer, share=1.0, whole_words=True)
     (encoding,) = tokenizer.encode([text])
     words, room = masking._words(
         np.array([encoding.token_ids]),

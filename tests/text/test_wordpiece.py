@@ -132,10 +132,10 @@ def test_pairs_segments_and_cuts(tokenizer):
     tokens = [tokenizer.vocabulary[i] for i in encoding.token_ids]
     assert tokens == ["[CLS]", "a", "fine", "film", "[SEP]", "not", "dull", "[SEP]"]
     assert encoding.segment_ids == [0, 0, 0, 0, 0, 1, 1, 1]
-    assert not encoding.cut
+    assert not encoding.truncated
     (cut,) = tokenizer.encode(["a fine film"], max_length=4)
     assert [tokenizer.vocabulary[i] for i in cut.token_ids] == ["[CLS]", "a", "fine", "[SEP]"]
-    assert cut.cut
+    assert cut.truncated
     assert tokenizer.encode([""], max_length=4)[0].token_ids == [2, 3]
 
 

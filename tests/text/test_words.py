@@ -20,7 +20,7 @@ def words(splitter, text):
 
 @pytest.mark.quick
 def test_text_is_split_as_the_sentences_are():
-    splitter = WordSplitter.of(SENTENCES)
+    splitter = WordSplitter.from_sentences(SENTENCES)
     assert splitter.prefixes >= {"(", "!"} and "@" not in splitter.prefixes
     assert splitter.whole == {"U.S."}
     text = " (The U.S. film's \tdull, @anna!). "
@@ -35,7 +35,7 @@ def test_text_is_split_as_the_sentences_are():
 
 
 def test_sentences_without_parted_words_are_split_at_white_space_alone():
-    splitter = WordSplitter.of([["Anna", "lives", "here."], ["정말", "재미있다."]])
+    splitter = WordSplitter.from_sentences([["Anna", "lives", "here."], ["정말", "재미있다."]])
     assert splitter == WordSplitter() == WordSplitter.from_settings(None)
     assert words(splitter, "(Anna lives) there. 영화다.") == [
         "(Anna",
@@ -46,13 +46,15 @@ def test_sentences_without_parted_words_are_split_at_white_space_alone():
 
 
 def test_words_that_are_split_more_often_than_not_are_split():
-    splitter = WordSplitter.of([["one", "."], ["one", "."], ["one."], ["two", "."], ["etc."]])
+    splitter = WordSplitter.from_sentences(
+        [["one", "."], ["one", "."], ["one."], ["two", "."], ["etc."]]
+    )
     assert words(splitter, "one. two. etc.") == ["one", ".", "two", ".", "etc."]
 
 
 def test_real_sentences_come_back(data_dir):
     train, dev = (read_tagged(data_dir / "wnut17" / f"{n}.conll") for n in ("train", "dev"))
-    splitter = WordSplitter.of(train.sentences)
+    splitter = WordSplitter.from_sentences(train.sentences)
     back = [words(splitter, " ".join(sentence)) == sentence for sentence in dev.sentences]
     assert sum(back) > 0.98 * len(back)
     text = "I live in New York. (Anna's dog isn't here!)"

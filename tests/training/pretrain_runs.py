@@ -71,7 +71,9 @@ def make_corpus():
         first = rng.integers(5, 20)
         return np.where(rng.random(5) < 0.8, first + np.arange(5), rng.integers(5, 31, 5))
 
-    return Corpus.of([[sentence() for _ in range(rng.integers(2, 6))] for _ in range(40)])
+    return Corpus.from_documents(
+        [[sentence() for _ in range(rng.integers(2, 6))] for _ in range(40)]
+    )
 
 
 def train(strategy, name, parts=1):

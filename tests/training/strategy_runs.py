@@ -50,8 +50,8 @@ TASKS = {
     "classification": tasks.Classification(["a", "b"]),
     "regression": tasks.Regression(),
     "tagging": tasks.Tagging(NAMES),
-    "answering": tasks.Answering(),
-    "choosing": tasks.Choosing(),
+    "answering": tasks.QuestionAnswering(),
+    "choosing": tasks.MultipleChoice(),
 }
 
 
@@ -192,7 +192,7 @@ def resume(strategy):
     """The largest difference between a whole run and one that was killed in its second epoch."""
     rng = np.random.default_rng(0)
     encodings = [
-        Encoding(rng.integers(1, V, n).tolist(), [0] * n, cut=False)
+        Encoding(rng.integers(1, V, n).tolist(), [0] * n, truncated=False)
         for n in rng.integers(1, L, 13)
     ]
     data = LengthBatches(encodings, 4, [e.token_ids[0] % 2 for e in encodings], shuffle=True)

@@ -6,7 +6,10 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.models import AlbertConfig, BertConfig, build_model
-from tfnlp.training import adversarial
+from tfnlp.tasks import Tagging
+from tfnlp.text.batches import IGNORED
+from tfnlp.training import FineTuner, adversarial
+from tfnlp.training.adversarial import AdversarialRegularizer
 
 # Fresh, and long enough that each token has but a small part in the answer.
 CONFIG = BertConfig(
@@ -113,3 +116,50 @@ def test_all_passes_of_a_step_share_what_dropout_draws(make_config, random_input
         model(inputs, training=True)
     assert len(after) > 3
     np.testing.assert_array_equal(after, [np.array(seed) for seed in still.seeds])
+
+
+@pytest.mark.parametrize("num_classes", [1, 2])
+def test_adversarial_loss_grows_with_the_step(num_classes, tiny_config, random_inputs):
+    inputs = random_inputs(4, 9, tiny_config.vocabulary_size)
+    config = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
+    model = build_model(config, "classifier", num_classes)
+    outputs = {"logits": model(inputs)["logits"]}
+    losses = []
+    for start, step in ((0.0, 0.0), (1e-2, 0.0), (1e-2, 0.5), (1e-2, 2.0)):
+        regularizer = AdversarialRegularizer(model, ("logits",), 1.0, step, start, seed=1)
+        losses.append(float(regularizer(inputs, outputs)))
+    assert losses[0] == pytest.approx(0, abs=1e-10)
+    assert losses[0] < losses[1] < losses[2] < losses[3]
+
+
+def test_adversarial_loss_is_the_symmetric_divergence(tiny_config):
+    model = build_model(tiny_config, "classifier", 3)
+    regularizer = AdversarialRegularizer(model, ("logits",), 1.0)
+    a, b = (tf.Variable(np.random.default_rng(n).normal(size=(5, 3))) for n in range(2))
+    with tf.GradientTape() as tape:
+        found = regularizer._divergence({"logits": a}, {"logits": b}, {})
+    p, q = (tf.nn.softmax(x).numpy() for x in (a, b))
+    assert float(found) == pytest.approx(np.mean(np.sum((p - q) * np.log(p / q), -1)), rel=1e-5)
+    # Cross-entropies towards the other's probabilities: a pulls at b as b pulls at a.
+    by_a, by_b = tape.gradient(found, [a, b])
+    np.testing.assert_allclose(by_a, (p - q) / 5, atol=1e-6)
+    np.testing.assert_allclose(by_b, (q - p) / 5, atol=1e-6)
+
+
+def test_adversarial_losses_are_weighted_by_example(tiny_config, random_inputs):
+    config = dataclasses.replace(tiny_config, dropout=0.0, attention_dropout=0.0)
+    task, model = Tagging(["O", "B-x"]), build_model(config, "tagger", 2)
+    inputs = random_inputs(3, 7, tiny_config.vocabulary_size)
+    labels = np.where(inputs["padding_mask"], 1, IGNORED)
+
+    def loss(rows, weights=None):
+        x = {key: value[rows] for key, value in inputs.items()}
+        regularizer = AdversarialRegularizer(model, ("logits",), 1.0, 0.5, 0.1, seed=1)
+        tuner = FineTuner(model, task, regularizer)
+        return float(tuner.compute_loss(x, labels[rows], tuner(x), weights))
+
+    # The random start of the first two is the same in a batch of two and of three.
+    whole, part = loss([0, 1, 2], np.array([1.0, 1.0, 0.0])), loss([0, 1])
+    assert whole == pytest.approx(part, rel=1e-5)
+    assert loss([0, 1], np.array([3.0, 3.0])) == pytest.approx(part, rel=1e-5)
+    assert loss([0, 1, 2]) != pytest.approx(part, rel=1e-3)

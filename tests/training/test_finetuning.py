@@ -8,7 +8,7 @@ import pytest
 from distill.learning import TaskData, Teacher, distill, make_student
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
-from tfnlp.tasks import Choosing, Classification, Regression, Tagging
+from tfnlp.tasks import Classification, MultipleChoice, Regression, Tagging
 from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
@@ -141,7 +141,7 @@ def test_examples_of_one_label_alone_are_refused():
         finetune(Tagging(["O", "B-x"]), None, None, tagged, tagged, None, None, 16)
     check_varied(Tagging(["O", "B-x"]), TaggedSentences([["a", "b"]], [["O", "B-x"]]))
     check_varied(Classification(names), TRAIN)
-    check_varied(Choosing(), Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0]))
+    check_varied(MultipleChoice(), Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0]))
     scores = ScoredExamples(["a", "b"], None, [0.5, 0.5])
     with pytest.raises(InputError, match=r"have the label 0\.5, so"):
         check_varied(Regression(), scores)

@@ -110,7 +110,9 @@ def test_every_head_gives_its_outputs_without_padding(tiny_config, tokenizer):
 
 def test_outputs_of_the_texts_to_choose_from(tiny_config, tokenizer):
     model = build_model(tiny_config, "chooser", hidden_states=True)
-    encodings = Encodings.of(tokenizer.encode([text for text in TEXTS for _ in range(2)][::-1]))
+    encodings = Encodings.from_list(
+        tokenizer.encode([text for text in TEXTS for _ in range(2)][::-1])
+    )
     encodings = dataclasses.replace(encodings, choices=2)
     outputs = ("logits", "pooled_output", "sequence_output", "hidden_states")
     found = predictor(model, outputs)(LengthBatches(encodings, 3, pad_token_id=0))
@@ -153,7 +155,7 @@ def test_a_model_is_traced_once_for_all_shapes(tiny_config, tokenizer):
     model.call = lambda *args, **kwargs: traced.append(1) or call(*args, **kwargs)
     run = predictor(model)
     for words, choices, texts in ((1, 2, 2), (5, 2, 6), (9, 3, 3), (2, 4, 8)):
-        encodings = Encodings.of(tokenizer.encode(["film " * words] * texts * choices))
+        encodings = Encodings.from_list(tokenizer.encode(["film " * words] * texts * choices))
         encodings = dataclasses.replace(encodings, choices=choices)
         logits = run(LengthBatches(encodings, 32, pad_token_id=0))["logits"]
         assert [row.shape for row in logits] == [(choices,)] * texts

@@ -38,7 +38,7 @@ def small(tokenizer):
 
 def make_corpus(tokenizer, documents=26, seed=0):
     rng = np.random.default_rng(seed)
-    return Corpus.of(
+    return Corpus.from_documents(
         [
             [rng.integers(5, tokenizer.vocabulary_size, rng.integers(2, 9)) for _ in range(1)]
             for _ in range(documents)

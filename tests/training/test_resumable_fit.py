@@ -28,7 +28,7 @@ def make_batches(vocabulary_size, shuffle=True, count=26):
     encodings = []
     for _ in range(count):
         ids = rng.integers(5, vocabulary_size, rng.integers(2, 9)).tolist()
-        encodings.append(Encoding(ids, [0] * len(ids), cut=False))
+        encodings.append(Encoding(ids, [0] * len(ids), truncated=False))
     labels = [e.token_ids[0] % 2 for e in encodings]
     return LengthBatches(encodings, 4, labels, shuffle=shuffle, seed=0)
 

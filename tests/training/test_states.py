@@ -192,7 +192,7 @@ def test_fewer_batches_than_were_done_are_named():
 
 def test_fingerprints_tell_apart_all_that_decides_the_batches():
     def encodings(*rows):
-        return [Encoding(ids, segments, cut=False) for ids, segments in rows]
+        return [Encoding(ids, segments, truncated=False) for ids, segments in rows]
 
     one = encodings(([1, 2], [0, 0]), ([3], [0]))
     made = [

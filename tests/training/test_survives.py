@@ -16,9 +16,17 @@ import tensorflow as tf
 from keras import ops
 
 from tests.kills import KILLS, killed_after
-from tfnlp.corpora.corpus_preparation import prepare_corpus
+from tfnlp.corpora.corpus_preparation import CorpusSettings, prepare_corpus
 from tfnlp.models import BertConfig, build_model
-from tfnlp.objectives import CausalLM, Corpus, Frame, MaskedLM, Segments, open_corpus
+from tfnlp.objectives import (
+    CausalLM,
+    Corpus,
+    MaskedLM,
+    Objective,
+    Segments,
+    SpecialTokenTemplate,
+    open_corpus,
+)
 from tfnlp.objectives.batch_provenance import batch_origin, read_documents
 from tfnlp.text import LengthBatches
 from tfnlp.training import RunFolder, TrainingConfig
@@ -35,11 +43,11 @@ NAN, HUGE = 3, 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Copy:
+class Copy(Objective):
     """The simplest objective: each token is predicted from itself."""
 
     head: ClassVar[str] = "masked_lm"
-    loss_weights: ClassVar[dict] = {"copy_loss": 1.0}
+    loss_name: ClassVar[str] = "copy_loss"
 
     def trained(self, model):
         outputs = {"logits": model.output["logits"], "mask": model.input["padding_mask"]}
@@ -77,8 +85,14 @@ class Batches(LengthBatches):
 def make_batches(tokenizer, bad, shuffle=True):
     """26 documents of 6 tokens, in batches of 4."""
     rng = np.random.default_rng(0)
-    corpus = Corpus.of([[rng.integers(5, tokenizer.vocabulary_size, 6)] for _ in range(26)])
-    batches = Batches(Segments.of(corpus, Frame.of(tokenizer), 8), 4, shuffle=shuffle)
+    corpus = Corpus.from_documents(
+        [[rng.integers(5, tokenizer.vocabulary_size, 6)] for _ in range(26)]
+    )
+    batches = Batches(
+        Segments.from_corpus(corpus, SpecialTokenTemplate.from_tokenizer(tokenizer), 8),
+        4,
+        shuffle=shuffle,
+    )
     batches.bad = bad
     return batches
 
@@ -134,7 +148,7 @@ def test_a_bad_batch_stops_the_run_before_it_harms(kind, tmp_path, tokenizer, wh
     said = {NAN: "the loss is not finite", HUGE: r"the loss is [\d.e+]+, of"}[kind]
     folder = tmp_path / "run"
     bad = {(1, 3): kind}
-    documents = ", ".join(map(str, sorted(make_batches(tokenizer, {}).order(1)[3])))
+    documents = ", ".join(map(str, sorted(make_batches(tokenizer, {}).batch_indices(1)[3])))
     message = rf"^At step 4 of epoch 2 \(documents {documents}\) {said}.*on_nan=skip"
     for _ in range(2):  # the same command says so again, at once
         with pytest.raises(InputError, match=message):
@@ -195,8 +209,8 @@ def test_an_error_on_dev_loses_no_step(tmp_path, tokenizer, whole, monkeypatch):
 def test_dev_without_a_token_to_score_is_refused_before_the_first_step(tokenizer, tmp_path):
     """Unknown tokens are never masked."""
     objective = MaskedLM()
-    unknown = Corpus.of([[[tokenizer.unknown_token_id] * 6]] * 5)
-    known = Corpus.of([[[5, 6, 7, 8, 9, 10]]] * 4)
+    unknown = Corpus.from_documents([[[tokenizer.unknown_token_id] * 6]] * 5)
+    known = Corpus.from_documents([[[5, 6, 7, 8, 9, 10]]] * 4)
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 16}
     config = BertConfig(tokenizer.vocabulary_size, max_length=8, **sizes)
     models = {"model": build_model(config, "masked_lm")}
@@ -313,11 +327,11 @@ def test_what_a_batch_was_made_from(tokenizer, tmp_path):
     texts = [" ".join(rng.choice(words, 6)) for _ in range(24)]
     (tmp_path / "texts.txt").write_text("\n".join(texts))
     folder = tmp_path / "corpus"
-    prepare_corpus([tmp_path / "texts.txt"], tokenizer, folder, documents="lines")
+    prepare_corpus([tmp_path / "texts.txt"], tokenizer, folder, CorpusSettings("lines"))
     corpus = open_corpus(folder, tokenizer)
     batches = MaskedLM().batches(corpus, tokenizer, 4, 16)
     read = read_documents(batches, 1, 2)
-    assert read == sorted(batches.encodings.documents[batches.order(1)[2]])
+    assert read == sorted(batches.encodings.documents[batches.batch_indices(1)[2]])
     (shard,) = folder.glob("*.tfrecord")
     said = f"documents {', '.join(map(str, read))} of {shard}"
     assert batch_origin(batches, 1, 2) == said

@@ -11,8 +11,8 @@ from tfnlp.checkpoints import load_model
 from tfnlp.models import RecurrentTranslatorConfig, TransformerConfig, build_model
 from tfnlp.models.recurrent_translator import scheduled_sampling_model
 from tfnlp.tasks import ParallelTexts, Translation
-from tfnlp.tasks.pair_batches import PairBatches
-from tfnlp.tasks.scheduled_sampling import OwnTokens
+from tfnlp.tasks.scheduled_sampling import ScheduledSampling
+from tfnlp.tasks.translation_batches import TranslationBatches
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.training import RunFolder, TrainingConfig, train_translator
 from tfnlp.utils.errors import InputError
@@ -54,9 +54,11 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
     model = build_model(config, "sequence_to_sequence")
 
     def fitted(model, batches):
-        return scheduled_sampling_model(model), OwnTokens(batches, sampling, settings.epochs)
+        return scheduled_sampling_model(model), ScheduledSampling(
+            batches, sampling, settings.epochs
+        )
 
-    with killed_after(stop_after, PairBatches):
+    with killed_after(stop_after, TranslationBatches):
         figures = train_translator(
             Translation(),
             model,
@@ -144,13 +146,13 @@ def test_a_share_of_own_tokens_that_rises():
     pairs = task.batches(
         make_pairs(300, 0), tokenizer, CONFIGS["recurrent"], 600, 10, shuffle=True
     )
-    batches = OwnTokens(pairs, 0.8, epochs=5)
+    batches = ScheduledSampling(pairs, 0.8, epochs=5)
     shares = [
-        np.mean([inputs["own_tokens"].mean() for inputs, _ in batches.epoch(epoch)])
+        np.mean([inputs["feed_predictions"].mean() for inputs, _ in batches.epoch(epoch)])
         for epoch in range(5)
     ]
     # Linear from 0 to 0.8: the means of fifths.
     np.testing.assert_allclose(shares, [0.08, 0.24, 0.4, 0.56, 0.72], atol=0.03)
     (*_, (one, _)), (*_, (same, _)) = batches.epoch(2), batches.epoch(2, skip=3)
-    np.testing.assert_array_equal(one["own_tokens"], same["own_tokens"])
-    assert batches.fingerprint() != OwnTokens(pairs, 0.7, epochs=5).fingerprint()
+    np.testing.assert_array_equal(one["feed_predictions"], same["feed_predictions"])
+    assert batches.fingerprint() != ScheduledSampling(pairs, 0.7, epochs=5).fingerprint()

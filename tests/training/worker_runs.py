@@ -46,7 +46,9 @@ CONFIG = TrainingConfig(
 def batches(seed, texts=50):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 8, texts)
-    encodings = [Encoding(rng.integers(1, V, n).tolist(), [0] * n, cut=False) for n in lengths]
+    encodings = [
+        Encoding(rng.integers(1, V, n).tolist(), [0] * n, truncated=False) for n in lengths
+    ]
     labels = [e.token_ids[0] % 2 for e in encodings]
     return LengthBatches(encodings, CONFIG.batch_size, labels, shuffle=True, seed=seed)
 

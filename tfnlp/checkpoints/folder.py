@@ -42,7 +42,7 @@ from tfnlp.models import MASKED_LMS, build_model, config_of
 from tfnlp.quantization.fake_quantization import get_ranges, set_ranges
 from tfnlp.text.keras_hub_tokenizer import ASSET_NAMES, ASSETS, is_preset_file
 from tfnlp.text.special_tokens import end_token_id
-from tfnlp.text.tokenizer_files import check_family
+from tfnlp.text.tokenizer_files import check_tokenizer_family
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json, write_json
 from tfnlp.utils.hub import fetch_weights, fetch_whole, find_folder, is_hub_name
@@ -387,7 +387,7 @@ def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, p
     if ranges := get_ranges(model):
         fields["activation_ranges"] = ranges
     if tokenizer is not None:
-        check_family(folder, family.model_type, tokenizer)
+        check_tokenizer_family(folder, family.model_type, getattr(tokenizer, "family", None))
         if model.head == "causal_lm" and (end := end_token_id(tokenizer)) is not None:
             # By which `transformers` knows where a text ends; else it takes GPT-2's own id.
             fields |= {"bos_token_id": end, "eos_token_id": end}

@@ -2,6 +2,7 @@
 
 This package imports neither TensorFlow nor Keras, so that tokenising processes start fast."""
 
+from .corpus_preparation import CorpusSettings as CorpusSettings
 from .corpus_preparation import prepare_corpus as prepare_corpus
 from .documents import find_files as find_files
 from .documents import read_documents as read_documents

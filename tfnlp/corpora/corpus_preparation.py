@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import contextlib
+import dataclasses
 import hashlib
 import multiprocessing
 import multiprocessing.connection
@@ -33,17 +34,37 @@ from tfnlp.utils.progress import progress_bar
 SETTINGS = "settings.json"
 
 
-def prepare_corpus(
-    paths,
-    tokenizer,
-    output_dir,
-    documents="blank_lines",
-    sentences="split",
-    text_column="sentence",
-    deduplicate=False,
-    shard_mb=8,
-    processes=1,
-):
+@dataclasses.dataclass(frozen=True)
+class CorpusSettings:
+    """Settings that decide the contents of a prepared corpus.
+
+    Args:
+        documents, text_column: as in `read_documents`.
+        sentences: as in `encode_documents`.
+        deduplicate: whether to drop a document that equals an earlier one up to white space.
+        shard_mb: the megabytes of UTF-8 text in a shard; the last document may exceed it.
+
+    Raises:
+        InputError: if a value is unknown, or `shard_mb` is not above 0.
+    """
+
+    documents: str = "blank_lines"
+    sentences: str = "split"
+    text_column: str = "sentence"
+    deduplicate: bool = False
+    shard_mb: float = 8
+
+    def __post_init__(self):
+        if self.shard_mb <= 0:
+            raise InputError(f"shard_mb={self.shard_mb} must be above 0.")
+        if self.documents not in DOCUMENTS or self.sentences not in SENTENCES:
+            raise InputError(
+                f"documents={self.documents!r} must be one of {', '.join(DOCUMENTS)}, and "
+                f"sentences={self.sentences!r} one of {', '.join(SENTENCES)}."
+            )
+
+
+def prepare_corpus(paths, tokenizer, output_dir, settings=None, processes=1):
     """Prepare a corpus in a folder that `ShardedCorpus` opens.
 
     This process reads the texts and removes duplicates; worker processes tokenise them shard by
@@ -56,10 +77,7 @@ def prepare_corpus(
         paths: text files, or patterns as in `find_files`.
         tokenizer: see `tfnlp.text`.
         output_dir: the folder, created if it is missing.
-        documents, text_column: as in `read_documents`.
-        sentences: as in `encode_documents`.
-        deduplicate: whether to drop a document that equals an earlier one up to white space.
-        shard_mb: the megabytes of UTF-8 text in a shard; the last document may exceed it.
+        settings: a `CorpusSettings`; the defaults where None.
         processes: the number of processes that tokenise.
 
     Returns:
@@ -69,34 +87,21 @@ def prepare_corpus(
         InputError: if files cannot be read or hold no text, if the folder holds another corpus, or
             if nothing can be written.
     """
-    if shard_mb <= 0:
-        raise InputError(f"shard_mb={shard_mb} must be above 0.")
-    if documents not in DOCUMENTS or sentences not in SENTENCES:
-        raise InputError(
-            f"documents={documents!r} must be one of {', '.join(DOCUMENTS)}, and "
-            f"sentences={sentences!r} one of {', '.join(SENTENCES)}."
-        )
+    settings = settings or CorpusSettings()
     files = [(path.absolute(), path.stat().st_size) for path in find_files(paths)]
-    settings = {
-        "tokenizer": tokenizer_hash(tokenizer),
-        "documents": documents,
-        "sentences": sentences,
-        "text_column": text_column,
-        "deduplicate": deduplicate,
-        "shard_mb": shard_mb,
-    }
+    stored = {"tokenizer": tokenizer_hash(tokenizer), **dataclasses.asdict(settings)}
     folder = pathlib.Path(output_dir)
     with _held(folder):
         if (folder / MANIFEST).exists():
-            return _finished(folder, settings, files)
-        _take_up(folder, settings)
-        texts = _Texts(files, documents, text_column, deduplicate)
+            return _finished(folder, settings, stored, files)
+        _take_up(folder, stored)
+        texts = _Texts(files, settings)
         total = sum(size for _, size in files)
         with progress_bar(total=total, desc="preparing", unit="B", unit_scale=True) as bar:
-            of_shards = texts.shards(shard_mb * 1e6)
-            shards = _write_shards(folder, of_shards, tokenizer, sentences, processes, bar)
+            with _workers(tokenizer, settings.sentences, processes) as submit:
+                shards = _write_shards(folder, texts.shards(), submit, processes, bar)
             bar.update(total - bar.n)
-        manifest = make_manifest(settings, files, shards, texts.duplicates, texts.empty)
+        manifest = make_manifest(stored, files, shards, texts.duplicates, texts.empty)
         if not manifest["counts"]["tokens"]:
             raise InputError(f"{files[0][0]} and the like hold no text; give files with text.")
         write_json(folder / MANIFEST, manifest)
@@ -107,23 +112,26 @@ def prepare_corpus(
 class _Texts:
     """Documents of files grouped into shards, with counts of those left out."""
 
-    def __init__(self, files, documents, text_column, deduplicate):
+    def __init__(self, files, settings):
         self.duplicates = self.empty = 0
         self._read = 0  # bytes read from the files
         paths = [path for path, _ in files]
-        self._documents = read_documents(paths, documents, text_column, self._on_read)
-        self._seen = set() if deduplicate else None
+        self._documents = read_documents(
+            paths, settings.documents, settings.text_column, self._on_read
+        )
+        self._seen = set() if settings.deduplicate else None
+        self._shard_bytes = settings.shard_mb * 1e6
 
-    def _on_read(self, read):
-        self._read = read
+    def _on_read(self, position):
+        self._read = position
 
-    def shards(self, size):
+    def shards(self):
         """Yield (texts, hash, bytes read so far) of each shard.
 
-        A shard has at least `size` bytes, except the last; it ends with the document that reaches
-        them.
+        A shard has at least `shard_mb` megabytes, except the last; it ends with the document that
+        reaches them.
         """
-        texts, held, digest = [], 0, hashlib.sha256()
+        texts, size_of_texts, digest = [], 0, hashlib.sha256()
         for text in self._documents:
             if not text:
                 self.empty += 1
@@ -135,10 +143,10 @@ class _Texts:
             digest.update(len(encoded).to_bytes(8, "little"))
             digest.update(encoded)
             texts.append(text)
-            held += len(encoded)
-            if held >= size:
+            size_of_texts += len(encoded)
+            if size_of_texts >= self._shard_bytes:
                 yield texts, digest.hexdigest(), self._read
-                texts, held, digest = [], 0, hashlib.sha256()
+                texts, size_of_texts, digest = [], 0, hashlib.sha256()
         if texts:
             yield texts, digest.hexdigest(), self._read
 
@@ -154,30 +162,29 @@ class _Texts:
         return False
 
 
-def _write_shards(folder, shards, tokenizer, sentences, processes, bar):
+def _write_shards(folder, shards, submit, processes, bar):
     """Write the missing shards, and return the manifest entries of all.
 
     The bar shows the position in the files up to which shards are written.
     """
-    done, waiting = [], collections.deque()
+    entries, waiting = [], collections.deque()
 
     def finish():
-        result, read = waiting.popleft()
-        done.append(result())
-        bar.update(read - bar.n)
+        result, position = waiting.popleft()
+        entries.append(result())
+        bar.update(position - bar.n)
 
-    with _workers(tokenizer, processes) as submit:
-        for number, (texts, texts_hash, read) in enumerate(shards):
-            result = _written(folder, number, texts_hash)
-            if result is None:
-                result = submit(folder, number, texts, texts_hash, sentences)
-            waiting.append((result, read))
-            del texts
-            while len(waiting) > processes:
-                finish()
-        while waiting:
+    for number, (texts, texts_hash, position) in enumerate(shards):
+        result = _written(folder, number, texts_hash)
+        if result is None:
+            result = submit(folder, number, texts, texts_hash)
+        waiting.append((result, position))
+        del texts
+        while len(waiting) > processes:
             finish()
-    return done
+    while waiting:
+        finish()
+    return entries
 
 
 def _written(folder, number, texts_hash):
@@ -204,12 +211,12 @@ def _written(folder, number, texts_hash):
 
 
 @contextlib.contextmanager
-def _workers(tokenizer, processes):
+def _workers(tokenizer, sentences, processes):
     """Yield `submit`, which runs `write_shard` in a worker and returns a getter of its result."""
     if processes == 1:
 
-        def submit(folder, number, texts, texts_hash, sentences):
-            shard = write_shard(folder, number, texts, texts_hash, tokenizer, sentences)
+        def submit(*args):
+            shard = write_shard(*args, tokenizer=tokenizer, sentences=sentences)
             return lambda: shard
 
         yield submit
@@ -219,7 +226,7 @@ def _workers(tokenizer, processes):
         processes,
         multiprocessing.get_context("spawn"),
         _start_worker,
-        (tokenizer.to_json(), tokenizer.token(tokenizer.pad_token_id)),
+        (tokenizer.to_json(), tokenizer.token(tokenizer.pad_token_id), sentences),
     )
     try:
         yield lambda *args: pool.submit(_write_shard, *args).result
@@ -232,15 +239,15 @@ def _workers(tokenizer, processes):
         pool.shutdown(cancel_futures=True)
 
 
-_worker_tokenizer = None
+_worker_options = {}
 
 
-def _start_worker(tokenizer_json, pad_token):
-    global _worker_tokenizer  # noqa: PLW0603
+def _start_worker(tokenizer_json, pad_token, sentences):
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process has one core
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process stops this one
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker_tokenizer = Tokenizer.from_json(tokenizer_json, pad_token)
+    _worker_options["tokenizer"] = Tokenizer.from_json(tokenizer_json, pad_token)
+    _worker_options["sentences"] = sentences
 
 
 def _end_with_parent():
@@ -249,8 +256,8 @@ def _end_with_parent():
     os._exit(1)
 
 
-def _write_shard(folder, number, texts, texts_hash, sentences):
-    return write_shard(folder, number, texts, texts_hash, _worker_tokenizer, sentences)
+def _write_shard(*args):
+    return write_shard(*args, **_worker_options)
 
 
 @contextlib.contextmanager
@@ -270,21 +277,20 @@ def _held(folder):
         yield
 
 
-def _finished(folder, settings, files):
+def _finished(folder, settings, stored, files):
     """Return the manifest of a finished corpus after checking it against the request."""
     manifest = read_manifest(folder)
-    _check_settings(folder, manifest["settings"], settings)
+    _check_settings(folder, manifest["settings"], stored)
     if manifest["files"] != [[str(path), size] for path, size in files]:
         raise InputError(
             f"{folder} holds a corpus of other files, such as {manifest['files'][0][0]}; choose "
             "another folder."
         )
-    made = (folder / MANIFEST).stat().st_mtime
+    finished_at = (folder / MANIFEST).stat().st_mtime
     # The modification time can be set back, the inode change time cannot.
-    changed = [path for path, _ in files if path.stat().st_ctime >= made]
+    changed = [path for path, _ in files if path.stat().st_ctime >= finished_at]
     if changed:  # or merely copied: the contents decide
-        how = (settings[name] for name in ("documents", "text_column", "deduplicate"))
-        shards = _Texts(files, *how).shards(settings["shard_mb"] * 1e6)
+        shards = _Texts(files, settings).shards()
         if [shard[1] for shard in shards] != [shard["texts"] for shard in manifest["shards"]]:
             raise InputError(
                 f"{folder} holds a corpus of other texts than {changed[0]}, written later, has; "
@@ -308,15 +314,15 @@ def _take_up(folder, settings):
 
 def _check_settings(folder, stored, settings):
     for name in sorted(stored.keys() | settings):
-        there, here = stored.get(name), settings.get(name)
-        if there != here and name == "tokenizer":
+        stored_value, value = stored.get(name), settings.get(name)
+        if stored_value != value and name == "tokenizer":
             raise InputError(
                 f"{folder} holds a corpus of another tokenizer; choose another folder."
             )
-        if there != here:
+        if stored_value != value:
             raise InputError(
-                f"{folder} holds a corpus of {name}={there}, here {name}={here}; choose another "
-                "folder."
+                f"{folder} holds a corpus of {name}={stored_value}, here {name}={value}; "
+                "choose another folder."
             )
 
 

@@ -32,7 +32,7 @@ def find_files(patterns):
     Raises:
         InputError: if a path does not exist or is a folder, or no file matches a pattern.
     """
-    found = {}
+    files = {}
     for pattern in map(str, patterns):
         paths = [pattern]
         if glob.has_magic(pattern) and not pathlib.Path(pattern).exists():
@@ -41,8 +41,8 @@ def find_files(patterns):
                 raise InputError(f"No file matches {pattern}; check the pattern.")
         for path in map(pathlib.Path, paths):
             check_file(path)
-            found[path] = None
-    return list(found)
+            files[path] = None
+    return list(files)
 
 
 def read_documents(paths, documents="blank_lines", text_column="sentence", on_read=None):
@@ -68,14 +68,14 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
     for path in map(pathlib.Path, paths):
         check_file(path)
         size = path.stat().st_size
-        told = on_read and _after(before, on_read)
+        report = on_read and _after(before, on_read)
         if holds_nothing(path):
             logging.warning("%s is empty.", path)
             texts = iter([""])
         elif has_columns(path):
-            texts = (row[text_column] for _, row in read_columns(path, [text_column], told))
+            texts = (row[text_column] for _, row in read_columns(path, [text_column], report))
         else:
-            lines = (line for _, line in read_lines(path, told))
+            lines = (line for _, line in read_lines(path, report))
             texts = _plain_documents(lines, documents)
         for text in texts:
             yield text.strip()
@@ -133,20 +133,20 @@ def encode_documents(texts, tokenizer, sentences="split"):
         raise InputError(f"sentences={sentences!r} must be one of {', '.join(SENTENCES)}.")
     starts = sentence_starts if sentences == "split" else _line_starts
     for batch in _batches(texts):
-        pieces, of = [], []
+        pieces, piece_documents = [], []
         for number, text in enumerate(batch):
             for piece in _pieces(text):
                 pieces.append(piece)
-                of.append(number)
+                piece_documents.append(number)
         ids, ends, lengths, sentence_ends = _encode_pieces(pieces, tokenizer, starts)
         # A document ends with its last piece.
-        last = np.flatnonzero(np.diff(of, append=len(batch)))
+        last = np.flatnonzero(np.diff(piece_documents, append=len(batch)))
         ends, sentence_ends = ends[last], sentence_ends[last]
         for a, b, c, d in zip(
             np.append(0, ends), ends, np.append(0, sentence_ends), sentence_ends, strict=False
         ):
-            of_document = lengths[c:d]
-            yield ids[a:b], of_document[of_document > 0]
+            sentence_lengths = lengths[c:d]
+            yield ids[a:b], sentence_lengths[sentence_lengths > 0]
 
 
 def _encode_pieces(pieces, tokenizer, starts):
@@ -155,18 +155,18 @@ def _encode_pieces(pieces, tokenizer, starts):
     The order is ids, ends in ids, sentence lengths, ends in sentences.
     """
     encodings = tokenizer.encode(pieces, offsets=True, literal=True)
-    ours = encodings.sources >= 0  # the others are special tokens
-    ids = encodings.token_ids[ours]
-    ends = np.append(0, np.cumsum(ours))[encodings.starts[1:]]
+    is_text = encodings.sources >= 0  # the others are special tokens
+    ids = encodings.token_ids[is_text]
+    ends = np.append(0, np.cumsum(is_text))[encodings.starts[1:]]
     # Character positions count through all pieces. White space belongs to the sentence after
     # it, as some tokens include the space before a word. A token is located by its last
     # character.
     bases = np.cumsum([0, *(len(piece) + 1 for piece in pieces)])
     counts = np.diff(ends, prepend=0)
-    offsets = encodings.offsets[ours].astype("int64")
+    offsets = encodings.offsets[is_text].astype("int64")
     places = np.maximum(offsets[:, 0], offsets[:, 1] - 1) + np.repeat(bases[:-1], counts)
     borders = [_borders(piece, starts(piece)) for piece in pieces]
-    sentence_ends = np.cumsum([len(own) for own in borders])
+    sentence_ends = np.cumsum([len(starts_of_piece) for starts_of_piece in borders])
     flat = np.concatenate(borders) + np.repeat(bases[:-1], np.diff(sentence_ends, prepend=0))
     sentence = np.searchsorted(flat, np.maximum.accumulate(places), side="right") - 1
     return ids, ends, np.bincount(sentence, minlength=len(flat)), sentence_ends

@@ -131,15 +131,15 @@ def _is_pause(mark):
     return mark.startswith(("..", "…")) and not mark.endswith(("!", "?"))
 
 
-def _period_ends(text, begin, match, following):
+def _period_ends(text, begin, period, following):
     """Return whether a period followed by white space ends a sentence, by the words around it."""
-    found = _WORD_BEFORE.search(text, max(begin, match.start() - 40), match.start())
-    if not found:
+    word_match = _WORD_BEFORE.search(text, max(begin, period.start() - 40), period.start())
+    if not word_match:
         return True  # a separate period, as in tokenised text
-    word = found[0]
+    word = word_match[0]
     if _NUMBER.fullmatch(word):
         # "1. An item" in a list, and dates such as "2019. 5. 3."
-        listed = found.start() == begin or _IN_DATE.search(text, begin, found.start())
+        listed = word_match.start() == begin or _IN_DATE.search(text, begin, word_match.start())
         return not listed and not following[:1].isdigit()
     lower = word.lower()
     if lower in _NEVER_LAST:

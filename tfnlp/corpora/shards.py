@@ -40,7 +40,7 @@ def shard_path(folder, number, suffix):
     return pathlib.Path(folder) / f"shard-{number:05d}.{suffix}"
 
 
-def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
+def write_shard(folder, number, texts, texts_hash, *, tokenizer, sentences):
     """Tokenise texts and write them as a shard, atomically.
 
     Args:
@@ -66,12 +66,12 @@ def write_shard(folder, number, texts, texts_hash, tokenizer, sentences):
             all_lengths.append(lengths.astype("int32"))
             counts["documents"] += 1
             counts["unknown"] += int(np.count_nonzero(token_ids == unknown))
-            for continues, (ids, own) in enumerate(_records(token_ids, lengths)):
-                record = frame(document_to_bytes(ids, own, continues > 0))
+            for continues, (ids, record_lengths) in enumerate(_records(token_ids, lengths)):
+                record = frame(document_to_bytes(ids, record_lengths, continues > 0))
                 file.write(record)
                 digest.update(record)
                 end += len(record)
-                rows.append((end, len(ids), len(own), continues > 0))
+                rows.append((end, len(ids), len(record_lengths), continues > 0))
     rows = np.array(rows, "int64").reshape(-1, 4)
     counts |= {"tokens": int(rows[:, 1].sum()), "sentences": int(rows[:, 2].sum())}
     text_bytes = sum(len(text.encode(errors="surrogatepass")) for text in texts)

@@ -144,16 +144,16 @@ def _example_class():
     )
 
     def message(name, field_name, number, kind, type_name=None, repeated=False):
-        one = file.message_type.add(name=name)
+        descriptor = file.message_type.add(name=name)
         label = field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL
-        one.field.add(
+        descriptor.field.add(
             name=field_name,
             number=number,
             type=kind,
             type_name=type_name and f".{package}.{type_name}",
             label=label,
         )
-        return one
+        return descriptor
 
     message("Int64List", "value", 1, field.TYPE_INT64, repeated=True)
     message("Feature", "int64_list", 3, field.TYPE_MESSAGE, "Int64List")

@@ -22,45 +22,31 @@ class Searcher:
 
     Args:
         decoder: from `decoder_of`.
-        search: a `Greedy`, `Beam` or `Sample`.
-        constraints: a `Constraints`.
-        max_new_tokens: the most generated tokens.
+        settings: a `SearchSettings`; its `pad` also pads rows.
         batch_size: rows in a batch.
-        end: the id that ends a text.
-        pad: the id after the end token, which also pads rows.
 
     Raises:
         InputError: if settings contradict each other.
     """
 
-    def __init__(self, decoder, search, constraints, max_new_tokens, batch_size, end, pad):
-        check_whole(max_new_tokens=max_new_tokens, batch_size=batch_size)
-        for name, value in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
+    def __init__(self, decoder, settings, batch_size):
+        check_whole(max_new_tokens=settings.steps, batch_size=batch_size)
+        for name, value in (("max_new_tokens", settings.steps), ("batch_size", batch_size)):
             if value < 1:
                 raise InputError(f"{name}={value} must be at least 1.")
-        constraints.check(decoder.vocabulary_size, max_new_tokens)
-        if isinstance(search, Beam) and 2 * search.beams > decoder.vocabulary_size:
+        settings.constraints.check(decoder.vocabulary_size, settings.steps)
+        strategy = settings.strategy
+        if isinstance(strategy, Beam) and 2 * strategy.beams > decoder.vocabulary_size:
             raise InputError(
-                f"beams={search.beams} is more than half of the vocabulary, which has "
+                f"beams={strategy.beams} is more than half of the vocabulary, which has "
                 f"{decoder.vocabulary_size} tokens; give fewer."
             )
-        self.decoder, self.search, self.constraints = decoder, search, constraints
-        self.max_new_tokens, self.batch_size = max_new_tokens, batch_size
-        self.end, self.pad = end, pad
+        self.decoder, self.settings, self.batch_size = decoder, settings, batch_size
+        self.end, self.pad = settings.end, settings.pad
         self._run = tf.function(self._search, jit_compile=True, autograph=False)
 
     def _search(self, token_ids, mask, draws):
-        return search(
-            self.decoder,
-            token_ids,
-            mask,
-            draws,
-            self.search,
-            self.constraints,
-            self.max_new_tokens,
-            self.end,
-            self.pad,
-        )
+        return search(self.decoder, token_ids, mask, draws, self.settings)
 
     def _find(self, rows):
         """Return for each row of ids a list of (ids, ended by the end token, score); [] if empty.
@@ -70,17 +56,18 @@ class Searcher:
         Raises:
             InputError: if the constraints leave no text for a row.
         """
-        found = [[] for _ in rows]
+        texts_of_rows = [[] for _ in rows]
         for number, texts in self._each(rows):
-            found[number] = texts
-        return found
+            texts_of_rows[number] = texts
+        return texts_of_rows
 
     def _each(self, rows, first=0):
         """Yield the number of each non-empty row and its texts, in the order of completion.
 
         Samples of a row depend on its number and on `first`, the number of the first row.
         """
-        copies = self.search.texts if isinstance(self.search, Sample) else 1
+        strategy = self.settings.strategy
+        copies = strategy.texts if isinstance(strategy, Sample) else 1
         numbers = [number for number, ids in enumerate(rows) if len(ids)]
         jobs = [(number, copy) for number in numbers for copy in range(copies)]
         jobs.sort(key=lambda job: len(rows[job[0]]))
@@ -116,20 +103,21 @@ class Searcher:
         for i, ids in enumerate(rows):
             # A prompt is padded at the left, so that its text continues it; a source at the right.
             prompt = self.decoder.start_token_id is None
-            here = slice(width - len(ids), width) if prompt else slice(len(ids))
-            token_ids[i, here], mask[i, here] = ids, 1
-        draws = np.zeros((len(rows), self.max_new_tokens), "float32")
-        if isinstance(self.search, Sample):
+            place = slice(width - len(ids), width) if prompt else slice(len(ids))
+            token_ids[i, place], mask[i, place] = ids, 1
+        strategy, steps = self.settings.strategy, self.settings.steps
+        draws = np.zeros((len(rows), steps), "float32")
+        if isinstance(strategy, Sample):
             for i, (number, copy) in enumerate(jobs):
-                rng = np.random.default_rng([self.search.seed, number, copy])
-                draws[i] = rng.random(self.max_new_tokens, "float32")
-        given = [*map(tf.constant, (token_ids, mask, draws))]
+                rng = np.random.default_rng([strategy.seed, number, copy])
+                draws[i] = rng.random(steps, "float32")
+        arguments = [*map(tf.constant, (token_ids, mask, draws))]
         # Calling the function itself would warn of retracing at each new length.
-        found = self._run.get_concrete_function(*given)(*given)
-        arrays = (x.numpy() for x in found)
+        result = self._run.get_concrete_function(*arguments)(*arguments)
+        arrays = (x.numpy() for x in result)
         return [
             [
-                self._cut(ids[:length].tolist(), float(score))
+                self._text(ids[:length].tolist(), float(score))
                 for ids, length, score in zip(*row, strict=True)
                 if self._is_text(float(score), int(length))
             ]
@@ -137,19 +125,21 @@ class Searcher:
         ]
 
     def _is_text(self, score, length):
-        if isinstance(self.search, Beam):
-            return self.search.is_text(score, length)
+        if isinstance(self.settings.strategy, Beam):
+            return self.settings.strategy.is_text(score, length)
         return score == 0
 
-    def _cut(self, ids, score):
+    def _text(self, ids, score):
+        """Return the ids without the end token, whether the model wrote it, and the score."""
         ends = bool(ids) and ids[-1] == self.end
         # A forced end token does not count as ended by the model.
-        forced = len(ids) == self.max_new_tokens and self.constraints.forced_last == self.end
+        at_limit = len(ids) == self.settings.steps
+        forced = at_limit and self.settings.constraints.forced_last == self.end
         return ids[:-1] if ends else ids, ends and not forced, score
 
     def _score(self, score):
         """Return a text's score for beam search, else None."""
-        return score if isinstance(self.search, Beam) else None
+        return score if isinstance(self.settings.strategy, Beam) else None
 
 
 def find_end_token(tokenizer, token=None):

@@ -49,5 +49,5 @@ class CausalDecoder(CachedDecoder):
         return self._embeddings(token_ids, positions=positions)
 
     def _through(self, block, x, seen, cache, source, number):
-        own = {"attention_arguments": {"cache": cache}, "return_projections": True}
-        return block(x, attention_mask=seen, **own)
+        arguments = {"attention_arguments": {"cache": cache}, "return_projections": True}
+        return block(x, attention_mask=seen, **arguments)

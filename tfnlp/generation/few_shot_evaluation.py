@@ -36,15 +36,15 @@ class PromptedRun:
         self.texts, self.labels, self.pool, self.seed = texts, labels, pool, seed
         self.results = {}
         if self.path.exists():
-            found = read_json(self.path)
+            saved = read_json(self.path)
             for name, value in settings.items():
-                there = found.get("settings", {}).get(name)
-                if there != value:
+                saved_value = saved.get("settings", {}).get(name)
+                if saved_value != value:
                     raise InputError(
-                        f"{self.path} is of other settings: there `{name}` is {there!r}, here "
-                        f"{value!r}; give another `output_dir`."
+                        f"{self.path} is of other settings: there `{name}` is {saved_value!r}, "
+                        f"here {value!r}; give another `output_dir`."
                     )
-            self.results = found["results"]
+            self.results = saved["results"]
 
     def prompts(self, shots, draw):
         """Return the prompt of each text, with the shots of a draw before it."""
@@ -72,8 +72,8 @@ class PromptedRun:
             prompts = scorer.prompt_ids(self.prompts(number, draw))
             check_room(prompts, max(lengths), scorer.max_length)
             rows = [ids for ids in prompts for _ in endings]
-            found = scorer.score_ids(rows, endings * len(prompts)).reshape(-1, len(names))
-            by_name = normalized(found, lengths, priors)
+            likelihoods = scorer.score_ids(rows, endings * len(prompts)).reshape(-1, len(names))
+            by_name = normalized(likelihoods, lengths, priors)
             return {
                 f"accuracy_{n}": float(np.mean(by_name[n].argmax(-1) == true)) for n in by_name
             }
@@ -93,14 +93,14 @@ class PromptedRun:
 
         def scores(number, draw):
             prompts = self.prompts(number, draw)
-            found = generator(prompts)
+            outputs = generator(prompts)
             path = self.path.with_name(f"written_{number}_{draw}.jsonl")
-            write_generated(path, prompts, found)
-            written = [cut_at(texts[0].text, stop, self.template.border) for texts in found]
-            by_name = text_scores(self.labels, written)
-            same = [a == b for a, b in zip(self.labels, written, strict=True)]
+            write_generated(path, prompts, outputs)
+            completions = [cut_at(texts[0].text, stop, self.template.border) for texts in outputs]
+            by_name = text_scores(self.labels, completions)
+            matches = [a == b for a, b in zip(self.labels, completions, strict=True)]
             return {name: by_name[name] for name in WRITING_SCORES} | {
-                "exact": float(np.mean(same))
+                "exact": float(np.mean(matches))
             }
 
         self._each(shots, draws, scores)
@@ -121,9 +121,9 @@ class PromptedRun:
             rows.setdefault(int(key.split("/")[0]), []).append(scores)
         names = list(next(iter(self.results.values())))
         cells = [["shots", "draws", *names]]
-        for number, found in sorted(rows.items()):
-            estimates = [Estimate.of(scores[name] for scores in found) for name in names]
-            cells.append([str(number), str(len(found)), *map(_cell, estimates)])
+        for number, draws in sorted(rows.items()):
+            estimates = [Estimate.of(scores[name] for scores in draws) for name in names]
+            cells.append([str(number), str(len(draws)), *map(_cell, estimates)])
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         return "\n".join(
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
@@ -184,12 +184,12 @@ def without_texts(pool, texts):
     return [pair for pair in pool if pair[0].strip() not in texts]
 
 
-def label_words(names, given):
+def label_words(names, pairs):
     """Return the word of each label in prompts.
 
     Args:
         names: of the labels.
-        given: "label=word" for each, or None for the labels themselves.
+        pairs: "label=word" for each, or None for the labels themselves.
 
     Returns:
         {label: word}.
@@ -197,10 +197,10 @@ def label_words(names, given):
     Raises:
         InputError: if a label has no word, a word has no label, or two labels share a word.
     """
-    if not given:
+    if not pairs:
         return {name: name for name in names}
     words = {}
-    for pair in given:
+    for pair in pairs:
         name, equals, word = (part.strip() for part in pair.partition("="))
         if not equals or name not in names or not word:
             raise InputError(
@@ -210,9 +210,9 @@ def label_words(names, given):
         words[name] = word
     missing = [name for name in names if name not in words]
     if missing or len({*words.values()}) < len(words):
-        what = f"leaves out {missing[0]!r}" if missing else "has one word for two labels"
+        problem = f"leaves out {missing[0]!r}" if missing else "has one word for two labels"
         raise InputError(
-            f"label_words={','.join(given)} {what}; give each label a word of its own."
+            f"label_words={','.join(pairs)} {problem}; give each label a word of its own."
         )
     return words
 

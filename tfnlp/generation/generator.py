@@ -2,8 +2,9 @@
 
 from tfnlp.generation.batched_search import Searcher, find_end_token
 from tfnlp.generation.decoder_selection import decoder_of
+from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.models import check_vocabulary
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.continuations import Generated, check_prompts, continuation, unframed_ids
 from tfnlp.text.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
@@ -49,7 +50,8 @@ class Generator(Searcher):
         check_vocabulary(tokenizer, model)
         self.tokenizer = tokenizer
         end = find_end_token(tokenizer, end_token)
-        super().__init__(decoder, search, constraints, max_new_tokens, batch_size, end, end)
+        settings = SearchSettings(search, constraints, max_new_tokens, end, pad=end)
+        super().__init__(decoder, settings, batch_size)
 
     def __call__(self, prompts):
         """Return continuations of prompts.
@@ -64,8 +66,8 @@ class Generator(Searcher):
             InputError: if a prompt is not a string, or too long for the model.
         """
         prompts = as_texts(prompts, "prompts")
-        found = self.continue_ids(self._ids(prompts))
-        return [[self._generated(ids, *one) for one in texts] for ids, texts in found]
+        continued = self.continue_ids(self._ids(prompts))
+        return [[self._generated(ids, *text) for text in texts] for ids, texts in continued]
 
     def continue_ids(self, prompts):
         """Return continuations of prompts given as ids.
@@ -76,17 +78,17 @@ class Generator(Searcher):
         Returns:
             For each prompt its ids and a list of (ids, whether the end token was reached, score).
         """
-        check_prompts(prompts, self.max_new_tokens, self.decoder.max_length)
+        check_prompts(prompts, self.settings.steps, self.decoder.max_length)
         return list(zip(prompts, self._find(prompts), strict=True))
 
     def _ids(self, prompts):
         """Return the ids of each prompt without special tokens; the end token if empty."""
-        before, after = Frame.of(self.tokenizer).single
+        before, after = SpecialTokenTemplate.from_tokenizer(self.tokenizer).single
         rows = unframed_ids(self.tokenizer, prompts, len(before), len(after))
         return [ids or [self.end] for ids in rows]
 
-    def _generated(self, given, ids, ended, score):
-        text = continuation(self.tokenizer, given, ids)
+    def _generated(self, prompt, ids, ended, score):
+        text = continuation(self.tokenizer, prompt, ids)
         return Generated(text, tuple(ids), ended, self._score(score))
 
 
@@ -114,7 +116,13 @@ def generate(
         InputError: as `Generator`, and as its call.
     """
     generator = Generator(
-        model, tokenizer, search, constraints, max_new_tokens, batch_size, end_token
+        model,
+        tokenizer,
+        search=search,
+        constraints=constraints,
+        max_new_tokens=max_new_tokens,
+        batch_size=batch_size,
+        end_token=end_token,
     )
     return generator(prompts)
 
@@ -134,7 +142,7 @@ def forbidden_ids(tokenizer, words):
         InputError: if a word is empty or has no token.
     """
     words = as_texts(words, "words")
-    before, after = Frame.of(tokenizer).single
+    before, after = SpecialTokenTemplate.from_tokenizer(tokenizer).single
     texts = [*words, *(f" {word}" for word in words)]
     rows = [tuple(ids) for ids in unframed_ids(tokenizer, texts, len(before), len(after))]
     for i, (word, ids) in enumerate(zip(words, rows, strict=False)):

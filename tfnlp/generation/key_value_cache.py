@@ -104,11 +104,11 @@ class CachedDecoder:
         now = ops.arange(steps) == number
         each = ops.arange(beams, dtype="int32")
         ancestors = ops.where(now, each[None, :, None], ancestors)
-        own = ancestors[..., None] == each  # (B, K, steps, K)
-        own = own & (ops.arange(steps) <= number)[:, None]
-        own = ops.reshape(own, (batch, beams, steps * beams))
+        seen_steps = ancestors[..., None] == each  # (B, K, steps, K)
+        seen_steps = seen_steps & (ops.arange(steps) <= number)[:, None]
+        seen_steps = ops.reshape(seen_steps, (batch, beams, steps * beams))
         prompt = ops.broadcast_to(state.prompt_mask[:, None, :], (batch, beams, length))
-        seen = ops.concatenate([prompt, own], axis=2)  # (B, K, C)
+        seen = ops.concatenate([prompt, seen_steps], axis=2)  # (B, K, C)
         positions = ops.sum(ops.cast(state.prompt_mask, "int32"), axis=1)[:, None] + number
         positions = ops.broadcast_to(positions, (batch, beams))
         state = state._replace(ancestors=ancestors)

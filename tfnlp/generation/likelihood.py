@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from tfnlp.generation.batched_search import SHORTEST, find_end_token
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.continuations import unframed_ids
 from tfnlp.text.text_arguments import as_pairs, check_whole
 from tfnlp.utils.errors import InputError
@@ -41,7 +41,7 @@ class LikelihoodScorer:
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.max_length = config_of(model).max_length
         self.end = find_end_token(tokenizer, end_token)
-        self._framed = tuple(map(len, Frame.of(tokenizer).single))
+        self._framed = tuple(map(len, SpecialTokenTemplate.from_tokenizer(tokenizer).single))
         self._run = tf.function(self._log_probabilities, autograph=False)
 
     def __call__(self, prompts, completions):
@@ -84,18 +84,18 @@ class LikelihoodScorer:
             places.append((rows.setdefault(row, len(rows)), len(prompt)))
         rows = [list(row) for row in rows]
         first = [len(row) for row in rows]  # first position of each row to score
-        asked = [[] for _ in rows]
+        completions_of_row = [[] for _ in rows]
         for number, (row, start) in enumerate(places):
             first[row] = min(first[row], start)
-            asked[row].append((number, start))
+            completions_of_row[row].append((number, start))
         scores = np.zeros(len(places))
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
         with progress_bar(total=len(rows), desc="scoring", unit="row", delay=5) as bar:
             for begin in range(0, len(order), self.batch_size):
                 batch = order[begin : begin + self.batch_size]
-                found = self._batch([rows[i] for i in batch], [first[i] for i in batch])
-                for i, logs in zip(batch, found, strict=False):
-                    for number, start in asked[i]:
+                batch_logs = self._batch([rows[i] for i in batch], [first[i] for i in batch])
+                for i, logs in zip(batch, batch_logs, strict=False):
+                    for number, start in completions_of_row[i]:
                         tokens = completions[number]
                         at = start - first[i] + np.arange(len(tokens))
                         scores[number] = logs[at, tokens].sum(dtype="float64")
@@ -116,9 +116,9 @@ class LikelihoodScorer:
         for i, (row, start) in enumerate(zip(rows, first, strict=True)):
             ids[i, : len(row)], mask[i, : len(row)] = row, 1
             at[i] = np.minimum(start - 1 + np.arange(count), len(row) - 1)
-        given = [*map(tf.constant, (ids, mask, at))]
+        inputs = [*map(tf.constant, (ids, mask, at))]
         # Calling the function itself would warn of retracing at each new length.
-        return self._run.get_concrete_function(*given)(*given).numpy()
+        return self._run.get_concrete_function(*inputs)(*inputs).numpy()
 
     def _log_probabilities(self, ids, mask, at):
         inputs = {"token_ids": ids, "segment_ids": tf.zeros_like(ids), "padding_mask": mask}

@@ -143,12 +143,12 @@ class TransformerXLDecoder(MemoryDecoder):
         states = []
         for i, block in enumerate(self._blocks):
             states.append(x)
-            own = {} if memory is None else {"memory": memory[i]}
+            block_memory = {} if memory is None else {"memory": memory[i]}
             x = block(
                 x,
                 attention_mask=seen,
                 use_causal_mask=True,
-                attention_arguments=(arguments | own) or None,
+                attention_arguments=(arguments | block_memory) or None,
             )
         logits = self._named["lm_softmax"](
             x[:, -1:],

@@ -6,6 +6,7 @@ token of texts, None if they continue their prompts. The functions here work wit
 are meant to be traced as one graph including the loop.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -15,7 +16,7 @@ from tfnlp.generation.sampling import draw, filtered
 from tfnlp.utils.generation_settings import WORST, Beam, Constraints, Sample
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Texts of a search.
 
     Args:
@@ -30,7 +31,26 @@ class Found(NamedTuple):
     scores: tf.Tensor
 
 
-def search(decoder, prompt, prompt_mask, draws, how, constraints, steps, end, pad):
+@dataclasses.dataclass(frozen=True)
+class SearchSettings:
+    """Settings of a search.
+
+    Args:
+        strategy: `Greedy`, `Sample` or `Beam`.
+        constraints: a `Constraints`.
+        steps: the maximum number of new tokens.
+        end: the id of the token that ends a text.
+        pad: the id after the end token.
+    """
+
+    strategy: object
+    constraints: Constraints
+    steps: int
+    end: int
+    pad: int
+
+
+def search(decoder, prompt, prompt_mask, draws, settings):
     """Continue prompts by a search.
 
     Args:
@@ -39,32 +59,29 @@ def search(decoder, prompt, prompt_mask, draws, how, constraints, steps, end, pa
             padded at the right.
         prompt_mask: (B, P) int32, 1 at real tokens.
         draws: (B, steps) float32 from [0, 1), for a `Sample`.
-        how: `Greedy`, `Sample` or `Beam`.
-        constraints: a `Constraints`.
-        steps: the greatest number of new tokens.
-        end: the id of the token that ends a text.
-        pad: the id after the end token.
+        settings: a `SearchSettings`.
 
     Returns:
-        `Found`, with n texts of each prompt: `how.best` of a `Beam`, one otherwise.
+        `SearchResult`, with n texts of each prompt: `best` of a `Beam`, one otherwise.
     """
-    beams = how.beams if isinstance(how, Beam) else 1
+    strategy, steps = settings.strategy, settings.steps
+    count = strategy.beams if isinstance(strategy, Beam) else 1
     rules = None
-    if constraints != Constraints():
-        given = prompt, prompt_mask
+    if settings.constraints != Constraints():
+        first, first_mask = prompt, prompt_mask
         if decoder.start_token_id is not None:
-            ones = tf.ones_like(prompt[:, :1])
-            given = decoder.start_token_id * ones, ones
-        rules = Rules(constraints, *given, beams, steps, end)
-    logits, state = decoder.start(prompt, prompt_mask, beams, steps)
-    if isinstance(how, Beam):
-        return _beam_search(decoder, logits, state, how, rules, steps, end, pad)
-    return _one_by_one(decoder, logits, state, draws, how, rules, steps, end, pad)
+            first_mask = tf.ones_like(prompt[:, :1])
+            first = decoder.start_token_id * first_mask
+        rules = Rules(settings.constraints, first, first_mask, count, steps, settings.end)
+    logits, state = decoder.start(prompt, prompt_mask, count, steps)
+    if isinstance(strategy, Beam):
+        return _beam_search(decoder, logits, state, rules, settings)
+    return _one_by_one(decoder, logits, state, draws, rules, settings)
 
 
-def _one_by_one(decoder, logits, state, draws, how, rules, steps, end, pad):
+def _one_by_one(decoder, logits, state, draws, rules, settings):
     """Return one text per prompt, generated token by token."""
-    batch = logits.shape[0]
+    batch, steps, pad = logits.shape[0], settings.steps, settings.pad
 
     def choose(logits, tokens, ended, scores, number):
         """Choose token `number`, and return the tokens, the choice, and which texts have ended."""
@@ -72,13 +89,13 @@ def _one_by_one(decoder, logits, state, draws, how, rules, steps, end, pad):
             logits = rules(logits[:, None], tokens[:, None], number)[:, 0]
             possible = ended | tf.reduce_any(logits > NEVER, axis=-1)
             scores = tf.where(possible, scores, NEVER)
-        if isinstance(how, Sample):
-            token = draw(filtered(logits, how), draws[:, number])
+        if isinstance(settings.strategy, Sample):
+            token = draw(filtered(logits, settings.strategy), draws[:, number])
         else:
             token = tf.argmax(logits, axis=-1, output_type=tf.int32)
         token = tf.where(ended, pad, token)
         tokens = tf.where(tf.range(steps) == number, token[:, None], tokens)
-        return tokens, token, ended | (token == end), scores
+        return tokens, token, ended | (token == settings.end), scores
 
     tokens, scores = tf.fill((batch, steps), pad), tf.zeros((batch,))
     chosen = choose(logits, tokens, tf.zeros((batch,), tf.bool), scores, 0)
@@ -94,7 +111,7 @@ def _one_by_one(decoder, logits, state, draws, how, rules, steps, end, pad):
 
     carried = (1, *chosen, tf.ones((batch,), tf.int32), state)
     _, tokens, _, _, scores, lengths, _ = tf.while_loop(more, step, carried)
-    return Found(tokens[:, None], lengths[:, None], scores[:, None])
+    return SearchResult(tokens[:, None], lengths[:, None], scores[:, None])
 
 
 class _Beams(NamedTuple):
@@ -124,78 +141,107 @@ class _Beams(NamedTuple):
         return tf.reduce_all(self.ended_lengths > 0, axis=1, keepdims=True)
 
 
-def _beam_search(decoder, logits, state, how, rules, steps, end, pad):
+def _beam_search(decoder, logits, state, rules, settings):
     """Return the best texts of each prompt, with the order of operations of `transformers`."""
-    batch, beams, vocabulary = logits.shape[0], how.beams, logits.shape[-1]
-    none = tf.fill((batch, beams, steps), pad)
+    strategy, steps = settings.strategy, settings.steps
+    batch, vocabulary = logits.shape
+
+    def more(number, beams, state):
+        going = (number < steps) & tf.reduce_any(beams.hopeful)
+        return going & ~tf.reduce_all(beams.full) if strategy.early_stopping is True else going
+
+    def step(number, beams, state):
+        token = tf.gather(beams.tokens, number - 1, axis=2)
+        logits, state = decoder.step(token, beams.parents, number - 1, state)
+        return number + 1, _extend(beams, logits, number, rules, settings), state
+
+    logits = tf.broadcast_to(logits[:, None], (batch, strategy.beams, vocabulary))
+    beams = _extend(_first_beams(batch, settings), logits, 0, rules, settings)
+    _, beams, _ = tf.while_loop(more, step, (1, beams, state))
+    best = slice(strategy.best)
+    lengths = beams.ended_lengths[:, best]
+    is_token = tf.range(steps) < lengths[:, :, None]
+    tokens = tf.where(is_token, beams.ended_tokens[:, best], settings.pad)
+    return SearchResult(tokens, lengths, beams.ended_scores[:, best])
+
+
+def _first_beams(batch, settings):
+    """Return the state of a beam search before the first token."""
+    count = settings.strategy.beams
+    empty = tf.fill((batch, count, settings.steps), settings.pad)
     # All K texts are equal at first, so only the first counts.
-    first = tf.where(tf.range(beams) == 0, 0.0, WORST)
-    found = _Beams(
-        tokens=none,
+    first = tf.where(tf.range(count) == 0, 0.0, WORST)
+    return _Beams(
+        tokens=empty,
         sums=tf.tile(first[None], (batch, 1)),
-        parents=tf.zeros((batch, beams), tf.int32),
-        ended_tokens=none,
-        ended_scores=tf.fill((batch, beams), WORST),
-        ended_lengths=tf.zeros((batch, beams), tf.int32),
+        parents=tf.zeros((batch, count), tf.int32),
+        ended_tokens=empty,
+        ended_scores=tf.fill((batch, count), WORST),
+        ended_lengths=tf.zeros((batch, count), tf.int32),
         hopeful=tf.ones((batch, 1), tf.bool),
     )
 
-    def extend(found, logits, number):
-        """Extend texts of `number` tokens by one token, given logits (B, K, V)."""
-        scores = tf.nn.log_softmax(logits)
-        if rules is not None:
-            scores = rules(scores, found.tokens, number)
-        scores = tf.reshape(scores + found.sums[:, :, None], (batch, beams * vocabulary))
-        # Each text has one ending, so 2 * K candidates hold at least K open ones.
-        sums, places = tf.math.top_k(scores, 2 * beams)
-        parents, token = places // vocabulary, places % vocabulary
-        tokens = tf.gather(found.tokens, parents, batch_dims=1)
-        tokens = tf.where(tf.range(steps) == number, token[:, :, None], tokens)
-        ends = (token == end) | (number == steps - 1)
-        open_sums, chosen = tf.math.top_k(sums + WORST * tf.cast(ends, tf.float32), beams)
 
-        # Only the best K candidates may end; the others are kept as continuations.
-        ends &= tf.range(2 * beams) < beams
-        length = tf.cast(number + 1, tf.float32)
-        closed = ~found.hopeful
-        if how.early_stopping is True:
-            closed |= found.full
-        scores = sums / how.norm(length) + WORST * tf.cast(closed, tf.float32)
-        scores += WORST * tf.cast(~ends, tf.float32)
-        scores = tf.concat([found.ended_scores, scores], axis=1)
-        ended_scores, kept = tf.math.top_k(scores, beams)
-        lengths = tf.concat([found.ended_lengths, tf.where(ends, number + 1, 0)], axis=1)
-        found = _Beams(
-            tokens=tf.gather(tokens, chosen, batch_dims=1),
-            sums=open_sums,
-            parents=tf.gather(parents, chosen, batch_dims=1),
-            ended_tokens=tf.gather(
-                tf.concat([found.ended_tokens, tokens], axis=1), kept, batch_dims=1
-            ),
-            ended_scores=ended_scores,
-            ended_lengths=tf.gather(lengths, kept, batch_dims=1),
-            hopeful=found.hopeful,
-        )
-        # Sums only fall, so a longer text can improve its score only by the norm.
-        final = tf.constant(float(steps))
-        at_length = final if how.early_stopping == "never" and how.length_penalty > 0 else length
-        worst = tf.reduce_min(found.ended_scores, axis=1, keepdims=True)
-        worst = tf.where(found.full, worst, WORST)
-        hopeful = found.hopeful & (found.sums[:, :1] / how.norm(at_length) > worst)
-        return found._replace(hopeful=hopeful)
+def _extend(beams, logits, number, rules, settings):
+    """Extend texts of `number` tokens by one token, given logits (B, K, V)."""
+    batch, count, vocabulary = logits.shape
+    scores = tf.nn.log_softmax(logits)
+    if rules is not None:
+        scores = rules(scores, beams.tokens, number)
+    scores = tf.reshape(scores + beams.sums[:, :, None], (batch, count * vocabulary))
+    # Each text has one ending, so 2 * K candidates hold at least K open ones.
+    sums, places = tf.math.top_k(scores, 2 * count)
+    parents, token = places // vocabulary, places % vocabulary
+    tokens = tf.gather(beams.tokens, parents, batch_dims=1)
+    tokens = tf.where(tf.range(settings.steps) == number, token[:, :, None], tokens)
+    ends = (token == settings.end) | (number == settings.steps - 1)
+    open_sums, chosen = tf.math.top_k(sums + WORST * tf.cast(ends, tf.float32), count)
+    beams = _with_ended(beams, tokens, sums, ends, number, settings.strategy)
+    beams = beams._replace(
+        tokens=tf.gather(tokens, chosen, batch_dims=1),
+        sums=open_sums,
+        parents=tf.gather(parents, chosen, batch_dims=1),
+    )
+    return beams._replace(hopeful=_hopeful(beams, number, settings))
 
-    def more(number, found, state):
-        going = (number < steps) & tf.reduce_any(found.hopeful)
-        return going & ~tf.reduce_all(found.full) if how.early_stopping is True else going
 
-    def step(number, found, state):
-        token = tf.gather(found.tokens, number - 1, axis=2)
-        logits, state = decoder.step(token, found.parents, number - 1, state)
-        return number + 1, extend(found, logits, number), state
+def _with_ended(beams, tokens, sums, ends, number, strategy):
+    """Return the beams with the best of the ended texts, earlier ones and those that end now.
 
-    logits = tf.broadcast_to(logits[:, None], (batch, beams, vocabulary))
-    _, found, _ = tf.while_loop(more, step, (1, extend(found, logits, 0), state))
-    best = slice(how.best)
-    lengths = found.ended_lengths[:, best]
-    tokens = tf.where(tf.range(steps) < lengths[:, :, None], found.ended_tokens[:, best], pad)
-    return Found(tokens, lengths, found.ended_scores[:, best])
+    Args:
+        beams: `_Beams` of `number` tokens.
+        tokens: (B, 2 * K, steps), the candidates of one more token.
+        sums: (B, 2 * K), their sums of log-probabilities, in descending order.
+        ends: (B, 2 * K) boolean, whether a candidate ends.
+        number: a scalar.
+        strategy: a `Beam`.
+    """
+    # Only the best K candidates may end; the others are kept as continuations.
+    ends &= tf.range(2 * strategy.beams) < strategy.beams
+    closed = ~beams.hopeful
+    if strategy.early_stopping is True:
+        closed |= beams.full
+    length = tf.cast(number + 1, tf.float32)
+    scores = sums / strategy.norm(length) + WORST * tf.cast(closed, tf.float32)
+    scores += WORST * tf.cast(~ends, tf.float32)
+    scores = tf.concat([beams.ended_scores, scores], axis=1)
+    ended_scores, kept = tf.math.top_k(scores, strategy.beams)
+    lengths = tf.concat([beams.ended_lengths, tf.where(ends, number + 1, 0)], axis=1)
+    tokens = tf.concat([beams.ended_tokens, tokens], axis=1)
+    return beams._replace(
+        ended_tokens=tf.gather(tokens, kept, batch_dims=1),
+        ended_scores=ended_scores,
+        ended_lengths=tf.gather(lengths, kept, batch_dims=1),
+    )
+
+
+def _hopeful(beams, number, settings):
+    """Return whether an open text may still be among the best, (B, 1) boolean."""
+    strategy = settings.strategy
+    # Sums only fall, so a longer text can improve its score only by the norm.
+    length = tf.cast(number + 1, tf.float32)
+    if strategy.early_stopping == "never" and strategy.length_penalty > 0:
+        length = tf.constant(float(settings.steps))
+    worst = tf.reduce_min(beams.ended_scores, axis=1, keepdims=True)
+    worst = tf.where(beams.full, worst, WORST)
+    return beams.hopeful & (beams.sums[:, :1] / strategy.norm(length) > worst)

@@ -24,11 +24,11 @@ def score_translations(translator, texts, path, tokenize="13a"):
     Returns:
         `bleu`, `chrf` and their signatures, by sacrebleu.
     """
-    found = [one[0].text for one in translator(texts.sources)]
+    translations = [texts_of_source[0].text for texts_of_source in translator(texts.sources)]
     rows = [("source", "reference", "translation")]
-    rows += zip(texts.sources, texts.targets, found, strict=True)
+    rows += zip(texts.sources, texts.targets, translations, strict=True)
     write_text(path, "".join("\t".join(map(one_line, row)) + "\n" for row in rows))
-    scores = text_scores(texts.targets, found, tokenize)
+    scores = text_scores(texts.targets, translations, tokenize)
     return {name: value for name, value in scores.items() if name.startswith(("bleu", "chrf"))}
 
 
@@ -49,28 +49,28 @@ def translate_file(translator, sources, rows, path, made_from, columns=COLUMNS):
         InputError: if a file cannot be written, and as the translator does.
     """
     part = pathlib.Path(f"{path}.part")
-    done = _read_part(part, made_from)
+    finished = _read_part(part, made_from)
     # Finished rows stay as empty ones, since samples depend on the row numbers.
-    left = [[] if number in done else ids for number, ids in enumerate(rows)]
+    left = [[] if number in finished else ids for number, ids in enumerate(rows)]
     for number, texts in translator.each_translation(left):
-        if number not in done:
-            done[number] = [(one.text, one.score, one.ended) for one in texts]
-            _append(part, (number, done[number]))
+        if number not in finished:
+            finished[number] = [(text.text, text.score, text.ended) for text in texts]
+            _append(part, (number, finished[number]))
     lines = ["\t".join([*columns, "score"])]
     for number, source in enumerate(sources):
-        for text, score, _ in done[number]:
+        for text, score, _ in finished[number]:
             shown = "" if score is None else f"{score:.6f}"
             lines.append(f"{one_line(source)}\t{one_line(text)}\t{shown}")
     write_text(path, "".join(f"{line}\n" for line in lines))
     part.unlink(missing_ok=True)
-    warn_of_cut((ended for texts in done.values() for _, _, ended in texts), translator)
+    warn_of_cut((ended for texts in finished.values() for _, _, ended in texts), translator)
 
 
 def warn_of_cut(ended, translator):
     """Warn of the number of texts without an end token, given a flag for each text."""
-    if cut := sum(not one for one in ended):
+    if truncated := sum(not flag for flag in ended):
         logging.warning(
-            "%d of the translations were cut at %d tokens.", cut, translator.max_new_tokens
+            "%d of the translations were cut at %d tokens.", truncated, translator.settings.steps
         )
 
 
@@ -88,9 +88,9 @@ def _read_part(part, made_from):
         write_text(part, f"{first}\n")
         return {}
     # Text after the last line end comes from an interrupted write.
-    done = dict(json.loads(line) for line in lines[1:-1])
+    finished = dict(json.loads(line) for line in lines[1:-1])
     write_text(part, "".join(f"{line}\n" for line in lines[:-1]))
-    return done
+    return finished
 
 
 def _append(part, row):

@@ -2,15 +2,16 @@
 
 import dataclasses
 
-from absl import logging
+import numpy as np
 
 from tfnlp.generation.batched_search import Searcher
 from tfnlp.generation.decoder_selection import decoder_of
+from tfnlp.generation.search_algorithms import SearchSettings
 from tfnlp.models import check_vocabulary, config_of
-from tfnlp.objectives.special_token_template import Frame
-from tfnlp.text.continuations import Generated, blank_texts, unframed_ids
+from tfnlp.text.continuations import Generated, blank_texts
+from tfnlp.text.length_limits import check_too_long, warn_of_long
 from tfnlp.text.special_tokens import with_target
-from tfnlp.text.text_arguments import as_texts, check_too_long
+from tfnlp.text.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Beam, Constraints
 
@@ -71,15 +72,14 @@ class Translator(Searcher):
                 "positions; give fewer."
             )
         self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer
-        super().__init__(
-            decoder,
+        settings = SearchSettings(
             Beam() if search is None else search,
             _with_padding_forbidden(constraints, config),
             max_new_tokens,
-            batch_size,
-            config.end_token_id,
-            config.pad_token_id,
+            end=config.end_token_id,
+            pad=config.pad_token_id,
         )
+        super().__init__(decoder, settings, batch_size)
 
     def __call__(self, sources, too_long="error"):
         """Return translations of texts.
@@ -96,8 +96,8 @@ class Translator(Searcher):
             InputError: if a source is not a string, or too long for the model.
         """
         rows = self.source_ids(sources, too_long=too_long)
-        found = dict(self.each_translation(rows))
-        return [found[number] for number in range(len(rows))]
+        translations = dict(self.each_translation(rows))
+        return [translations[number] for number in range(len(rows))]
 
     def each_translation(self, rows, first=0):
         """Yield (number of a row, list of `Generated`), in the order of completion.
@@ -108,9 +108,9 @@ class Translator(Searcher):
         """
         for number, ids in enumerate(rows):
             if not ids:
-                yield number, blank_texts(self.search)
+                yield number, blank_texts(self.settings.strategy)
         for number, texts in self._each(rows, first):
-            yield number, [self._generated(*one) for one in texts]
+            yield number, [self._generated(*text) for text in texts]
 
     def _generated(self, ids, ended, score):
         text = self.target_tokenizer.decode(ids)
@@ -133,33 +133,23 @@ class Translator(Searcher):
             InputError: as calling the translator.
         """
         check_too_long(too_long)
-        before, after = Frame.of(self.tokenizer).single
         texts = as_texts(sources, "sources")
-        rows = unframed_ids(self.tokenizer, texts, len(before), len(after))
-        rows = [
-            [*ids, self.source_end] if text.strip() else []
-            for ids, text in zip(rows, texts, strict=True)
-        ]
+        rows = self.tokenizer.encode_closed(texts, self.source_end)
+        kept = np.array([bool(text.strip()) for text in texts], bool)
         longest = self.decoder.max_length
-        beyond = [] if longest is None else [i for i, ids in enumerate(rows) if len(ids) > longest]
-        if beyond and too_long == "error":
-            raise InputError(
-                f"{name(beyond[0])} has {len(rows[beyond[0]])} tokens, more than the model's "
-                f"{longest} positions; shorten it, or give too_long='cut' or 'skip'."
-            )
-        for i in beyond:
-            rows[i] = [*rows[i][: longest - 1], self.source_end] if too_long == "cut" else []
-        if beyond:
-            logging.warning(
-                "%d of %d sources have more tokens than the model's %d positions, %s the first; "
-                "they %s.",
-                len(beyond),
-                len(rows),
-                longest,
-                name(beyond[0]),
-                "were cut" if too_long == "cut" else "have no translation",
-            )
-        return rows
+        if longest is not None:
+            is_long = rows.lengths > longest
+            if too_long == "error" and is_long.any():
+                first = int(is_long.argmax())
+                raise InputError(
+                    f"{name(first)} has {rows.lengths[first]} tokens, more than the model's "
+                    f"{longest} positions; shorten it, or give too_long='cut' or 'skip'."
+                )
+            warn_of_long(is_long, "sources", name, f"the model's {longest} positions", too_long)
+            if too_long == "skip":
+                kept &= ~is_long
+            rows = rows.truncate(longest, self.source_end)
+        return [row.token_ids if keep else [] for row, keep in zip(rows, kept, strict=True)]
 
     def translate_ids(self, sources):
         """Return translations of sources given as ids.

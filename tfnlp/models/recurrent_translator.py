@@ -160,7 +160,7 @@ def _bridge(config, last, options):
     return ops.reshape(ops.concatenate(projected, axis=-1), shape)
 
 
-class ReadsOwnTokens(keras.Model):
+class WithScheduledSampling(keras.Model):
     """Recurrent encoder-decoder with scheduled sampling.
 
     Bengio et al. 2015, section 2.4; it is for training. In place of a target's token it can read
@@ -170,9 +170,9 @@ class ReadsOwnTokens(keras.Model):
         model: a recurrent encoder-decoder.
 
     Call arguments:
-        inputs: those of the model, and `own_tokens` (B, T), 1 where the decoder reads the token
-            that is best after the one before in place of that of `decoder_token_ids`; at the
-            first place it changes nothing.
+        inputs: those of the model, and `feed_predictions` (B, T), 1 where the decoder reads its
+            own prediction, the best token after the one before, in place of that of
+            `decoder_token_ids`; the first position is not affected.
 
     Returns:
         A dict: `logits` (B, T, V) float32.
@@ -188,13 +188,13 @@ class ReadsOwnTokens(keras.Model):
 
     def call(self, inputs, training=None):
         inputs = dict(inputs)
-        own = inputs.pop("own_tokens")
+        own = inputs.pop("feed_predictions")
         config, decoder = self.model.text_config, self.model.get_layer("decoder")
         x, *source = self._before(inputs, training)
         every = ops.arange(config.vocabulary_size, dtype="int32")[None]
         rows = self.model.get_layer("embeddings")(every)[0]
         matrix = output_logits(self.model, ops.eye(config.hidden_dim, dtype=x.dtype))
-        arguments = {"own_tokens": own, "token_rows": rows, "output_matrix": matrix}
+        arguments = {"feed_predictions": own, "token_rows": rows, "output_matrix": matrix}
         if config.attention is not None:
             arguments["source_mask"] = inputs["encoder_padding_mask"]
         x = decoder(x, *source, **arguments, training=training)
@@ -204,8 +204,8 @@ class ReadsOwnTokens(keras.Model):
 
 
 def scheduled_sampling_model(model):
-    """Build the `ReadsOwnTokens` of a recurrent encoder-decoder."""
-    return ReadsOwnTokens(model, name=model.name)
+    """Wrap a recurrent encoder-decoder in `WithScheduledSampling`."""
+    return WithScheduledSampling(model, name=model.name)
 
 
 def decoder_inputs(model):

@@ -1,4 +1,7 @@
-"""Pretraining objectives: each builds inputs and targets, and defines a loss."""
+"""Pretraining objectives.
+
+An objective is a subclass of `Objective` in a file of its own: it builds batches of inputs and
+targets from a `Corpus`, and defines their losses and scores."""
 
 import lazy_loader
 

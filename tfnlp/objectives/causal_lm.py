@@ -14,10 +14,11 @@ from keras import ops
 from tfnlp.models import config_of
 from tfnlp.models.build import family_name
 from tfnlp.objectives.lane_memory import check_memory, lane_inputs, lane_signature, with_memory
+from tfnlp.objectives.objective import Objective, token_scores
 from tfnlp.objectives.token_stream import StreamBatches, as_inputs
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import correct, cross_entropy, log_likelihood, weighted_mean
+from tfnlp.weighted_losses import cross_entropy, weighted_mean
 
 # The input with the next token of each position. With a large adaptive softmax, only its
 # probability is computed.
@@ -27,7 +28,7 @@ ADDED = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
-class CausalLM:
+class CausalLM(Objective):
     """Causal LM objective: predict the next token at every position of a stream of documents.
 
     Args:
@@ -41,7 +42,6 @@ class CausalLM:
 
     head: ClassVar[str] = "causal_lm"
     loss_name: ClassVar[str] = "causal_lm_loss"
-    loss_weights: ClassVar[dict] = {"causal_lm_loss": 1.0}
 
     def check(self, config, tokenizer):
         """Raise an InputError for a family that is not a causal LM, or lacks the memory."""
@@ -54,7 +54,7 @@ class CausalLM:
         if self.memory:
             check_memory(config, "memory=True")
 
-    def start(self, model, batches):
+    def initialise_head(self, model, batches):
         """Initialise a new output bias to the log of each token's share of the text.
 
         From zero, a short training leaves much probability on tokens that never occur. A bias that
@@ -108,18 +108,12 @@ class CausalLM:
         return {self.loss_name: loss}
 
     def scores(self, labels, outputs):
-        """Return the log-likelihood of the next tokens and, if there are logits, the accuracy.
-
-        Perplexity is the exponential of the negative mean log-likelihood.
-        """
+        """Return the log-likelihood of the next tokens and, if there are logits, the accuracy."""
+        if "logits" in outputs:
+            return token_scores(labels, outputs)
         real = ops.cast(ops.not_equal(labels, IGNORED), "float32")
-        count = ops.sum(real)
-        if "logits" not in outputs:
-            return {"log_likelihood": (ops.sum(outputs["log_probabilities"] * real), count)}
-        return {
-            "log_likelihood": log_likelihood(labels, outputs["logits"], real),
-            "accuracy": correct(labels, outputs["logits"], real),
-        }
+        total = ops.sum(outputs["log_probabilities"] * real)
+        return {"log_likelihood": (total, ops.sum(real))}
 
 
 class CausalBatches(StreamBatches):
@@ -144,8 +138,8 @@ class CausalBatches(StreamBatches):
         super().__init__(corpus, tokenizer, batch_size, max_length, seed, shuffle)
         self.memory = memory
         lanes = batch_size if memory else 1
-        what = f"{batch_size} lanes of max_length={max_length}" if memory else "a segment"
-        self.check_tokens(lanes * max_length + 1, f"{what} and the token after")
+        batch = f"{batch_size} lanes of max_length={max_length}" if memory else "a segment"
+        self.check_tokens(lanes * max_length + 1, f"{batch} and the token after")
         # The last token of the stream is only a label.
         self.lane_size = (self.tokens - 1) // lanes
         self.rows = lanes * -(-self.lane_size // max_length)
@@ -177,9 +171,9 @@ class CausalBatches(StreamBatches):
         ids = np.full((len(starts), self.max_length), self.pad_token_id, "int32")
         mask, labels = np.zeros_like(ids), np.full_like(ids, IGNORED)
         for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            found = stream.read(start, min(start + self.max_length, end) + 1)
-            size = len(found) - 1
-            ids[row, :size], labels[row, :size] = found[:-1], found[1:]
+            tokens = stream.read(start, min(start + self.max_length, end) + 1)
+            size = len(tokens) - 1
+            ids[row, :size], labels[row, :size] = tokens[:-1], tokens[1:]
             mask[row, :size] = 1
         # A copy, as TensorFlow may write over an array that it receives twice.
         inputs = as_inputs(ids) | {"padding_mask": mask, NEXT: labels.copy()}

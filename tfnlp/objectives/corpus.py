@@ -33,7 +33,7 @@ class Corpus:
             raise InputError("The corpus holds no token; give one with text.")
 
     @classmethod
-    def of(cls, documents):
+    def from_documents(cls, documents):
         """Build a corpus from documents, each a list of sentences, each a list of ids."""
         sentences = [np.asarray(ids, "int32") for document in documents for ids in document]
         return cls(

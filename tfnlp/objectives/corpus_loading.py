@@ -90,11 +90,11 @@ def corpus_of(texts, tokenizer, sentences="split"):
         sentences: as in `encode_documents`.
     """
     ids, lengths, counts = [], [], []
-    for own, own_lengths in encode_documents(texts, tokenizer, sentences):
-        if len(own):
-            ids.append(own)
-            lengths.append(own_lengths)
-            counts.append(len(own_lengths))
+    for token_ids, sentence_lengths in encode_documents(texts, tokenizer, sentences):
+        if len(token_ids):
+            ids.append(token_ids)
+            lengths.append(sentence_lengths)
+            counts.append(len(sentence_lengths))
     if not ids:
         return None
     ids = np.concatenate(ids)

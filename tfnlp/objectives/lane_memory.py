@@ -66,7 +66,7 @@ class LaneMemory(keras.layers.Layer):
         self.filled.assign(ops.where(finite, filled, self.filled))
 
 
-class RemembersLanes(keras.Model):
+class WithLaneMemory(keras.Model):
     """A model that stores the memory of each lane, separately for training and dev.
 
     Args:
@@ -116,25 +116,25 @@ def lane_signature():
 
 
 def with_memory(model, config, lanes):
-    """Wrap a model in `RemembersLanes`; raise an InputError if the number of lanes is None."""
+    """Wrap a model in `WithLaneMemory`; raise an InputError if the number of lanes is None."""
     if lanes is None:
         raise InputError(
             "batch_size=None leaves open how many lanes the memory has; give the batch_size of "
             "the training."
         )
-    return RemembersLanes(model, config, lanes, name=model.name)
+    return WithLaneMemory(model, config, lanes, name=model.name)
 
 
-def check_memory(config, what):
+def check_memory(config, setting):
     """Raise an InputError unless models of a config have a memory of a known length."""
     name = type(config).__name__.removesuffix("Config")
     if not config.has_memory:
         raise InputError(
-            f"{what} does not fit the family {name}, which has no memory; an XLNet, a "
+            f"{setting} does not fit the family {name}, which has no memory; an XLNet, a "
             "Transformer-XL or a recurrent network of one direction has one."
         )
     if not config.memory_length:
         raise InputError(
-            f"{what} asks for a memory, but the {name}'s memory_length is "
+            f"{setting} asks for a memory, but the {name}'s memory_length is "
             f"{config.memory_length}; give it one of at least 1."
         )

@@ -12,8 +12,9 @@ from keras import ops
 from tfnlp.models.build import family_name
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches, Masking
+from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.segments import Segments
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.batches import IGNORED
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import token_cross_entropy
@@ -23,7 +24,7 @@ HIDDEN = ("tokens", "words", "spans")
 
 
 @dataclasses.dataclass(frozen=True)
-class MaskedLM:
+class MaskedLM(Objective):
     """Masked LM objective; it also implements the task interface of `tfnlp.tasks`.
 
     Args:
@@ -53,7 +54,6 @@ class MaskedLM:
     settings: ClassVar[None] = None
     outputs: ClassVar[tuple] = ("logits",)
     loss_name: ClassVar[str] = "masked_lm_loss"
-    loss_weights: ClassVar[dict] = {"masked_lm_loss": 1.0}
 
     def __post_init__(self):
         if self.hide not in HIDDEN:
@@ -70,7 +70,7 @@ class MaskedLM:
 
     def masking(self, tokenizer):
         """Return the `Masking` of a tokenizer; raise an InputError if it has no mask token."""
-        return Masking.of(
+        return Masking.from_tokenizer(
             tokenizer,
             self.share,
             self.hide != "tokens",
@@ -84,23 +84,14 @@ class MaskedLM:
         return logits_at_positions(model)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """Build the batches of a corpus, with labels (B, P).
-
-        Args:
-            corpus: see `tfnlp.objectives.Corpus`.
-            tokenizer: the tokenizer of the corpus.
-            batch_size: B.
-            max_length: the maximum number of ids of a text, including special tokens.
-            seed: the seed of the order and the masking.
-            shuffle: whether each epoch has its own order.
-
-        Returns:
-            `MaskedBatches`.
+        """Build the `MaskedBatches` of a corpus, with labels (B, P).
 
         Raises:
             InputError: if `max_length` leaves no room, or a span is longer than every text.
         """
-        segments = Segments.of(corpus, Frame.of(tokenizer), max_length, self.packed)
+        segments = Segments.from_corpus(
+            corpus, SpecialTokenTemplate.from_tokenizer(tokenizer), max_length, self.packed
+        )
         self.check_spans(int(segments.sizes.max()))
         return MaskedBatches(
             segments,

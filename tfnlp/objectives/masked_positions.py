@@ -65,8 +65,10 @@ def logits_at_positions(model):
     names = ("logits", "pair_logits") if model.head == "pretraining" else ("logits",)
     last = _last_block(model)
     if last is None:
-        whole = predict_at_positions(model)
-        return keras.Model(whole.input, {key: whole.output[key] for key in names}, name=model.name)
+        predicting = predict_at_positions(model)
+        return keras.Model(
+            predicting.input, {key: predicting.output[key] for key in names}, name=model.name
+        )
     block, states = last
     positions = keras.Input((None,), dtype="int32", name=POSITIONS)
     places = positions

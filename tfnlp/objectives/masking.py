@@ -1,11 +1,14 @@
-"""Random masking of tokens (Devlin et al. 2019, task 1)."""
+"""Random masking of tokens, words and spans.
+
+Devlin et al. 2019, 'BERT', section 3.1, task 1; spans as in Lan et al. 2020, 'ALBERT', section
+3.1.
+"""
 
 import dataclasses
 import hashlib
 
 import numpy as np
 
-from tfnlp.objectives.spans import draw_spans
 from tfnlp.text.batches import IGNORED, LengthBatches
 from tfnlp.text.word_starts import WordStarts
 from tfnlp.utils.errors import InputError
@@ -28,7 +31,7 @@ class Masking:
         replaced: the share of those that become a random token; the rest stays unchanged.
         word_starts: a `tfnlp.text.word_starts.WordStarts`, for whole-word masking; None to mask
             tokens.
-        longest_span: the maximum number of words, or tokens, of a span (`draw_spans`).
+        longest_span: the maximum number of words, or tokens, of a span (`draw_masked_spans`).
 
     Raises:
         InputError: if a share is out of range, or `longest_span` is below 1.
@@ -56,7 +59,7 @@ class Masking:
         object.__setattr__(self, "_ordinary", ordinary)
 
     @classmethod
-    def of(cls, tokenizer, share=0.15, whole_words=False, **options):
+    def from_tokenizer(cls, tokenizer, share=0.15, whole_words=False, **options):
         """Build the masking of a tokenizer.
 
         Args:
@@ -99,17 +102,17 @@ class Masking:
             if self.longest_span == 1:
                 hidden = self._some(room > 0, rng)
             else:
-                hidden = draw_spans(room, self.share, self.longest_span, rng) > 0
+                hidden = draw_masked_spans(room, self.share, self.longest_span, rng) > 0
             chosen = may & np.take_along_axis(hidden, words, 1)
         kinds = rng.random(token_ids.shape)
-        others = rng.choice(self.ordinary_ids, token_ids.shape)
-        read = np.where(kinds < self.masked, self.mask_token_id, token_ids)
+        random_ids = rng.choice(self.ordinary_ids, token_ids.shape)
+        masked_ids = np.where(kinds < self.masked, self.mask_token_id, token_ids)
         replaced = (kinds >= self.masked) & (kinds < self.masked + self.replaced)
-        read = np.where(chosen, np.where(replaced, others, read), token_ids)
+        masked_ids = np.where(chosen, np.where(replaced, random_ids, masked_ids), token_ids)
         places = np.argsort(~chosen, axis=1, kind="stable")[:, : max(1, chosen.sum(1).max())]
         real = np.take_along_axis(chosen, places, 1)
         labels = np.where(real, np.take_along_axis(token_ids, places, 1), IGNORED)
-        return tuple(x.astype("int32") for x in (read, np.where(real, places, 0), labels))
+        return tuple(x.astype("int32") for x in (masked_ids, np.where(real, places, 0), labels))
 
     def _some(self, may, rng):
         """Choose the share of the candidates of each row uniformly: (B, n) bool."""
@@ -161,7 +164,7 @@ class MaskedBatches(LengthBatches):
         self.predicted = predicted
 
     def epoch(self, epoch=0, skip=0):
-        for number, indices in enumerate(self.order(epoch)[skip:], skip):
+        for number, indices in enumerate(self.batch_indices(epoch)[skip:], skip):
             (inputs,) = self.batch(indices)
             rng = np.random.default_rng([self.seed, epoch, number])
             inputs, labels = self.hide(inputs, rng)
@@ -199,3 +202,59 @@ class MaskedBatches(LengthBatches):
             return (inputs,)
         ids = tf.TensorSpec((None, None), "int32")
         return inputs | {POSITIONS: ids}, ids
+
+
+def span_chances(longest):
+    """Return the probabilities of spans of n = 1, 2, ... words: 1/n over the sum of all 1/k."""
+    chances = 1 / np.arange(1, longest + 1)
+    return chances / chances.sum()
+
+
+def draw_masked_spans(room, share, longest, rng):
+    """Draw spans until they cover a share of each text's words, at least one span.
+
+    There are more short ones (Lan et al. 2020, section 3.1).
+    The length of a span is drawn first, then its place among those where it fits. The decision to
+    add a span precedes its length. So lengths follow p(n) up to the last span, and the expected
+    number of covered words is the share. (ALBERT's own code shortens the last spans to the rest,
+    which yields more short ones than p(n).)
+
+    Args:
+        room: (B, W) int, the number of adjacent words from each word on, including itself; 0 where
+            a text has no word.
+        share: the share of words to cover.
+        longest: N, the maximum number of words of a span.
+        rng: a `numpy.random.Generator`.
+
+    Returns:
+        (B, W) int, the number of each word's span, from 1 on; 0 outside spans.
+    """
+    chances = span_chances(longest)
+    lengths = np.arange(1, longest + 1)
+    left = share * (room > 0).sum(1)  # words left to cover
+    spans, places = np.zeros_like(room), np.arange(room.shape[1])
+    active = np.ones(len(room), bool)
+    for number in range(1, room.shape[1] + 1):
+        begin_draw, length, place = rng.random((3, len(room)))
+        # A text with r words left gets a span with probability q(r). The expected number
+        # of covered words, V(r) = q(r) (E[n] + E[V(r - n)]), equals r if V is 0 for r <=
+        # 0.
+        rest = np.maximum(left[:, None] - lengths, 0) @ chances
+        chance = left / (lengths @ chances + rest)
+        active &= (begin_draw < chance) | (number == 1)
+        fits = room.max(1)
+        active &= fits > 0
+        if not active.any():
+            break
+        length = np.minimum(np.searchsorted(chances.cumsum(), length) + 1, longest)
+        length = np.where(active, np.minimum(length, fits), 0)[:, None]
+        free = (room >= length) & (room > 0)
+        nth = (place * free.sum(1)).astype(int)
+        start = (free.cumsum(1) > nth[:, None]).argmax(1)[:, None]
+        covered = (places >= start) & (places < start + length)
+        spans[covered] = number
+        # Runs of words before the span now end at it.
+        room = np.where(active[:, None] & (places < start), np.minimum(room, start - places), room)
+        room = np.where(covered, 0, room)
+        left = left - length[:, 0]
+    return spans

@@ -7,32 +7,25 @@ import dataclasses
 from typing import ClassVar
 
 import keras
-import numpy as np
 from keras import ops
 
-from tfnlp.layers import GradientDisentangledEmbedding
-from tfnlp.models import DebertaConfig, build_model, config_of
-from tfnlp.models.build import family_name
+from tfnlp.objectives.generator_discriminator import build_pair, check_discriminator_config
 from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masked_positions import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS, MaskedBatches
+from tfnlp.objectives.objective import Objective
 from tfnlp.objectives.segments import Segments
-from tfnlp.objectives.special_token_template import Frame
-from tfnlp.text.batches import IGNORED
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
+from tfnlp.objectives.token_replacement import ReplaceTokens, SampleTokens
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy, weighted_mean
 
 # The inputs with the original tokens at masked positions, and a random number in [0, 1) for each.
 ORIGINALS, DRAWS = "masked_ids", "draws"
-# The generator's share of the width in ELECTRA's code, and of the layers in the paper of DeBERTa
-# v3.
-WIDTH_SHARE, LAYER_SHARE = 0.25, 0.5
-# The number of tokens of a block of cumulative sums.
-BLOCK = 128
 
 
 @dataclasses.dataclass(frozen=True)
-class ReplacedTokens:
+class ReplacedTokens(Objective):
     """Joint training of an ELECTRA or DeBERTa v3 discriminator and its generator.
 
     The generator, a masked language model, learns to predict masked tokens. A token sampled from
@@ -85,7 +78,7 @@ class ReplacedTokens:
 
     def check(self, config, tokenizer):
         """Raise an InputError if the family or the tokenizer does not fit."""
-        check_family(config)
+        check_discriminator_config(config)
         self.masked_lm.masking(tokenizer)
 
     def build(self, config, discriminator=None, generator=None, **options):
@@ -106,42 +99,18 @@ class ReplacedTokens:
         Raises:
             InputError: for another family, or two models that were not trained together.
         """
-        if generator is None:
-            smaller = generator_config(config, self.generator_size)
-        else:
-            check_family(config)
-            smaller = config_of(generator)
-        models = {"generator": build_model(smaller, "masked_lm", name="generator", **options)}
-        models["discriminator"] = build_model(
-            config,
-            self.head,
-            shared_embeddings=models["generator"],
-            name="discriminator",
-            **options,
-        )
-        for name, source in (("discriminator", discriminator), ("generator", generator)):
-            if source is not None:
-                _take_weights(models[name], source)
-        if discriminator is not None and generator is not None:
-            _set_tables(models["discriminator"], discriminator)
-        return {name: models[name] for name in ("discriminator", "generator")}
+        return build_pair(config, self.generator_size, discriminator, generator, **options)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """Build the `ReplacedBatches` of a corpus.
-
-        Args:
-            corpus: see `tfnlp.objectives.Corpus`.
-            tokenizer: see `tfnlp.text`.
-            batch_size: B.
-            max_length: the maximum number of tokens of a text, including special tokens.
-            seed: the seed of the order, the masks and the draws.
-            shuffle: whether each epoch has its own order.
+        """Build the `ReplacedBatches` of a corpus, with labels (B, P).
 
         Raises:
             InputError: if the tokenizer has no mask token, or `max_length` leaves no room.
         """
         return ReplacedBatches(
-            Segments.of(corpus, Frame.of(tokenizer), max_length),
+            Segments.from_corpus(
+                corpus, SpecialTokenTemplate.from_tokenizer(tokenizer), max_length
+            ),
             batch_size,
             self.masked_lm.masking(tokenizer),
             shuffle=shuffle,
@@ -174,9 +143,9 @@ class ReplacedTokens:
             inputs["token_ids"], inputs[POSITIONS], originals, sampled
         )
         same = {key: inputs[key] for key in ("segment_ids", "padding_mask")}
-        found = models["discriminator"]({"token_ids": ids} | same)
+        predictions = models["discriminator"]({"token_ids": ids} | same)
         outputs = {
-            "logits": found["logits"],
+            "logits": predictions["logits"],
             "generator_logits": logits,
             "replaced": replaced,
             "padding_mask": inputs["padding_mask"],
@@ -214,13 +183,13 @@ class ReplacedTokens:
         """
         there = ops.cast(outputs["padding_mask"], "bool")
         replaced = ops.cast(outputs["replaced"], "bool")
-        said = outputs["logits"] > 0
-        found = said & replaced & there
+        predicted = outputs["logits"] > 0
+        hits = predicted & replaced & there
         return {
             "masked_accuracy": count_hits(labels, outputs["generator_logits"]),
-            "accuracy": (_count(ops.equal(said, replaced) & there), _count(there)),
-            "precision": (_count(found), _count(said & there)),
-            "recall": (_count(found), _count(replaced & there)),
+            "accuracy": (_count(ops.equal(predicted, replaced) & there), _count(there)),
+            "precision": (_count(hits), _count(predicted & there)),
+            "recall": (_count(hits), _count(replaced & there)),
         }
 
 
@@ -241,153 +210,6 @@ class ReplacedBatches(MaskedBatches):
 
         inputs, labels = super().signature()
         return inputs | {ORIGINALS: labels, DRAWS: tf.TensorSpec((None, None), "float32")}, labels
-
-
-def check_family(config):
-    """Raise an InputError for a family without a generator and a discriminator."""
-    if not config.shares_embeddings:
-        raise InputError(
-            f"Replaced-token detection does not fit the family {family_name(config)!r}; give an "
-            "ELECTRA or a DeBERTa, or another objective."
-        )
-
-
-def _take_weights(model, source):
-    """Copy the weights of a model with the same config, by their paths."""
-    values = {weight.path: weight for weight in source.weights}
-    for weight in model.weights:
-        if weight.path in values:
-            weight.assign(values[weight.path])
-
-
-def _set_tables(model, source):
-    """Set a discriminator's embedding tables to those of `source`.
-
-    The generator shares part of them.
-    """
-    embeddings, due = model.get_layer("embeddings"), source.get_layer("embeddings")
-    if isinstance(embeddings, GradientDisentangledEmbedding):
-        embeddings.set_sums({name: getattr(due, name) for name in embeddings.sums()})
-    elif not np.array_equal(embeddings.token_table, due.token_table):
-        raise InputError(
-            "The generator and the discriminator have other embeddings, so that they were not "
-            "trained together; give the generator of this discriminator, or none."
-        )
-
-
-def generator_config(config, size=None):
-    """Return the config of the generator for a discriminator.
-
-    An ELECTRA generator has a share of the width, heads and feed-forward size, and the same number
-    of layers (Clark et al. 2020, section 3.2). Its tables have the same width. A DeBERTa generator
-    has a share of the layers, and the width of the tables (He et al. 2021, section 3.1). It
-    predicts from absolute positions (`decode_masks`) if the embeddings have none, as in
-    Microsoft's code.
-
-    Args:
-        config: an `ElectraConfig`, `DebertaConfig` or `DebertaV2Config`.
-        size: the share, above 0 and at most 1; where None, 0.25 for ELECTRA and 0.5 for DeBERTa.
-
-    Raises:
-        InputError: if the family is another one.
-    """
-    check_family(config)
-    if isinstance(config, DebertaConfig):
-        return dataclasses.replace(
-            config,
-            num_layers=max(1, round(config.num_layers * (size or LAYER_SHARE))),
-            enhanced_mask_decoder=not config.absolute_positions,
-            tie_embeddings=True,
-        )
-    size = size or WIDTH_SHARE
-    width = max(1, round(config.hidden_dim * size))
-    heads = max(1, round(config.num_heads * size))
-    while config.head_dim is None and width % heads:
-        heads -= 1
-    return dataclasses.replace(
-        config,
-        hidden_dim=width,
-        num_heads=heads,
-        intermediate_dim=max(1, round(config.intermediate_dim * size)),
-    )
-
-
-def sample(logits, draws):
-    """Sample a token from each softmax by inverting its cumulative sums.
-
-    The random numbers are inputs, so a draw is the same on one device, on several, and in a
-    resumed run. The distribution equals that of Gumbel noise and argmax, as in ELECTRA's code.
-    Sums are taken over blocks of tokens, then within one block: this takes a twelfth of the time
-    of sums over all tokens, and is more accurate.
-
-    Args:
-        logits: (..., V).
-        draws: (...) float32, uniform in [0, 1).
-
-    Returns:
-        (...) int32.
-    """
-    size = logits.shape[-1]
-    count = -(-size // BLOCK)
-    logits = ops.reshape(ops.cast(logits, "float32"), (-1, size))
-    shares = ops.exp(logits - ops.max(logits, axis=-1, keepdims=True))
-    shares = ops.pad(shares, ((0, 0), (0, count * BLOCK - size)))
-    shares = ops.reshape(shares, (-1, count, BLOCK))
-    sums = ops.cumsum(ops.sum(shares, axis=-1), axis=-1)  # (n, blocks)
-    target = ops.reshape(draws, (-1, 1)) * sums[:, -1:]
-    block = _first_above(sums, target)  # (n, 1)
-    before = ops.take_along_axis(ops.pad(sums, ((0, 0), (1, 0))), block, axis=-1)
-    rows = ops.arange(ops.shape(block)[0], dtype="int32")[:, None] * count + block
-    within = ops.cumsum(ops.take(ops.reshape(shares, (-1, BLOCK)), rows[:, 0], axis=0), axis=-1)
-    found = block * BLOCK + _first_above(within, target - before)
-    return ops.reshape(ops.minimum(found, size - 1), ops.shape(draws))
-
-
-def _first_above(sums, target):
-    """Return the first index where rising sums (n, m) exceed a target (n, 1), at most m - 1."""
-    below = ops.sum(ops.cast(sums <= target, "int32"), axis=-1, keepdims=True)
-    return ops.minimum(below, sums.shape[-1] - 1)  # rounding may raise a target to the last sum
-
-
-class SampleTokens(keras.layers.Layer):
-    """Sampling by `sample` from logits (B, P, V) and draws (B, P), without a gradient."""
-
-    def call(self, logits, draws):
-        return sample(ops.stop_gradient(logits), draws)
-
-    def compute_output_spec(self, logits, draws):
-        return keras.KerasTensor(draws.shape, dtype="int32")
-
-
-class ReplaceTokens(keras.layers.Layer):
-    """Replacement of masked tokens by sampled ones.
-
-    Call arguments:
-        token_ids: (B, L).
-        positions: (B, P), unique within a text.
-        originals: (B, P), the original tokens; -100 where a text has fewer.
-        sampled: (B, P).
-
-    Returns:
-        The new ids, and 1 where they differ from the original ones; both (B, L) int32.
-    """
-
-    def call(self, token_ids, positions, originals, sampled):
-        places = ops.arange(ops.shape(token_ids)[1], dtype=positions.dtype)
-        real = ops.not_equal(originals, IGNORED)
-        hits = ops.equal(positions[:, :, None], places) & real[:, :, None]  # (B, P, L)
-        chosen = ops.any(hits, axis=1)
-
-        def placed(values):
-            return ops.sum(ops.where(hits, values[:, :, None], 0), axis=1)
-
-        new = placed(sampled)
-        other = chosen & ops.not_equal(new, placed(originals))
-        return ops.where(chosen, new, token_ids), ops.cast(other, "int32")
-
-    def compute_output_spec(self, token_ids, positions, originals, sampled):
-        spec = keras.KerasTensor(token_ids.shape, dtype="int32")
-        return spec, keras.KerasTensor(token_ids.shape, dtype="int32")
 
 
 def _count(flags):

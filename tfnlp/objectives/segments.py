@@ -18,14 +18,14 @@ class Segments:
 
     Args:
         corpus: see `tfnlp.objectives.Corpus`.
-        frame: the `Frame` of a single text.
+        template: the `SpecialTokenTemplate` of a single text.
         documents: (n,) int32, the document of each segment.
         starts: (n,) int32, its first token in the document.
         sizes: (n,) int32, its number of tokens.
     """
 
     corpus: object
-    frame: object
+    template: object
     documents: np.ndarray
     starts: np.ndarray
     sizes: np.ndarray
@@ -33,12 +33,12 @@ class Segments:
     choices = None  # as in `Encodings`
 
     @classmethod
-    def of(cls, corpus, frame, max_length, packed=True):
+    def from_corpus(cls, corpus, template, max_length, packed=True):
         """Cut all documents into segments.
 
         Args:
             corpus: see `tfnlp.objectives.Corpus`.
-            frame: the `Frame` of a single text.
+            template: the `SpecialTokenTemplate` of a single text.
             max_length: the maximum number of ids of a text, including special tokens; a longer
                 sentence is cut.
             packed: whether a text is filled with whole sentences of a document (Liu et al. 2019,
@@ -47,11 +47,11 @@ class Segments:
         Raises:
             InputError: if `max_length` leaves no room.
         """
-        room = max_length - frame.single_size
+        room = max_length - template.single_size
         if room < 1:
             raise InputError(
-                f"max_length={max_length} leaves no room for text beside the {frame.single_size} "
-                f"special tokens; give at least {frame.single_size + 1}."
+                f"max_length={max_length} leaves no room for text beside the "
+                f"{template.single_size} special tokens; give at least {template.single_size + 1}."
             )
         documents, starts, sizes = (array.array("i") for _ in range(3))
         for document in range(len(corpus)):
@@ -62,7 +62,7 @@ class Segments:
                 starts.append(start)
                 sizes.append(end - start)
                 start = end
-        return cls(corpus, frame, *map(np.asarray, (documents, starts, sizes)))
+        return cls(corpus, template, *map(np.asarray, (documents, starts, sizes)))
 
     def __len__(self):
         return len(self.sizes)
@@ -70,7 +70,7 @@ class Segments:
     @property
     def lengths(self):
         """The number of ids of each text, including special tokens: (n,) int64."""
-        return self.sizes.astype("int64") + self.frame.single_size
+        return self.sizes.astype("int64") + self.template.single_size
 
     def ids(self, index):
         """Return the ids of a text without special tokens, (tokens,) int32."""
@@ -79,12 +79,12 @@ class Segments:
 
     def padded(self, items, pad_token_id):
         """Return some texts as model inputs, as in `Encodings.padded`."""
-        return pad([self.frame.around(self.ids(i)) for i in items], pad_token_id)
+        return pad([self.template.around(self.ids(i)) for i in items], pad_token_id)
 
     def fingerprint(self):
         """Return a SHA-256 of all texts."""
-        frame = (self.frame.single, self.frame.single_segment)
-        digest = hashlib.sha256(f"{self.corpus.fingerprint()} {frame}".encode())
+        template = (self.template.single, self.template.single_segment)
+        digest = hashlib.sha256(f"{self.corpus.fingerprint()} {template}".encode())
         for index in (self.documents, self.starts, self.sizes):
             digest.update(np.ascontiguousarray(index))
         return digest.hexdigest()

@@ -109,11 +109,11 @@ class ShardedCorpus:
         Raises:
             InputError: if one of its records is damaged.
         """
-        found = []
+        sentences = []
         for ids, lengths in self._read(*self._range(index)):
             ends = np.cumsum(lengths)
-            found += [ids[end - n : end] for end, n in zip(ends, lengths, strict=True)]
-        return found
+            sentences += [ids[end - n : end] for end, n in zip(ends, lengths, strict=True)]
+        return sentences
 
     def sentence_lengths(self, index):
         """Return the number of tokens of each sentence of a document, (sentences,) int64.
@@ -164,7 +164,7 @@ class ShardedCorpus:
         before = int(self._shards[shard])
         ends = [int(self._ends[first - 1]) if first > before else 0]
         ends += self._ends[first:end].tolist()
-        record, found = first, []
+        record, records = first, []
         try:
             file = self._open(shard)  # kept open even if evicted from the cache
             content = os.pread(file.fileno(), ends[-1] - ends[0], ends[0])
@@ -173,10 +173,10 @@ class ShardedCorpus:
                 tokens = self._tokens[record + 1] - self._tokens[record]
                 if (len(ids), len(lengths)) != (tokens, self._sentences[record]):
                     raise ValueError("it is another document")
-                found.append((ids, lengths))
+                records.append((ids, lengths))
         except (OSError, ValueError) as e:
             raise self._damaged(shard, record - before, e) from None
-        return found
+        return records
 
     def _damaged(self, shard, record, why):
         return InputError(

@@ -8,7 +8,7 @@ from tfnlp.utils.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Frame:
+class SpecialTokenTemplate:
     """The special-token template of a tokenizer, for texts that are ids already.
 
     Args:
@@ -24,7 +24,7 @@ class Frame:
     pair_segments: tuple
 
     @classmethod
-    def of(cls, tokenizer):
+    def from_tokenizer(cls, tokenizer):
         """Infer the template of a tokenizer of `tfnlp.text`.
 
         Raises:
@@ -43,10 +43,12 @@ class Frame:
                 "The tokenizer knows neither a letter nor a digit, so that its special tokens "
                 "cannot be told from text; give one that was learned from text."
             )
-        one, two = tokenizer.encode([word])[0], tokenizer.encode([word], [word])[0]
-        (before, segment, after) = _split(one, special, 1)
-        (first, own, between, other, last) = _split(two, special, 2)
-        return cls((before, after), segment, (first, between, last), (own, other))
+        single, pair = tokenizer.encode([word])[0], tokenizer.encode([word], [word])[0]
+        (before, segment, after) = _split(single, special, 1)
+        (first, first_segment, between, second_segment, last) = _split(pair, special, 2)
+        return cls(
+            (before, after), segment, (first, between, last), (first_segment, second_segment)
+        )
 
     @property
     def single_size(self):

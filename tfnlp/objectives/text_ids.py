@@ -27,16 +27,16 @@ def read_texts(paths, text_column="sentence", documents="lines"):
         InputError: if a file is missing, broken or not UTF-8, or holds no text.
     """
     for path in paths:
-        found = False
+        has_text = False
         if documents == "lines":
             texts = read_every_text(path, text_column)
         else:
             texts = read_documents([path], documents, text_column)
         for text in texts:
             if text := text.strip():
-                found = True
+                has_text = True
                 yield text
-        if not found:
+        if not has_text:
             raise InputError(f"{path} holds no text, only empty lines; give a file of texts.")
 
 
@@ -54,11 +54,11 @@ def encode_texts(texts, tokenizer, max_length):
     """
     texts, digest, parts = iter(texts), hashlib.sha256(), []
     with progress_bar(desc="tokenizing", unit="text", delay=5) as bar:
-        while piece := list(itertools.islice(texts, PIECE)):
-            parts.append(tokenizer.encode_text_windows(piece, max_length, literal=True))
-            for text in piece:
+        while batch := list(itertools.islice(texts, PIECE)):
+            parts.append(tokenizer.encode_text_windows(batch, max_length, literal=True))
+            for text in batch:
                 digest.update(f"{text}\n".encode(errors="surrogatepass"))
-            bar.update(len(piece))
+            bar.update(len(batch))
     if not parts:
         raise InputError("There is no text to learn from; give one at least.")
     ends = np.cumsum([0, *(len(part.token_ids) for part in parts)])
@@ -66,6 +66,6 @@ def encode_texts(texts, tokenizer, max_length):
         np.concatenate([part.token_ids for part in parts]),
         np.concatenate([part.segment_ids for part in parts]),
         np.concatenate([[0], *(e + p.starts[1:] for e, p in zip(ends, parts, strict=False))]),
-        np.concatenate([part.cut for part in parts]),
+        np.concatenate([part.truncated for part in parts]),
     )
     return encodings, digest.hexdigest()

@@ -4,31 +4,28 @@ Devlin et al. 2019, 'BERT', appendix A.2, and Lan et al. 2020, 'ALBERT', section
 documents as in BERT's own code (create_pretraining_data.py).
 """
 
-import array
 import dataclasses
-import functools
 import hashlib
 from typing import ClassVar
 
 import numpy as np
-from absl import logging
 
 from tfnlp.models.build import check_head
 from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches
+from tfnlp.objectives.objective import Objective
+from tfnlp.objectives.passages import Passages
 from tfnlp.objectives.segments import pad
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy
 
 TOKENS, PAIR = "tokens", "pair"
-# The number of texts to draw; the nearest in length is taken.
-TRIES = 16
 
 
 @dataclasses.dataclass(frozen=True)
-class PairObjective:
+class PairObjective(Objective):
     """Base class of objectives on text pairs; subclasses define `draw`.
 
     Args:
@@ -65,24 +62,17 @@ class PairObjective:
         return logits_at_positions(model)
 
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
-        """Build the batches of a corpus, with labels `tokens` (B, P) and `pair` (B,).
-
-        Args:
-            corpus, tokenizer, batch_size, max_length, shuffle: as in `MaskedLM.batches`.
-            seed: the seed of the document cuts, the order, the pairs and the masking.
-
-        Returns:
-            `PairBatches`.
+        """Build the `SentencePairBatches` of a corpus, with labels of tokens and of pairs.
 
         Raises:
             InputError: if `max_length` leaves no room, `longest_span` exceeds the longest text, no
                 document has two sentences, or there are too few documents.
         """
-        frame = Frame.of(tokenizer)
-        passages = Passages.of(corpus, frame, max_length, self.short_share, seed)
+        template = SpecialTokenTemplate.from_tokenizer(tokenizer)
+        passages = Passages.from_corpus(corpus, template, max_length, self.short_share, seed)
         self.check_documents(passages)
         self.masked_lm.check_spans(int(passages.sizes.max()))
-        return PairBatches(
+        return SentencePairBatches(
             passages,
             batch_size,
             self.masked_lm.masking(tokenizer),
@@ -125,165 +115,6 @@ class PairObjective:
         }
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Passages:
-    """Passages of two or more sentences of a document, to be split into pairs.
-
-    They take 8 bytes a sentence, 8 a document and 20 a passage. They can replace the encodings of
-    `tfnlp.text.LengthBatches`.
-
-    Args:
-        corpus: see `tfnlp.objectives.Corpus`.
-        frame: the `Frame` of two texts.
-        ends: (sentences + 1,) int64, cumulative token counts over all non-empty sentences of the
-            corpus.
-        document_starts: (documents + 1,) int64, the first such sentence of each document.
-        documents: (n,) int32, the document of each passage.
-        starts: (n,) int64, its first sentence.
-        counts: (n,) int32, its sentences.
-        sizes: (n,) int32, the maximum number of tokens of its pair.
-    """
-
-    corpus: object
-    frame: object
-    ends: np.ndarray
-    document_starts: np.ndarray
-    documents: np.ndarray
-    starts: np.ndarray
-    counts: np.ndarray
-    sizes: np.ndarray
-
-    choices = None  # as in `Encodings`
-
-    @classmethod
-    def of(cls, corpus, frame, max_length, short_share, seed):
-        """Cut all documents into passages.
-
-        A passage takes sentences up to the maximum length of a pair, or, in `short_share` of
-        cases, up to a random length of at least 2. It ends with its document. Single-sentence
-        passages are left out: BERT's own code pairs them with another document, so that more than
-        half of all pairs are random.
-
-        Raises:
-            InputError: if `max_length` leaves no room for two tokens, or no document has two
-                sentences.
-        """
-        room = max_length - frame.pair_size
-        if room < 2:
-            raise InputError(
-                f"max_length={max_length} leaves no room for two texts beside the "
-                f"{frame.pair_size} special tokens; give at least {frame.pair_size + 2}."
-            )
-        rng = np.random.default_rng(seed)
-        sentence_sizes, document_starts = array.array("i", [0]), array.array("q", [0])
-        documents, counts, sizes = (array.array("i") for _ in range(3))
-        starts = array.array("q")
-        for document in range(len(corpus)):
-            own = [size for size in corpus.sentence_lengths(document).tolist() if size]
-            start = 0
-            for count in passage_counts(own, room, short_share, rng):
-                documents.append(document)
-                starts.append(document_starts[-1] + start)
-                counts.append(count)
-                sizes.append(min(room, sum(own[start : start + count])))
-                start += count
-            sentence_sizes.extend(own)
-            document_starts.append(document_starts[-1] + len(own))
-        if not documents:
-            raise InputError(
-                "No document of the corpus has two sentences, so that there are no pairs of "
-                "them; keep the borders of documents, and one sentence a line, or pretrain by "
-                "masked tokens alone."
-            )
-        alone = np.count_nonzero(np.diff(document_starts) == 1)
-        if alone:
-            logging.warning(
-                "%d of %d documents have one sentence: no pairs are of them.", alone, len(corpus)
-            )
-        columns = map(np.asarray, (document_starts, documents, starts, counts, sizes))
-        return cls(corpus, frame, np.cumsum(sentence_sizes, dtype="int64"), *columns)
-
-    def __len__(self):
-        return len(self.sizes)
-
-    @property
-    def lengths(self):
-        """The maximum number of ids of each pair, including special tokens: (n,) int64."""
-        return self.sizes.astype("int64") + self.frame.pair_size
-
-    def text(self, document, start, end):
-        """Return the ids of sentences of a document, with sentence indices of the whole corpus."""
-        first = self.ends[self.document_starts[document]]
-        return self.corpus.part(document, self.ends[start] - first, self.ends[end] - first)
-
-    def halves(self, index, rng):
-        """Split a passage at a random sentence boundary, and return its start, split and end."""
-        start = int(self.starts[index])
-        end = start + int(self.counts[index])
-        return start, int(rng.integers(start + 1, end)), end
-
-    @functools.cached_property
-    def _by_size(self):
-        """The documents by increasing size, and their token counts, (documents,) int64 each."""
-        sizes = np.diff(self.ends[self.document_starts])
-        order = np.argsort(sizes, kind="stable")
-        return order, sizes[order]
-
-    def other_text(self, document, size, rng):
-        """Draw whole sentences of another document with about `size` tokens.
-
-        The nearest in length of up to `TRIES` draws is taken. Each starts where at least as many
-        tokens are left in its document, or at the start of a document if no other one has as many.
-
-        Args:
-            document: the document to avoid.
-            size: the number of tokens, 1 or more.
-            rng: a `numpy.random.Generator`.
-
-        Returns:
-            The document, its first sentence and the one after its last, as arguments of `text`.
-        """
-        order, sizes = self._by_size
-        least = np.searchsorted(sizes, size)
-        if np.all(order[least:] == document):
-            least = np.searchsorted(sizes, 1)
-        others = np.array([document])
-        while np.all(others == document):
-            others = order[rng.integers(least, len(order), TRIES)]
-        others = others[others != document]
-        first, stop = self.document_starts[others], self.document_starts[others + 1]
-        last = np.searchsorted(self.ends, self.ends[stop] - size, "right")
-        starts = rng.integers(first, np.maximum(last, first + 1))
-        ends = np.minimum(np.searchsorted(self.ends, self.ends[starts] + size), stop)
-        nearest = np.argmin(np.abs(self.ends[ends] - self.ends[starts] - size))
-        return tuple(int(x[nearest]) for x in (others, starts, ends))
-
-    def fingerprint(self):
-        """Return a SHA-256 of all passages."""
-        frame = (self.frame.pair, self.frame.pair_segments)
-        digest = hashlib.sha256(f"{self.corpus.fingerprint()} {frame}".encode())
-        for index in (self.documents, self.starts, self.counts, self.sizes):
-            digest.update(np.ascontiguousarray(index))
-        return digest.hexdigest()
-
-
-def passage_counts(sizes, room, short_share, rng):
-    """Return the number of sentences of each passage of a document, from its sentence sizes."""
-    counts, start = [], 0
-    while len(sizes) - start > 1:
-        short = rng.random() < short_share
-        target = rng.integers(2, room + 1) if short else room
-        end, tokens = start, 0
-        while end < len(sizes) and (tokens < target or end - start < 2):
-            tokens += sizes[end]
-            end += 1
-        if len(sizes) - end == 1:  # do not leave a last sentence alone
-            end += 1
-        counts.append(end - start)
-        start = end
-    return counts
-
-
 def truncate_pair(first, second, size, rng):
     """Truncate two texts to a total number of tokens.
 
@@ -309,7 +140,7 @@ def _cut(ids, size, rng):
     return ids[front : front + size]
 
 
-class PairBatches(MaskedBatches):
+class SentencePairBatches(MaskedBatches):
     """Batches of masked text pairs, with labels `tokens` (B, P) and `pair` (B,).
 
     Pairs are drawn anew in each epoch, by the seed, the epoch and the batch number alone.
@@ -327,13 +158,13 @@ class PairBatches(MaskedBatches):
 
     def epoch(self, epoch=0, skip=0):
         passages = self._rows
-        for number, indices in enumerate(self.order(epoch)[skip:], skip):
+        for number, indices in enumerate(self.batch_indices(epoch)[skip:], skip):
             rng = np.random.default_rng([self.seed, epoch, number])
             rows, pair_labels = [], []
             for index in indices:
                 first, second, label = self.draw(passages, index, rng)
                 texts = truncate_pair(first, second, passages.sizes[index], rng)
-                rows.append(passages.frame.around(*texts))
+                rows.append(passages.template.around(*texts))
                 pair_labels.append(label)
             inputs = self.to_fixed_length(pad(rows, self.pad_token_id))
             inputs, labels = self.hide(inputs, rng)

@@ -53,9 +53,9 @@ class TokenStream:
 
     def borders(self, start, stop):
         """Return the sentence starts strictly between `start` and `stop`, ascending."""
-        found = [begin + starts for begin, _, starts in self._documents(start, stop)]
-        found = np.concatenate(found)
-        return found[(found > start) & (found < stop)]
+        starts_in_range = [begin + starts for begin, _, starts in self._documents(start, stop)]
+        starts_in_range = np.concatenate(starts_in_range)
+        return starts_in_range[(starts_in_range > start) & (starts_in_range < stop)]
 
     def sentence(self, place):
         """Return the start of the sentence at a position, and that of the next one."""
@@ -176,11 +176,11 @@ class StreamBatches:
         text = f"{type(self).__name__} {self.corpus.fingerprint()} {settings}"
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def check_tokens(self, needed, what):
+    def check_tokens(self, needed, part):
         """Raise an InputError if the stream has fewer than `needed` tokens."""
         if self.tokens < needed:
             raise InputError(
-                f"There are {self.tokens} tokens, but {what} takes {needed} at least; give "
+                f"There are {self.tokens} tokens, but {part} takes {needed} at least; give "
                 "more text, a smaller batch_size or a smaller max_length."
             )
 

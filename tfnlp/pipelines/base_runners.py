@@ -30,12 +30,12 @@ class Classification:
     Args:
         label: the most probable class.
         probabilities: {label: probability}, in the model's order.
-        cut: whether the text exceeded the model's length limit and lost its end.
+        truncated: whether the text exceeded the model's length limit and lost its end.
     """
 
     label: str
     probabilities: dict
-    cut: bool
+    truncated: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Choice:
         place: the index of the most probable ending, from 0.
         ending: the most probable ending.
         probabilities: the probability of each ending, in order.
-        cut: whether the prompt with one of the endings exceeded the model's length limit.
+        truncated: whether the prompt with one of the endings exceeded the model's length limit.
     """
 
     place: int
     ending: str
     probabilities: list
-    cut: bool
+    truncated: bool
 
 
 class _OtherKind(InputError, AttributeError):
@@ -104,16 +104,18 @@ class Classifier(Runner):
         self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
         return [
-            self.classification(outputs["probability"], bool(cut))
-            for outputs, cut in zip(self.outputs_of(encodings), encodings.cut, strict=True)
+            self.classification(outputs["probability"], bool(truncated))
+            for outputs, truncated in zip(
+                self.outputs_of(encodings), encodings.truncated, strict=True
+            )
         ]
 
-    def classification(self, probabilities, cut):
+    def classification(self, probabilities, truncated):
         """Return the `Classification` of one text from its probabilities (C,)."""
         return Classification(
             self.labels[int(np.argmax(probabilities))],
             {label: float(p) for label, p in zip(self.labels, probabilities, strict=True)},
-            cut,
+            truncated,
         )
 
 
@@ -363,7 +365,9 @@ class Chooser(Runner):
             chances = np.exp(scores[here] - scores[here].max())
             chances = (chances / chances.sum()).tolist()
             place = int(scores[here].argmax())
-            found.append(Choice(place, group[place], chances, bool(encodings.cut[here].any())))
+            found.append(
+                Choice(place, group[place], chances, bool(encodings.truncated[here].any()))
+            )
         return found
 
 

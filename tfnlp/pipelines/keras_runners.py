@@ -51,7 +51,7 @@ class ModelRunner:
 
     def outputs_of(self, encodings):
         """Return the outputs for each encoding, {name: array}, in the form of an exported file."""
-        rows = Encodings.of(encodings)
+        rows = Encodings.from_list(encodings)
         if not len(rows):
             return []
         if self.kind == "chooser":  # score endings separately, to allow any number

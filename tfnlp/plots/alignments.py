@@ -37,10 +37,10 @@ def draw_alignments(weights, source, target):
     """Return the matplotlib `Figure` that `plot_alignments` saves."""
     from matplotlib.figure import Figure
 
-    for name, one in weights.items():
-        if tuple(one.shape) != (len(target), len(source)):
+    for name, matrix in weights.items():
+        if tuple(matrix.shape) != (len(target), len(source)):
             raise ValueError(
-                f"weights[{name!r}] has shape {tuple(one.shape)}, but there are {len(target)} "
+                f"weights[{name!r}] has shape {tuple(matrix.shape)}, but there are {len(target)} "
                 f"target tokens and {len(source)} source tokens."
             )
     columns = min(COLUMNS, len(weights))
@@ -49,9 +49,9 @@ def draw_alignments(weights, source, target):
     rows = math.ceil(len(weights) / columns)
     size = (1.5 + 0.3 * len(source)) * columns, (1.5 + 0.3 * len(target)) * rows
     figure = Figure(figsize=size, layout="constrained")
-    for number, (name, one) in enumerate(weights.items(), 1):
+    for number, (name, matrix) in enumerate(weights.items(), 1):
         axes = figure.add_subplot(rows, columns, number)
-        axes.imshow(one, cmap="gray", vmin=0, vmax=1, aspect="equal")
+        axes.imshow(matrix, cmap="gray", vmin=0, vmax=1, aspect="equal")
         axes.set_xticks(range(len(source)), source, rotation=90, **shown)
         axes.set_yticks(range(len(target)), target, **shown)
         axes.xaxis.tick_top()

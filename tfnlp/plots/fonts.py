@@ -24,14 +24,16 @@ def save_figure(figure, path):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure.savefig(path, dpi=120)
-    missing = [one for one in caught if "missing from font" in str(one.message)]
-    for one in caught:
-        if one not in missing:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    missing = [warning for warning in caught if "missing from font" in str(warning.message)]
+    for warning in caught:
+        if warning not in missing:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
     if missing:
         logging.warning(
-            "%s has boxes for %d characters that no font here has; install one for them, such as "
-            "Noto Sans CJK, and draw it again.",
+            "%s shows boxes for %d characters that no installed font has; install one, such as "
+            "Noto Sans CJK, and plot it again.",
             path,
-            len({str(one.message) for one in missing}),
+            len({str(warning.message) for warning in missing}),
         )

@@ -44,12 +44,14 @@ def draw_variants(runs, summary, base):
             values = [figures.get(metric) for figures in runs[name].values()]
             values = [v for v in values if v is not None]
             axes.plot(values, [place] * len(values), "o", color="C7", alpha=0.5, markersize=4)
-            found = summary[name][metric].estimate
-            if found is not None:
+            estimate = summary[name][metric].estimate
+            if estimate is not None:
                 color = "C0" if name == base else "C1"
-                axes.errorbar(found.mean, place, xerr=found.error, fmt="D", color=color, capsize=4)
+                axes.errorbar(
+                    estimate.mean, place, xerr=estimate.error, fmt="D", color=color, capsize=4
+                )
                 if name == base:
-                    axes.axvline(found.mean, color=color, alpha=0.4, linestyle="--")
+                    axes.axvline(estimate.mean, color=color, alpha=0.4, linestyle="--")
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlabel(metric.replace("_", " "))

@@ -23,11 +23,11 @@ from .classification import Classification as Classification
 from .features import check_features_file as check_features_file
 from .features import extract_features as extract_features
 from .features import write_features as write_features
-from .multiple_choice import Choosing as Choosing
+from .multiple_choice import MultipleChoice as MultipleChoice
 from .multiple_choice import read_choices as read_choices
 from .parallel_texts import ParallelTexts as ParallelTexts
 from .parallel_texts import read_parallel_texts as read_parallel_texts
-from .question_answering import Answering as Answering
+from .question_answering import QuestionAnswering as QuestionAnswering
 from .question_answering import read_questions as read_questions
 from .question_answering import write_n_best as write_n_best
 from .reference_scores import make_bleu as make_bleu
@@ -35,8 +35,9 @@ from .reference_scores import scoring_libraries as scoring_libraries
 from .reference_scores import text_scores as text_scores
 from .regression import Regression as Regression
 from .regression import read_scored_pairs as read_scored_pairs
-from .scheduled_sampling import OwnTokens as OwnTokens
+from .scheduled_sampling import ScheduledSampling as ScheduledSampling
 from .tagging import Tagging as Tagging
 from .tagging import read_tagged as read_tagged
 from .tagging import tag_names as tag_names
+from .task import Task as Task
 from .translation import Translation as Translation

@@ -3,14 +3,14 @@
 import numpy as np
 from sklearn import metrics
 
+from tfnlp.tasks.task import Task
 from tfnlp.text.readers import check_label_names, check_positive_label
 from tfnlp.utils.errors import unknown_name
-from tfnlp.weighted_losses import cross_entropy
 
 SCORES = ("accuracy", "matthews", "macro_f1", "f1")
 
 
-class Classification:
+class Classification(Task):
     """Classification of a text or pair (Devlin et al. 2019, section 4.1).
 
     Args:
@@ -25,8 +25,6 @@ class Classification:
     """
 
     head = "classifier"
-    settings = None
-    outputs = ("logits",)
 
     def __init__(self, label_names, monitor="accuracy", positive_label=None):
         check_label_names(label_names, least=2)
@@ -43,28 +41,28 @@ class Classification:
         encodings = tokenizer.encode(examples.texts, examples.pairs, max_length)
         return encodings, examples.labels
 
-    def loss(self, labels, outputs, sample_weight=None):
-        return cross_entropy(labels, outputs["logits"], sample_weight)
+    def decode(self, examples, encodings, outputs):
+        return [self.label_names[i] for i in np.stack(outputs["logits"]).argmax(1)]
 
-    def answers(self, examples, encodings, outputs):
-        found = np.stack(outputs["logits"]).argmax(1)  # (examples,)
-        return tuple([self.label_names[i] for i in ids] for ids in (examples.labels, found))
-
-    def baseline(self, train, examples):
-        majority = np.bincount(train.labels).argmax()
-        return self._scores(examples.labels, np.full(len(examples.labels), majority))
-
-    def score(self, examples, encodings, outputs):
-        return self._scores(examples.labels, np.stack(outputs["logits"]).argmax(1))
-
-    def _scores(self, labels, found):
-        labels = np.asarray(labels)
+    def score_predictions(self, examples, predictions):
+        ids = {name: i for i, name in enumerate(self.label_names)}
+        predicted = np.array([ids[name] for name in predictions])
+        labels = np.asarray(examples.labels)
         scores = {
-            "accuracy": float(np.mean(found == labels)),
-            "matthews": float(metrics.matthews_corrcoef(labels, found)),
-            "macro_f1": float(metrics.f1_score(labels, found, average="macro", zero_division=0)),
+            "accuracy": float(np.mean(predicted == labels)),
+            "matthews": float(metrics.matthews_corrcoef(labels, predicted)),
+            "macro_f1": float(
+                metrics.f1_score(labels, predicted, average="macro", zero_division=0)
+            ),
         }
         if self.positive_id is not None:
-            right = labels == self.positive_id, found == self.positive_id
-            scores["f1"] = float(metrics.f1_score(*right, zero_division=0))
+            positive = labels == self.positive_id, predicted == self.positive_id
+            scores["f1"] = float(metrics.f1_score(*positive, zero_division=0))
         return scores
+
+    def answers(self, examples, predictions):
+        return [self.label_names[i] for i in examples.labels], predictions
+
+    def baseline(self, train, examples):
+        majority = self.label_names[np.bincount(train.labels).argmax()]
+        return self.score_predictions(examples, [majority] * len(examples.labels))

@@ -53,12 +53,12 @@ def extract_features(model, batches, layers="last", pooling="mean"):
         mask = tf.cast(inputs["padding_mask"], "float32")[:, :, None]  # (B, L, 1)
         return tf.reduce_sum(x * mask, 1) / tf.maximum(tf.reduce_sum(mask, 1), 1.0)
 
-    found = [None] * len(batches.encodings)
-    for indices in progress_bar(batches.order(), desc="extracting", unit="batch"):
+    features = [None] * len(batches.encodings)
+    for indices in progress_bar(batches.batch_indices(), desc="extracting", unit="batch"):
         rows = forward(batches.batch(indices)[0]).numpy()
         for row, i in zip(rows, indices, strict=True):
-            found[i] = row[: batches.lengths[i]] if pooling == "none" else row
-    return found
+            features[i] = row[: batches.lengths[i]] if pooling == "none" else row
+    return features
 
 
 def check_features_file(path):

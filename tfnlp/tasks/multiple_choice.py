@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 
+from tfnlp.tasks.task import Task
 from tfnlp.text.readers import read_columns, read_header
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import cross_entropy
 
 
 @dataclasses.dataclass
@@ -85,15 +85,10 @@ def _numbered_columns(path, header):
     return names
 
 
-class Choosing:
+class MultipleChoice(Task):
     """Multiple choice: select the ending of a prompt (Devlin et al. 2019, section 4.4)."""
 
     head = "chooser"
-    num_classes = None
-    label_names = None
-    settings = None
-    outputs = ("logits",)
-    monitor = "accuracy"
 
     def encode(self, tokenizer, examples, max_length):
         count = len(examples.endings[0])
@@ -101,23 +96,22 @@ class Choosing:
             if len(group) != count:
                 raise InputError(
                     f"endings[{i}] has {len(group)} endings and endings[0] {count}; give every "
-                    "beginning as many."
+                    "prompt as many."
                 )
         prompts = [prompt for prompt in examples.prompts for _ in range(count)]
         endings = [ending for group in examples.endings for ending in group]
         flat = tokenizer.encode(prompts, endings, max_length)
         return dataclasses.replace(flat, choices=count), examples.labels
 
-    def loss(self, labels, outputs, sample_weight=None):
-        return cross_entropy(labels, outputs["logits"], sample_weight)
+    def decode(self, examples, encodings, outputs):
+        return np.stack(outputs["logits"]).argmax(1).tolist()
 
-    def answers(self, examples, encodings, outputs):
-        return list(examples.labels), np.stack(outputs["logits"]).argmax(1).tolist()
+    def score_predictions(self, examples, predictions):
+        return {"accuracy": float(np.mean(np.equal(examples.labels, predictions)))}
+
+    def answers(self, examples, predictions):
+        return list(examples.labels), predictions
 
     def baseline(self, train, examples):
         majority = np.bincount(train.labels).argmax()
-        return {"accuracy": float(np.mean(np.asarray(examples.labels) == majority))}
-
-    def score(self, examples, encodings, outputs):
-        right, found = self.answers(examples, encodings, outputs)
-        return {"accuracy": float(np.mean(np.equal(right, found)))}
+        return self.score_predictions(examples, np.full(len(examples.labels), majority))

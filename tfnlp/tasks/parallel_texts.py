@@ -45,24 +45,25 @@ def read_parallel_texts(paths, source_column="source", target_column="target"):
     """
     paths = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else [*paths]
     if len(paths) == 1:
-        rows = read_columns(paths[0], [source_column, target_column])
+        table = read_columns(paths[0], [source_column, target_column])
         names = f"{source_column!r}", f"{target_column!r}"
-        found = [
-            (f"{paths[0]}, {place}", row[source_column], row[target_column]) for place, row in rows
+        rows = [
+            (f"{paths[0]}, {place}", row[source_column], row[target_column])
+            for place, row in table
         ]
     elif len(paths) == 2:
         names = "the source", "the target"
-        found = [(f"{paths[0]}, line {i}", *sides) for i, *sides in _side_by_side(*paths)]
+        rows = [(f"{paths[0]}, line {i}", *sides) for i, *sides in _side_by_side(*paths)]
     else:
         raise InputError(
             f"Texts with their translations are in one table or in two files, not in {len(paths)} "
             f"({', '.join(map(str, paths))})."
         )
-    for place, *sides in found:
+    for place, *sides in rows:
         for name, text in zip(names, sides, strict=True):
             if not text.strip():
                 raise InputError(f"{place}: {name} is empty; give both texts, or leave both out.")
-    places, sources, targets = map(list, zip(*found, strict=True))
+    places, sources, targets = map(list, zip(*rows, strict=True))
     return ParallelTexts(sources, targets, places)
 
 

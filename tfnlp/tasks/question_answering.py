@@ -10,6 +10,7 @@ import string
 import numpy as np
 from absl import logging
 
+from tfnlp.tasks.task import Task
 from tfnlp.text.answers import answer_places, best_answers
 from tfnlp.text.readers import read_json_data
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
@@ -52,7 +53,7 @@ def read_questions(path, null_answers=True):
             no answer.
     """
     path = pathlib.Path(path)
-    found = Questions([], [], [], [])
+    questions = Questions([], [], [], [])
     ids = set()
     for context, qa in _questions(path, read_json_data(path)):
         name = "guid" if isinstance(qa, dict) and "id" not in qa and "guid" in qa else "id"
@@ -62,16 +63,16 @@ def read_questions(path, null_answers=True):
         ids.add(i)
         name = f"question {i}"
         answers = [] if qa.get("is_impossible") else _field(path, name, qa, "answers", list)
-        found.ids.append(i)
-        found.questions.append(_field(path, name, qa, "question", str).strip())
-        found.contexts.append(context)
+        questions.ids.append(i)
+        questions.questions.append(_field(path, name, qa, "question", str).strip())
+        questions.contexts.append(context)
         answers = [_answer(path, i, context, a) for a in answers]
-        found.answers.append([a for a in answers if a[1].strip()])
-    if not found.questions:
+        questions.answers.append([a for a in answers if a[1].strip()])
+    if not questions.questions:
         raise InputError(f"{path} holds no questions.")
     if not null_answers:
-        _check_answered(found, f"{path}: ")
-    return found
+        _check_answered(questions, f"{path}: ")
+    return questions
 
 
 def _questions(path, value):
@@ -117,7 +118,7 @@ def _check_answered(examples, place=""):
         )
 
 
-class Answering:
+class QuestionAnswering(Task):
     """Extractive question answering (Devlin et al. 2019, sections 4.2 and 4.3).
 
     Long contexts are split into windows. For a window without the answer the label is its first
@@ -133,8 +134,6 @@ class Answering:
     """
 
     head = "answerer"
-    num_classes = None
-    label_names = None
     outputs = ("start_logits", "end_logits")
     monitor = "f1"
 
@@ -158,7 +157,7 @@ class Answering:
             self.stride,
             self.max_question_length,
         )
-        cut = len(set(windows.examples[windows.cut]))
+        cut = len(set(windows.examples[windows.truncated]))
         if cut:
             logging.warning(
                 "%d of %d questions are longer than is read; their ends were cut "
@@ -194,27 +193,30 @@ class Answering:
             count,
         )
 
-    def score(self, examples, encodings, outputs):
+    def decode(self, examples, encodings, outputs):
+        """Return the text of the best answer to each question; an empty one means no answer."""
         best = self.n_best(examples, encodings, outputs, 1)
-        return self.score_answers(examples, [answers[0].text for answers in best])
+        return [answers[0].text for answers in best]
 
-    def score_answers(self, examples, texts):
-        """Return the scores of one answer to each question; an empty one means no answer."""
-        rights = [[text for _, text in answers] or [""] for answers in examples.answers]
-        pairs = list(zip(texts, rights, strict=True))
+    def score_predictions(self, examples, predictions):
+        references = [[text for _, text in answers] or [""] for answers in examples.answers]
         return {
-            "f1": float(np.mean([max(f1(t, r) for r in right) for t, right in pairs])),
-            "exact_match": float(
-                np.mean([max(normalise(t) == normalise(r) for r in right) for t, right in pairs])
-            ),
+            "f1": _best_mean(f1, predictions, references),
+            "exact_match": _best_mean(exact_match, predictions, references),
         }
+
+
+def _best_mean(score, predictions, references):
+    """Return the mean over questions of the best score among the correct answers to each."""
+    pairs = zip(predictions, references, strict=True)
+    return float(np.mean([max(score(text, r) for r in answers) for text, answers in pairs]))
 
 
 def write_n_best(task, run_folder, examples, max_length, count=5, block_size=None):
     """Write a run's best answers to each question to its n_best.json.
 
     Args:
-        task: an `Answering`.
+        task: a `QuestionAnswering`.
         run_folder: the folder of the run, with the fine-tuned model in `best`.
         examples: `Questions`.
         max_length: the maximum input length in tokens.
@@ -234,8 +236,8 @@ def write_n_best(task, run_folder, examples, max_length, count=5, block_size=Non
     write_json(
         pathlib.Path(run_folder) / "n_best.json",
         {
-            i: [dataclasses.asdict(answer) for answer in found]
-            for i, found in zip(examples.ids, answers, strict=True)
+            i: [dataclasses.asdict(answer) for answer in best_of_question]
+            for i, best_of_question in zip(examples.ids, answers, strict=True)
         },
     )
 
@@ -250,9 +252,14 @@ def normalise(text):
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
 
 
-def f1(found, right):
+def exact_match(prediction, reference):
+    """Return whether two answers are equal once normalised."""
+    return normalise(prediction) == normalise(reference)
+
+
+def f1(prediction, reference):
     """Compute the word-overlap F1 of two answers, as in SQuAD's official script."""
-    a, b = normalise(found).split(), normalise(right).split()
+    a, b = normalise(prediction).split(), normalise(reference).split()
     if not a or not b:
         return float(a == b)
     common = sum((collections.Counter(a) & collections.Counter(b)).values())

@@ -22,15 +22,16 @@ def word_overlap(references, hypotheses):
     Returns:
         A dict of `word_precision`, `word_recall` and `word_f1`, 0 where nothing was generated.
     """
-    matched = written = due = 0
+    matched = hypothesis_words = reference_words = 0
     for reference, hypothesis in zip(*_pairs(references, hypotheses), strict=True):
         reference, hypothesis = reference.split(), hypothesis.split()
         matched += _matches(reference, hypothesis)
-        written, due = written + len(hypothesis), due + len(reference)
+        hypothesis_words += len(hypothesis)
+        reference_words += len(reference)
     return {
-        "word_precision": matched / max(written, 1),
-        "word_recall": matched / max(due, 1),
-        "word_f1": 2 * matched / max(written + due, 1),
+        "word_precision": matched / max(hypothesis_words, 1),
+        "word_recall": matched / max(reference_words, 1),
+        "word_f1": 2 * matched / max(hypothesis_words + reference_words, 1),
     }
 
 
@@ -66,8 +67,8 @@ def length_ratio_bleu(references, hypotheses):
     if not all(matched for matched, _ in counts):
         return 0.0
     precision = math.exp(sum(math.log(m / n) for m, n in counts) / len(counts))
-    due = sum(len(reference.split()) for reference in references)
-    return min(1.0, counts[0][1] / due) * precision
+    reference_words = sum(len(reference.split()) for reference in references)
+    return min(1.0, counts[0][1] / reference_words) * precision
 
 
 def text_scores(references, hypotheses, tokenize="13a"):

@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 from scipy import stats
 
+from tfnlp.tasks.task import Task
 from tfnlp.text.readers import Examples, as_number, read_columns
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import weighted_mean
@@ -39,7 +40,7 @@ def read_scored_pairs(path, text_column="sentence1", pair_column="sentence2", co
     return ScoredExamples(texts, pairs if pair_column else None, labels)
 
 
-class Regression:
+class Regression(Task):
     """Regression by mean squared error (Devlin et al. 2019, STS-B).
 
     The output bias of a new model starts at the mean of the training labels.
@@ -51,13 +52,11 @@ class Regression:
     head = "classifier"
     num_classes = 1
     label_names = ("score",)
-    settings = None
-    outputs = ("logits",)
 
     def __init__(self, monitor="pearson"):
         self.monitor = monitor
 
-    def start(self, model, examples):
+    def initialise_head(self, model, examples):
         """Set the output bias of a new head to the mean of the labels.
 
         Otherwise a short training spends its steps on the way there from 0. A bias of exactly 0
@@ -76,26 +75,26 @@ class Regression:
         return encodings, examples.labels
 
     def loss(self, labels, outputs, sample_weight=None):
-        found = ops.cast(outputs["logits"][:, 0], "float32")  # (B,)
-        labels = ops.reshape(labels, ops.shape(found))  # Keras allows (B, 1) too
-        return weighted_mean(ops.square(found - labels), sample_weight)
+        predictions = ops.cast(outputs["logits"][:, 0], "float32")  # (B,)
+        labels = ops.reshape(labels, ops.shape(predictions))  # Keras allows (B, 1) too
+        return weighted_mean(ops.square(predictions - labels), sample_weight)
 
-    def answers(self, examples, encodings, outputs):
-        return list(examples.labels), [float(row[0]) for row in outputs["logits"]]
+    def decode(self, examples, encodings, outputs):
+        return np.stack(outputs["logits"])[:, 0]  # (examples,)
+
+    def score_predictions(self, examples, predictions):
+        labels, predictions = np.asarray(examples.labels), np.asarray(predictions)
+        # A constant has no correlation; an untrained model scores 0.
+        varied = np.ptp(predictions) and np.ptp(labels)
+        return {
+            "pearson": float(stats.pearsonr(predictions, labels).statistic if varied else 0.0),
+            "spearman": float(stats.spearmanr(predictions, labels).statistic if varied else 0.0),
+            "mean_squared_error": float(np.mean((predictions - labels) ** 2)),
+        }
+
+    def answers(self, examples, predictions):
+        return list(examples.labels), list(map(float, predictions))
 
     def baseline(self, train, examples):
-        mean = np.full((len(examples.labels), 1), np.mean(train.labels))
-        return self.score(examples, None, {"logits": mean})
-
-    def score(self, examples, encodings, outputs):
-        found = np.stack(outputs["logits"])[:, 0]  # (examples,)
-        # A constant has no correlation; an untrained model scores 0.
-        varied = np.ptp(found) and np.ptp(examples.labels)
-        pearson = stats.pearsonr(found, examples.labels).statistic if varied else 0.0
-        spearman = stats.spearmanr(found, examples.labels).statistic if varied else 0.0
-        error = np.mean((found - np.asarray(examples.labels)) ** 2)
-        return {
-            "pearson": float(pearson),
-            "spearman": float(spearman),
-            "mean_squared_error": float(error),
-        }
+        mean = np.full(len(examples.labels), np.mean(train.labels))
+        return self.score_predictions(examples, mean)

@@ -7,15 +7,16 @@ import numpy as np
 from tfnlp.text.batches import LengthBatches
 
 
-class OwnTokens:
-    """`PairBatches` with the extra input `own_tokens` (B, T), 1 at a random share of positions.
+class ScheduledSampling:
+    """`TranslationBatches` with the extra input `feed_predictions`, (B, T) int32.
 
-    The share rises linearly from 0 at the first step to `rate` at the last (Bengio et al. 2015,
+    It is 1 at a random share of positions, where the decoder reads its own predictions. The share
+    rises linearly from 0 at the first step to `rate` at the last (Bengio et al. 2015,
     'Scheduled Sampling', section 2.4). The draw depends on the seed, the epoch and the batch
     number alone.
 
     Args:
-        batches: `PairBatches`.
+        batches: `TranslationBatches`.
         rate: the share at the last step.
         epochs: the number of training epochs.
     """
@@ -35,13 +36,13 @@ class OwnTokens:
         for number, (inputs, labels) in enumerate(self.batches.epoch(epoch, skip), start=skip):
             rng = np.random.default_rng([self.batches.seed, epoch, number])
             share = self.rate * min((epoch * len(self) + number) / last, 1.0)
-            own = (rng.random(labels.shape) < share).astype("int32")
-            yield inputs | {"own_tokens": own}, labels
+            sampled = (rng.random(labels.shape) < share).astype("int32")
+            yield inputs | {"feed_predictions": sampled}, labels
 
     def signature(self):
         """Return the `tf.TensorSpec`s of a batch."""
         inputs, labels = self.batches.signature()
-        return inputs | {"own_tokens": labels}, labels
+        return inputs | {"feed_predictions": labels}, labels
 
     def fingerprint(self):
         """Return a SHA-256 of all that determines the batches, except the number of epochs."""

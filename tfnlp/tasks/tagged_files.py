@@ -100,15 +100,17 @@ def holds_tags(path, tag_names):
     """
     lines = list(read_lines(path))
     # Lines that `read_tagged` may skip are no evidence.
-    known = [line for _, line in lines if line.strip() and not line.startswith(("#", "-DOC"))]
-    columns = [_columns(line) for line in known]
-    tagged = [len(found) > 1 and found[-1] in tag_names for found, _ in columns]
+    lines_of_words = [
+        line for _, line in lines if line.strip() and not line.startswith(("#", "-DOC"))
+    ]
+    columns = [_columns(line) for line in lines_of_words]
+    tagged = [len(values) > 1 and values[-1] in tag_names for values, _ in columns]
     if all(tagged):
         return bool(tagged)
     in_groups = any(not line.strip() for _, line in lines[:-1])
     alike = len({layout for _, layout in columns}) == 1
-    if any(tagged) or (alike and (in_groups or "\t" in known[0])):
-        shown = known[tagged.index(True) if any(tagged) else 0]
+    if any(tagged) or (alike and (in_groups or "\t" in lines_of_words[0])):
+        shown = lines_of_words[tagged.index(True) if any(tagged) else 0]
         raise InputError(
             f"{path} may have a word and its tag on each line, as {shown!r} looks, or a text; say "
             "which, by tagged=True or tagged=False."
@@ -124,8 +126,8 @@ def check_unit(unit):
 
 def tag_names(examples):
     """Return the tags of sentences, "O" first, then sorted."""
-    found = {tag for tags in examples.tags for tag in tags}
-    return sorted(found, key=lambda tag: (tag != "O", tag))
+    names = {tag for tags in examples.tags for tag in tags}
+    return sorted(names, key=lambda tag: (tag != "O", tag))
 
 
 def _not_allowed(tag, tag_names):

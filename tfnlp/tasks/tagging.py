@@ -3,20 +3,15 @@
 import collections
 import itertools
 import re
+import statistics
 
-from tfnlp.tasks.tagged_files import (
-    BIO_TAG,
-    TaggedSentences,
-    check_unit,
-    read_tagged,
-    tag_names,
-)
+from tfnlp.tasks.tagged_files import BIO_TAG, TaggedSentences, check_unit, read_tagged, tag_names
+from tfnlp.tasks.task import Task
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.character_tags import best_character_tags, token_characters
 from tfnlp.text.readers import check_label_names
 from tfnlp.text.tags import best_tags, first_tokens
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import cross_entropy
 
 __all__ = ["TaggedSentences", "Tagging", "read_tagged", "tag_names"]
 
@@ -24,7 +19,7 @@ __all__ = ["TaggedSentences", "Tagging", "read_tagged", "tag_names"]
 _ENTITY_TAG = re.compile(r"O|[BIESLU](-.+)?")
 
 
-class Tagging:
+class Tagging(Task):
     """A tag for each word, or for each character.
 
     The first token of a word carries its tag (Devlin et al. 2019, section 5.3). For characters,
@@ -50,7 +45,6 @@ class Tagging:
     """
 
     head = "tagger"
-    outputs = ("logits",)
 
     def __init__(self, label_names, stride=32, unit="word", splitter=None):
         check_label_names(label_names, least=2)
@@ -96,69 +90,58 @@ class Tagging:
         return windows, labels
 
     def _check_tags(self, examples):
-        known = set(self.label_names)
+        names = set(self.label_names)
         for i, (sentence, tags) in enumerate(zip(examples.sentences, examples.tags, strict=True)):
             if len(sentence) != len(tags):
                 raise InputError(
                     f"sentences[{i}] has {len(sentence)} {self.unit}s and {len(tags)} tags; give "
                     "each a tag."
                 )
-            if not known.issuperset(tags):
-                unknown = next(tag for tag in tags if tag not in known)
+            if not names.issuperset(tags):
+                unknown = next(tag for tag in tags if tag not in names)
                 raise InputError(
                     f"sentences[{i}] has the tag {unknown!r}, which is not one of the tags "
                     f"({', '.join(self.label_names)})."
                 )
 
-    def loss(self, labels, outputs, sample_weight=None):
-        return cross_entropy(labels, outputs["logits"], sample_weight)
-
-    def predict(self, sentences, encodings, outputs):
+    def decode(self, examples, encodings, outputs):
         """Return the tag of each word or character, a list of lists of names."""
         best = best_character_tags if self.unit == "character" else best_tags
-        return best(sentences, encodings, outputs["logits"], self.label_names)
+        return best(examples.sentences, encodings, outputs["logits"], self.label_names)
 
-    def answers(self, examples, encodings, outputs):
-        found = self.predict(examples.sentences, encodings, outputs)
-        return tuple(list(itertools.chain(*tags)) for tags in (examples.tags, found))
+    def score_predictions(self, examples, predictions):
+        if self.unit == "character":
+            return _character_scores(examples, predictions)
+        scores = {"word_accuracy": _accuracy(examples.tags, predictions)}
+        return _entity_scores(examples.tags, predictions) | scores if self.of_entities else scores
+
+    def answers(self, examples, predictions):
+        return tuple(list(itertools.chain(*tags)) for tags in (examples.tags, predictions))
 
     def baseline(self, train, examples):
         counts = collections.Counter(itertools.chain(*train.tags))
         (majority, _), *_ = counts.most_common()
-        return self.score_tags(examples, [[majority] * len(tags) for tags in examples.tags])
-
-    def score(self, examples, encodings, outputs):
-        found = self.predict(examples.sentences, encodings, outputs)
-        return self.score_tags(examples, found)
-
-    def score_tags(self, examples, found):
-        """Return the scores of the tags that `predict` returned."""
-        if self.unit == "character":
-            return _character_scores(examples, found)
-        scores = {"word_accuracy": _share_right(examples.tags, found)}
-        return _entity_scores(examples.tags, found) | scores if self.of_entities else scores
+        constant = [[majority] * len(tags) for tags in examples.tags]
+        return self.score_predictions(examples, constant)
 
 
-def _share_right(right, found):
-    pairs = [
-        a == b
-        for tags, others in zip(right, found, strict=True)
-        for a, b in zip(tags, others, strict=True)
-    ]
-    return sum(pairs) / len(pairs)
+def _accuracy(tags, predictions):
+    """Return the share of correct tags."""
+    pairs = zip(itertools.chain(*tags), itertools.chain(*predictions), strict=True)
+    return statistics.fmean(tag == predicted for tag, predicted in pairs)
 
 
-def _entity_scores(right, found):
+def _entity_scores(tags, predictions):
     """Return F1, precision and recall of all entities, as in CoNLL's script."""
     from seqeval.metrics import sequence_labeling
 
     precision, recall, f1, _ = sequence_labeling.precision_recall_fscore_support(
-        _seqeval_tags(right), _seqeval_tags(found), average="micro", zero_division=0
+        _seqeval_tags(tags), _seqeval_tags(predictions), average="micro", zero_division=0
     )
     return {"f1": float(f1), "precision": float(precision), "recall": float(recall)}
 
 
-def _character_scores(examples, found):
+def _character_scores(examples, predictions):
     """Return scores that exclude white space, which KLUE does not count.
 
     `macro_f1` is KLUE's entity F1, by the strict rules of IOB2. `character_macro_f1` is its
@@ -168,26 +151,26 @@ def _character_scores(examples, found):
     from seqeval.scheme import IOB2
     from sklearn.metrics import f1_score
 
-    right, found = (
+    tags, predictions = (
         [
             [tag for character, tag in zip(*pair, strict=True) if not character.isspace()]
-            for pair in zip(examples.sentences, tags, strict=True)
+            for pair in zip(examples.sentences, rows, strict=True)
         ]
-        for tags in (examples.tags, found)
+        for rows in (examples.tags, predictions)
     )
-    flat = [list(itertools.chain(*tags)) for tags in (right, found)]
+    flat = [list(itertools.chain(*rows)) for rows in (tags, predictions)]
     macro_f1 = 0.0  # without entities seqeval takes the mean of nothing
     if any(tag.startswith("B") for tag in itertools.chain(*flat)):
         strict = {"average": "macro", "mode": "strict", "scheme": IOB2, "zero_division": 0}
-        macro_f1 = float(metrics.f1_score(right, found, **strict))
-    return _entity_scores(right, found) | {
+        macro_f1 = float(metrics.f1_score(tags, predictions, **strict))
+    return _entity_scores(tags, predictions) | {
         "macro_f1": macro_f1,
         "character_macro_f1": float(f1_score(*flat, average="macro", zero_division=0)),
-        "character_accuracy": _share_right(right, found),
+        "character_accuracy": _accuracy(tags, predictions),
     }
 
 
 def _seqeval_tags(sentences):
     """Convert tags for seqeval, which knows only E and S for the end and the single word."""
-    others = {"L": "E", "U": "S"}
-    return [[others.get(tag[0], tag[0]) + tag[1:] for tag in tags] for tags in sentences]
+    prefixes = {"L": "E", "U": "S"}
+    return [[prefixes.get(tag[0], tag[0]) + tag[1:] for tag in tags] for tags in sentences]

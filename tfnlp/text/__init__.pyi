@@ -17,12 +17,12 @@ from .readers import read_examples as read_examples
 from .special_tokens import with_target as with_target
 from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer_files import ANY_TOKENIZER as ANY_TOKENIZER
-from .tokenizer_files import check_families as check_families
+from .tokenizer_files import check_tokenizer_family as check_tokenizer_family
 from .tokenizer_files import read_family as read_family
 from .tokenizer_loading import family_of_kind as family_of_kind
-from .tokenizer_loading import fit_of_tokenizer as fit_of_tokenizer
 from .tokenizer_loading import kind_for as kind_for
 from .tokenizer_loading import load_tokenizer as load_tokenizer
+from .tokenizer_loading import tokenizer_statistics as tokenizer_statistics
 from .tokenizer_loading import train_tokenizer as train_tokenizer
 from .unigram import UnigramTokenizer as UnigramTokenizer
 from .unigram import train_unigram as train_unigram

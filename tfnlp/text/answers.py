@@ -21,7 +21,7 @@ class Answer:
         start: index of its first character in the context.
         end: index after its last character.
         score: the sum of the start and end logits.
-        cut: whether the question exceeded the length limit and lost its end.
+        truncated: whether the question exceeded the length limit and lost its end.
         probability: the softmax of the score over all candidate answers to the question; None
             before they are compared.
     """
@@ -30,7 +30,7 @@ class Answer:
     start: int
     end: int
     score: float
-    cut: bool = False
+    truncated: bool = False
     probability: float | None = None
 
 
@@ -55,24 +55,24 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
         For each question a list of `Answer`s, best first, with at least one entry. With
         `null_answers` the empty answer is a candidate.
     """
-    found = [{} for _ in contexts]
-    none = [np.inf] * len(contexts)
-    cut = [False] * len(contexts)
+    spans = [{} for _ in contexts]
+    null_scores = [np.inf] * len(contexts)
+    truncated = [False] * len(contexts)
     for window, start, end in zip(windows, start_logits, end_logits, strict=True):
         i = window.example
-        cut[i] = window.cut
+        truncated[i] = window.truncated
         null = null_place(window)
-        none[i] = min(none[i], float(start[null] + end[null]))
+        null_scores[i] = min(null_scores[i], float(start[null] + end[null]))
         for answer in window_answers(window, start, end, contexts[i]):
             key = answer.start, answer.end
-            if key not in found[i] or found[i][key].score < answer.score:
-                found[i][key] = answer
+            if key not in spans[i] or spans[i][key].score < answer.score:
+                spans[i][key] = answer
     lists = []
-    for i, answers in enumerate(found):
+    for i, answers in enumerate(spans):
         best = list(answers.values())
         if null_answers:
-            best.append(Answer("", 0, 0, none[i], cut[i]))
-        best = sorted(best, key=lambda a: -a.score) or [Answer("", 0, 0, 0.0, cut[i])]
+            best.append(Answer("", 0, 0, null_scores[i], truncated[i]))
+        best = sorted(best, key=lambda a: -a.score) or [Answer("", 0, 0, 0.0, truncated[i])]
         chances = np.exp(np.array([answer.score for answer in best]) - best[0].score)
         chances /= chances.sum()
         lists.append(
@@ -106,7 +106,7 @@ def window_answers(window, start, end, context, count=CANDIDATES):
             spans[a][0],
             ends[b],
             float(start[a] + end[b]),
-            window.cut,
+            window.truncated,
         )
         for a in firsts
         for b in lasts

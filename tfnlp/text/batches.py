@@ -51,7 +51,9 @@ class LengthBatches:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1.")
         self.encodings = encodings
-        self._rows = encodings if hasattr(encodings, "fingerprint") else Encodings.of(encodings)
+        self._rows = (
+            encodings if hasattr(encodings, "fingerprint") else Encodings.from_list(encodings)
+        )
         self.choices = self._rows.choices is not None
         self.lengths = self._rows.lengths
         self.token_labels = None
@@ -72,7 +74,7 @@ class LengthBatches:
         """Return the number of batches in an epoch."""
         return math.ceil(len(self.encodings) / self.batch_size)
 
-    def order(self, epoch=0):
+    def batch_indices(self, epoch=0):
         """Return the indices of each batch of an epoch, a list of arrays."""
         if not self.shuffle:
             return self._split(np.argsort(self.lengths, kind="stable"))
@@ -116,7 +118,7 @@ class LengthBatches:
 
     def epoch(self, epoch=0, skip=0):
         """Yield the batches of an epoch, without the first `skip`."""
-        for indices in self.order(epoch)[skip:]:
+        for indices in self.batch_indices(epoch)[skip:]:
             yield self.batch(indices)
 
     def inputs_fingerprint(self):
@@ -180,7 +182,9 @@ class LengthBatches:
     def padding_share(self, epoch=0):
         """Return the share of padding among all tokens of an epoch's batches."""
         fixed = self.fixed_length
-        padded = sum(len(b) * (fixed or int(self.lengths[b].max())) for b in self.order(epoch))
+        padded = sum(
+            len(b) * (fixed or int(self.lengths[b].max())) for b in self.batch_indices(epoch)
+        )
         return 1 - self.lengths.sum() / padded
 
 

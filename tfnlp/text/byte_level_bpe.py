@@ -44,7 +44,7 @@ class ByteLevelBpeTokenizer(Tokenizer):
         self.family = family
         self.special_tokens = SPECIAL_TOKENS[family]
         self.add_prefix_space = add_prefix_space
-        self.special_tokens.frame(engine)
+        self.special_tokens.apply_to(engine)
         # Offsets exclude the space that belongs to a token.
         trim = processors.ByteLevel(add_prefix_space=add_prefix_space, trim_offsets=True)
         engine.post_processor = processors.Sequence([trim, engine.post_processor])

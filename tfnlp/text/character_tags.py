@@ -40,8 +40,8 @@ def best_character_tags(texts, windows, logits, names):
     Returns:
         For each text a list of tag names, one for each character.
     """
-    found = best_characters(texts, windows, logits, names)
-    return [[tag for tag, _ in characters] for characters in found]
+    tagged = best_characters(texts, windows, logits, names)
+    return [[tag for tag, _ in characters] for characters in tagged]
 
 
 def best_characters(texts, windows, logits, names):
@@ -53,10 +53,10 @@ def best_characters(texts, windows, logits, names):
         For each text a list of (name, logit), one for each character.
     """
     # For each text {first character: (margin, end character, tag, logit)}.
-    found = [{} for _ in texts]
+    tokens_of_texts = [{} for _ in texts]
     for window, rows in zip(windows, logits, strict=True):
         tokens = list(token_characters(window, texts[window.example]))
-        best = found[window.example]
+        best = tokens_of_texts[window.example]
         covered, kept = 0, None
         for k, (place, start, end) in enumerate(tokens):
             margin = min(k, len(tokens) - 1 - k)
@@ -72,21 +72,21 @@ def best_characters(texts, windows, logits, names):
             else:
                 kept = None  # another window decides
             covered = max(covered, end)
-    return [_spread(len(text), best) for text, best in zip(texts, found, strict=True)]
+    return [_spread(len(text), best) for text, best in zip(texts, tokens_of_texts, strict=True)]
 
 
 def _spread(length, tokens):
     """Return the (tag, logit) of `length` characters from {first: (margin, end, tag, logit)}."""
     tags, logits = [None] * length, [1.0] * length
-    found = sorted(tokens.items())
-    following = [*(start for start, _ in found[1:]), length]
-    for (start, (_, end, tag, logit)), stop in zip(found, following, strict=False):
+    first_characters = sorted(tokens.items())
+    following = [*(start for start, _ in first_characters[1:]), length]
+    for (start, (_, end, tag, logit)), stop in zip(first_characters, following, strict=False):
         tags[start] = tag
         logits[start:stop] = [logit] * (stop - start)
         inside = tag if tag == "O" else f"I{tag[1:]}"
         tags[start + 1 : end] = [inside] * (end - start - 1)
-    known = [i for i, tag in enumerate(tags) if tag is not None]
-    for i, j in itertools.pairwise(known):
+    tagged = [i for i, tag in enumerate(tags) if tag is not None]
+    for i, j in itertools.pairwise(tagged):
         if tags[j].startswith("I") and tags[j][1:] == tags[i][1:]:
             tags[i + 1 : j] = [tags[j]] * (j - i - 1)
     return [(tag or "O", logit) for tag, logit in zip(tags, logits, strict=True)]

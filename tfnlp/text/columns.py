@@ -33,10 +33,10 @@ def read_columns(path, columns, on_read=None):
     """
     path = pathlib.Path(path)
     rows = _json_rows if format_of(path) in (".json", ".jsonl") else _table_rows
-    found = False
-    for found in rows(path, columns, on_read):
-        yield found
-    if not found:
+    row = False
+    for row in rows(path, columns, on_read):
+        yield row
+    if not row:
         raise InputError(f"{path} holds no examples; it needs at least one line of data.")
 
 

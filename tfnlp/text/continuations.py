@@ -23,18 +23,20 @@ class Generated:
     score: float | None
 
 
-def blank_texts(how):
+def blank_texts(strategy):
     """Return empty outputs for a blank source, as many as for any other source.
 
     Args:
-        how: the decoding method, a `Greedy`, `Beam` or `Sample`.
+        strategy: the decoding method, a `Greedy`, `Beam` or `Sample`.
 
     Returns:
         A list of `Generated` with empty text.
     """
-    if isinstance(how, Beam):
-        return [Generated("", (), True, 0.0)] * how.best
-    return [Generated("", (), True, None)] * (how.texts if isinstance(how, Sample) else 1)
+    if isinstance(strategy, Beam):
+        return [Generated("", (), True, 0.0)] * strategy.best
+    return [Generated("", (), True, None)] * (
+        strategy.texts if isinstance(strategy, Sample) else 1
+    )
 
 
 def unframed_ids(tokenizer, texts, before, after):
@@ -50,16 +52,20 @@ def unframed_ids(tokenizer, texts, before, after):
     return [ids[before : len(ids) - after] for ids in rows]
 
 
-def continuation(tokenizer, prompt, written):
+def continuation(tokenizer, prompt, generated):
     """Return the text of generated ids, without the text of the prompt.
 
     Args:
         tokenizer: from `tfnlp.text`.
         prompt: the ids of the prompt.
-        written: the generated ids.
+        generated: the generated ids.
     """
-    before, whole = tokenizer.decode([*prompt]), tokenizer.decode([*prompt, *written])
-    return whole[len(before) :] if whole.startswith(before) else tokenizer.decode([*written])
+    prompt_text, text = tokenizer.decode([*prompt]), tokenizer.decode([*prompt, *generated])
+    return (
+        text[len(prompt_text) :]
+        if text.startswith(prompt_text)
+        else tokenizer.decode([*generated])
+    )
 
 
 def check_prompts(prompts, max_new_tokens, max_length):

@@ -16,8 +16,8 @@ class Encoding:
     Args:
         token_ids: list of ids, including special tokens.
         segment_ids: the segment of each token; as long as `token_ids`.
-        cut: whether tokens were dropped for a length limit; in a window, whether its question was
-            cut.
+        truncated: whether tokens were dropped for a length limit; in a window, whether its
+            question lost tokens.
         offsets: (first character, end character) of each token in its own text, (0, 0) for special
             tokens; None unless requested.
         sources: 0 for tokens of the first text, 1 for those of the second, None for special
@@ -30,7 +30,7 @@ class Encoding:
 
     token_ids: list
     segment_ids: list
-    cut: bool = False
+    truncated: bool = False
     offsets: list | None = None
     sources: list | None = None
     words: list | None = None
@@ -48,7 +48,7 @@ class Encodings(collections.abc.Sequence):
         token_ids: (tokens,) int32, all rows concatenated.
         segment_ids: (tokens,) uint8.
         starts: (rows + 1,) int64, the start of each row, and the end of the last.
-        cut: (rows,) bool.
+        truncated: (rows,) bool.
         offsets: (tokens, 2) int32, or None.
         sources: (tokens,) int8, -1 for special tokens; or None.
         words: (tokens,) int32, -1 for none; or None.
@@ -60,7 +60,7 @@ class Encodings(collections.abc.Sequence):
     token_ids: np.ndarray
     segment_ids: np.ndarray
     starts: np.ndarray
-    cut: np.ndarray
+    truncated: np.ndarray
     offsets: np.ndarray | None = None
     sources: np.ndarray | None = None
     words: np.ndarray | None = None
@@ -68,10 +68,10 @@ class Encodings(collections.abc.Sequence):
     choices: int | None = None
 
     @classmethod
-    def of(cls, encodings):
+    def from_list(cls, encodings):
         """Build `Encodings` from a list of `Encoding`s or of equally long lists of them.
 
-        Only ids, segments and `cut` are kept.
+        Only ids, segments and `truncated` are kept.
         """
         if isinstance(encodings, cls):
             return encodings
@@ -87,11 +87,11 @@ class Encodings(collections.abc.Sequence):
             encodings = itertools.chain.from_iterable(encodings)
         rows = EncodingsBuilder()
         for e in encodings:
-            rows.add_ids(list(e.token_ids), list(e.segment_ids), e.cut)
+            rows.add_ids(list(e.token_ids), list(e.segment_ids), e.truncated)
         return rows.finish(choices)
 
     def __len__(self):
-        return len(self.cut) // (self.choices or 1)
+        return len(self.truncated) // (self.choices or 1)
 
     def __getitem__(self, i):
         if isinstance(i, slice):
@@ -139,6 +139,32 @@ class Encodings(collections.abc.Sequence):
             inputs[name] = values.reshape(shape)
         return inputs
 
+    def select(self, kept):
+        """Return the rows where `kept`, (rows,) bool, is true, with ids and segments alone."""
+        is_kept = np.repeat(kept, np.diff(self.starts))
+        return self._with_tokens(is_kept, np.diff(self.starts)[kept], self.truncated[kept])
+
+    def truncate(self, max_length, end_token_id=None):
+        """Return rows of at most `max_length` tokens, with ids and segments alone.
+
+        Args:
+            max_length: the maximum number of tokens.
+            end_token_id: the last token of a truncated row; None to drop its end token.
+        """
+        lengths = np.diff(self.starts)
+        places = np.arange(len(self.token_ids)) - np.repeat(self.starts[:-1], lengths)
+        rows = self._with_tokens(
+            places < max_length, np.minimum(lengths, max_length), lengths > max_length
+        )
+        if end_token_id is not None:
+            rows.token_ids[rows.starts[1:][rows.truncated] - 1] = end_token_id
+        return rows
+
+    def _with_tokens(self, is_kept, lengths, truncated):
+        """Return the tokens where `is_kept`, (tokens,) bool, is true, in rows of new lengths."""
+        starts = np.append(0, np.cumsum(lengths))
+        return Encodings(self.token_ids[is_kept], self.segment_ids[is_kept], starts, truncated)
+
     def fingerprint(self):
         """Return a SHA-256 of the ids and segments of all rows."""
         digest = hashlib.sha256(f"{self.choices}".encode())
@@ -147,14 +173,14 @@ class Encodings(collections.abc.Sequence):
         return digest.hexdigest()
 
     def _row(self, row):
-        here = slice(self.starts[row], self.starts[row + 1])
+        span = slice(self.starts[row], self.starts[row + 1])
         return Encoding(
-            self.token_ids[here].tolist(),
-            self.segment_ids[here].tolist(),
-            bool(self.cut[row]),
-            None if self.offsets is None else list(map(tuple, self.offsets[here].tolist())),
-            _or_none(self.sources, here),
-            _or_none(self.words, here),
+            self.token_ids[span].tolist(),
+            self.segment_ids[span].tolist(),
+            bool(self.truncated[row]),
+            None if self.offsets is None else list(map(tuple, self.offsets[span].tolist())),
+            _or_none(self.sources, span),
+            _or_none(self.words, span),
             None if self.examples is None else int(self.examples[row]),
         )
 
@@ -170,15 +196,15 @@ class EncodingsBuilder:
 
     def __init__(self, offsets=False, words=False, examples=False):
         self._ids, self._segments = array.array("i"), array.array("B")
-        self._starts, self._cut = array.array("q", [0]), array.array("b")
+        self._starts, self._truncated = array.array("q", [0]), array.array("b")
         self._offsets = array.array("i") if offsets else None
         self._sources = array.array("b") if offsets else None
         self._words = array.array("i") if words else None
         self._examples = array.array("i") if examples else None
 
-    def add(self, e, cut=False, example=None, continued=None):
+    def add(self, e, truncated=False, example=None, continued=None):
         """Add a row from an encoding of `tokenizers`, without the word index `continued`."""
-        self.add_ids(e.ids, e.type_ids, cut)
+        self.add_ids(e.ids, e.type_ids, truncated)
         if self._offsets is not None:
             self._offsets.extend(itertools.chain.from_iterable(e.offsets))
             self._sources.extend(-1 if source is None else source for source in e.sequence_ids)
@@ -187,12 +213,12 @@ class EncodingsBuilder:
         if self._examples is not None:
             self._examples.append(example)
 
-    def add_ids(self, ids, segments, cut=False):
+    def add_ids(self, ids, segments, truncated=False):
         """Add a row from its ids and segments."""
         self._ids.fromlist(ids)
         self._segments.fromlist(segments)
         self._starts.append(len(self._ids))
-        self._cut.append(cut)
+        self._truncated.append(truncated)
 
     def finish(self, choices=None):
         """Return the `Encodings` of all rows; ids and offsets are not copied."""
@@ -206,13 +232,13 @@ class EncodingsBuilder:
             np.asarray(self._ids),
             np.asarray(self._segments),
             np.asarray(self._starts),
-            np.asarray(self._cut).astype(bool),
+            np.asarray(self._truncated).astype(bool),
             *flat,
             choices,
         )
 
 
-def _or_none(flat, here):
+def _or_none(flat, span):
     if flat is None:
         return None
-    return [None if value < 0 else value for value in flat[here].tolist()]
+    return [None if value < 0 else value for value in flat[span].tolist()]

@@ -42,14 +42,14 @@ def read_objects(path, lines, on_read=None):
             if line.strip()
         )
     else:
-        whole = read_json_data(path)
-        whole = whole.get("data") if isinstance(whole, dict) else whole
-        if not isinstance(whole, list):
+        data = read_json_data(path)
+        data = data.get("data") if isinstance(data, dict) else data
+        if not isinstance(data, list):
             raise InputError(
                 f"{path} must hold a list of JSON objects, or one as its 'data'; if it holds an "
                 "object a line, end its name in .jsonl."
             )
-        values = ((f"example {number}", value) for number, value in enumerate(whole, start=1))
+        values = ((f"example {number}", value) for number, value in enumerate(data, start=1))
     for place, value in values:
         if not isinstance(value, dict):
             raise InputError(f"{path}, {place}: must be a JSON object.")
@@ -97,9 +97,9 @@ def _parse(path, first_line, text):
 
 
 def _object(pairs):
-    found = {}
+    fields = {}
     for name, value in pairs:
-        if name in found:
+        if name in fields:
             raise ValueError(f"the field {name!r} stands there twice")
-        found[name] = _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
-    return found
+        fields[name] = _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
+    return fields

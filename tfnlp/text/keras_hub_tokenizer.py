@@ -73,9 +73,9 @@ def read_preset_tokenizer(folder):
     try:
         return _make(name, settings, folder / ASSETS)
     except KeyError:
-        known = ", ".join((*WORDPIECE, *BPE, *UNIGRAM))
+        classes = ", ".join((*WORDPIECE, *BPE, *UNIGRAM))
         raise InputError(
-            f"{path}: the class {name} is none that tfnlp reads of keras-hub; those are {known}."
+            f"{path}: the class {name} is none that tfnlp reads of keras-hub; those are {classes}."
         ) from None
     except FileNotFoundError as e:
         raise InputError(f"{e.filename} is missing; copy the preset again.") from None

@@ -58,9 +58,9 @@ class MarianTokenizer:
     @property
     def target(self):
         """The tokenizer of the other language."""
-        others = self._tokens if self._other_tokens is None else self._other_tokens
-        own = None if self._other_tokens is None else self._tokens
-        return MarianTokenizer(*self._models[::-1], others, own)
+        tokens = self._tokens if self._other_tokens is None else self._other_tokens
+        other_tokens = None if self._other_tokens is None else self._tokens
+        return MarianTokenizer(*self._models[::-1], tokens, other_tokens)
 
     @property
     def vocabulary_size(self):
@@ -83,16 +83,16 @@ class MarianTokenizer:
     def tokens(self, text):
         """Return the pieces of one text, without special tokens."""
         (text,) = as_texts([text], "text")
-        found = []
+        pieces = []
         for part in SPECIAL.split(text):
             if SPECIAL.fullmatch(part):
-                found.append(part)
+                pieces.append(part)
                 continue
             code = LANGUAGE.match(part)
             if code:
-                found.append(code[0])
-            found += self._pieces.encode(part[code.end() if code else 0 :], out_type=str)
-        return found
+                pieces.append(code[0])
+            pieces += self._pieces.encode(part[code.end() if code else 0 :], out_type=str)
+        return pieces
 
     def encode(self, texts, pairs=None, max_length=None):
         """Encode texts or pairs of texts as ids that end with the end token.

@@ -27,7 +27,7 @@ class SpecialTokens:
     pair: str
     mask_takes_space: bool = True
 
-    def frame(self, engine):
+    def apply_to(self, engine):
         """Add the special tokens and templates to an engine of `tokenizers`, and return it."""
         for role, token in self.tokens.items():
             left = role == "mask_token" and self.mask_takes_space
@@ -53,7 +53,7 @@ def _bracketed(unknown="[UNK]", pad="[PAD]"):
     }
 
 
-_BERT_FRAMES = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
+_BERT_TEMPLATES = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
 
 # Keys are the model_type of config.json.
 SPECIAL_TOKENS = {
@@ -75,8 +75,8 @@ SPECIAL_TOKENS = {
         "<s>:0 $A:0 </s>:0",
         "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
     ),
-    "deberta": SpecialTokens("DebertaTokenizer", _bracketed(), *_BERT_FRAMES),
-    "albert": SpecialTokens("AlbertTokenizer", _bracketed("<unk>", "<pad>"), *_BERT_FRAMES),
+    "deberta": SpecialTokens("DebertaTokenizer", _bracketed(), *_BERT_TEMPLATES),
+    "albert": SpecialTokens("AlbertTokenizer", _bracketed("<unk>", "<pad>"), *_BERT_TEMPLATES),
     "xlnet": SpecialTokens(
         "XLNetTokenizer",
         {
@@ -92,7 +92,7 @@ SPECIAL_TOKENS = {
         "$A:0 <sep>:0 $B:1 <sep>:1 <cls>:2",
     ),
     "deberta-v2": SpecialTokens(
-        "DebertaV2Tokenizer", _bracketed(), *_BERT_FRAMES, mask_takes_space=False
+        "DebertaV2Tokenizer", _bracketed(), *_BERT_TEMPLATES, mask_takes_space=False
     ),
     "marian": SpecialTokens(
         "MarianTokenizer",
@@ -108,8 +108,8 @@ END_TOKENS = ("<eod>", "<|endoftext|>", "<eos>", "</s>", "[SEP]", "<sep>")
 
 def end_token_id(tokenizer):
     """Return the id of the token that ends a text or document, or None if there is none."""
-    found = map(tokenizer.token_id, END_TOKENS)
-    return next((i for i in found if i is not None), None)
+    ids = map(tokenizer.token_id, END_TOKENS)
+    return next((i for i in ids if i is not None), None)
 
 
 def with_target(tokenizer, target_tokenizer, end_id):

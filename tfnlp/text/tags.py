@@ -61,14 +61,14 @@ class TaggedText:
         """
         groups, kind = [], None  # the type of the open entity
         for i, tag in enumerate(self.tags):
-            place, _, here = tag.partition("-")
+            place, _, entity_type = tag.partition("-")
             if place == "O":
                 kind = None
                 continue
-            if here != kind or place in "BSU":
-                groups.append((here, []))
+            if entity_type != kind or place in "BSU":
+                groups.append((entity_type, []))
             groups[-1][1].append(i)
-            kind = None if place in "ESLU" else here
+            kind = None if place in "ESLU" else entity_type
         return [self._entity(kind, words) for kind, words in groups]
 
     def _entity(self, kind, words):
@@ -118,7 +118,7 @@ def best_rows(sentences, windows, logits):
 
     A word in two windows is treated as in `best_tags`.
     """
-    found = [[None] * len(words) for words in sentences]
+    best = [[None] * len(words) for words in sentences]
     margins = [[-1] * len(words) for words in sentences]
     for window, rows in zip(windows, logits, strict=True):
         places = list(first_tokens(window))
@@ -126,5 +126,5 @@ def best_rows(sentences, windows, logits):
             margin = min(k, len(places) - 1 - k)
             if margin > margins[window.example][word]:
                 margins[window.example][word] = margin
-                found[window.example][word] = rows[place]
-    return found
+                best[window.example][word] = rows[place]
+    return best

@@ -5,10 +5,8 @@ import operator
 import re
 import unicodedata
 
-from tfnlp.utils.errors import InputError, unknown_name
+from tfnlp.utils.errors import InputError
 
-# Policies for a text that is too long: refuse it, drop its end, or leave it out.
-TOO_LONG = ("error", "cut", "skip")
 # Half of a UTF-16 surrogate pair: not text, but JSON and broken file names contain them.
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Vowels and final letters of Hangul syllables (NFD), which Unicode does not class as marks.
@@ -105,12 +103,6 @@ def check_whole(**numbers):
 
 def _continues(character):
     return unicodedata.category(character).startswith("M") or _JAMO.match(character)
-
-
-def check_too_long(too_long):
-    """Raise an `InputError` for a value that is not in `TOO_LONG`."""
-    if too_long not in TOO_LONG:
-        raise unknown_name("too_long", too_long, TOO_LONG)
 
 
 def check_finite(**numbers):

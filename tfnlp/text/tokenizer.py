@@ -108,13 +108,13 @@ class Tokenizer:
         Raises:
             InputError: if ids are missing, as list positions would differ from ids.
         """
-        found = [self.token(i) for i in range(self.vocabulary_size)]
-        if None in found:
+        tokens = [self.token(i) for i in range(self.vocabulary_size)]
+        if None in tokens:
             raise InputError(
-                f"The tokenizer has {len(found)} tokens but none with the id {found.index(None)}; "
-                f"give one whose ids are 0 to {len(found) - 1}, each once."
+                f"The tokenizer has {len(tokens)} tokens but none with the id "
+                f"{tokens.index(None)}; give one whose ids are 0 to {len(tokens) - 1}, each once."
             )
-        return found
+        return tokens
 
     def __call__(self, texts, pairs=None, max_length=None):
         """Return the model inputs of a batch of texts, or of pairs of texts.
@@ -156,7 +156,7 @@ class Tokenizer:
         rows = EncodingsBuilder(offsets)
         engine = self._literal_engine if literal else self._engine
         for e in self._run(engine, inputs, len(texts), max_length, offsets):
-            rows.add(e, cut=bool(e.overflowing))
+            rows.add(e, truncated=bool(e.overflowing))
         return rows.finish()
 
     def encode_closed(self, texts, end_token_id):
@@ -198,7 +198,9 @@ class Tokenizer:
                 than `stride` tokens.
         """
         sentences = as_sentences(sentences)
-        return self._long(self._word_engine, sentences, max_length, stride, words=True)
+        return self._encode_as_windows(
+            self._word_engine, sentences, max_length, stride, words=True
+        )
 
     def encode_text_windows(self, texts, max_length, stride=0, literal=False):
         """Encode texts as windows of ids.
@@ -217,9 +219,9 @@ class Tokenizer:
                 than `stride` tokens.
         """
         engine = self._literal_engine if literal else self._engine
-        return self._long(engine, as_texts(texts), max_length, stride)
+        return self._encode_as_windows(engine, as_texts(texts), max_length, stride)
 
-    def _long(self, engine, inputs, max_length, stride, words=False):
+    def _encode_as_windows(self, engine, inputs, max_length, stride, words=False):
         """Encode texts, or sentences of words if `words`, as overlapping windows."""
         room = self._room(max_length, pair=False)
         if not 0 <= stride < room:
@@ -228,19 +230,19 @@ class Tokenizer:
                 f"of max_length={max_length} has beside the special ones."
             )
         rows = EncodingsBuilder(offsets=True, words=words, examples=True)
-        found = self._run(
+        encodings = self._run(
             engine, inputs, len(inputs), max_length, is_pretokenized=words, stride=stride
         )
         step = room - stride  # tokens between the starts of consecutive windows
-        for i, whole in enumerate(found):
-            before = None
-            for window in (whole, *whole.overflowing):
+        for i, first_window in enumerate(encodings):
+            previous = None
+            for window in (first_window, *first_window.overflowing):
                 continued = None
                 if words:
                     of_tokens = [w for w in window.word_ids if w is not None]
-                    if before and before[step - 1] == of_tokens[0]:
+                    if previous and previous[step - 1] == of_tokens[0]:
                         continued = of_tokens[0]
-                    before = of_tokens
+                    previous = of_tokens
                 rows.add(window, example=i, continued=continued)
         return rows.finish()
 
@@ -266,7 +268,7 @@ class Tokenizer:
             max_question_length: the maximum number of tokens of a question.
 
         Returns:
-            `Encodings` with offsets and `example`; `cut` is set where the question was cut.
+            `Encodings` with offsets and `example`; `truncated` is set where the question was.
 
         Raises:
             InputError: if a text is not a string, or a length leaves no room for one.
@@ -279,21 +281,21 @@ class Tokenizer:
                 f"stride={stride} must be at least 0, and "
                 f"max_question_length={max_question_length} at least 1."
             )
-        read = self._cut_questions(questions, min(max_question_length, room // 2))
-        longest = max((length for _, length in read.values()), default=0)
+        kept_questions = self._cut_questions(questions, min(max_question_length, room // 2))
+        longest = max((length for _, length in kept_questions.values()), default=0)
         rows = EncodingsBuilder(offsets=True, examples=True)
-        found = self._run(
+        encodings = self._run(
             self._engine,
-            ((read[q][0], c) for q, c in zip(questions, contexts, strict=True)),
+            ((kept_questions[q][0], c) for q, c in zip(questions, contexts, strict=True)),
             len(questions),
             max_length,
             stride=min(stride, (room - longest) // 2),
             strategy="only_second",
         )
-        for i, whole in enumerate(found):
-            cut = read[questions[i]][0] != questions[i]
-            for window in (whole, *whole.overflowing):
-                rows.add(window, cut, example=i)
+        for i, first_window in enumerate(encodings):
+            truncated = kept_questions[questions[i]][0] != questions[i]
+            for window in (first_window, *first_window.overflowing):
+                rows.add(window, truncated, example=i)
         return rows.finish()
 
     def decode(self, token_ids):
@@ -371,29 +373,31 @@ class Tokenizer:
 
     def _cut_questions(self, questions, limit):
         """Return {question: (its kept text, its number of tokens)} with at most `limit` tokens."""
-        read = {}
+        kept = {}
         questions = list(dict.fromkeys(questions))
-        found = self._run(self._engine, questions, len(questions), None, add_special_tokens=False)
-        for question, e in zip(questions, found, strict=True):
+        encodings = self._run(
+            self._engine, questions, len(questions), None, add_special_tokens=False
+        )
+        for question, e in zip(questions, encodings, strict=True):
             text, length, end = question, len(e.ids), limit
             # A cut word may have more pieces than it had before.
             while length > limit:
                 place = e.offsets[end - 1][1] if end > 0 else 0
                 text = question[: character_end(question, place)]
                 length, end = len(self.tokens(text)), end - 1
-            read[question] = text, length
-        return read
+            kept[question] = text, length
+        return kept
 
     def _run(self, engine, inputs, count, max_length, offsets=True, **options):
         """Yield the engine's encoding of each of `count` inputs, piece by piece."""
-        cut = {key: options.pop(key) for key in ("stride", "strategy") if key in options}
+        truncation = {key: options.pop(key) for key in ("stride", "strategy") if key in options}
         encode = engine.encode_batch if offsets else engine.encode_batch_fast
 
         def run(piece):
             with _ENGINES:
                 engine.no_truncation()
                 if max_length is not None:
-                    engine.enable_truncation(max_length, **cut)
+                    engine.enable_truncation(max_length, **truncation)
                 return encode(piece, **options)
 
         few = count < LARGE
@@ -406,9 +410,9 @@ class Tokenizer:
 def _pieces(inputs):
     """Yield lists of inputs of about `PIECE_CHARACTERS` characters each."""
     piece, size = [], 0
-    for one in inputs:
-        piece.append(one)
-        size += len(one) if isinstance(one, str) else sum(map(len, one))
+    for text in inputs:
+        piece.append(text)
+        size += len(text) if isinstance(text, str) else sum(map(len, text))
         if size >= PIECE_CHARACTERS:
             yield piece
             piece, size = [], 0
@@ -423,8 +427,8 @@ def _with_prefix_space(part):
     if not isinstance(part, dict):
         return part
     # The vocabulary is skipped, as a token may equal the key.
-    found = {k: v if k == "model" else _with_prefix_space(v) for k, v in part.items()}
-    return found | ({"add_prefix_space": True} if "add_prefix_space" in part else {})
+    settings = {k: v if k == "model" else _with_prefix_space(v) for k, v in part.items()}
+    return settings | ({"add_prefix_space": True} if "add_prefix_space" in part else {})
 
 
 def _without_tokens(settings, tokens):

@@ -30,21 +30,16 @@ def read_settings(folder):
     return read_json(path) if path.exists() else {}
 
 
-def check_family(folder, family, tokenizer):
+def check_tokenizer_family(folder, family, tokenizer_family):
     """Raise an `InputError` if the model in a folder needs another family's tokenizer.
 
-    WordPiece works with any family, as Korean models of many families use it. Families in
-    `ANY_TOKENIZER` take any tokenizer.
+    The `tokenizer_family` of WordPiece is None: it works with any family, as Korean models of many
+    families use it. Families in `ANY_TOKENIZER` take any tokenizer.
     """
-    check_families(folder, family, getattr(tokenizer, "family", None))
-
-
-def check_families(folder, family, own):
-    """Check families as in `check_family`; `own` is the tokenizer's, None if it fits any."""
-    if None not in (family, own) and family not in (own, *ANY_TOKENIZER):
+    if None not in (family, tokenizer_family) and family not in (tokenizer_family, *ANY_TOKENIZER):
         raise InputError(
-            f"{folder}: the model is of the family {family!r} and the tokenizer one for {own!r}; "
-            f"write it into another folder, or make one for {family!r}."
+            f"{folder}: the model is of the family {family!r} and the tokenizer one for "
+            f"{tokenizer_family!r}; write it into another folder, or make one for {family!r}."
         )
 
 
@@ -60,7 +55,7 @@ def write_tokenizer(folder, tokenizer, files):
         InputError: if a file cannot be written, or the folder's model is of another family.
     """
     folder = pathlib.Path(folder)
-    check_family(folder, read_family(folder), tokenizer)
+    check_tokenizer_family(folder, read_family(folder), getattr(tokenizer, "family", None))
     for name, content in files.items():
         if isinstance(content, bytes):
             with replaced_when_whole(folder / name) as temporary:

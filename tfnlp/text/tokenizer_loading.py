@@ -55,8 +55,8 @@ def load_tokenizer(folder):
     name = str(read_settings(folder).get("tokenizer_class")).removesuffix("Fast")
     family = read_family(folder) or "bert"
     if family in ANY_TOKENIZER or not read_family(folder):
-        own = "marian" if (folder / "source.spm").exists() else family
-        family = OTHER_CLASSES.get(name, own)
+        default = "marian" if (folder / "source.spm").exists() else family
+        family = OTHER_CLASSES.get(name, default)
     # Korean models of many families use WordPiece, and no other kind has a vocab.txt.
     korean = name not in OTHER_CLASSES and (folder / "vocab.txt").exists()
     if family in WORDPIECE_FAMILIES or name in WORDPIECE_CLASSES or korean:
@@ -119,7 +119,7 @@ def family_of_kind(kind, family=None):
     return family
 
 
-def fit_of_tokenizer(tokenizer, texts):
+def tokenizer_statistics(tokenizer, texts):
     """Return how well a tokenizer fits texts.
 
     Returns:

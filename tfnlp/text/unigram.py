@@ -66,7 +66,7 @@ class UnigramTokenizer(Tokenizer):
             strip = decoders.Replace(tokenizers.Regex("^ +| +$"), "")
             engine.decoder = decoders.Sequence([decoders.Metaspace(), decoders.Fuse(), strip])
         super().__init__(
-            self.special_tokens.frame(engine), self.special_tokens.tokens["pad_token"]
+            self.special_tokens.apply_to(engine), self.special_tokens.tokens["pad_token"]
         )
 
     @classmethod

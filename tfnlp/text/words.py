@@ -25,7 +25,7 @@ class WordSplitter:
     whole: frozenset = frozenset()
 
     @classmethod
-    def of(cls, sentences):
+    def from_sentences(cls, sentences):
         """Learn the segmentation from sentences that are split into words.
 
         Punctuation and English clitics become prefixes or suffixes if they are more often a
@@ -35,16 +35,16 @@ class WordSplitter:
             sentences: lists of words.
         """
         counts = collections.Counter(word for words in sentences for word in words)
-        own = {w for w in counts if not _has_letters(w) or _CLITIC.fullmatch(w)}
+        affixes = {w for w in counts if not _has_letters(w) or _CLITIC.fullmatch(w)}
         begins, ends = collections.Counter(), collections.Counter()
         for word, count in counts.items():
-            if word not in own:
+            if word not in affixes:
                 for n in range(1, min(len(word), _LONGEST + 1)):
                     begins[word[:n]] += count
                     ends[word[-n:]] += count
         split = cls(
-            frozenset(w for w in own if not _has_letters(w) and counts[w] > begins[w]),
-            frozenset(w for w in own if counts[w] > ends[w]),
+            frozenset(w for w in affixes if not _has_letters(w) and counts[w] > begins[w]),
+            frozenset(w for w in affixes if counts[w] > ends[w]),
         )
         parted = {word: split._parts(word) for word in counts}
         parted = {word: tuple(parts) for word, parts in parted.items() if len(parts) > 1}
@@ -69,13 +69,13 @@ class WordSplitter:
 
     def spans(self, text):
         """Return (first character, end character) of each word of a text."""
-        found = []
+        spans = []
         for chunk in _CHUNK.finditer(text):
             start = chunk.start()
             for part in self._parts(chunk.group()):
-                found.append((start, start + len(part)))
+                spans.append((start, start + len(part)))
                 start += len(part)
-        return found
+        return spans
 
     def _parts(self, word):
         before, after = [], []

@@ -71,12 +71,12 @@ def encode_batches(
     The number of truncated texts is logged.
     """
     encodings, labels = task.encode(tokenizer, examples, max_length)
-    rows = Encodings.of(encodings)
-    if rows.examples is None and rows.cut.any():
+    rows = Encodings.from_list(encodings)
+    if rows.examples is None and rows.truncated.any():
         logging.info(
             "%d of %d texts were cut to max_length=%d tokens.",
-            rows.cut.sum(),
-            len(rows.cut),
+            rows.truncated.sum(),
+            len(rows.truncated),
             max_length,
         )
     batches = LengthBatches(
@@ -118,9 +118,8 @@ def check_varied(task, train):
 
 
 def start_head(task, model, train):
-    """Initialise a fresh model's head, if the task defines `start`."""
-    if hasattr(task, "start"):
-        task.start(model, train)
+    """Initialise a fresh model's head from the training examples."""
+    task.initialise_head(model, train)
 
 
 def encode_splits(task, tokenizer, splits, config, max_length):
@@ -222,13 +221,13 @@ def score_splits(model, task, splits, batches):
     for name, split in batches.items():
         if name == "train":
             continue
-        outputs = predict(split)
-        found = task.score(splits[name], split.encodings, outputs)
-        figures |= {f"{name}_{key}": value for key, value in found.items()}
-        if hasattr(task, "answers"):
-            answer = only_answer(*task.answers(splits[name], split.encodings, outputs))
-            if answer is not None:
-                figures[f"{name}_only_answer"] = answer
+        examples = splits[name]
+        predictions = task.decode(examples, split.encodings, predict(split))
+        scores = task.score_predictions(examples, predictions)
+        figures |= {f"{name}_{key}": value for key, value in scores.items()}
+        answer = only_answer(*task.answers(examples, predictions))
+        if answer is not None:
+            figures[f"{name}_only_answer"] = answer
     return figures
 
 
@@ -249,8 +248,6 @@ def best_figures(trained, best, task, splits, batches, run):
 
 def _baseline_scores(task, splits):
     """Return the scores of the majority class, or the mean, of "train" on the other splits."""
-    if not hasattr(task, "baseline"):
-        return {}
     return {
         f"{name}_baseline_{key}": value
         for name, examples in splits.items()

@@ -45,10 +45,10 @@ def predict(
     if max_length is None:
         max_length = model.text_config.max_length
     encodings = tokenizer.encode(texts, pairs, max_length)
-    if encodings.cut.any():
+    if encodings.truncated.any():
         logging.warning(
             "%d of %d texts were cut to max_length=%d tokens.",
-            encodings.cut.sum(),
+            encodings.truncated.sum(),
             len(encodings),
             max_length,
         )
@@ -107,7 +107,7 @@ def predictor(model, outputs=("logits",)):
     def run(batches):
         check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in outputs}
-        for indices in batches.order():
+        for indices in batches.batch_indices():
             _keep_rows(
                 model, results, forward(batches.batch(indices)[0]), indices, batches.lengths
             )
@@ -139,7 +139,7 @@ def evaluator(model, task, batches):
         check_lengths(batches, model)
         results = {key: [None] * len(batches.encodings) for key in task.outputs}
         total = 0.0
-        for indices in batches.order():
+        for indices in batches.batch_indices():
             outputs, loss = forward(*batches.batch(indices))
             _keep_rows(model, results, outputs, indices, batches.lengths)
             total += float(loss) * len(indices)

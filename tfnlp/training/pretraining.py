@@ -144,7 +144,7 @@ def start_models(objective, config, folder=None, generator=None, **options):
         heads = {"discriminator": objective.head, "generator": "masked_lm"}
         loaded = {name: load_model(path, heads[name]) for name, path in sources.items() if path}
         return objective.build(config, **loaded, **options)
-    if getattr(objective, "memory", False):
+    if objective.memory:
         options["memory"] = True
     if folder and read_config(folder) == config:
         return {"model": load_model(folder, objective.head, **options)}
@@ -203,15 +203,14 @@ def pretrain(
         check_lengths(batches, model)
     rounds = Rounds(batches, steps_per_epoch) if steps_per_epoch else batches
     first = next(iter(models.values()))
-    if getattr(objective, "memory", False) and config.accumulation_steps > 1:
+    if objective.memory and config.accumulation_steps > 1:
         raise InputError(
             f"accumulation_steps={config.accumulation_steps} does not go with a memory, whose "
             "lanes go on from batch to batch as a whole; give a smaller batch_size instead."
         )
-    if hasattr(objective, "start"):
-        objective.start(first, batches)
+    objective.initialise_head(first, batches)
     # A memory has a lane for each row of a batch.
-    lanes = {"batch_size": config.batch_size} if getattr(objective, "memory", False) else {}
+    lanes = {"batch_size": config.batch_size} if objective.memory else {}
     trained = objective.trained(models if len(models) > 1 else first, **lanes)
     pretrainer = Pretrainer(objective, trained)
     compile_model(config, pretrainer, len(rounds))

@@ -43,7 +43,7 @@ def train_translator(
         train, dev: `ParallelTexts`.
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
-        max_tokens: the most tokens of a batch, as `PairBatches` counts them.
+        max_tokens: the most tokens of a batch, as `TranslationBatches` counts them.
         max_length: the most tokens of a text, the end token counted.
         average_epochs: n, number of last epochs whose weights are averaged; 0 for none.
         fitted: function from model and batches to a model of the same weights and the batches to

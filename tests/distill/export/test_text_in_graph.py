@@ -68,7 +68,7 @@ def test_threads_share_a_classifier_of_strings(model, tokenizer, tmp_path):
     export_tflite(model, path, tokenizer, LABELS, **options)
     classifier = StringClassifier(path)
     expected = [classifier.classify(text)[0] for text in TEXTS]
-    assert [answer.cut for answer in expected] == [False] * 5 + [True]
+    assert [answer.truncated for answer in expected] == [False] * 5 + [True]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         answers = pool.map(classifier.classify, TEXTS * 50)
         assert [answer for (answer,) in answers] == expected * 50

@@ -64,7 +64,7 @@ def test_file_gives_the_models_probabilities(quantization, tolerance, wide, toke
         assert list(answer.probabilities) == LABELS
         np.testing.assert_allclose(list(answer.probabilities.values()), row, atol=tolerance)
         assert answer.label == max(answer.probabilities, key=answer.probabilities.get)
-    assert [answer.cut for answer in found] == [False, False, False, False, True]
+    assert [answer.truncated for answer in found] == [False, False, False, False, True]
 
 
 def test_a_model_is_saved_and_copied_after_an_export(wide, tmp_path, random_inputs):

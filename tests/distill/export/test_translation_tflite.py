@@ -14,7 +14,7 @@ from distill.runtime import Beam, Greedy, TextGenerator, Translator
 from distill.runtime.cached_decoder import CachedDecoder
 from tests.distill.searches import train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
-from tests.text.test_language_pair import KOREAN, learned
+from tests.text.test_marian import KOREAN, learned
 from tfnlp import generation
 from tfnlp.models import TransformerConfig, build_model
 from tfnlp.tasks import ParallelTexts

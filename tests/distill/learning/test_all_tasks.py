@@ -12,7 +12,7 @@ from distill.learning.methods import logits
 from distill.learning.teacher_outputs import compute_teacher_outputs
 from distill.learning.terms import Term
 from tfnlp.models import build_model
-from tfnlp.tasks import Answering, Choosing, Classification, Regression, Tagging
+from tfnlp.tasks import Classification, MultipleChoice, QuestionAnswering, Regression, Tagging
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
 
@@ -20,8 +20,8 @@ TASKS = {
     "classification": Classification(["a", "b", "c"]),
     "regression": Regression(),
     "tagging": Tagging(["O", "B-x", "I-x"]),
-    "answering": Answering(),
-    "choosing": Choosing(),
+    "answering": QuestionAnswering(),
+    "choosing": MultipleChoice(),
 }
 TEMPERATURE = 3.0
 WEIGHTS = {"soft_label_weight": 0.4, "hidden_state_weight": 0.3, "attention_weight": 0.1}
@@ -121,7 +121,7 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
     )
     terms = logits(teacher, student, task, [1], TEMPERATURE, **WEIGHTS)
     batches = make_batches(name, config.vocabulary_size)
-    indices = batches.order()[0]
+    indices = batches.batch_indices()[0]
     x, labels = batches.batch(indices)
     weights = np.array([1, 2, 0, 0.5, 1], "float32")
 
@@ -164,7 +164,7 @@ def test_a_vector_of_each_text_to_choose_from_is_learned(tiny_config):
     task, error = TASKS["choosing"], cosine_error
     teacher, student = (build_model(tiny_config, "chooser") for _ in range(2))
     batches = make_batches("choosing", tiny_config.vocabulary_size)
-    indices = batches.order()[0]
+    indices = batches.batch_indices()[0]
     x = batches.batch(indices)[0]
     weights = np.array([1, 2, 0, 0.5, 1], "float32")
     a, b = (model(x)["pooled_output"].numpy() for model in (teacher, student))

@@ -25,7 +25,7 @@ from distill.learning import (
 from tests.kills import KILLS, killed_after
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
-from tfnlp.tasks import Answering, Classification, Regression, Tagging
+from tfnlp.tasks import Classification, QuestionAnswering, Regression, Tagging
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer
 from tfnlp.training import RunFolder, TrainingConfig, predict
@@ -245,7 +245,7 @@ def test_teachers_of_another_task_are_refused_by_one_sentence(small_config, toke
         ),
         (
             classifier,
-            Answering(),
+            QuestionAnswering(),
             "head 'classifier', but the task needs the head 'answerer'; give",
         ),
         (

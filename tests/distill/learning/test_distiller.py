@@ -21,7 +21,7 @@ TASK = Classification(["a", "b"])
 def make_batches(vocabulary, targets=None, shuffle=False):
     rng = np.random.default_rng(0)
     encodings = [
-        Encoding(rng.integers(5, vocabulary, n).tolist(), [0] * n, cut=False)
+        Encoding(rng.integers(5, vocabulary, n).tolist(), [0] * n, truncated=False)
         for n in (3, 7, 5, 2, 6, 4, 7)
     ]
     labels = rng.integers(0, 2, 7)
@@ -81,8 +81,10 @@ def test_evaluation_and_prediction_are_the_students_own(pair, tiny_config):
     batches = make_batches(tiny_config.vocabulary_size)
     found = distiller.evaluate(batches.dataset(), verbose=0, return_dict=True)
     assert set(found) == {"hard_label_loss"}
-    logits = np.concatenate([student(batches.batch(b)[0])["logits"] for b in batches.order()])
-    labels = np.concatenate([batches.labels[b] for b in batches.order()])
+    logits = np.concatenate(
+        [student(batches.batch(b)[0])["logits"] for b in batches.batch_indices()]
+    )
+    labels = np.concatenate([batches.labels[b] for b in batches.batch_indices()])
     chance = tf.nn.log_softmax(logits).numpy()[np.arange(7), labels]
     assert found["hard_label_loss"] == pytest.approx(-chance.mean(), rel=1e-5)
     np.testing.assert_allclose(distiller.predict(batches.dataset(), verbose=0), logits, atol=1e-5)

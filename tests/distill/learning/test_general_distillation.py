@@ -53,7 +53,7 @@ def log_softmax(x):
 def test_the_losses_of_distilbert_are_those_of_loops(teacher, small_config, encodings, tokenizer):
     config = dataclasses.replace(small_config, dropout=0.0, attention_dropout=0.0)
     student = build_model(config, "masked_lm", hidden_states=True)
-    masking = Masking.of(tokenizer, share=0.4)
+    masking = Masking.from_tokenizer(tokenizer, share=0.4)
     batches = MaskedBatches(encodings, 12, masking, pad_token_id=tokenizer.pad_token_id)
     terms = make_terms("distilbert", teacher, student, MaskedLM())
     models = predict_at_positions(student), predict_at_positions(teacher)
@@ -116,7 +116,7 @@ def test_a_killed_general_stage_ends_with_the_same_weights_and_its_folder_goes_o
         student = make_student(teacher, 1, hidden_dim=16)
         terms = make_terms("distilbert", teacher, student, MaskedLM())
         folder = RunFolder(tmp_path / name, {})
-        masking = Masking.of(tokenizer)
+        masking = Masking.from_tokenizer(tokenizer)
         figures = distill_general(
             Teacher([teacher], tokenizer),
             student,
@@ -193,7 +193,7 @@ def test_an_encoder_without_a_head_teaches_states_and_attention(
     shards = {path: path.stat().st_mtime_ns for path in cache.glob("*.safetensors")}
     assert shards
     with pytest.raises(InputError, match="stores the teacher's outputs for whole texts, but mask"):
-        masked = UnlabelledTexts(encodings, Masking.of(tokenizer, 0.3))
+        masked = UnlabelledTexts(encodings, Masking.from_tokenizer(tokenizer, 0.3))
         distill_general(owner, students[1], masked, still, cached, [])
     with pytest.raises(InputError, match="cached was trained with cache_dir; do so to go on"):
         owner = Teacher([teacher], tokenizer)
@@ -231,7 +231,7 @@ def test_pieces_of_texts_are_encoded_as_all_of_them(tokenizer, monkeypatch):
     monkeypatch.setattr("tfnlp.objectives.text_ids.PIECE", 5)
     found, fingerprint = encode_texts(iter(TEXTS), tokenizer, 6)
     whole = tokenizer.encode_text_windows(TEXTS, 6)
-    for name in ("token_ids", "segment_ids", "starts", "cut"):
+    for name in ("token_ids", "segment_ids", "starts", "truncated"):
         np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
     # A long text is several: nothing is lost.
     rows = [e.token_ids[1:-1] for e in found]
@@ -246,4 +246,4 @@ def test_pieces_of_texts_are_encoded_as_all_of_them(tokenizer, monkeypatch):
     assert special.isdisjoint(written.token_ids[1:-1])
     bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
     with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\]"):
-        Masking.of(bare)
+        Masking.from_tokenizer(bare)

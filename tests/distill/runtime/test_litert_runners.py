@@ -154,7 +154,10 @@ def test_a_file_says_what_runs_it(files):
     np.testing.assert_allclose(choice.probabilities, chances, rtol=1e-5)
     assert EndingChooser(files["scorer"]).choose(prompt, ["dull"]).probabilities == [1.0]
     prompts = ["the film " * 20, prompt]
-    assert [c.cut for c in runners["chooser"].choose_all(prompts, [endings] * 2)] == [True, False]
+    assert [c.truncated for c in runners["chooser"].choose_all(prompts, [endings] * 2)] == [
+        True,
+        False,
+    ]
 
 
 def test_words_and_their_entities_have_places_in_the_text(files):
@@ -200,12 +203,12 @@ def test_an_answerer_follows_its_training(files):
     logits = ([row[name] for row in outputs] for name in ("start_logits", "end_logits"))
     (expected,) = best_answers(windows, *logits, [context], count=1000)
     found = answerer.answer(question, context, count=1000)
-    assert found == expected and found[0].cut  # questions are cut to 3 tokens
+    assert found == expected and found[0].truncated  # questions are cut to 3 tokens
     assert sum(one.probability for one in found) == pytest.approx(1)
     assert "" not in [one.text for one in found]
     answerer.settings = {"null_answers": True}  # as where some questions have no answer
     found = answerer.answer(question, context, count=1000)
-    assert "" in [one.text for one in found] and not found[0].cut
+    assert "" in [one.text for one in found] and not found[0].truncated
     found = answerer.answer(question, context, null_answers=False, count=1000)
     assert "" not in [one.text for one in found]
     answerer.settings = {}  # as of files from before: questions of 64 tokens, all answered
@@ -313,7 +316,7 @@ def test_odd_texts_give_an_answer(files):
     odd = ["", " \n\t", "\ud800", "x" * 100_000, "a fine film " * 10_000]
     found = classifier.classify(odd)
     assert [len(one.probabilities) for one in found] == [2] * 5
-    assert [one.cut for one in found] == [False, False, False, False, True]
+    assert [one.truncated for one in found] == [False, False, False, False, True]
     assert found[0] == found[1]
     assert classifier.classify([]) == scorer.score([]) == []
     assert len(scorer.score(odd, odd[::-1])) == 5

@@ -38,11 +38,11 @@ class RecurrentDecoderBlock(BaseLayer):
             and c, of the others h.
         value: (B, L, D'), the source's states; None without attention.
         source_mask: (B, L), 1 at the source's real tokens.
-        own_tokens: (B, T), 1 where the decoder reads the token that is best after the output
+        feed_predictions: (B, T), 1 where the decoder reads the token that is best after the output
             before it in place of the input: scheduled sampling (Bengio et al. 2015, section 2.4).
             Nothing is before the first.
-        token_rows: (V, E), the embedding of each token, beside `own_tokens`.
-        output_matrix: (D, V), by which outputs become logits, beside `own_tokens`.
+        token_rows: (V, E), the embedding of each token, beside `feed_predictions`.
+        output_matrix: (D, V), by which outputs become logits, beside `feed_predictions`.
         training: whether dropout is on.
 
     Returns:
@@ -101,7 +101,7 @@ class RecurrentDecoderBlock(BaseLayer):
         initial_state,
         value=None,
         source_mask=None,
-        own_tokens=None,
+        feed_predictions=None,
         token_rows=None,
         output_matrix=None,
         training=None,
@@ -122,8 +122,8 @@ class RecurrentDecoderBlock(BaseLayer):
         if drops:
             kept = ops.repeat(one, (self.num_layers - 1) * self.units, axis=-1)
             read.append(self.dropout_layer(kept, training=True))
-        if own_tokens is not None:
-            own = ops.cast(own_tokens, self.compute_dtype)[..., None]
+        if feed_predictions is not None:
+            own = ops.cast(feed_predictions, self.compute_dtype)[..., None]
             # Before the first there is nothing of its own.
             read.append(ops.concatenate([0 * one[:, :1], own[:, 1:]], axis=1))
             token_rows = ops.cast(token_rows, self.compute_dtype)
@@ -133,7 +133,7 @@ class RecurrentDecoderBlock(BaseLayer):
         def step(carried, now):
             states, output, _ = carried
             x, kept = now[:, :width], now[:, width:] if drops else None
-            if own_tokens is not None:
+            if feed_predictions is not None:
                 best = ops.argmax(ops.matmul(output, output_matrix), axis=-1)
                 x = ops.where(now[:, -1:] > 0, ops.take(token_rows, best, axis=0), x)
             carried = self.step(x, states, output, source, kept)

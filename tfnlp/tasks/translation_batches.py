@@ -7,7 +7,7 @@ import numpy as np
 from tfnlp.text.batches import IGNORED, LengthBatches
 
 
-class PairBatches:
+class TranslationBatches:
     """Padded batches of pairs of similar length with a token limit (Vaswani et al., 5.1).
 
     A batch of B pairs, padded to S source and T target tokens, counts B * (S + T) tokens. Pairs
@@ -71,7 +71,7 @@ class PairBatches:
                 begin, longest = i, size
         return [*ends, len(order)]
 
-    def order(self, epoch=0):
+    def batch_indices(self, epoch=0):
         """Return the indices of each batch of an epoch, a list of arrays."""
         rng = np.random.default_rng([self.seed, epoch])
         count = len(self._sizes)
@@ -104,7 +104,7 @@ class PairBatches:
 
     def epoch(self, epoch=0, skip=0):
         """Yield the batches of an epoch, without the first `skip`."""
-        for indices in self.order(epoch)[skip:]:
+        for indices in self.batch_indices(epoch)[skip:]:
             yield self.batch(indices)
 
     def signature(self):
@@ -123,5 +123,5 @@ class PairBatches:
 
     def padding_share(self):
         """Return the share of padding among the tokens of an epoch's batches."""
-        longest = [(len(b), self._sizes[b].max(axis=0).sum()) for b in self.order()]
+        longest = [(len(b), self._sizes[b].max(axis=0).sum()) for b in self.batch_indices()]
         return 1 - self._sizes.sum() / sum(count * tokens for count, tokens in longest)

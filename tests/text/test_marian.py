@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.grammar_corpus import make_reviews
-from tfnlp.objectives.special_token_template import Frame
+from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text import load_tokenizer, train_tokenizer
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.tokenizer_loading import kind_for
@@ -80,7 +80,7 @@ def test_one_model_of_both_languages_comes_back(english, tmp_path):
     assert tokenizer.tokens(" ｆine\t film ") == tokenizer.tokens("fine film")
     assert tokenizer.decode(tokenizer.encode(["fine film"])[0].token_ids) == "fine film"
     assert tokenizer.decode([1, *tokenizer.encode(["fine film"])[0].token_ids]) == "fine film"
-    assert Frame.of(tokenizer).single == ((), ((0, 0),))
+    assert SpecialTokenTemplate.from_tokenizer(tokenizer).single == ((), ((0, 0),))
     lower, _ = train_tokenizer(english, "unigram", 100, "marian", lowercase=True)
     assert lower.tokens("FINE") == lower.tokens("fine")
 
@@ -133,11 +133,11 @@ def test_codes_special_tokens_pairs_and_lengths(folder, pair_of_models):
     assert both.token_ids == [*one, *two, 0]
     assert both.segment_ids == [0] * len(one) + [1] * (len(two) + 1)
     (cut,) = tokenizer.encode(["a film is fine"], max_length=3)
-    assert cut.cut and len(cut.token_ids) == 3 and cut.token_ids[-1] == 0
+    assert cut.truncated and len(cut.token_ids) == 3 and cut.token_ids[-1] == 0
     inputs = tokenizer(["a", "a film is fine"])
     row = inputs["token_ids"][0]
     assert (row[inputs["padding_mask"][0] == 0] == tokenizer.pad_token_id).all()
-    assert Frame.of(tokenizer).single == ((), ((0, 0),))
+    assert SpecialTokenTemplate.from_tokenizer(tokenizer).single == ((), ((0, 0),))
     np.testing.assert_array_equal(tokenizer.special_token_ids, [0, 1, tokenizer.pad_token_id])
 
 

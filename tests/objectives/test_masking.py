@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tfnlp.objectives import Masking
-from tfnlp.objectives.spans import draw_spans, span_chances
+from tfnlp.objectives.masking import draw_masked_spans, span_chances
 from tfnlp.text.word_starts import WordStarts
 
 MASK, V = 4, 400
@@ -14,7 +14,7 @@ STARTS = WordStarts([b" a" if begins else b"a" for begins in BEGINS])
 
 
 def texts(rows, seed=0):
-    """Two texts of ordinary tokens in a frame of special ones: ids (B, 132), padding mask."""
+    """Two texts of ordinary tokens between special ones: ids (B, 132), padding mask."""
     rng = np.random.default_rng(seed)
     first, second = 20 + np.arange(rows) % 40, 20 + np.arange(rows) // 40 % 40  # as many of each
     ids, mask = np.zeros((2, rows, 132), "int32")
@@ -82,7 +82,7 @@ def test_lengths_of_spans_are_as_one_over_n():
     rows = 20_000
     room = np.full((rows, 100), 0)
     room[:, :40], room[:, 40:97] = np.arange(40, 0, -1), np.arange(57, 0, -1)
-    spans = draw_spans(room, 0.15, 3, np.random.default_rng(0))
+    spans = draw_masked_spans(room, 0.15, 3, np.random.default_rng(0))
     assert not spans[:, 97:].any()
     lengths = []
     for number in range(1, spans.max() + 1):
@@ -106,6 +106,6 @@ def test_lengths_of_spans_are_as_one_over_n():
 
 def test_spans_shrink_to_what_there_is():
     room = np.array([[1, 1, 1], [2, 1, 0], [0, 0, 0]])
-    spans = draw_spans(room, 4.0, 3, np.random.default_rng(0))
+    spans = draw_masked_spans(room, 4.0, 3, np.random.default_rng(0))
     assert (np.sort(spans[0]) == [1, 2, 3]).all()  # three words that stand apart
     assert (spans[1, :2] > 0).all() and not spans[1, 2] and not spans[2].any()

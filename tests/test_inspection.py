@@ -1,4 +1,4 @@
-"""The numbers of pictures by other ways, and that pictures show them."""
+"""Alignments, activations and gradient norms, against NumPy and finite sums."""
 
 import numpy as np
 import pytest
@@ -19,15 +19,11 @@ from tfnlp.inspection import (
 )
 from tfnlp.models import Gpt2Config, RecurrentConfig, TransformerConfig, build_model
 from tfnlp.models.recurrent import CELLS
-from tfnlp.plots import cell_activations as activation_plots
-from tfnlp.plots import fonts
 from tfnlp.plots.alignments import draw_alignments, plot_alignments
 from tfnlp.plots.gradient_norms import draw_gradient_norms
 from tfnlp.text import train_tokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy
-
-pytest.importorskip("matplotlib")
 
 
 def language_model(cell, **fields):
@@ -122,35 +118,6 @@ def test_a_character_of_several_tokens_stands_where_it_is_whole():
     assert names == [tokenizer.token(i) for i in ids[:3]] and "\ufffd" not in "".join(names)
 
 
-def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
-    import matplotlib
-
-    monkeypatch.setattr(activation_plots, "LINE", 4)
-    tokens, values = ["ab", "\n", "$c$de", "f"], [-1.0, 0.0, 1.0, 0.5]
-    figure = activation_plots.draw_activations(tokens, values)
-    colours = matplotlib.colormaps["RdBu"]
-    shown = {}
-    for patch, text in zip(figure.axes[0].patches, figure.axes[0].texts, strict=True):
-        place = tuple(int(x) for x in patch.get_xy())
-        shown[place] = text.get_text(), patch.get_facecolor(), text.get_color()
-    expected = {
-        (0, 0): ("a", -1),
-        (1, 0): ("b", -1),
-        (2, 0): (" ", 0),
-        **{(i, 1): (character, 1) for i, character in enumerate("$c$d")},
-        (0, 2): ("e", 1),
-        (1, 2): ("f", 0.5),
-    }
-    ink = {-1: "white", 0: "black", 0.5: "black", 1: "white"}
-    for place, (character, value) in expected.items():
-        assert shown[place] == (character, colours((1 + value) / 2), ink[value])
-    assert len(shown) == len(expected)
-    assert activation_plots.plot_activations(tokens, values, tmp_path / "text.png")
-    assert (tmp_path / "text.png").stat().st_size > 500
-    with pytest.raises(ValueError, match="There are 1 values for 4 tokens"):
-        activation_plots.draw_activations(tokens, [1.0])
-
-
 def test_alignments_of_a_recurrent_translator_are_those_of_numpy(tmp_path):
     model = model_of({"start_token_id": 7})
     found = alignments(model, [3, 4, 5, 1], [8, 9])
@@ -210,18 +177,3 @@ def test_other_models_are_refused():
         activations(language_model("gru"), [])
     with pytest.raises(InputError, match=r"token_ids has shape \(1, 1\); give texts of one"):
         gradient_norms(language_model("gru"), [[1]])
-
-
-def test_characters_without_a_font_are_told(tmp_path, monkeypatch, caplog):
-    weights, path = {"": np.eye(2)}, tmp_path / "a.png"
-    # What Matplotlib brings itself has no such character, a font that is installed may.
-    monkeypatch.setattr(fonts, "KOREAN", ("no such font", "STIXGeneral"))
-    assert fonts.font_families("monospace") == ["monospace", "STIXGeneral"]
-    assert plot_alignments(weights, ["\u3400", "a"], ["b", "\u3401"], path)
-    assert f"{path} has boxes for 2 characters that no font here has" in caplog.text
-    caplog.clear()
-    assert plot_alignments(weights, ["a", "c"], ["b", "d"], path) and not caplog.text
-
-
-def test_tokens_are_no_mathematics(tmp_path):
-    assert plot_alignments({"": np.eye(2)}, ["$$", "a"], ["b", r"$\q$"], tmp_path / "a.png")

@@ -1,0 +1,60 @@
+"""Classification: scores, and labels that are refused."""
+
+import numpy as np
+import pytest
+
+from tfnlp.models import build_model
+from tfnlp.tasks import Classification, Tagging
+from tfnlp.text import Examples
+from tfnlp.utils.errors import InputError
+
+
+def test_classification_scores():
+    task = Classification(["no", "yes"], "matthews")
+    examples = Examples(["a"] * 6, labels=[0, 0, 1, 1, 1, 1])
+    logits = np.eye(2)[[0, 1, 1, 1, 1, 0]]
+    found = task.score(examples, None, {"logits": list(logits)})
+    assert found["accuracy"] == pytest.approx(4 / 6)
+    # (tp tn - fp fn) / sqrt((tp + fp)(tp + fn)(tn + fp)(tn + fn))
+    assert found["matthews"] == pytest.approx((3 * 1 - 1 * 1) / np.sqrt(4 * 4 * 2 * 2))
+    assert found["macro_f1"] == pytest.approx((0.5 + 0.75) / 2)
+    assert "f1" not in found
+    for label, f1_of_it in (("no", 0.5), ("yes", 0.75)):
+        task = Classification(["no ", "yes"], "f1", positive_label=label)
+        assert task.score(examples, None, {"logits": list(logits)})["f1"] == f1_of_it
+    with pytest.raises(InputError, match="=f1 is of one class; name it as `positive_label`, or"):
+        Classification(["no", "yes"], "f1")
+    with pytest.raises(InputError, match=r"positive_label=1 is not one of the labels \(no, yes\)"):
+        Classification(["no", "yes"], positive_label="1")
+    with pytest.raises(
+        InputError, match=r"monitor=F1 is unknown .did you mean f1.*; use one of accuracy, mat"
+    ):
+        Classification(["no", "yes"], "F1")
+
+
+def test_labels_of_one_class_are_refused():
+    for make in (Classification, Tagging):
+        with pytest.raises(InputError, match="at least 2 labels to tell apart; given: O"):
+            make(["O"])
+        with pytest.raises(InputError, match="label 'O' is given twice"):
+            make(["O", "B-x", "O"])
+    with pytest.raises(InputError, match="given: none"):
+        Classification(None)
+
+
+def test_the_baseline_is_the_commonest_training_label():
+    labels = ["a", "b", "c"]
+    train = Examples(["x"] * 5, None, [2, 0, 2, 1, 2])
+    dev = Examples(["x"] * 4, None, [0, 2, 2, 1])
+    scores = Classification(labels, positive_label="c").baseline(train, dev)
+    assert scores == pytest.approx(
+        {"accuracy": 0.5, "matthews": 0.0, "macro_f1": 2 / 9, "f1": 2 / 3}
+    )
+
+
+def test_logits_of_one_class_are_refused(tiny_config, random_inputs):
+    """Its loss would be 0 from the first step on."""
+    model = build_model(tiny_config, "classifier", 1)
+    outputs = model(random_inputs(2, 5, tiny_config.vocabulary_size))
+    with pytest.raises(ValueError, match=r"logits of shape \(2, 1\) have one class"):
+        Classification(["a", "b"]).loss(np.zeros(2, "int32"), outputs)

@@ -1,0 +1,87 @@
+"""Multiple choice: files of endings, and scores."""
+
+import json
+
+import pytest
+
+from tfnlp.tasks import MultipleChoice, read_choices
+from tfnlp.tasks.multiple_choice import Choices
+from tfnlp.utils.errors import InputError
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_read_choices(tmp_path):
+    path = write(tmp_path / "c.tsv", "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t1\n")
+    found = read_choices(path)
+    assert (found.prompts, found.endings, found.labels) == (["a"], [["b", "c"]], [1])
+    path = write(tmp_path / "d.tsv", "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t2\n")
+    with pytest.raises(InputError, match="line 2: label '2' is not the number of an ending"):
+        read_choices(path)
+    path = write(tmp_path / "e.tsv", "prompt\tlabel\na\t0\n")
+    with pytest.raises(InputError, match=r"0 columns of endings.* `choice_columns`"):
+        read_choices(path)
+
+
+def choices(names, first=""):
+    """A JSON Lines file of two questions: `names` are each ending's field and its text."""
+    line = {"prompt": "a"} | {name: name for name in names} | {"label": 1}
+    return first + json.dumps(line) + "\n"
+
+
+def test_endings_are_in_the_order_of_their_numbers(tmp_path):
+    names = [f"choice{i}" for i in range(11)]
+    shuffled = [names[i] for i in (10, 3, 1, 0, 9, 2, 8, 4, 7, 5, 6)]
+    path = write(tmp_path / "a.jsonl", choices(shuffled) + choices(names))
+    assert read_choices(path).endings == [names, names]
+    header = "\t".join(["prompt", *shuffled, "label"])
+    path = write(tmp_path / "a.tsv", f"{header}\n{header.replace('label', '1 ')}\n")
+    found = read_choices(path)
+    assert (found.endings, found.labels) == ([names], [1])
+    assert read_choices(path, choice_columns=["choice3", "choice1"]).endings == [names[3:0:-2]]
+    path = write(tmp_path / "copa.jsonl", choices(["choice2", "choice1"]))
+    assert read_choices(path).endings == [["choice1", "choice2"]]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["choice0", "choice2"], "number the endings one by one"),
+        (["choice0", "choice1", "choice01"], "number the endings one by one"),
+        (["choice2", "choice3"], "number the endings one by one"),
+        (["choice0", "ending1"], "number the endings one by one"),
+        (["choice0"], "1 columns of endings"),
+        (["choice0", "choice1", "choice2"], "line 1: no field 'choice2'"),
+    ],
+)
+def test_badly_numbered_endings_are_named(names, message, tmp_path):
+    first = choices(["choice0", "choice1"]) if len(names) == 3 and "choice2" in names else ""
+    path = write(tmp_path / "a.jsonl", choices(names, first))
+    with pytest.raises(InputError, match=message):
+        read_choices(path)
+
+
+def test_beginnings_with_other_numbers_of_endings_are_named(tokenizer):
+    # As many in all as three of each would be.
+    examples = Choices(["a"] * 3, [["b"] * count for count in (2, 1, 3)], [0, 0, 0])
+    with pytest.raises(InputError, match=r"endings\[1\] has 1 endings and endings\[0\] 2"):
+        MultipleChoice().encode(tokenizer, examples, 16)
+
+
+def test_endings_given_twice_and_odd_digits_are_named(tmp_path):
+    path = write(tmp_path / "a.tsv", "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t²\n")
+    with pytest.raises(InputError, match="label '²' is not the number of an ending"):
+        read_choices(path)
+    with pytest.raises(InputError, match="choice_columns=choice0,choice0 names a column twice"):
+        read_choices(path, choice_columns=["choice0", "choice0"])
+    with pytest.raises(InputError, match="has no columns"):
+        read_choices(write(tmp_path / "a.txt", "prompt,choice0,choice1,label\na,b,c,1\n"))
+
+
+def test_the_baseline_is_the_commonest_training_choice():
+    endings = [["x", "y"]] * 3
+    train, dev = (Choices(["a"] * 3, endings, x) for x in ([1, 1, 0], [1, 0, 0]))
+    assert MultipleChoice().baseline(train, dev) == pytest.approx({"accuracy": 1 / 3})

@@ -1,0 +1,126 @@
+"""Files of tagged sentences: words, characters, comments and errors."""
+
+import pytest
+
+from tfnlp.tasks import read_tagged
+from tfnlp.tasks.tagging import tag_names
+from tfnlp.utils.errors import InputError
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_read_tagged(tmp_path):
+    path = write(tmp_path / "a.conll", "-DOCSTART- O\n\nthe\tO\nfilm\tB-x\n\n\na\tO\n")
+    found = read_tagged(path)
+    assert found.sentences == [["the", "film"], ["a"]]
+    assert found.tags == [["O", "B-x"], ["O"]]
+    assert tag_names(found) == ["O", "B-x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "tags"),
+    [
+        ("New York\tB-loc\n \t\n#x\tO\n", [["New York"], ["#x"]], [["B-loc"], ["O"]]),
+        ("U.N. NNP I-NP I-ORG\nsays  VBZ I-VP O\n", [["U.N.", "says"]], [["I-ORG", "O"]]),
+        # Comments stand before a sentence; "#" is a word where it has a tag.
+        ("# sent_id = 1\n## text\n# O\n# O\n\n# I a O\n", [["#", "#"]], [["O", "O"]]),
+        ("# sent_id = 1\n#\tO\n\n# a O\n#\tB-a b\n", [["#"], ["#"]], [["O"], ["B-a b"]]),
+    ],
+)
+def test_columns_and_comments(text, words, tags, tmp_path):
+    found = read_tagged(write(tmp_path / "a.conll", text))
+    assert (found.sentences, found.tags) == (words, tags)
+
+
+def test_other_tags_are_given(tmp_path):
+    path = write(tmp_path / "a.conll", "the\tDET\nfilm\tNOUN\n")
+    said = r"line 1: tag 'DET' is not of BIO.* give all of them as `labels`"
+    with pytest.raises(InputError, match=said):
+        read_tagged(path)
+    assert read_tagged(path, ["NOUN", "DET"]).tags == [["DET", "NOUN"]]
+
+
+@pytest.mark.parametrize("name", ["train", "dev", "test"])
+def test_every_real_tag_is_read(name, data_dir):
+    found = read_tagged(data_dir / "wnut17" / f"{name}.conll")
+    words = sum(len(tags) for tags in found.tags)
+    counts = {"train": (3394, 62730), "dev": (1009, 15733), "test": (1287, 23394)}
+    assert (len(found), words) == counts[name]
+    assert len(tag_names(found)) == 13
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the\tO\nfilm\n", "line 2: 'film' has a word but no tag"),
+        ("the\tB-y\n", "line 1: tag 'B-y' is not one of the tags"),
+        ("\n\n", "holds no sentence"),
+        ("the\tO\n\tO\n", "line 2: .* has a tag but no word"),
+        ("the\tO\nfilm\tx\tO\n", "line 2: 3 columns separated by tabs, but line 1 has 2"),
+        ("the\tO\nNew York B-x\n", "line 2: 3 columns separated by spaces, but line 1 has 2"),
+        ("# id\nthe O\nfilm O B-x\n", "line 3: 3 columns separated by spaces, but line 2 has 2"),
+        ("the\tO\nYork B-x\n", "line 2: 2 columns separated by spaces, but .* 2 .* tabs"),
+        ("the O\n# 0\n", "line 2: tag '0' is not one of the tags"),
+        ("token\ttag\nthe\tO\n", "line 1: tag 'tag' is not one of the tags"),
+        ("# id = 1\n1\ta\ta\tDET\t_\t_\t0\troot\t_\t_\n", "line 2: tag '_' is not"),
+        ('{"tokens": ["a"], "tags": ["O"]}\n', "line 1: tag '.*' is not one of the tags"),
+        ("<html>\n", "line 1: '<html>' has a word but no tag"),
+        ("## id\ttext\nthe\tO\n", "line 1: tag 'text' is not"),
+    ],
+)
+def test_bad_tags_are_named(text, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        read_tagged(write(tmp_path / "a.conll", text), ["O", "B-x"])
+
+
+# As KLUE-NER has it: comments with tabs, a character on each line, spaces among them.
+KLUE_NER = (
+    "## 토큰, 레이블 구분자 : \\t\n## 컬럼명 : CHAR\tNE_TAG\n"
+    "## klue-ner-v1_train_00000-nsmc\t<김모:PS> #1\n김\tB-PS\n모\tI-PS\n \tO\n#\tO\n1\tO\n\n"
+    "## klue-ner-v1_train_00001-nsmc\t<두 시:TI>\n두\tB-TI\n \tI-TI\n시\tI-TI\n\t\n"
+)
+
+
+def test_read_tagged_characters(tmp_path):
+    path = write(tmp_path / "klue-ner.tsv", KLUE_NER)
+    found = read_tagged(path, unit="character")
+    assert found.sentences == found.texts == ["김모 #1", "두 시"]
+    assert found.tags == [["B-PS", "I-PS", "O", "O", "O"], ["B-TI", "I-TI", "I-TI"]]
+    with pytest.raises(InputError, match=r"line 1: a file of KLUE-NER has .* unit='character'"):
+        read_tagged(path)
+    with pytest.raises(InputError, match="unit=letter is unknown; use one of word, character"):
+        read_tagged(path, unit="letter")
+    path = write(path, KLUE_NER.replace("##", "%%"))
+    with pytest.raises(InputError, match=r"line 1: '%% 토큰.* is not one character, a tab"):
+        read_tagged(path, unit="character")
+    assert read_tagged(path, unit="character", comment_prefix="%%") == found
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("서울\tB-LC", "line 1: .* is not one character, a tab and one tag"),
+        ("서 B-LC", "is not one character, a tab and one tag"),
+        ("서\tO\tB-LC", "is not one character, a tab and one tag"),
+        ("서\t", "is not one character, a tab and one tag"),
+        ("\tO", "is not one character, a tab and one tag"),
+        (
+            "서\tB-QT",
+            "'B-QT' is not one of .*, which are those of `labels` or, without it, of",
+        ),
+    ],
+)
+def test_bad_characters_are_named(line, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        read_tagged(write(tmp_path / "a.tsv", f"{line}\n"), ["O", "B-LC"], "character")
+
+
+def test_words_with_comments_of_ones_own_and_characters_without_a_word_for_it(tmp_path):
+    path = write(tmp_path / "a.conll", "// a\tb\nthe\tO\n// c\nfilm\tB-x\n")
+    assert read_tagged(path, comment_prefix="//").sentences == [["the", "film"]]
+    path = write(path, "a\tO\n \tO\n")
+    with pytest.raises(InputError, match=r"line 2: .* give unit='character' if each line is one"):
+        read_tagged(path)

@@ -1,0 +1,67 @@
+"""Batches of pairs with a token limit."""
+
+import itertools
+
+import numpy as np
+
+from tfnlp.tasks.translation_batches import TranslationBatches
+from tfnlp.text.encoding import EncodingsBuilder
+
+
+def encodings(rows):
+    builder = EncodingsBuilder()
+    for row in rows:
+        builder.add_ids(list(row), [0] * len(row))
+    return builder.finish()
+
+
+def random_batches(count=300, max_tokens=120, shuffle=True, seed=0):
+    rng = np.random.default_rng(7)
+    sides = [
+        encodings([[*rng.integers(4, 60, n - 1), 3] for n in rng.integers(2, 30, count)])
+        for _ in range(2)
+    ]
+    return TranslationBatches(*sides, max_tokens, 0, 1, shuffle, seed)
+
+
+def test_batches_hold_every_pair_once_and_no_more_tokens_than_allowed():
+    batches = random_batches()
+    orders = [batches.batch_indices(epoch) for epoch in (0, 0, 1)]
+    for order in orders:
+        assert sorted(np.concatenate(order)) == [*range(300)]
+        assert len(order) == len(batches)
+        for indices in order:
+            inputs, labels = batches.batch(indices)
+            assert inputs["encoder_token_ids"].size + labels.size <= 120
+    assert [list(x) for x in orders[0]] == [list(x) for x in orders[1]]
+    assert sorted(map(len, orders[0])) == sorted(map(len, orders[2]))
+    assert [list(x) for x in orders[0]] != [list(x) for x in orders[2]]
+    assert batches.padding_share() < 0.13
+    assert batches.lengths.max() == 29
+
+
+def test_a_batch_ends_where_the_next_pair_has_no_room():
+    batches = random_batches(shuffle=False)
+    sizes = np.stack([batches.sources.lengths, batches.targets.lengths], axis=1)
+    order = batches.batch_indices()
+    for here, after in itertools.pairwise(order):
+        with_next = [*here, after[0]]
+        assert len(with_next) * sizes[with_next].max(axis=0).sum() > 120
+
+
+def test_the_rest_of_an_epoch_and_the_fingerprint():
+    batches = random_batches()
+    whole, rest = [*batches.epoch(3)], [*batches.epoch(3, skip=5)]
+    for a, b in zip(whole[5:], rest, strict=True):
+        np.testing.assert_array_equal(a[0]["encoder_token_ids"], b[0]["encoder_token_ids"])
+    data = [*batches.dataset(lambda: 3, 5)]
+    np.testing.assert_array_equal(data[0][1], rest[0][1])
+    assert batches.fingerprint() == random_batches().fingerprint()
+    others = [
+        random_batches(seed=1),
+        random_batches(shuffle=False),
+        random_batches(max_tokens=121),
+    ]
+    assert len({batches.fingerprint(), *(other.fingerprint() for other in others)}) == 4
+    still = random_batches(shuffle=False)
+    assert [list(x) for x in still.batch_indices(0)] == [list(x) for x in still.batch_indices(1)]

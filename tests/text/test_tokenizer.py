@@ -1,0 +1,183 @@
+"""Tokenizers of all kinds: lengths, windows, pieces and decoding."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tfnlp.text.tokenizer as tokenizer_module
+from tfnlp.text import train_tokenizer
+from tfnlp.text.tokenizer import _pieces
+from tfnlp.utils.errors import InputError
+
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog .",
+    "정말 재미있는 영화였다 ! 다시 보고 싶다",
+    "a naïve café , don't you think ?  two  spaces",
+    "",
+] * 5
+
+
+FAMILIES = ("bert", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2")
+
+
+UNIGRAMS = {"bert": "wordpiece", "albert": "unigram", "xlnet": "unigram"}
+
+
+KINDS = {"bert": "wordpiece"} | dict.fromkeys(("gpt2", "roberta", "deberta"), "bpe")
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    """A tokenizer of each family."""
+    return {
+        family: train_tokenizer(TEXTS, KINDS.get(family, "unigram"), 330, family)[0]
+        for family in FAMILIES
+    }
+
+
+def test_families_lowercase_as_their_released_models(tokenizers):
+    found = {f: t.lowercase for f, t in tokenizers.items() if KINDS.get(f) != "bpe"}
+    assert found == {"bert": True, "albert": True, "xlnet": False, "deberta-v2": False}
+    cased = [f for f in found if tokenizers[f].tokens("The") != tokenizers[f].tokens("the")]
+    assert cased == ["xlnet", "deberta-v2"]
+    for lowercase in (True, False):
+        given = [train_tokenizer(TEXTS, k, 330, f, lowercase)[0] for f, k in UNIGRAMS.items()]
+        assert [t.lowercase for t in given] == [lowercase] * 3
+
+
+# Long texts
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_lengths_without_room_are_named_and_no_call_panics(family, tokenizers):
+    tokenizer = tokenizers[family]
+    one, two = (tokenizer._engine.num_special_tokens_to_add(pair) for pair in (False, True))
+    text, words = TEXTS[0], TEXTS[0].split()
+    for length in range(-1, two + 4):
+        for call, special in (
+            (lambda n: tokenizer.encode([text], max_length=n), one),
+            (lambda n: tokenizer.encode([text], [text], max_length=n), two),
+            (lambda n: tokenizer.encode_words([words], n), one),
+            (lambda n: tokenizer.encode_windows([text], [text], n, 5), two),
+        ):
+            if length > special:
+                found = call(length)
+                assert max(len(e.token_ids) for e in found) == length
+            else:
+                with pytest.raises(InputError, match=f"max_length={length} leaves no room"):
+                    call(length)
+    for stride in (-1, 4, 5, 9):
+        with pytest.raises(InputError, match=f"stride={stride} must be at least 0 and below 4"):
+            tokenizer.encode_words([words], one + 4, stride)
+    for call in (
+        lambda: tokenizer([text], max_length="8"),
+        lambda: tokenizer.encode([text], max_length=8.5),
+        lambda: tokenizer.encode_words([words], "8"),
+        lambda: tokenizer.encode_windows([text], [text], 32, 5, "8"),
+    ):
+        with pytest.raises(InputError, match=r"length=('8'|8\.5) must be a whole number"):
+            call()
+    for stride, longest in ((-1, 5), (5, 0)):
+        with pytest.raises(InputError, match=f"max_question_length={longest} at least 1"):
+            tokenizer.encode_windows([text], [text], 32, stride, longest)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_long_questions_are_cut_from_their_end(family, tokenizers):
+    tokenizer = tokenizers[family]
+    context = " ".join(TEXTS[:3] * 4)
+    special = tokenizer.num_special_tokens
+    questions = ["fox " * 200, TEXTS[1] * 20, "fox ?"]
+    lengths = [len(tokenizer.tokens(q)) for q in questions]
+    half = (128 - special) // 2
+    for max_length, longest, limit in ((128, 64, half), (384, 64, 64), (384, 9, 9)):
+        windows = tokenizer.encode_windows(questions, [context] * 3, max_length, 64, longest)
+        for i, length in enumerate(lengths):
+            own = [w for w in windows if w.example == i]
+            assert {w.truncated for w in own} == {length > limit}
+            # A character that several byte tokens share goes as a whole.
+            due = min(length, limit)
+            assert due - 3 <= own[0].sources.count(0) <= due
+            assert len({w.sources.count(0) for w in own}) == 1
+            first = own[0].sources.index(0)
+            here = slice(first, first + own[0].sources.count(0))
+            assert own[0].token_ids[here] == tokenizer.encode(questions[i])[0].token_ids[here]
+            # All of the context is read, and its offsets are those of the whole text.
+            read = set()
+            for window in own:
+                for (start, end), source in zip(window.offsets, window.sources, strict=True):
+                    read |= set(range(start, end)) if source == 1 else set()
+            assert read >= {k for k, c in enumerate(context) if c.strip()}
+            assert max(len(w.token_ids) for w in own) == max_length or len(own) == 1
+
+
+# Many texts
+
+
+def test_pieces_give_what_the_whole_gives(tokenizers, monkeypatch):
+    def encode_all(tokenizer):
+        words = [text.split() for text in TEXTS]
+        return [
+            list(tokenizer.encode(TEXTS, max_length=9)),
+            list(tokenizer.encode(TEXTS, TEXTS[::-1], offsets=True)),
+            list(tokenizer.encode_words(words, 8, 2)),
+            list(tokenizer.encode_windows(TEXTS, TEXTS[1:] + TEXTS[:1], 16, 2)),
+        ]
+
+    for family in ("bert", "roberta", "xlnet"):
+        whole = encode_all(tokenizers[family])
+        with monkeypatch.context() as patch:
+            patch.setattr(tokenizer_module, "PIECE_CHARACTERS", 60)
+            assert [len(piece) for piece in _pieces(TEXTS)] == [2, 3, 2, 3, 3, 2, 3, 2]
+            assert encode_all(tokenizers[family]) == whole
+
+
+def test_the_engines_encodings_do_not_pile_up():
+    code = (
+        "import pathlib\n"
+        "from tfnlp.text import LengthBatches, train_wordpiece\n"
+        "def peak():\n"
+        "    status = pathlib.Path('/proc/self/status').read_text()\n"
+        "    return int(status.split('VmHWM:')[1].split()[0]) / 1024\n"
+        "texts = [' '.join(['film', 'dull'] * 10) for _ in range(20000)]\n"
+        "tokenizer = train_wordpiece(texts[:9], 300)\n"
+        "before = peak()\n"
+        "batches = LengthBatches(tokenizer.encode(texts), 32, shuffle=True)\n"
+        "assert sum(map(len, batches.batch_indices())) == 20000\n"
+        "print(peak() - before)"
+    )
+    if not sys.platform.startswith("linux"):
+        pytest.skip("peak memory is read from /proc")
+    # 17 kB a text, 340 MB, where every encoding was kept.
+    assert float(subprocess.check_output([sys.executable, "-c", code])) < 150
+
+
+# From Python
+
+
+def test_one_call_gives_a_models_inputs(tokenizer):
+    inputs = tokenizer(["a fine film", "dull"], ["!", "not dull"], max_length=7)
+    np.testing.assert_array_equal(
+        inputs["token_ids"], [[2, 5, 6, 7, 3, 14, 3], [2, 8, 3, 9, 8, 3, 0]]
+    )
+    segments = [[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 0]]
+    np.testing.assert_array_equal(inputs["segment_ids"], segments)
+    np.testing.assert_array_equal(inputs["padding_mask"], [[1] * 7, [1] * 6 + [0]])
+    assert {value.dtype.name for value in inputs.values()} == {"int32"}
+    assert tokenizer("a fine film")["token_ids"].tolist() == [[2, 5, 6, 7, 3]]
+    assert tokenizer([])["token_ids"].shape == (0, 1)
+
+
+def test_decoding_leaves_special_tokens_out(tokenizer):
+    inputs = tokenizer(["a fine film", "정말 지루하다 !"])
+    assert tokenizer.decode(inputs["token_ids"]) == ["a fine film", "정말 지루하다!"]
+    assert tokenizer.decode(inputs["token_ids"].tolist()) == ["a fine film", "정말 지루하다!"]
+    assert tokenizer.decode(inputs["token_ids"][0]) == tokenizer.decode([5, 6, 7]) == "a fine film"
+    assert tokenizer.decode([]) == tokenizer.decode([2, 3, 0]) == ""
+    for ids in (5, None, "a fine film", [[5], [float("nan")]]):
+        with pytest.raises(InputError, match=r"token_ids=.* must be whole numbers"):
+            tokenizer.decode(ids)
+    with pytest.raises(InputError, match="token_ids hold -100 to 5, but ids are at least 0"):
+        tokenizer.decode(np.array([[5, -100]]))

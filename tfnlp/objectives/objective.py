@@ -1,0 +1,81 @@
+"""Base class of pretraining objectives."""
+
+from typing import ClassVar
+
+from keras import ops
+
+from tfnlp.text.batches import IGNORED
+from tfnlp.weighted_losses import correct, log_likelihood
+
+
+class Objective:
+    """A pretraining objective: the batches of a corpus, and the losses of a batch.
+
+    Attributes:
+        head: the head of the model, as in `build_model`.
+        loss_name: the name of the loss, or of its total.
+        memory: whether a batch continues the one before, so that the model keeps a memory.
+    """
+
+    head: ClassVar[str]
+    loss_name: ClassVar[str]
+    memory: ClassVar[bool] = False
+
+    @property
+    def loss_weights(self):
+        """The weight of each loss in the total loss."""
+        return {self.loss_name: 1.0}
+
+    def check(self, config, tokenizer):
+        """Raise an InputError if the model's config or the tokenizer does not fit."""
+        raise NotImplementedError
+
+    def initialise_head(self, model, batches):
+        """Initialise a new model's head from the training batches; by default, do nothing."""
+
+    def trained(self, model):
+        """Return the model to fit, from the inputs of the batches to the outputs of `losses`.
+
+        With `memory` it takes a further argument `batch_size`, the number of lanes.
+        """
+        raise NotImplementedError
+
+    def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
+        """Build the batches of a corpus.
+
+        Args:
+            corpus: see `tfnlp.objectives.Corpus`.
+            tokenizer: the tokenizer of the corpus.
+            batch_size: B.
+            max_length: the maximum number of ids of a text, including special tokens.
+            seed: the seed of the order and of all draws.
+            shuffle: whether each epoch has its own order.
+
+        Raises:
+            InputError: if the corpus or the lengths do not fit.
+        """
+        raise NotImplementedError
+
+    def losses(self, labels, outputs, sample_weight=None):
+        """Return {name: loss} of a batch, unweighted, means as in `tfnlp.weighted_losses`."""
+        raise NotImplementedError
+
+    def scores(self, labels, outputs):
+        """Return {name: (sum, weight)} of a batch; the quotient of both is the score."""
+        raise NotImplementedError
+
+
+def token_scores(labels, outputs):
+    """Return the log-likelihood of labels (B, L), ignoring -100, and the accuracy.
+
+    Perplexity is the exponential of the negative mean log-likelihood.
+
+    Args:
+        labels: (B, L) integers.
+        outputs: a dict of `logits` (B, L, V), without label smoothing.
+    """
+    real = ops.cast(ops.not_equal(labels, IGNORED), "float32")
+    return {
+        "log_likelihood": log_likelihood(labels, outputs["logits"], real),
+        "accuracy": correct(labels, outputs["logits"], real),
+    }

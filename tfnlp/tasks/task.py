@@ -1,0 +1,69 @@
+"""Base class of fine-tuning tasks."""
+
+from tfnlp.weighted_losses import cross_entropy
+
+
+class Task:
+    """A fine-tuning task: how examples are encoded, and how outputs are scored.
+
+    Attributes:
+        head: the head of its models, as in `build_model`.
+        num_classes: the number of classes of the head; None where the head has no classes.
+        label_names: the names of the classes; None where there are none.
+        settings: a dict of how texts are read, which is stored in the model's folder; or None.
+        outputs: the names of the model outputs that it reads.
+        monitor: the metric that selects the best epoch, the larger the better.
+    """
+
+    num_classes = None
+    label_names = None
+    settings = None
+    outputs = ("logits",)
+    monitor = "accuracy"
+
+    def initialise_head(self, model, examples):
+        """Initialise a new model's head from the training examples; by default, do nothing."""
+
+    def encode(self, tokenizer, examples, max_length):
+        """Encode examples.
+
+        Returns:
+            The encodings, as `LengthBatches` takes them, and the labels; None without labels.
+        """
+        raise NotImplementedError
+
+    def loss(self, labels, outputs, sample_weight=None):
+        """Return the loss of a batch, a mean as in `tfnlp.weighted_losses`."""
+        return cross_entropy(labels, outputs["logits"], sample_weight)
+
+    def decode(self, examples, encodings, outputs):
+        """Return the prediction for each example.
+
+        Args:
+            examples: the examples, with or without labels.
+            encodings: the result of `encode`.
+            outputs: {name: the output of each encoding, a list}, for the names in `outputs`.
+        """
+        raise NotImplementedError
+
+    def score(self, examples, encodings, outputs):
+        """Return a dict of metrics, from the arguments of `decode`."""
+        return self.score_predictions(examples, self.decode(examples, encodings, outputs))
+
+    def score_predictions(self, examples, predictions):
+        """Return a dict of metrics, from the result of `decode`."""
+        raise NotImplementedError
+
+    def answers(self, examples, predictions):
+        """Return the correct and the predicted labels, one a text or word, as two lists.
+
+        Both are empty for a task whose predictions are not labels or numbers.
+        """
+        return [], []
+
+    def baseline(self, train, examples):
+        """Return the metrics of the best constant prediction on the training examples.
+
+        The dict is empty for a task without one.
+        """
+        return {}
