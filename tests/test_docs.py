@@ -48,6 +48,13 @@ def test_commands_and_files_exist(page):
         assert (ROOT / name).exists(), name
 
 
+def test_pages_named_in_code_exist():
+    files = [path for top in PACKAGES for path in (ROOT / top).rglob("*.py")]
+    for path in files:
+        for page in re.findall(r"docs/[\w/]+\.md", path.read_text("utf-8")):
+            assert (ROOT / page).exists(), f"{path}: {page}"
+
+
 def imported_modules(path):
     """Yield the full name of each import of a file, those within functions too."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
