@@ -4,7 +4,7 @@
 
 converts one dense layer (1,024 x 1,024, 16 rows) with zeros in several patterns, dense and by the
 converter's EXPERIMENTAL_SPARSITY, in float32 and with int8 weights, and runs each file in LiteRT
-with XNNPACK, its default, and without. See "Sparse weights" in docs/results.md.
+with XNNPACK, its default, and without. See "Sparse weights" in docs/results/compression.md.
 """
 
 import gzip

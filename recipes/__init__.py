@@ -1,1 +1,4 @@
-"""Command-line programs; --help explains each of them."""
+"""Command-line programs; --help explains each of them.
+
+Decisions: docs/decisions/recipes.md.
+"""

@@ -1,4 +1,7 @@
-"""Compression of models: pruning, clustering, quantisation."""
+"""Compression of models: pruning, clustering, quantisation.
+
+Decisions: docs/decisions/compression.md.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,7 @@
-"""Export of models to .tflite files with metadata."""
+"""Export of models to .tflite files with metadata.
+
+Decisions: docs/decisions/export.md.
+"""
 
 import lazy_loader
 

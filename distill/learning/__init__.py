@@ -1,4 +1,7 @@
-"""Training of a student on its teacher's outputs."""
+"""Training of a student on its teacher's outputs.
+
+Decisions: docs/decisions/distillation.md.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Texts to predictions, as README has it."""
+"""Texts to predictions, as docs/python.md has it."""
 
 import dataclasses
 import pathlib
@@ -16,12 +16,12 @@ from tfnlp.training import predict
 from tfnlp.training.inference import predictor
 from tfnlp.utils.errors import InputError
 
-README = pathlib.Path(__file__).parents[2] / "README.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
 TEXTS = ["a fine film", "정말 지루하다 !", "the plot is not dull , a fine film ."]
 
 
-def test_the_lines_of_the_readme(tiny_config, tokenizer, tmp_path, monkeypatch):
-    section = README.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
+def test_the_page_on_python(tiny_config, tokenizer, tmp_path, monkeypatch):
+    section = PAGE.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
     whole, _, by_hand, fitted = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     model = build_model(tiny_config, "classifier", 3)
     save_model(model, tmp_path / "runs/teacher/best", tokenizer=tokenizer)

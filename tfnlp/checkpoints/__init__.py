@@ -1,4 +1,7 @@
-"""Loading and saving of Hugging Face and keras-hub checkpoint folders."""
+"""Loading and saving of Hugging Face and keras-hub checkpoint folders.
+
+Decisions: docs/decisions/checkpoints.md.
+"""
 
 import lazy_loader
 

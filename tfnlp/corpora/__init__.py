@@ -1,6 +1,9 @@
 """Unlabelled text: documents of sentences in files, and tokenised shards on disk.
 
-This package imports neither TensorFlow nor Keras, so that tokenising processes start fast."""
+This package imports neither TensorFlow nor Keras, so that tokenising processes start fast.
+
+Decisions: docs/decisions/corpora.md.
+"""
 
 import lazy_loader
 

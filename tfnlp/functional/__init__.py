@@ -1,1 +1,4 @@
-"""The mathematics of the layers: attention, scores, masks, positions."""
+"""The mathematics of the layers: attention, scores, masks, positions.
+
+Decisions: docs/decisions/attention.md.
+"""

@@ -1,4 +1,7 @@
-"""Text generation: greedy search, beam search and sampling, with cached keys and values."""
+"""Text generation: greedy search, beam search and sampling, with cached keys and values.
+
+Decisions: docs/decisions/generation.md.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,7 @@
-"""Layers to build transformers from, written in `keras.ops` alone."""
+"""Layers to build transformers from, written in `keras.ops` alone.
+
+Decisions: docs/decisions/layers.md.
+"""
 
 from tfnlp.functional.masks import (
     causal_mask,

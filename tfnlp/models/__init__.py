@@ -1,4 +1,7 @@
-"""Functional models: a config in, a `keras.Model` from named inputs to a dict out."""
+"""Functional models: a config in, a `keras.Model` from named inputs to a dict out.
+
+Decisions: docs/decisions/models.md.
+"""
 
 from tfnlp.models.albert import AlbertConfig
 from tfnlp.models.base_config import Pooling, TextConfig

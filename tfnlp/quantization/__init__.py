@@ -1,1 +1,4 @@
-"""Quantisation-aware training: rounding in the products of layers."""
+"""Quantisation-aware training: rounding in the products of layers.
+
+Decisions: docs/decisions/compression.md.
+"""

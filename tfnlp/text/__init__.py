@@ -1,4 +1,7 @@
-"""Text to token ids: tokenizers, readers of labelled files, batches by length."""
+"""Text to token ids: tokenizers, readers of labelled files, batches by length.
+
+Decisions: docs/decisions/text.md.
+"""
 
 import lazy_loader
 

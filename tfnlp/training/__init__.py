@@ -1,4 +1,7 @@
-"""Training: strategies, schedules, run folders, and a `fit` that resumes exactly."""
+"""Training: strategies, schedules, run folders, and a `fit` that resumes exactly.
+
+Decisions: docs/decisions/training.md.
+"""
 
 import lazy_loader
 

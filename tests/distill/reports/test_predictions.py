@@ -26,7 +26,7 @@ from tfnlp.tasks.confusion_matrix import confusion_table, only_answer
 from tfnlp.tasks.question_answering import f1
 from tfnlp.utils.errors import InputError
 
-README = pathlib.Path(__file__).parents[3] / "README.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
 SQUAD = {
     "data": [
         {
@@ -298,8 +298,8 @@ def test_a_taggers_text_file_may_hold_tags(text, tagged, tmp_path):
             read_inputs("tagger", path, TAGS, Columns(tagged=True))
 
 
-def test_the_runners_of_the_readme(folders, tmp_path, monkeypatch, capsys):
-    section = README.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
+def test_the_runners_of_the_page_on_python(folders, tmp_path, monkeypatch, capsys):
+    section = PAGE.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
     (lines,) = [x for x in re.findall(r"```python\n(.*?)```", section, re.DOTALL) if "load_r" in x]
     runs = {
         "teacher": "classifier",

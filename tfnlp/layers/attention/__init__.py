@@ -1,1 +1,4 @@
-"""Attention layers, and the functions that only they use."""
+"""Attention layers, and the functions that only they use.
+
+Decisions: docs/decisions/attention.md.
+"""
