@@ -1,5 +1,6 @@
 """Training of a student on its teacher's outputs."""
 
+from . import augmentation as augmentation
 from .augmentation_file import augment_file as augment_file
 from .augmentation_file import labels_in_file as labels_in_file
 from .distances import attention_error as attention_error

@@ -1,5 +1,7 @@
 """Comparison of files: predictions, latency, operators, Pareto frontier."""
 
+from . import frontier_page as frontier_page
+from . import pareto_frontier as pareto_frontier
 from .latency import benchmark_file as benchmark_file
 from .latency import print_benchmark as print_benchmark
 from .onnx_baseline import benchmark_onnx as benchmark_onnx

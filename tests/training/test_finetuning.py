@@ -30,11 +30,19 @@ class Scripted(Classification):
         self.script = list(script)
         self.calls = []
 
-    def score(self, examples, encodings, outputs):
+    def decode(self, examples, encodings, outputs):
         assert len(encodings) == len(outputs["logits"]) == len(examples)
-        logits = np.stack(outputs["logits"])
-        self.calls.append((examples, logits))
-        return {"accuracy": self.script.pop(0) if self.script else float(logits.mean())}
+        return np.stack(outputs["logits"])
+
+    def score_predictions(self, examples, predictions):
+        self.calls.append((examples, predictions))
+        return {"accuracy": self.script.pop(0) if self.script else float(predictions.mean())}
+
+    def answers(self, examples, predictions):
+        return super().answers(examples, ["bad"] * len(examples))
+
+    def baseline(self, train, examples):
+        return {}
 
 
 @pytest.fixture(scope="module")
