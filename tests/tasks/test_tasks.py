@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, read_task_settings
+from tfnlp.configs import config_by_name
 from tfnlp.models import build_model
-from tfnlp.models.sizes import config_by_name
 from tfnlp.tasks import (
     Answering,
     Choosing,

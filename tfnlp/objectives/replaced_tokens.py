@@ -10,9 +10,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from tfnlp.configs import family_name
 from tfnlp.layers import GradientDisentangledEmbedding
 from tfnlp.models import DebertaConfig, build_model, config_of
-from tfnlp.models.build import family_name
 from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masked_positions import predict_at_positions
 from tfnlp.objectives.masking import POSITIONS, MaskedBatches
