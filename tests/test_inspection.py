@@ -7,6 +7,7 @@ import tensorflow as tf
 from tests.models.recurrent_witness import translate
 from tests.models.test_recurrent import SIZES, inputs_of, with_random_biases
 from tests.models.test_recurrent_translator import model_of
+from tfnlp.configs import CELLS
 from tfnlp.inspection import (
     activations,
     alignments,
@@ -18,7 +19,6 @@ from tfnlp.inspection import (
     windows,
 )
 from tfnlp.models import Gpt2Config, RecurrentConfig, TransformerConfig, build_model
-from tfnlp.models.recurrent import CELLS
 from tfnlp.plots.alignments import draw_alignments, plot_alignments
 from tfnlp.plots.gradient_norms import draw_gradient_norms
 from tfnlp.text import train_tokenizer

@@ -15,7 +15,6 @@ import numpy as np
 from tokenizers import pre_tokenizers
 
 from tfnlp.text.wordpiece import bert_normalizer
-from tfnlp.utils.native_notices import without_notices
 
 # No version of Unicode has characters in planes 4 to 13.
 CODE_POINTS = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0x110000)]
@@ -84,8 +83,8 @@ def compile_rules(rules):
     import sentencepiece
     from sentencepiece import sentencepiece_model_pb2
 
-    with without_notices():
-        normalizer = sentencepiece.SentencePieceNormalizer(norm_map=[*rules.items()])
+    sentencepiece.set_min_log_level(1)  # warnings and errors
+    normalizer = sentencepiece.SentencePieceNormalizer(norm_map=[*rules.items()])
     spec = sentencepiece_model_pb2.NormalizerSpec()
     spec.ParseFromString(normalizer.serialized_normalizer_spec())
     return spec.precompiled_charsmap

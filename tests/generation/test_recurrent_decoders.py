@@ -6,11 +6,11 @@ import tensorflow as tf
 from tests.generation.walk import check_steps_equal_the_whole_model, random_steps
 from tests.models.test_recurrent import SIZES, with_random_biases
 from tests.models.test_recurrent_translator import SETTINGS, model_of, pairs
+from tfnlp.configs import CELLS
 from tfnlp.generation import Beam, Constraints, Greedy
 from tfnlp.generation.decoder_selection import decoder_of
 from tfnlp.generation.search_algorithms import SearchSettings, search
 from tfnlp.models import RecurrentConfig, build_model
-from tfnlp.models.recurrent import CELLS
 from tfnlp.utils.errors import InputError
 
 

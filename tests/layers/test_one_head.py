@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 from tfnlp import layers
+from tfnlp.configs import CELLS
 from tfnlp.functional.products import times_table
 from tfnlp.models import FAMILIES, build_model, config_by_name
-from tfnlp.models.recurrent import CELLS
 
 SEGMENTS = np.arange(5)[:, None] // 2 == np.arange(5) // 2
 CAUSAL = {"use_causal_mask": True}

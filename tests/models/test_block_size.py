@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tfnlp.checkpoints import load_model, save_model
+from tfnlp.configs import CELLS
 from tfnlp.models import (
     FAMILIES,
     BertConfig,
@@ -15,7 +16,6 @@ from tfnlp.models import (
     build_model,
     config_by_name,
 )
-from tfnlp.models.recurrent import CELLS
 from tfnlp.utils.errors import InputError
 
 SMALL = {

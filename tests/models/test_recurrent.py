@@ -6,8 +6,8 @@ import pytest
 
 from tests.models.recurrent_witness import next_logits, read, weights_of
 from tfnlp.checkpoints import load_model, save_model
+from tfnlp.configs import CELLS
 from tfnlp.models import RecurrentConfig, build_model, config_by_name
-from tfnlp.models.recurrent import CELLS
 from tfnlp.utils.errors import InputError
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "hidden_dim": 16, "initializer_range": 0.5}

@@ -11,8 +11,8 @@ from tests.models.recurrent_witness import next_logits, read, weights_of
 from tests.models.test_recurrent import SIZES, with_random_biases
 from tests.objectives.test_causal_lm import rows
 from tests.objectives.test_token_stream import Tokens
+from tfnlp.configs import CELLS
 from tfnlp.models import RecurrentConfig, build_model
-from tfnlp.models.recurrent import CELLS
 from tfnlp.objectives import CausalLM, Corpus
 from tfnlp.objectives.causal_lm_evaluation import TextStream, evaluate_causal_lm, perplexity
 from tfnlp.utils.errors import InputError

@@ -14,7 +14,7 @@ from tests.grammar_corpus import make_reviews, write_reviews
 from tests.recipes.shell import RECIPES
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import read_head, read_task_settings
-from tfnlp.models.sizes import FAMILIES, config_by_name
+from tfnlp.configs import FAMILIES, config_by_name
 from tfnlp.objectives import (
     CausalLM,
     MaskedLM,

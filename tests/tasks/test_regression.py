@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfnlp.configs import config_by_name
 from tfnlp.models import build_model
-from tfnlp.models.sizes import config_by_name
 from tfnlp.tasks import Regression, read_scored_pairs
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.utils.errors import InputError

@@ -14,8 +14,7 @@ from tfnlp.checkpoints.family import (
     output_table,
     token_heads,
 )
-from tfnlp.models.albert import AlbertConfig
-from tfnlp.models.heads import MASKED_LMS
+from tfnlp.configs import MASKED_LMS, AlbertConfig
 
 FIELDS = (
     COMMON_FIELDS

@@ -15,8 +15,7 @@ from tfnlp.checkpoints.family import (
     output_table,
     token_heads,
 )
-from tfnlp.models.bert import BertConfig, RobertaConfig
-from tfnlp.models.heads import MASKED_LMS
+from tfnlp.configs import MASKED_LMS, BertConfig, RobertaConfig
 
 FIXED = COMMON_FIXED | {"position_embedding_type": "absolute"}
 SELF_ATTENTION = {part: f"attention.self.{part}" for part in ("query", "key", "value")}

@@ -14,8 +14,8 @@ from tfnlp.checkpoints.family import (
     norm,
     token_heads,
 )
+from tfnlp.configs import DebertaConfig, DebertaV2Config
 from tfnlp.functional.positions import check_distances
-from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
 from tfnlp.utils.errors import InputError
 
 FIELDS = COMMON_FIELDS | {

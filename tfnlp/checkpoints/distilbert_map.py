@@ -14,7 +14,7 @@ from tfnlp.checkpoints.family import (
     output_table,
     token_heads,
 )
-from tfnlp.models.distilbert import DistilBertConfig
+from tfnlp.configs import DistilBertConfig
 
 FIELDS = HEAD_FIELDS | {
     "vocab_size": "vocabulary_size",

@@ -12,7 +12,7 @@ from tfnlp.checkpoints.family import (
     output_table,
     token_heads,
 )
-from tfnlp.models.electra import ElectraConfig
+from tfnlp.configs import ElectraConfig
 
 FIELDS = (
     COMMON_FIELDS

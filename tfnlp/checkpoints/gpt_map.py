@@ -10,7 +10,7 @@ from tfnlp.checkpoints.family import (
     output_table,
     token_heads,
 )
-from tfnlp.models.gpt import Gpt2Config, GptConfig
+from tfnlp.configs import Gpt2Config, GptConfig
 from tfnlp.utils.errors import InputError
 
 FIELDS = {

@@ -12,8 +12,8 @@ from tfnlp.checkpoints.family import (
     norm,
     output_table,
 )
+from tfnlp.configs import TransformerConfig
 from tfnlp.functional.positions import sinusoid_table
-from tfnlp.models.transformer import TransformerConfig
 from tfnlp.utils.errors import InputError
 
 # Of the names of the states' weights, where there are logits.

@@ -3,8 +3,8 @@
 import dataclasses
 
 from tfnlp.checkpoints.family import Family, Weight
-from tfnlp.models.recurrent import STATES, RecurrentConfig
-from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
+from tfnlp.configs import RecurrentConfig, RecurrentTranslatorConfig
+from tfnlp.configs.recurrent_config import STATES
 
 # Keras' names of the cells within its layers.
 CELL_NAMES = {"rnn": "simple_rnn_cell", "lstm": "lstm_cell", "gru": "gru_cell"}

@@ -11,7 +11,7 @@ from tfnlp.checkpoints.family import (
     norm,
     token_heads,
 )
-from tfnlp.models.transformer_xl import TransformerXLConfig
+from tfnlp.configs import TransformerXLConfig
 from tfnlp.utils.errors import InputError
 
 FIELDS = {

@@ -12,7 +12,7 @@ from tfnlp.checkpoints.family import (
     output_table,
     token_heads,
 )
-from tfnlp.models.xlnet import XLNetConfig
+from tfnlp.configs import XLNetConfig
 
 FIELDS = {
     "vocab_size": "vocabulary_size",

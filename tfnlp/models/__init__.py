@@ -3,18 +3,20 @@
 Decisions: docs/decisions/models.md.
 """
 
-from tfnlp.models.albert import AlbertConfig
-from tfnlp.models.base_config import Pooling, TextConfig
-from tfnlp.models.bert import BertConfig, RobertaConfig
+from tfnlp.configs.albert_config import AlbertConfig
+from tfnlp.configs.bert_config import BertConfig, RobertaConfig
+from tfnlp.configs.deberta_config import DebertaConfig, DebertaV2Config
+from tfnlp.configs.distilbert_config import DistilBertConfig
+from tfnlp.configs.electra_config import ElectraConfig
+from tfnlp.configs.gpt_config import Gpt2Config, GptConfig
+from tfnlp.configs.head_names import HEADS, MASKED_LMS
+from tfnlp.configs.recurrent_config import RecurrentConfig
+from tfnlp.configs.recurrent_translator_config import RecurrentTranslatorConfig
+from tfnlp.configs.sizes import ENCODER_DECODERS, FAMILIES, SIZES, config_by_name
+from tfnlp.configs.transformer_config import TransformerConfig
+from tfnlp.configs.transformer_xl_config import TransformerXLConfig
+from tfnlp.configs.xlnet_config import XLNetConfig
 from tfnlp.models.build import build_model
-from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
-from tfnlp.models.distilbert import DistilBertConfig
-from tfnlp.models.electra import ElectraConfig
-from tfnlp.models.gpt import Gpt2Config, GptConfig
-from tfnlp.models.heads import HEADS, MASKED_LMS
-from tfnlp.models.recurrent import RecurrentConfig
-from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
-from tfnlp.models.sizes import ENCODER_DECODERS, FAMILIES, SIZES, config_by_name
 from tfnlp.models.text_model import (
     TextModel,
     check_lengths,
@@ -24,9 +26,6 @@ from tfnlp.models.text_model import (
     submodel,
     token_axes,
 )
-from tfnlp.models.transformer import TransformerConfig
-from tfnlp.models.transformer_xl import TransformerXLConfig
-from tfnlp.models.xlnet import XLNetConfig
 
 __all__ = [
     "ENCODER_DECODERS",

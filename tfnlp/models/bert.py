@@ -1,54 +1,37 @@
-"""BERT (Devlin et al. 2019), and what differs from it in sizes alone: TinyBERT and MiniLM.
+"""BERT (Devlin et al. 2019), and the families that differ from it in sizes and embeddings.
 
-RoBERTa (Liu et al. 2019) is BERT with an offset of its positions.
+DistilBERT (Sanh et al. 2019), RoBERTa (Liu et al. 2019) and ELECTRA (Clark et al. 2020).
 """
 
-import dataclasses
-from typing import ClassVar
-
-import keras
-
-from tfnlp.models.base_config import Pooling, TextConfig
-from tfnlp.models.shared_parts import encode_text
+from tfnlp.models.shared_parts import encoder_blocks, run_blocks, text_embedding
 
 
-@keras.saving.register_keras_serializable("tfnlp")
-@dataclasses.dataclass(frozen=True)
-class BertConfig(TextConfig):
-    """The sizes and rates of a BERT; defaults are those of BERT-base, uncased."""
+def encode_bert(config, inputs, options, **embedding_arguments):
+    """Run a BERT or a DistilBERT: embeddings, then blocks that attend to all real tokens.
 
-    pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True)
-    any_head_dim: ClassVar[bool] = True
-    pretrained_on_pairs: ClassVar[bool] = True
+    Args:
+        config: of the family.
+        inputs: `token_ids`, `segment_ids` and `padding_mask`, each (B, L).
+        options: a `BuildOptions`.
+        embedding_arguments: the family's own, of its `TextEmbedding`.
 
-
-@keras.saving.register_keras_serializable("tfnlp")
-@dataclasses.dataclass(frozen=True)
-class RobertaConfig(TextConfig):
-    """The sizes and rates of a RoBERTa; defaults are those of RoBERTa-base.
-
-    Positions count from `pad_token_id + 1` in its table.
+    Returns:
+        As `run_blocks`.
     """
-
-    vocabulary_size: int = 50265
-    num_segments: int = 1
-    layer_norm_epsilon: float = 1e-5
-    pad_token_id: int = 1
-
-    pooling: ClassVar[Pooling] = Pooling("first", "tanh", pretrained=True, dropout_before=True)
-    any_head_dim: ClassVar[bool] = True
-
-    @property
-    def chooser_dropout(self):
-        """Dropout before the multiple-choice layer."""
-        return self.dropout
-
-    @property
-    def lm_activation(self):
-        """Activation before the masked LM output, whatever that of the blocks."""
-        return "gelu"
+    x = text_embedding(config, options, **embedding_arguments)(
+        inputs["token_ids"], inputs["segment_ids"]
+    )
+    attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
+    blocks = encoder_blocks(config, options)
+    return run_blocks(blocks, x, options, attention_mask=attention_mask)
 
 
 def encode_roberta(config, inputs, options):
-    """Run a RoBERTa encoder as `encode_text` does; padding must be at the end."""
-    return encode_text(config, inputs, options, position_offset=config.pad_token_id + 1)
+    """Run a RoBERTa encoder as `encode_bert` does; padding must be at the end."""
+    return encode_bert(config, inputs, options, position_offset=config.pad_token_id + 1)
+
+
+def encode_electra(config, inputs, options, shared=None):
+    """Run an ELECTRA as `encode_bert` does, sharing the tables of `shared`, a `TextEmbedding`."""
+    width = None if config.embedding_dim == config.hidden_dim else config.embedding_dim
+    return encode_bert(config, inputs, options, embedding_dim=width, shared=shared)

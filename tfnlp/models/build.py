@@ -4,13 +4,13 @@ import numbers
 
 import keras
 
+from tfnlp import configs
+from tfnlp.configs import MASKED_LMS, check_head, family_name
 from tfnlp.layers import MergeChoices, SplitChoices
 from tfnlp.models import (
     albert,
     bert,
     deberta,
-    distilbert,
-    electra,
     gpt,
     heads,
     recurrent,
@@ -19,30 +19,30 @@ from tfnlp.models import (
     transformer_xl,
     xlnet,
 )
-from tfnlp.models.shared_parts import BuildOptions, encode_text
+from tfnlp.models.shared_parts import BuildOptions
 from tfnlp.models.text_model import TextModel, config_of
 from tfnlp.utils.errors import InputError
 
 # Encoder of each family: inputs into states and the requested block outputs, and a memory into
 # the next.
 ENCODERS = {
-    bert.BertConfig: encode_text,
-    bert.RobertaConfig: bert.encode_roberta,
-    distilbert.DistilBertConfig: encode_text,
-    albert.AlbertConfig: albert.encode_albert,
-    electra.ElectraConfig: electra.encode_electra,
-    deberta.DebertaConfig: deberta.encode_deberta,
-    deberta.DebertaV2Config: deberta.encode_deberta_v2,
-    xlnet.XLNetConfig: xlnet.encode_xlnet,
-    transformer_xl.TransformerXLConfig: transformer_xl.encode_transformer_xl,
-    gpt.GptConfig: gpt.encode_gpt,
-    gpt.Gpt2Config: gpt.encode_gpt2,
-    recurrent.RecurrentConfig: recurrent.encode_recurrent,
+    configs.BertConfig: bert.encode_bert,
+    configs.RobertaConfig: bert.encode_roberta,
+    configs.DistilBertConfig: bert.encode_bert,
+    configs.AlbertConfig: albert.encode_albert,
+    configs.ElectraConfig: bert.encode_electra,
+    configs.DebertaConfig: deberta.encode_deberta,
+    configs.DebertaV2Config: deberta.encode_deberta_v2,
+    configs.XLNetConfig: xlnet.encode_xlnet,
+    configs.TransformerXLConfig: transformer_xl.encode_transformer_xl,
+    configs.GptConfig: gpt.encode_gpt,
+    configs.Gpt2Config: gpt.encode_gpt2,
+    configs.RecurrentConfig: recurrent.encode_recurrent,
 }
 # Functions from sources and targets to outputs, and the states of both, by encoder-decoder.
-ENCODER_DECODERS = {
-    transformer.TransformerConfig: transformer.run_transformer,
-    recurrent_translator.RecurrentTranslatorConfig: recurrent_translator.run_recurrent_translator,
+TRANSLATORS = {
+    configs.TransformerConfig: transformer.run_transformer,
+    configs.RecurrentTranslatorConfig: recurrent_translator.run_recurrent_translator,
 }
 
 
@@ -120,7 +120,7 @@ def build_model(
             the family cannot have, for a `block_size` below 1 or beside attention scores, and for
             projections of two streams.
     """
-    if type(config) not in ENCODERS | ENCODER_DECODERS:
+    if type(config) not in ENCODERS | TRANSLATORS:
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
     _check_block_size(block_size, attention_scores)
@@ -129,7 +129,7 @@ def build_model(
     if memory:
         _check_memory(config, head)
     options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
-    if type(config) in ENCODER_DECODERS:
+    if type(config) in TRANSLATORS:
         if shared_embeddings is not None:
             _shared_tables(config, shared_embeddings)
         return _build_encoder_decoder(config, head, hidden_states, options, name)
@@ -178,7 +178,7 @@ def build_model(
     elif head is not None:
         encoder = keras.Model(inputs, x)
         embeddings = encoder.get_layer("embeddings")
-        if head in heads.MASKED_LMS:
+        if head in MASKED_LMS:
             if config.enhanced_mask_decoder:
                 x = deberta.decode_masks(config, encoder, mask, states, options)
             logits = heads.masked_lm(config, embeddings, x, dtype)
@@ -204,7 +204,7 @@ def _build_encoder_decoder(config, head, hidden_states, options, name):
         key: keras.Input((None,), dtype="int32", name=key)
         for key in ("encoder_token_ids", "encoder_padding_mask", "decoder_token_ids")
     }
-    outputs, states, source_states = ENCODER_DECODERS[type(config)](config, inputs, options, head)
+    outputs, states, source_states = TRANSLATORS[type(config)](config, inputs, options, head)
     if hidden_states:
         outputs |= {"hidden_states": states, "encoder_hidden_states": source_states}
     return _model(config, head, inputs, outputs, name)
@@ -214,11 +214,6 @@ def _model(config, head, inputs, outputs, name):
     model = TextModel(inputs, outputs, name=name or family_name(config))
     model.text_config, model.head = config, head
     return model
-
-
-def family_name(config):
-    """Return the family's name in lower case, such as "bert"."""
-    return type(config).__name__.removesuffix("Config").lower()
 
 
 def _shared_tables(config, model):
@@ -261,20 +256,3 @@ def _check_block_size(block_size, attention_scores):
             f"block_size={block_size} never holds the attention scores; leave it out to have "
             "them (attention_scores=True)."
         )
-
-
-def check_head(config, head, num_classes=None):
-    """Raise an InputError for a head that is unknown or that the family cannot have."""
-    if head is not None and head not in heads.HEADS:
-        raise InputError(f"head={head!r} is unknown; use None or one of {list(heads.HEADS)}.")
-    predicts = head in ("masked_lm", "causal_lm", "permutation_lm", "sequence_to_sequence")
-    other = head is not None and type(config) in ENCODER_DECODERS
-    if (predicts or other) and head != config.language_model:
-        raise InputError(f"head={head!r} does not fit the family {family_name(config)!r}.")
-    if head == "pretraining" and not config.pretrained_on_pairs:
-        raise InputError(
-            f"head={head!r} does not fit the family {family_name(config)!r}, which is not "
-            "pretrained on pairs of texts; a BERT and an ALBERT are."
-        )
-    if head in ("classifier", "tagger") and not num_classes:
-        raise InputError(f"num_classes={num_classes} must be at least 1 for head={head!r}.")

@@ -6,22 +6,7 @@ from keras import ops
 from tfnlp.functional.activations import get_activation
 from tfnlp.layers import AdaptiveSoftmax, LastState, LayerNormalization, OutputBias
 from tfnlp.layers.core.dense import Dense
-
-# Each head's name, and what it is for.
-HEADS = {
-    "classifier": "one class, or one number, for a text or a pair",
-    "tagger": "one class for each token",
-    "answerer": "where an answer starts and ends",
-    "chooser": "which of several texts",
-    "masked_lm": "which token stood at each position",
-    "causal_lm": "which token comes next",
-    "permutation_lm": "which token stood at some positions, seen in any order",
-    "discriminator": "whether each token was replaced",
-    "sequence_to_sequence": "which token of another text comes next",
-    "pretraining": "which token stood at each position, and how two texts belong together",
-}
-# The heads that have all of "masked_lm".
-MASKED_LMS = ("masked_lm", "pretraining")
+from tfnlp.models.shared_parts import head_initializer
 
 
 def pool(config, x, padding_mask, dtype, head):
@@ -42,7 +27,7 @@ def pool(config, x, padding_mask, dtype, head):
     pooler = Dense(
         config.hidden_dim,
         activation=get_activation(pooling.activation),
-        kernel_initializer=config.head_initializer,
+        kernel_initializer=head_initializer(config),
         dtype=dtype,
         name="pooler",
     )
@@ -81,7 +66,7 @@ def masked_lm(config, embeddings, x, dtype):
     transform = keras.layers.Dense(
         embeddings.embedding_dim,
         activation=get_activation(config.lm_activation),
-        kernel_initializer=config.head_initializer,
+        kernel_initializer=head_initializer(config),
         dtype=dtype,
         name="lm_transform",
     )
@@ -98,18 +83,19 @@ def compare_texts(config, pooled, dtype):
     return _dense(config, 2, "pair_classifier")(x)
 
 
-def lm(config, embeddings, x, dtype, use_bias=True):
+def lm(config, embeddings, x, dtype, use_bias=True, initializer=None):
     """Compute each position's token logits, (B, L, V), by a product with the token table.
 
-    Without `tie_embeddings` the output has its own table.
+    Without `tie_embeddings` the output has its own table, drawn by `initializer` or, if None, as
+    other heads.
     """
     if config.tie_embeddings:
         logits = embeddings(x, reverse=True)
     else:
         output = keras.layers.Dense(
-            config.vocabulary_size,
+            embeddings.vocabulary_size,
             use_bias=False,
-            kernel_initializer=config.head_initializer,
+            kernel_initializer=initializer or head_initializer(config),
             dtype=dtype,
             name="lm_output",
         )
@@ -127,7 +113,7 @@ def adaptive_lm(config, embeddings, x, dtype):
         cutoffs=config.cutoffs,
         embedding_dim=config.embedding_dim,
         div_value=config.div_value,
-        kernel_initializer=config.head_initializer,
+        kernel_initializer=head_initializer(config),
         dtype=dtype,
         name="lm_softmax",
     )
@@ -151,7 +137,7 @@ def discriminate(config, x, dtype):
     transform = keras.layers.Dense(
         config.hidden_dim,
         activation=get_activation(config.activation),
-        kernel_initializer=config.head_initializer,
+        kernel_initializer=head_initializer(config),
         dtype=dtype,
         name="discriminator_transform",
     )
@@ -167,7 +153,7 @@ def _dense(config, units, name, use_bias=True):
     return keras.layers.Dense(
         units,
         use_bias=use_bias,
-        kernel_initializer=config.head_initializer,
+        kernel_initializer=head_initializer(config),
         dtype="float32",
         name=name,
     )

@@ -2,9 +2,10 @@
 
 import dataclasses
 
+import keras
 from keras import ops
 
-from tfnlp.layers import EncoderBlock, TextEmbedding, update_memory
+from tfnlp.layers import EncoderBlock, FastTruncatedNormal, TextEmbedding, update_memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +30,21 @@ class BuildOptions:
         return asked | ({"return_projections": True} if self.attention_projections else {})
 
 
+def weight_initializer(config):
+    """Return a new initializer for fresh weights, by the config's `initializer_range`."""
+    if config.initializer_range is None:
+        return keras.initializers.GlorotUniform()
+    return FastTruncatedNormal(stddev=config.initializer_range)
+
+
+def head_initializer(config):
+    """Return a new initializer for a head: a normal distribution, not truncated.
+
+    So `transformers` has it; a head that starts an eighth smaller is learned visibly later.
+    """
+    return keras.initializers.RandomNormal(stddev=config.initializer_range)
+
+
 def text_embedding(config, options, shared=None, layer=TextEmbedding, **kwargs):
     """Build a `TextEmbedding` of the config's sizes; `kwargs` are specific to the family.
 
@@ -39,7 +55,7 @@ def text_embedding(config, options, shared=None, layer=TextEmbedding, **kwargs):
         "num_segments": config.num_segments,
         "dropout": config.dropout,
         "layer_norm_epsilon": config.layer_norm_epsilon,
-        "embeddings_initializer": config.initializer,
+        "embeddings_initializer": weight_initializer(config),
     }
     embedding = layer(
         config.vocabulary_size,
@@ -65,7 +81,7 @@ def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs
             dropout=config.dropout,
             attention_dropout=config.attention_dropout,
             layer_norm_epsilon=config.layer_norm_epsilon,
-            kernel_initializer=config.initializer,
+            kernel_initializer=weight_initializer(config),
             attention=attention and attention(),
             dropout_after=config.dropout_after,
             dtype=options.dtype,
@@ -74,26 +90,6 @@ def encoder_blocks(config, options, attention=None, block=EncoderBlock, **kwargs
         )
         for i in range(config.num_layers)
     ]
-
-
-def encode_text(config, inputs, options, **embedding_arguments):
-    """Run a BERT-like encoder: embeddings, then blocks that attend to all real tokens.
-
-    Args:
-        config: of the family.
-        inputs: `token_ids`, `segment_ids` and `padding_mask`, each (B, L).
-        options: a `BuildOptions`.
-        embedding_arguments: the family's own, of its `TextEmbedding`.
-
-    Returns:
-        As `run_blocks`.
-    """
-    x = text_embedding(config, options, **embedding_arguments)(
-        inputs["token_ids"], inputs["segment_ids"]
-    )
-    attention_mask = inputs["padding_mask"][:, None, :]  # (B, 1, L)
-    blocks = encoder_blocks(config, options)
-    return run_blocks(blocks, x, options, attention_mask=attention_mask)
 
 
 def run_blocks(blocks, x, options, memory=None, attention_arguments=None, **arguments):
@@ -137,8 +133,8 @@ def relative_arguments(config, options):
         "clamp_length": config.clamp_length,
         "position_dropout": config.dropout,
         "block_size": options.block_size,
-        "kernel_initializer": config.initializer,
-        "bias_initializer": config.initializer,
+        "kernel_initializer": weight_initializer(config),
+        "bias_initializer": weight_initializer(config),
         "dtype": options.dtype,
         "name": "attention",
     }

@@ -2,8 +2,11 @@
 
 import keras
 
-from tfnlp.models.old_files import upgraded
+from tfnlp.configs.sizes import ENCODER_DECODERS, FAMILIES
 from tfnlp.utils.errors import InputError
+
+for _config in {*FAMILIES.values(), *ENCODER_DECODERS.values()}:
+    keras.saving.register_keras_serializable("tfnlp")(_config)
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -51,7 +54,7 @@ class TextModel(keras.Model):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        config = upgraded(config)
+        config = dict(config)
         text_config = keras.saving.deserialize_keras_object(config.pop("text_config"))
         head = config.pop("head")
         model = super().from_config(config, custom_objects)

@@ -1,8 +1,5 @@
 """XLNet (Yang et al. 2019): relative positions and segments, two streams in pretraining."""
 
-import dataclasses
-from typing import ClassVar
-
 import keras
 from keras import ops
 
@@ -14,45 +11,14 @@ from tfnlp.layers import (
     permutation_masks,
     segment_mask,
 )
-from tfnlp.models.base_config import Pooling, TextConfig
 from tfnlp.models.shared_parts import (
     after_memory,
     encoder_blocks,
     relative_arguments,
     run_blocks,
     updated_memory,
+    weight_initializer,
 )
-
-
-@keras.saving.register_keras_serializable("tfnlp")
-@dataclasses.dataclass(frozen=True)
-class XLNetConfig(TextConfig):
-    """The sizes and rates of an XLNet; defaults are those of XLNet-base, cased.
-
-    Args:
-        clamp_length: the farthest distance that is told apart; any if None.
-        memory_length: the most earlier positions to keep where the model has a memory; all
-            if None.
-        reuse_length: keep only the first positions of a segment, where the next one reads the
-            others again; all if None.
-    """
-
-    vocabulary_size: int = 32000
-    max_length: int | None = None
-    num_segments: int = 3
-    pad_token_id: int = 5
-    clamp_length: int | None = None
-    memory_length: int | None = None
-    reuse_length: int | None = None
-
-    pooling: ClassVar[Pooling] = Pooling("last", "tanh")
-    language_model: ClassVar[str] = "permutation_lm"
-    has_memory: ClassVar[bool] = True
-
-    @property
-    def tagger_dropout(self):
-        """Dropout before the tagging layer: 0, as the encoder ends with dropout."""
-        return 0.0
 
 
 def encode_xlnet(config, inputs, options):
@@ -69,7 +35,7 @@ def encode_xlnet(config, inputs, options):
         config.vocabulary_size,
         config.hidden_dim,
         dropout=config.dropout,
-        embeddings_initializer=config.initializer,
+        embeddings_initializer=weight_initializer(config),
         dtype=options.dtype,
         name="embeddings",
     )

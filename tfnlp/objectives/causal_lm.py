@@ -11,8 +11,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from tfnlp.configs import family_name
 from tfnlp.models import config_of
-from tfnlp.models.build import family_name
 from tfnlp.objectives.lane_memory import check_memory, lane_inputs, lane_signature, with_memory
 from tfnlp.objectives.objective import Objective, token_scores
 from tfnlp.objectives.token_stream import StreamBatches, as_inputs

@@ -7,9 +7,9 @@ import dataclasses
 
 import numpy as np
 
+from tfnlp.configs import family_name
 from tfnlp.layers import GradientDisentangledEmbedding
 from tfnlp.models import DebertaConfig, build_model, config_of
-from tfnlp.models.build import family_name
 from tfnlp.utils.errors import InputError
 
 # The generator's share of the width in ELECTRA's code, and of the layers in the paper of DeBERTa

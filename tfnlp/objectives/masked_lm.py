@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from keras import ops
 
-from tfnlp.models.build import family_name
+from tfnlp.configs import family_name
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches, Masking
 from tfnlp.objectives.objective import Objective

@@ -10,8 +10,8 @@ from typing import ClassVar
 import keras
 from keras import ops
 
+from tfnlp.configs import family_name
 from tfnlp.models import config_of
-from tfnlp.models.build import family_name
 from tfnlp.objectives.lane_memory import check_memory, with_memory
 from tfnlp.objectives.objective import Objective, token_scores
 from tfnlp.objectives.permutation_batches import TARGETS, PermutationBatches

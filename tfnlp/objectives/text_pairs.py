@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tfnlp.models.build import check_head
+from tfnlp.configs import check_head
 from tfnlp.objectives.masked_lm import MaskedLM, count_hits
 from tfnlp.objectives.masked_positions import logits_at_positions
 from tfnlp.objectives.masking import MaskedBatches

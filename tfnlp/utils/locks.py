@@ -1,4 +1,8 @@
-"""Exclusive file locks; kept out of `files.py`, which also runs on Windows."""
+"""Exclusive file locks, kept out of `files.py`, which also runs on Windows.
+
+The lock belongs to the open file, so a child process that inherits the descriptor holds it on.
+`filelock` releases it for the children too.
+"""
 
 import contextlib
 import fcntl

@@ -1,4 +1,4 @@
-"""Filter for notices of LiteRT and SentencePiece on standard error, which no setting silences."""
+"""Filter for LiteRT's notices on standard error, for which it has no setting in Python."""
 
 import contextlib
 import os
@@ -7,11 +7,10 @@ import sys
 import tempfile
 import threading
 
-# Log lines of LiteRT and SentencePiece name their source files, except LiteRT's delegate notice
-# and second lines of others. Errors among them are raised as exceptions too.
+# LiteRT's log lines name their source files, except the delegate notice and second lines of
+# others. Errors among them are raised as exceptions too.
 NOTICE = re.compile(
     rb"(INFO|WARNING|ERROR): \[[\w/]+\.cc:\d+\]|INFO: Created TensorFlow Lite|\xe2\x94\x94 "
-    rb"|I0000 \S+ +\d+ \w+\.cc:\d+\]|WARNING: All log messages before absl::InitializeLog"
 )
 _LOCK = threading.Lock()
 
@@ -25,16 +24,16 @@ def without_notices():
     if sys.stderr is None:  # the process was started without standard error
         yield
         return
-    with _LOCK, tempfile.TemporaryFile() as written:
+    with _LOCK, tempfile.TemporaryFile() as captured:
         sys.stderr.flush()
         stderr = os.dup(2)
-        os.dup2(written.fileno(), 2)
+        os.dup2(captured.fileno(), 2)
         try:
             yield
         finally:
             sys.stderr.flush()
             os.dup2(stderr, 2)
             os.close(stderr)
-            written.seek(0)
+            captured.seek(0)
             with open(2, "wb", closefd=False) as file:
-                file.writelines(line for line in written if not NOTICE.match(line))
+                file.writelines(line for line in captured if not NOTICE.match(line))

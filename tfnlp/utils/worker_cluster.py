@@ -1,7 +1,12 @@
-"""Cluster of worker processes that train one model, read from TF_CONFIG."""
+"""Cluster of worker processes that train one model, read from TF_CONFIG.
+
+`tf.distribute.cluster_resolver.TFConfigClusterResolver` takes a missing TF_CONFIG for one worker
+alone and waits for addresses that cannot be; recipes refuse both before they import TensorFlow.
+"""
 
 import collections
 import dataclasses
+import itertools
 import json
 import os
 
@@ -43,34 +48,45 @@ def read_cluster(text=None):
             f"workers, and which of them this process is, such as {EXAMPLE}."
         )
     try:
-        said = json.loads(text)
+        config = json.loads(text)
     except json.JSONDecodeError as e:
         raise InputError(f"TF_CONFIG is not JSON ({e}); write it as {EXAMPLE}.") from None
+    reason = _mistake(config)
+    if reason:
+        raise InputError(f"TF_CONFIG {reason}; write it as {EXAMPLE}.")
+    addresses, task = config["cluster"], config["task"]
+    chiefs = addresses.get("chief", [])
+    workers = (*chiefs, *addresses.get("worker", []))
+    return Cluster(workers, task["index"] + (len(chiefs) if task["type"] == "worker" else 0))
 
-    def refuse(why):
-        return InputError(f"TF_CONFIG {why}; write it as {EXAMPLE}.")
 
-    cluster, task = (said.get(k) if isinstance(said, dict) else None for k in ("cluster", "task"))
+def _mistake(config):
+    """Return what is wrong with a parsed TF_CONFIG; None if it describes a cluster."""
+    cluster, task = (
+        config.get(k) if isinstance(config, dict) else None for k in ("cluster", "task")
+    )
     if not isinstance(cluster, dict) or not isinstance(task, dict):
-        raise refuse('has no objects "cluster" and "task"')
+        return 'has no objects "cluster" and "task"'
     unknown = sorted(cluster.keys() - {"chief", "worker"})
     if unknown:
-        raise refuse(f"names {unknown[0]!r} in its cluster, where workers (and a chief) alone are")
+        return f"names {unknown[0]!r} in its cluster, where workers (and a chief) alone are"
     for kind, addresses in cluster.items():
-        whole = isinstance(addresses, list) and addresses
-        if not whole or not all(isinstance(a, str) and _is_address(a) for a in addresses):
-            raise refuse(f"gives {kind!r} as {addresses!r}, which is no list of host:port")
-    chiefs, others = cluster.get("chief", []), cluster.get("worker", [])
-    workers = [*chiefs, *others]
-    (repeated, times), *_ = collections.Counter(workers).most_common(1) or [(None, 0)]
-    if times > 1:
-        raise refuse(f"gives the address {repeated} to {times} workers")
+        if (
+            not isinstance(addresses, list)
+            or not addresses
+            or not all(map(_is_address, addresses))
+        ):
+            return f"gives {kind!r} as {addresses!r}, which is no list of host:port"
+    counts = collections.Counter(itertools.chain(*cluster.values()))
+    for address, count in counts.items():
+        if count > 1:
+            return f"gives the address {address} to {count} workers"
     kind, index = task.get("type"), task.get("index")
     if kind not in cluster or type(index) is not int or not 0 <= index < len(cluster[kind]):
-        raise refuse(f"has the task {task}, which is none of its cluster's")
-    return Cluster(tuple(workers), index + (len(chiefs) if kind == "worker" else 0))
+        return f"has the task {task}, which is none of its cluster's"
+    return None
 
 
 def _is_address(text):
-    host, _, port = text.rpartition(":")
+    host, _, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
     return bool(host) and port.isdecimal() and 0 < int(port) < 65536

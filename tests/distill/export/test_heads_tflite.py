@@ -15,6 +15,7 @@ from distill.runtime import (
     TokenTagger,
 )
 from tfnlp.checkpoints import read_head, save_model
+from tfnlp.configs import CELLS
 from tfnlp.models import (
     AlbertConfig,
     BertConfig,
@@ -30,7 +31,6 @@ from tfnlp.models import (
     XLNetConfig,
     build_model,
 )
-from tfnlp.models.recurrent import CELLS
 from tfnlp.text import Encoding
 from tfnlp.text.tags import best_tags
 from tfnlp.utils.errors import InputError

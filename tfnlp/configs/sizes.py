@@ -2,17 +2,17 @@
 
 import dataclasses
 
-from tfnlp.models.albert import AlbertConfig
-from tfnlp.models.bert import BertConfig, RobertaConfig
-from tfnlp.models.deberta import DebertaConfig, DebertaV2Config
-from tfnlp.models.distilbert import DistilBertConfig
-from tfnlp.models.electra import ElectraConfig
-from tfnlp.models.gpt import Gpt2Config, GptConfig
-from tfnlp.models.recurrent import CELLS, RecurrentConfig
-from tfnlp.models.recurrent_translator import RecurrentTranslatorConfig
-from tfnlp.models.transformer import TransformerConfig
-from tfnlp.models.transformer_xl import TransformerXLConfig
-from tfnlp.models.xlnet import XLNetConfig
+from tfnlp.configs.albert_config import AlbertConfig
+from tfnlp.configs.bert_config import BertConfig, RobertaConfig
+from tfnlp.configs.deberta_config import DebertaConfig, DebertaV2Config
+from tfnlp.configs.distilbert_config import DistilBertConfig
+from tfnlp.configs.electra_config import ElectraConfig
+from tfnlp.configs.gpt_config import Gpt2Config, GptConfig
+from tfnlp.configs.recurrent_config import CELLS, RecurrentConfig
+from tfnlp.configs.recurrent_translator_config import RecurrentTranslatorConfig
+from tfnlp.configs.transformer_config import TransformerConfig
+from tfnlp.configs.transformer_xl_config import TransformerXLConfig
+from tfnlp.configs.xlnet_config import XLNetConfig
 from tfnlp.utils.errors import InputError, unknown_name
 
 FAMILIES = {

@@ -1,14 +1,11 @@
-"""DistilBERT (Sanh et al. 2019): half the layers of BERT, without segments."""
+"""Config of DistilBERT (Sanh et al. 2019): half the layers of BERT, without segments."""
 
 import dataclasses
 from typing import ClassVar
 
-import keras
-
-from tfnlp.models.base_config import Pooling, TextConfig
+from tfnlp.configs.base_config import Pooling, TextConfig
 
 
-@keras.saving.register_keras_serializable("tfnlp")
 @dataclasses.dataclass(frozen=True)
 class DistilBertConfig(TextConfig):
     """The sizes and rates of a DistilBERT; defaults are those of DistilBERT-base.

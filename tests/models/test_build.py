@@ -1,20 +1,17 @@
-"""Families and sizes by name, and models from scratch with a tokenizer of their kind."""
+"""Models of every family from scratch, with a tokenizer of their kind."""
 
 import numpy as np
 import pytest
 
 from tfnlp.checkpoints import check_saves, load_model, save_model
 from tfnlp.checkpoints.folder import family_of
+from tfnlp.configs import CELLS
 from tfnlp.models import (
     FAMILIES,
-    SIZES,
-    DebertaV2Config,
-    TransformerXLConfig,
     build_model,
     check_vocabulary,
     config_by_name,
 )
-from tfnlp.models.recurrent import CELLS
 from tfnlp.text import load_tokenizer
 from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
 from tfnlp.utils.errors import InputError
@@ -51,36 +48,6 @@ def test_a_model_from_scratch_and_its_tokenizer_come_back_from_their_folder(fami
     check_vocabulary(loaded, again)
     expected = model(tokenizer(TEXTS[:2]))["logits"]
     np.testing.assert_allclose(again(loaded(TEXTS[:2]))["logits"], expected, atol=1e-6)
-
-
-def test_what_is_given_replaces_what_the_size_has():
-    assert config_by_name(size="deberta-v3-small") == SIZES["deberta_v3_small"]
-    small = config_by_name("deberta_v2", "deberta_v3_small", num_layers=2, hidden_dim=96)
-    assert small == DebertaV2Config(
-        num_layers=2, num_heads=12, hidden_dim=96, intermediate_dim=384
-    )
-    assert config_by_name(hidden_dim=32, intermediate_dim=40).intermediate_dim == 40
-    assert config_by_name().hidden_dim == 256
-    # Clusters of an adaptive softmax end with the vocabulary.
-    assert TransformerXLConfig().cutoffs == (20000, 40000, 200000)
-    assert config_by_name("transformer-xl", vocabulary_size=30000).cutoffs == (20000,)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"family": "bart"},
-            "family=bart is unknown .did you mean bert or .*; use one of bert, .*, gpt2, ",
-        ),
-        ({"size": "huge"}, "size=huge is unknown; use one of bert_base, .*, gpt2_xl"),
-        ({"family": "bert", "size": "xlnet_base"}, "size=xlnet_base is of another family than"),
-        ({"hidden_dim": 30}, "num_heads=4 does not divide hidden_dim=30"),
-    ],
-)
-def test_names_and_sizes_that_cannot_be(arguments, message):
-    with pytest.raises(InputError, match=message):
-        config_by_name(**arguments)
 
 
 def test_what_cannot_be_saved_is_refused_before_training():

@@ -1,15 +1,11 @@
-"""ELECTRA (Clark et al. 2020): generator and discriminator."""
+"""Config of ELECTRA (Clark et al. 2020), of generator and discriminator alike."""
 
 import dataclasses
 from typing import ClassVar
 
-import keras
-
-from tfnlp.models.base_config import Pooling, TextConfig
-from tfnlp.models.shared_parts import encode_text
+from tfnlp.configs.base_config import Pooling, TextConfig
 
 
-@keras.saving.register_keras_serializable("tfnlp")
 @dataclasses.dataclass(frozen=True)
 class ElectraConfig(TextConfig):
     """The sizes and rates of an ELECTRA; defaults are those of ELECTRA-small's discriminator.
@@ -33,9 +29,3 @@ class ElectraConfig(TextConfig):
     def lm_activation(self):
         """Activation before the masked LM output, whatever that of the blocks."""
         return "gelu"
-
-
-def encode_electra(config, inputs, options, shared=None):
-    """Run an ELECTRA as `encode_text` does, sharing the tables of `shared`, a `TextEmbedding`."""
-    width = None if config.embedding_dim == config.hidden_dim else config.embedding_dim
-    return encode_text(config, inputs, options, embedding_dim=width, shared=shared)

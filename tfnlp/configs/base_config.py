@@ -3,10 +3,6 @@
 import dataclasses
 from typing import ClassVar
 
-import keras
-
-from tfnlp.layers import FastTruncatedNormal
-from tfnlp.layers.blocks.encoder_block import SUBLAYERS
 from tfnlp.utils.errors import InputError
 
 
@@ -60,19 +56,6 @@ class BaseConfig:
     shares_embeddings: ClassVar[bool] = False
     # True if a discriminator first normalises each state plus that of the first token.
     discriminator_norm: ClassVar[bool] = False
-
-    @property
-    def initializer(self):
-        """New initializer for fresh weights."""
-        return FastTruncatedNormal(stddev=self.initializer_range)
-
-    @property
-    def head_initializer(self):
-        """New initializer for a head: a normal distribution, not truncated, as in `transformers`.
-
-        A head that starts an eighth smaller is learned visibly later.
-        """
-        return keras.initializers.RandomNormal(stddev=self.initializer_range)
 
     @property
     def head_dropout(self):
@@ -152,7 +135,7 @@ class TextConfig(BaseConfig):
     head_dim: int | None = None
 
     # The sub-layers of a block whose outputs `dropout` is for.
-    dropout_after: ClassVar[tuple] = SUBLAYERS
+    dropout_after: ClassVar[tuple] = ("attention", "feed_forward")
 
     def __post_init__(self):
         if self.head_dim is not None:
@@ -170,3 +153,8 @@ class TextConfig(BaseConfig):
     def lm_activation(self):
         """Activation before the masked LM output."""
         return self.activation
+
+
+def family_name(config):
+    """Return the family's name in lower case, such as "bert"."""
+    return type(config).__name__.removesuffix("Config").lower()

@@ -1,0 +1,5 @@
+"""Model configs: sizes and rates of every family, without Keras."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
