@@ -1,9 +1,7 @@
 """Greedy search, sampling and beam search.
 
-A decoder is a `CausalDecoder`, an `EncoderDecoderCache` or a similar class. Its `start` processes
-the prompts or sources, and `step` one more token of each text. Its `start_token_id` is the first
-token of texts, None if they continue their prompts. The functions here work with any decoder, and
-are meant to be traced as one graph including the loop.
+The functions here work with any `tfnlp.generation.decoder.Decoder`, and are meant to be traced as
+one graph including the loop.
 """
 
 import dataclasses
@@ -54,7 +52,7 @@ def search(decoder, prompt, prompt_mask, draws, settings):
     """Continue prompts by a search.
 
     Args:
-        decoder: as a `CausalDecoder`.
+        decoder: a `Decoder`.
         prompt: (B, P) int32, padded at the left; for a decoder with a `start_token_id` the source,
             padded at the right.
         prompt_mask: (B, P) int32, 1 at real tokens.

@@ -51,8 +51,8 @@ class Translator(Searcher):
         decoder, config = decoder_of(model), config_of(model)
         if decoder.start_token_id is None:
             raise InputError(
-                f"The model is a {model.name}, which goes on from a prompt and makes no text of "
-                "another; give it to a Generator."
+                f"The model is a {model.name}, a causal language model, which has no source; use "
+                "a Generator."
             )
         target_tokenizer, self.source_end = with_target(
             tokenizer, target_tokenizer, config.end_token_id
