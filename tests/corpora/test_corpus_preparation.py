@@ -241,7 +241,7 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
         there = len(list(folder.glob("shard-*.json")))
         assert due <= there < 30 and there > seen, "killed too late"
         seen = there
-        with pytest.raises(InputError, match="a corpus that is not prepared to its end"):
+        with pytest.raises(InputError, match="holds an unfinished corpus"):
             ShardedCorpus(folder)
     (folder / ".shard-00003.tfrecord.0123abcd").write_bytes(b"left by a kill")
     process = start()
@@ -326,7 +326,7 @@ def test_what_cannot_be_prepared_is_one_sentence(tokenizer, tmp_path, monkeypatc
         with pytest.raises(TypeError):
             prepare_corpus([path], tokenizer, folder, CorpusSettings(**options))
     path.write_text(text.replace("film", "plot", 1), encoding="utf-8")
-    refused("shard-00000.tfrecord was made of other texts than those", folder=folder)
+    refused("shard-00000.tfrecord was written from other texts; give", folder=folder)
 
 
 def test_files_that_were_edited_since_are_another_corpus(tokenizer, tmp_path):

@@ -39,7 +39,7 @@ def test_prompts_of_none_one_and_a_few_examples():
         ("Sentiment: {label}", r"lacks the slot \{text\}"),
         ("{text} {text} {label}", r"has 2 times the slot \{text\}"),
         ("{label} {text}", r"has \{label\} before \{text\}"),
-        ("{text}{label}", r"has nothing between \{text\} and \{label\}, which run together"),
+        ("{text}{label}", r"has nothing between \{text\} and \{label\}; put"),
     ],
 )
 def test_a_template_without_its_slot_is_refused(pattern, message):

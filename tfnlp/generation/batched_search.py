@@ -156,7 +156,7 @@ def find_end_token(tokenizer, token=None):
     if end is None:
         wanted = f"end_token={token!r}" if token else f"an end token ({', '.join(END_TOKENS)})"
         raise InputError(
-            f"The tokenizer lacks {wanted}, without which no text ends; name one of its tokens "
-            "as `end_token`."
+            f"The tokenizer lacks {wanted}, which ends texts; name one of its tokens as "
+            "`end_token`."
         )
     return end

@@ -61,8 +61,8 @@ class Translator(Searcher):
         check_vocabulary(target_tokenizer, model, decoder.vocabulary_size)
         if target_tokenizer.token(config.end_token_id) is None:
             raise InputError(
-                f"The tokenizer has no token of the id {config.end_token_id}, by which the model "
-                "ends a text; give the tokenizer that belongs to the model."
+                f"The tokenizer has no token with the id {config.end_token_id}, the model's end "
+                "token; give the tokenizer that belongs to the model."
             )
         if max_new_tokens is None:
             max_new_tokens = min(128, decoder.max_length or 128)

@@ -81,8 +81,8 @@ class Encodings(collections.abc.Sequence):
             for i, rows in enumerate(encodings):
                 if len(rows) != choices:
                     raise ValueError(
-                        f"encodings[{i}] has {len(rows)} rows to choose from and encodings[0] "
-                        f"{choices}; give as many each."
+                        f"encodings[{i}] has {len(rows)} choices and encodings[0] {choices}; give "
+                        "each the same number."
                     )
             encodings = itertools.chain.from_iterable(encodings)
         rows = EncodingsBuilder()
