@@ -18,6 +18,10 @@ class CausalDecoder(CachedDecoder):
     def _embed(self, token_ids, positions):
         return self._embeddings(token_ids, positions=positions)
 
-    def _through(self, block, x, seen, cache, source, number):
-        arguments = {"attention_arguments": {"cache": cache}, "return_projections": True}
-        return block(x, attention_mask=seen, **arguments)
+    def _through(self, number, x, seen, cache, source):
+        return self._blocks[number](
+            x,
+            attention_mask=seen,
+            attention_arguments={"cache": cache},
+            return_projections=True,
+        )

@@ -44,9 +44,9 @@ class EncoderDecoderCache(CachedDecoder):
     def _embed(self, token_ids, positions):
         return self._positions(self._embeddings(token_ids), positions=positions)
 
-    def _through(self, block, x, seen, cache, source, number):
+    def _through(self, number, x, seen, cache, source):
         projected, mask = source
-        return block(
+        return self._blocks[number](
             x,
             None,
             attention_mask=seen,

@@ -105,9 +105,9 @@ class CachedDecoder(Decoder):
         place = ops.convert_to_tensor(place, "int32")
         x = self._embed(token_ids, positions)
         keys, values = [], []
-        for i, block in enumerate(self._blocks):
+        for i in range(len(self._blocks)):
             cache = state.keys[i], state.values[i], place
-            x, _, key, value, *_ = self._through(block, x, seen, cache, state.source, i)
+            x, _, key, value, *_ = self._through(i, x, seen, cache, state.source)
             keys.append(key)
             values.append(value)
         for norm in self._norms:

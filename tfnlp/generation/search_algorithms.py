@@ -70,11 +70,13 @@ def search(decoder, prompt, prompt_mask, draws, settings):
         if decoder.start_token_id is not None:
             first_mask = tf.ones_like(prompt[:, :1])
             first = decoder.start_token_id * first_mask
-        rules = Rules(settings.constraints, first, first_mask, count, steps, settings.end)
+        rules = Rules(
+            settings.constraints, first, first_mask, beams=count, steps=steps, end=settings.end
+        )
     logits, state = decoder.start(prompt, prompt_mask, count, steps)
     if isinstance(strategy, Beam):
         return _beam_search(decoder, logits, state, rules, settings)
-    return _one_by_one(decoder, logits, state, draws, rules, settings)
+    return _one_by_one(decoder, logits, state, draws, rules=rules, settings=settings)
 
 
 def _one_by_one(decoder, logits, state, draws, rules, settings):
@@ -194,7 +196,7 @@ def _extend(beams, logits, number, rules, settings):
     tokens = tf.where(tf.range(settings.steps) == number, token[:, :, None], tokens)
     ends = (token == settings.end) | (number == settings.steps - 1)
     open_sums, chosen = tf.math.top_k(sums + WORST * tf.cast(ends, tf.float32), count)
-    beams = _with_ended(beams, tokens, sums, ends, number, settings.strategy)
+    beams = _with_ended(beams, tokens, sums, ends, number, strategy=settings.strategy)
     beams = beams._replace(
         tokens=tf.gather(tokens, chosen, batch_dims=1),
         sums=open_sums,

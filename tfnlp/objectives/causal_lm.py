@@ -98,7 +98,13 @@ class CausalLM(Objective):
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """Build the `CausalBatches` of a corpus."""
         return CausalBatches(
-            corpus, tokenizer, batch_size, max_length, seed, shuffle, memory=self.memory
+            corpus,
+            tokenizer,
+            batch_size,
+            max_length,
+            seed=seed,
+            shuffle=shuffle,
+            memory=self.memory,
         )
 
     def losses(self, labels, outputs, sample_weight=None):
@@ -138,7 +144,7 @@ class CausalBatches(StreamBatches):
     def __init__(
         self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True, memory=False
     ):
-        super().__init__(corpus, tokenizer, batch_size, max_length, seed, shuffle)
+        super().__init__(corpus, tokenizer, batch_size, max_length, seed=seed, shuffle=shuffle)
         self.memory = memory
         lanes = batch_size if memory else 1
         batch = f"{batch_size} lanes of max_length={max_length}" if memory else "a segment"

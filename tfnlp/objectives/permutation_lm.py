@@ -106,7 +106,13 @@ class PermutationLM(Objective):
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """Build the `PermutationBatches` of a corpus."""
         return PermutationBatches(
-            corpus, tokenizer, batch_size, max_length, seed, shuffle, objective=self
+            corpus,
+            tokenizer,
+            batch_size,
+            max_length,
+            seed=seed,
+            shuffle=shuffle,
+            objective=self,
         )
 
     def losses(self, labels, outputs, sample_weight=None):
