@@ -99,9 +99,7 @@ def test_there_are_no_more_texts_than_may_be_written(model, tokenizer):
             assert written == texts
     none = Constraints(forbidden=ids, min_new_tokens=6, no_repeat_ngram_size=1)
     for search in (Greedy(), Sample(), Beam(2)):
-        with pytest.raises(
-            InputError, match="nothing to write for text 1: at some place no token"
-        ):
+        with pytest.raises(InputError, match="no output for text 1: at some position no token"):
             generate(model, tokenizer, ["", "film"], search, 6, none)
 
 
