@@ -169,7 +169,9 @@ def test_other_models_are_refused():
     gpt2 = build_model(Gpt2Config(**sizes, intermediate_dim=32, max_length=12), "causal_lm")
     plain = model_of({"attention": None})
     for model in (gpt2, plain):
-        with pytest.raises(InputError, match="attends to no source; give an encoder-decoder with"):
+        with pytest.raises(
+            InputError, match="has no attention to a source; give an encoder-decoder with"
+        ):
             alignments(model, [1, 2], [3])
         with pytest.raises(InputError, match="is no recurrent language model; give one, of the"):
             activations(model, [1, 2])

@@ -63,7 +63,7 @@ def windows(token_ids, length, most):
     count = min(most, len(token_ids) // (length + 1))
     if not count:
         raise InputError(
-            f"The text has {len(token_ids)} tokens, fewer than the {length + 1} of a piece of "
+            f"The text has {len(token_ids)} tokens, fewer than the {length + 1} of a window of "
             f"length={length}; give more text, or a shorter length."
         )
     return np.reshape(token_ids[: count * (length + 1)], (count, length + 1)).astype("int32")
@@ -78,7 +78,8 @@ def check_attends(model):
     config = config_of(model)
     if model.head != "sequence_to_sequence" or getattr(config, "attention", "") is None:
         raise InputError(
-            f"The model {model.name} attends to no source; give an encoder-decoder with attention."
+            f"The model {model.name} has no attention to a source; give an encoder-decoder with "
+            "attention."
         )
 
 

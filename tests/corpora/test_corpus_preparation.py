@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from tfnlp.corpora import CorpusSettings, corpus_preparation, prepare_corpus, shards
+from tfnlp.corpora import CorpusSettings, corpus_preparation, prepare_corpus
 from tfnlp.objectives import Corpus, ShardedCorpus, open_corpus
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
@@ -102,69 +102,6 @@ def split(text):
     return [f"{sentence}." for sentence in text.removesuffix(".").split(". ")]
 
 
-def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
-    import tensorflow as tf
-
-    (tmp_path / "a.txt").write_text("\n".join(drawn_documents(60)), encoding="utf-8")
-    folder = tmp_path / "corpus"
-    prepare_corpus(
-        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.0015)
-    )
-    corpus = ShardedCorpus(folder)
-    files = sorted(str(path) for path in folder.glob("*.tfrecord"))
-    assert len(files) == 3
-    names = ("token_ids", "sentence_lengths", "continues")
-    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
-    records = tf.data.TFRecordDataset(files).map(
-        lambda record: tf.io.parse_single_example(record, features)
-    )
-    number = 0
-    for number, record in enumerate(records, start=1):
-        np.testing.assert_array_equal(record["token_ids"], corpus.document(number - 1))
-        lengths = [len(ids) for ids in corpus.sentences(number - 1)]
-        assert record["sentence_lengths"].numpy().tolist() == lengths
-        assert not len(record["continues"])
-    assert number == len(corpus) == 60
-
-
-def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
-    import tensorflow as tf
-
-    monkeypatch.setattr(shards, "RECORD_TOKENS", 10)
-    texts = drawn_documents(40) + ["a film " * 30 + ". x . x ."]
-    (tmp_path / "a.txt").write_text("\n".join(texts), encoding="utf-8")
-    folder = tmp_path / "corpus"
-    prepare_corpus(
-        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.001)
-    )
-    corpus, whole = ShardedCorpus(folder), open_corpus(tmp_path / "a.txt", tokenizer, "lines")
-    same_corpora(corpus, whole)
-    rng, read, reads = np.random.default_rng(0), os.pread, []
-    monkeypatch.setattr(os, "pread", lambda *args: reads.append(args[1]) or read(*args))
-    for _ in range(3000):
-        index = int(rng.integers(len(corpus)))
-        a, b = rng.integers(0, 12 + whole.token_counts[index], 2)
-        for start, stop in ((a, b), (0, b), (a, a)):
-            found = corpus.part(index, start, stop)
-            assert found.dtype == "int32"
-            np.testing.assert_array_equal(found, whole.part(index, start, stop))
-    reads.clear()
-    assert corpus.token_counts[40] == 65
-    # Two sentences of two tokens are behind the one of 61: a record ends with a sentence.
-    assert len(corpus.part(40, 61, 63)) == 2 and len(corpus.part(40, 60, 62)) == 2
-    assert reads[0] < 100 < reads[1]
-    # What continues a document says so.
-    records = tf.data.TFRecordDataset(sorted(str(path) for path in folder.glob("*.tfrecord")))
-    names = ("token_ids", "continues")
-    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
-    documents = []
-    for record in records.map(lambda one: tf.io.parse_single_example(one, features)):
-        documents += [] if len(record["continues"]) else [[]]
-        documents[-1] += record["token_ids"].numpy().tolist()
-    assert documents == [whole.document(i).tolist() for i in range(len(whole))]
-    assert sum(shard["records"] for shard in corpus.manifest["shards"]) > 60
-
-
 def test_duplicates_and_documents_without_text_are_left_out_and_counted(tokenizer, tmp_path):
     lines = [
         "a film .",
@@ -241,7 +178,7 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
         there = len(list(folder.glob("shard-*.json")))
         assert due <= there < 30 and there > seen, "killed too late"
         seen = there
-        with pytest.raises(InputError, match="a corpus that is not prepared to its end"):
+        with pytest.raises(InputError, match="holds an unfinished corpus"):
             ShardedCorpus(folder)
     (folder / ".shard-00003.tfrecord.0123abcd").write_bytes(b"left by a kill")
     process = start()
@@ -326,7 +263,7 @@ def test_what_cannot_be_prepared_is_one_sentence(tokenizer, tmp_path, monkeypatc
         with pytest.raises(TypeError):
             prepare_corpus([path], tokenizer, folder, CorpusSettings(**options))
     path.write_text(text.replace("film", "plot", 1), encoding="utf-8")
-    refused("shard-00000.tfrecord was made of other texts than those", folder=folder)
+    refused("shard-00000.tfrecord was written from other texts; give", folder=folder)
 
 
 def test_files_that_were_edited_since_are_another_corpus(tokenizer, tmp_path):

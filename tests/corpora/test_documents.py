@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tfnlp.corpora import documents as module
-from tfnlp.corpora.documents import encode_documents, find_files, read_documents
+from tfnlp.corpora.documents import encode_documents, find_files, hold_out, read_documents
 from tfnlp.corpora.sentence_splitting import split_sentences
 from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
 from tfnlp.utils.errors import InputError
@@ -153,3 +153,11 @@ def test_unknown_settings_are_one_sentence(tmp_path, tokenizer):
         list(read_documents([path], "pages"))
     with pytest.raises(InputError, match="sentences='words' must be one of split, lines"):
         list(encode_documents(["a"], tokenizer, "words"))
+
+
+def test_what_is_held_out():
+    texts = ["ab\ncd\nef\n", "g" * 11]  # 20 characters, of which 18 are to stay
+    assert hold_out(texts) == ([texts[0], "g" * 9], ["gg"])
+    assert hold_out(["aaaa\nbb\ncccc\nddddddd"]) == (["aaaa\nbb\ncccc\n"], ["ddddddd"])
+    with pytest.raises(InputError, match="too short to hold out a tenth"):
+        hold_out(["a"])

@@ -69,7 +69,9 @@ def test_half_precision_is_that_of_the_model():
 
 
 def test_other_models_are_refused():
-    with pytest.raises(InputError, match="head 'sequence_to_sequence', but the model"):
+    with pytest.raises(
+        InputError, match="needs the head 'sequence_to_sequence' of Transformer, but the model"
+    ):
         EncoderDecoderCache(build_model(Gpt2Config(**SIZES), "causal_lm"))
     with pytest.raises(InputError, match="is a transformer with no head"):
         decoder_of(build_model(TransformerConfig(**SIZES)))

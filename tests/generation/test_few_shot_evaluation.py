@@ -26,9 +26,9 @@ def test_words_of_labels():
 
 def test_labels_of_the_same_tokens_are_refused():
     check_apart(["good", "very good", "bad"], [[5], [6, 5], [7]])
-    with pytest.raises(InputError, match=r"same tokens of the labels '좋음' and '나쁨'"):
+    with pytest.raises(InputError, match=r"The labels '좋음' and '나쁨' have the same tokens"):
         check_apart(["좋음", "a", "나쁨"], [[1], [3], [1]])
-    with pytest.raises(InputError, match="no token of the label '☺'"):
+    with pytest.raises(InputError, match="The label '☺' has no tokens"):
         check_apart(["a", "☺"], [[3], []])
 
 

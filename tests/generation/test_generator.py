@@ -1,20 +1,10 @@
-import json
+"""Continuations of prompts: order, seeds, beams, constraints and errors."""
 
 import numpy as np
 import pytest
 
 from tests.grammar_corpus import make_reviews
-from tfnlp.generation import (
-    Beam,
-    Constraints,
-    Generated,
-    Generator,
-    Greedy,
-    Sample,
-    forbidden_ids,
-    generate,
-)
-from tfnlp.generation.generated_output import write_generated
+from tfnlp.generation import Beam, Constraints, Generator, Greedy, Sample, forbidden_ids, generate
 from tfnlp.models import Gpt2Config, build_model
 from tfnlp.text import train_tokenizer
 from tfnlp.text.wordpiece import WordPieceTokenizer
@@ -109,9 +99,7 @@ def test_there_are_no_more_texts_than_may_be_written(model, tokenizer):
             assert written == texts
     none = Constraints(forbidden=ids, min_new_tokens=6, no_repeat_ngram_size=1)
     for search in (Greedy(), Sample(), Beam(2)):
-        with pytest.raises(
-            InputError, match="nothing to write for text 1: at some place no token"
-        ):
+        with pytest.raises(InputError, match="no output for text 1: at some position no token"):
             generate(model, tokenizer, ["", "film"], search, 6, none)
 
 
@@ -153,21 +141,3 @@ def test_a_tokenizer_without_an_end_token_is_refused(model, tokenizer, monkeypat
     monkeypatch.setattr(tokenizer, "token_id", lambda token: None)
     with pytest.raises(InputError, match="The tokenizer lacks an end token"):
         Generator(model, tokenizer)
-
-
-def test_texts_are_written_a_line_each(tmp_path):
-    texts = [Generated(" is\n\tgood.", (5, 6), True, -0.25), Generated(" is", (5,), False, None)]
-    write_generated(tmp_path / "written.tsv", ["it"], [texts])
-    header, *rows = (tmp_path / "written.tsv").read_text().splitlines()
-    assert header == "prompt\ttext\tended\tscore"
-    assert rows == ["it\t is  good.\tyes\t-0.250000", "it\t is\tno\t"]
-    write_generated(tmp_path / "written.jsonl", ["it"], [texts])
-    first, second = (tmp_path / "written.jsonl").read_text().splitlines()
-    assert json.loads(first) == {
-        "prompt": "it",
-        "text": " is\n\tgood.",
-        "token_ids": [5, 6],
-        "ended": True,
-        "score": -0.25,
-    }
-    assert json.loads(second)["score"] is None

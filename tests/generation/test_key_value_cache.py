@@ -47,7 +47,7 @@ def test_half_precision_is_that_of_the_model():
     + [(TransformerXLConfig(num_layers=1, vocabulary_size=60, cutoffs=(20, 40)), "causal_lm")],
 )
 def test_other_models_are_refused(config, head):
-    with pytest.raises(InputError, match="GPT-2 with the head 'causal_lm'"):
+    with pytest.raises(InputError, match="needs the head 'causal_lm' of Gpt or Gpt2"):
         CausalDecoder(build_model(config, head))
 
 

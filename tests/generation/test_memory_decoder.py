@@ -88,9 +88,9 @@ def test_texts_go_on_from_prompts():
 def test_other_models_are_refused():
     small = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "vocabulary_size": 60}
     gpt2 = build_model(Gpt2Config(**small), "causal_lm")
-    with pytest.raises(InputError, match="kept by a Transformer-XL with the head 'causal_lm'"):
+    with pytest.raises(InputError, match="needs the head 'causal_lm' of TransformerXL"):
         TransformerXLDecoder(gpt2)
-    with pytest.raises(InputError, match="kept by an XLNet with the head 'permutation_lm'"):
+    with pytest.raises(InputError, match="needs the head 'permutation_lm' of XLNet"):
         XLNetDecoder(gpt2)
     with pytest.raises(InputError, match="with no head"):
         decoder_of(build_model(TransformerXLConfig(**SIZES)))

@@ -39,7 +39,7 @@ def test_prompts_of_none_one_and_a_few_examples():
         ("Sentiment: {label}", r"lacks the slot \{text\}"),
         ("{text} {text} {label}", r"has 2 times the slot \{text\}"),
         ("{label} {text}", r"has \{label\} before \{text\}"),
-        ("{text}{label}", r"has nothing between \{text\} and \{label\}, which run together"),
+        ("{text}{label}", r"has nothing between \{text\} and \{label\}; put"),
     ],
 )
 def test_a_template_without_its_slot_is_refused(pattern, message):
@@ -54,7 +54,9 @@ def test_draws_depend_on_seed_and_draw_alone():
     assert first != draw_shots(20, 4, seed=2, draw=0)
     assert len({*first}) == 4 and sorted(draw_shots(3, 3, 0, 0)) == [0, 1, 2]
     assert draw_shots(5, 0, 0, 0) == []
-    with pytest.raises(InputError, match=r"^shots=6 must lie between 0 and 5, the examples"):
+    with pytest.raises(
+        InputError, match=r"^shots=6 must lie between 0 and 5, the number of examples"
+    ):
         draw_shots(5, 6, 0, 0)
 
 

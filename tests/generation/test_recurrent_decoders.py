@@ -104,5 +104,5 @@ def test_prompts_are_read_without_cudnn(monkeypatch):
 
 
 def test_other_heads_are_refused():
-    with pytest.raises(InputError, match="Text is written with the head 'causal_lm', but the"):
+    with pytest.raises(InputError, match="needs the head 'causal_lm' of Recurrent, but the"):
         decoder_of(build_model(RecurrentConfig(**SIZES), "classifier", 2))

@@ -173,9 +173,9 @@ def test_bad_input_is_told_before_anything_runs(model, tokenizer):
         (lambda: Translator(model, tokenizer, batch_size=0), "batch_size=0 must be"),
         (lambda: Translator(model, tokenizer, search=Beam(150)), "beams=150 is more than half"),
         (lambda: Translator(transformer(9), tokenizer), "The vocabulary has"),
-        (lambda: Translator(without_end, tokenizer), "no token of the id 500"),
-        (lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer), "give it to a Generator"),
-        (lambda: Generator(model, tokenizer), "give it to a Translator"),
+        (lambda: Translator(without_end, tokenizer), "no token with the id 500"),
+        (lambda: Translator(build_model(gpt2, "causal_lm"), tokenizer), "use a Generator"),
+        (lambda: Generator(model, tokenizer), "use a Translator"),
     ):
         with pytest.raises(InputError, match=message):
             call()

@@ -17,7 +17,7 @@ import tensorflow as tf
 CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 2)
 
-from tests.objectives.test_causal_lm import XL, compiled  # noqa: E402
+from tests.objectives.test_lane_memory import XL, compiled  # noqa: E402
 from tests.objectives.test_token_stream import Tokens, large_corpus  # noqa: E402
 from tfnlp.models import build_model  # noqa: E402
 from tfnlp.objectives import CausalLM  # noqa: E402

@@ -141,5 +141,5 @@ def test_unsuitable_models_and_options_are_refused(characters):
     with pytest.raises(InputError, match="max_length=11 is above the model's 10 positions"):
         evaluate_causal_lm(gpt2, characters, TEXTS, max_length=11)
     config = TransformerXLConfig(**SIZES, vocabulary_size=257, cutoffs=(), memory_length=8)
-    with pytest.raises(InputError, match="stride=3 has no effect beside a memory, with which no"):
+    with pytest.raises(InputError, match="stride=3 has no effect with a memory, as no token"):
         evaluate_causal_lm(build_model(config, "causal_lm"), characters, TEXTS, stride=3)

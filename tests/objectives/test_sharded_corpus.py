@@ -110,7 +110,7 @@ def test_a_damaged_record_is_named_when_it_is_read(prepared, tmp_path):
             read(first + 3)
     # Cut after it was opened.
     shard.write_bytes(broken[: ends[4]])
-    with pytest.raises(InputError, match=r"record 5 .* cannot be read \(its length is another\)"):
+    with pytest.raises(InputError, match=r"record 5 .* cannot be read \(its length differs\)"):
         corpus.document(first + 5)
     # Another document in its place, checksums and all.
     shard.write_bytes(broken[: ends[0]] * 40)

@@ -234,7 +234,7 @@ def test_labels_that_do_not_fit_are_told_before_tensorflow_is_imported(tmp_path)
     tune = [f"--train={table}", f"--dev={table}", f"--output_dir={tmp_path / 'run'}"]
     known = "which are those of the model or of --labels, or without them of the training file."
     one_class = (
-        "Error: --monitor=f1 is of one class; name it as --positive_label, or take "
+        "Error: --monitor=f1 scores one class; name it as --positive_label, or take "
         "--monitor=macro_f1, the mean over classes.\n"
     )
     said = {
@@ -242,8 +242,7 @@ def test_labels_that_do_not_fit_are_told_before_tensorflow_is_imported(tmp_path)
         f"(good, poor), {known}\n",
         "--labels=good,good,bad": "Error: --labels=good,good,bad: The label 'good' is given "
         "twice; give each label once.\n",
-        "--labels=good": "Error: --labels=good: There must be at least 2 labels to tell apart; "
-        "given: good.\n",
+        "--labels=good": "Error: --labels=good: There must be at least 2 labels; given: good.\n",
         "--positive_label=fine": "Error: --positive_label=fine is not one of the labels "
         "(bad, good).\n",
         "--monitor=f1": one_class,

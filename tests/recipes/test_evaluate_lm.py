@@ -80,7 +80,7 @@ def test_bad_input_is_one_sentence(place, run):  # noqa: F811
             [texts, own, "--masked_share=0.3"],
             "--masked_share=0.3 has no effect on",
         ),
-        ("transformer_xl", [texts, own, "--stride=9"], "--stride=9 has no effect beside a memory"),
+        ("transformer_xl", [texts, own, "--stride=9"], "--stride=9 has no effect with a memory"),
     ]:
         done = run("evaluate_lm", f"--model_dir={place / model}", *flags, status=2)
         assert message in done.stderr and done.stderr.count("Error:") == 1

@@ -82,7 +82,7 @@ def test_texts_are_translated_from_the_shell(teacher, run):  # noqa: F811
     token = load_tokenizer(teacher[0] / "best").tokens("cats")[0]
     forced = [f"--forced_first={token}", "--max_new_tokens=3"]  # one token is free
     done = run("translate", *flags, *more, *forced)
-    assert "1 of 2 sources have more tokens than the model's 40 positions" in done.stderr
+    assert "1 of 2 sources are longer than the model's 40 positions" in done.stderr
     assert "--text number 2 the first; they were cut." in done.stderr
     rows = [row.split("\t") for row in output.read_text().splitlines()]
     assert len(rows) == 5 and all(text.startswith("c") for _, text, _ in rows[1:]), rows
@@ -142,7 +142,7 @@ def test_flags_that_do_not_go_together_are_one_sentence(data):
         "--warmup_steps=0": "needs a --learning_rate",
         "--scheduled_sampling=0.2": "is of a recurrent model",
         "--beams=0": "must be a whole number, 1 or more",
-        "--tokenize=words": "--tokenize='words' is nothing that sacrebleu can split by",
+        "--tokenize=words": "sacrebleu cannot use --tokenize='words'",
     }
     check_refusals("train_translator", start, cases)
     cases = {

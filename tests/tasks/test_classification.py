@@ -22,7 +22,7 @@ def test_classification_scores():
     for label, f1_of_it in (("no", 0.5), ("yes", 0.75)):
         task = Classification(["no ", "yes"], "f1", positive_label=label)
         assert task.score(examples, None, {"logits": list(logits)})["f1"] == f1_of_it
-    with pytest.raises(InputError, match="=f1 is of one class; name it as `positive_label`, or"):
+    with pytest.raises(InputError, match="=f1 scores one class; name it as `positive_label`, or"):
         Classification(["no", "yes"], "f1")
     with pytest.raises(InputError, match=r"positive_label=1 is not one of the labels \(no, yes\)"):
         Classification(["no", "yes"], positive_label="1")
@@ -34,7 +34,7 @@ def test_classification_scores():
 
 def test_labels_of_one_class_are_refused():
     for make in (Classification, Tagging):
-        with pytest.raises(InputError, match="at least 2 labels to tell apart; given: O"):
+        with pytest.raises(InputError, match="at least 2 labels; given: O"):
             make(["O"])
         with pytest.raises(InputError, match="label 'O' is given twice"):
             make(["O", "B-x", "O"])

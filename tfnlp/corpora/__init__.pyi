@@ -5,8 +5,8 @@ This package imports neither TensorFlow nor Keras, so that tokenising processes 
 from .corpus_preparation import CorpusSettings as CorpusSettings
 from .corpus_preparation import prepare_corpus as prepare_corpus
 from .documents import find_files as find_files
+from .documents import hold_out as hold_out
 from .documents import read_documents as read_documents
 from .documents import warn_of_unknown as warn_of_unknown
-from .held_out import hold_out as hold_out
 from .sentence_splitting import sentence_starts as sentence_starts
 from .sentence_splitting import split_sentences as split_sentences

@@ -199,8 +199,8 @@ def _written(folder, number, texts_hash):
     shard = read_json(path)
     if shard.get("texts") != texts_hash:
         raise InputError(
-            f"{shard_path(folder, number, 'tfrecord')} was made of other texts than those that "
-            "are given; give the same files, or another folder."
+            f"{shard_path(folder, number, 'tfrecord')} was written from other texts; give the "
+            "same files, or another folder."
         )
     try:
         read_index(folder, shard, number)
@@ -232,8 +232,8 @@ def _workers(tokenizer, sentences, processes):
         yield lambda *args: pool.submit(_write_shard, *args).result
     except concurrent.futures.process.BrokenProcessPool:
         raise InputError(
-            "A process was ended from outside, perhaps as memory ran out; the same call goes on "
-            f"where it was, and takes less memory with fewer than processes={processes}."
+            "A worker process was killed, perhaps as memory ran out; call again to resume, with "
+            f"fewer than processes={processes} to use less memory."
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
@@ -293,8 +293,8 @@ def _finished(folder, settings, stored, files):
         shards = _Texts(files, settings).shards()
         if [shard[1] for shard in shards] != [shard["texts"] for shard in manifest["shards"]]:
             raise InputError(
-                f"{folder} holds a corpus of other texts than {changed[0]}, written later, has; "
-                "choose another folder."
+                f"{folder} holds a corpus of other texts than {changed[0]}, which was written "
+                "later; choose another folder."
             )
     return manifest
 

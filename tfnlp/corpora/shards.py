@@ -179,8 +179,8 @@ def read_manifest(folder):
     if not path.exists():
         if list(path.parent.glob("shard-*")):
             raise InputError(
-                f"{folder} holds a corpus that is not prepared to its end; prepare_corpus with "
-                "the same flags goes on."
+                f"{folder} holds an unfinished corpus; run prepare_corpus with the same settings "
+                "to resume."
             )
         raise InputError(
             f"{folder} holds no {MANIFEST}; give a folder that prepare_corpus made, or text files."

@@ -46,7 +46,7 @@ def unframe(record):
     """
     data = record[HEADER:-4]
     if len(record) < FRAME or record[:HEADER] != _header(len(data)):
-        raise ValueError("its length is another")
+        raise ValueError("its length differs")
     if record[-4:] != struct.pack("<I", _masked(crc32c(data))):
         raise ValueError("its checksum differs")
     return data

@@ -82,8 +82,8 @@ class Searcher:
                 for (number, copy), of_row in zip(piece, texts, strict=False):
                     if not of_row:
                         raise InputError(
-                            f"The constraints leave nothing to write for text "
-                            f"{first + number + 1}: at some place no token is allowed; forbid "
+                            f"The constraints leave no output for text {first + number + 1}: "
+                            "at some position no token is allowed; forbid "
                             "less, or give a smaller min_new_tokens or a larger "
                             "no_repeat_ngram_size."
                         )
@@ -156,7 +156,7 @@ def find_end_token(tokenizer, token=None):
     if end is None:
         wanted = f"end_token={token!r}" if token else f"an end token ({', '.join(END_TOKENS)})"
         raise InputError(
-            f"The tokenizer lacks {wanted}, without which no text ends; name one of its tokens "
-            "as `end_token`."
+            f"The tokenizer lacks {wanted}, which ends texts; name one of its tokens as "
+            "`end_token`."
         )
     return end

@@ -144,11 +144,11 @@ def check_apart(names, endings):
     seen = {}
     for name, ids in zip(names, map(tuple, endings), strict=True):
         if not ids:
-            raise InputError(f"The tokenizer makes no token of the label {name!r}; give another.")
+            raise InputError(f"The label {name!r} has no tokens; give another.")
         if ids in seen:
             raise InputError(
-                f"The tokenizer makes the same tokens of the labels {seen[ids]!r} and {name!r}, "
-                "which the model cannot tell apart; give other `label_words`."
+                f"The labels {seen[ids]!r} and {name!r} have the same tokens, so the model cannot "
+                "distinguish them; give other `label_words`."
             )
         seen[ids] = name
 

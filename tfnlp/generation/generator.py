@@ -44,8 +44,8 @@ class Generator(Searcher):
         decoder = decoder_of(model)
         if decoder.start_token_id is not None:
             raise InputError(
-                f"The model is a {model.name}, which makes a text of another and does not go on "
-                "from a prompt; give it to a Translator."
+                f"The model is a {model.name}, an encoder-decoder, which does not continue "
+                "prompts; use a Translator."
             )
         check_vocabulary(tokenizer, model)
         self.tokenizer = tokenizer

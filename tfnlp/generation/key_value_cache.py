@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from keras import ops
 
-from tfnlp.models import config_of
+from tfnlp.generation.decoder import Decoder
 from tfnlp.utils.errors import InputError
 
 
@@ -32,25 +32,25 @@ class Cached(NamedTuple):
     source: tuple = ()
 
 
-class CachedDecoder:
-    """Step-by-step decoder with a model's own layers and cached keys and values.
+class CachedDecoder(Decoder):
+    """Step-by-step decoder with cached keys and values.
 
     Each step computes only the new tokens (K for each prompt). It returns the model's outputs for
-    the whole text, up to rounding. All shapes are fixed, for XLA.
+    the whole text, up to rounding.
 
     Args:
         model: from `build_model`.
-        blocks: those that cache keys and values, in order.
-        last: the name of the norm after them, which a model may lack.
+        stack: the prefix of the names of the blocks that cache keys and values, such as "encoder".
+        norm: the name of the norm after them, which a model may lack.
     """
 
-    def __init__(self, model, blocks, last):
-        self.model, self.config = model, config_of(model)
+    def __init__(self, model, stack, norm):
+        super().__init__(model)
         self.max_length = self.config.max_length
-        self._embeddings = model.get_layer("embeddings")
-        self._blocks = blocks
         names = {layer.name: layer for layer in model.layers}
-        self._last = [names[name] for name in (last,) if name in names]
+        self._embeddings = names["embeddings"]
+        self._blocks = [names[f"{stack}_{i}"] for i in range(self.sizes.num_layers)]
+        self._norms = [names[norm]] if norm in names else []
         self._output, self._bias = names.get("lm_output"), names.get("lm_bias")
 
     def _begin(self, token_ids, mask, beams, steps, source=()):
@@ -76,21 +76,6 @@ class CachedDecoder:
         return self._logits(x[:, -1:])[:, 0], state
 
     def step(self, token_ids, parents, number, state):
-        """Process one more token of each text.
-
-        Args:
-            token_ids: (B, K) integers.
-            parents: (B, K) integers, the text of the previous step that each text continues; None
-                if each continues itself.
-            number: 0 at the first step after the prompt, 1 at the next; a scalar.
-            state: the `Cached` of the previous step.
-
-        Returns:
-            The logits of the next token, (B, K, V) float32, and a `Cached`.
-
-        Raises:
-            InputError: if the cache is of another batch, or of another number of texts.
-        """
         batch, beams, steps = state.ancestors.shape
         if tuple(token_ids.shape) != (batch, beams):
             raise InputError(
@@ -120,12 +105,12 @@ class CachedDecoder:
         place = ops.convert_to_tensor(place, "int32")
         x = self._embed(token_ids, positions)
         keys, values = [], []
-        for i, block in enumerate(self._blocks):
+        for i in range(len(self._blocks)):
             cache = state.keys[i], state.values[i], place
-            x, _, key, value, *_ = self._through(block, x, seen, cache, state.source, i)
+            x, _, key, value, *_ = self._through(i, x, seen, cache, state.source)
             keys.append(key)
             values.append(value)
-        for norm in self._last:
+        for norm in self._norms:
             x = norm(x)
         return x, state._replace(keys=tuple(keys), values=tuple(values))
 

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from keras import ops
 
+from tfnlp.generation.decoder import Decoder
 from tfnlp.layers import permutation_masks
-from tfnlp.models import TransformerXLConfig, XLNetConfig, config_of
-from tfnlp.utils.errors import InputError
+from tfnlp.models import TransformerXLConfig, XLNetConfig
 
 
 class Remembered(NamedTuple):
@@ -21,39 +21,20 @@ class Remembered(NamedTuple):
     real: object
 
 
-class MemoryDecoder:
-    """Step-by-step decoder of a model with relative positions, with its layers and weights.
+class MemoryDecoder(Decoder):
+    """Step-by-step decoder of a model with relative positions.
 
     Dai et al. 2019, section 3.2: each step attends to the states of earlier steps, which are not
     recomputed. They are kept until no later position sees them, so that each step returns the
-    model's outputs for the whole text, up to rounding. The padding before a text is masked. Shapes
-    are fixed, for XLA.
-
-    Args:
-        model: from `build_model` or `load_model`, with the head "causal_lm" of a Transformer-XL,
-            or "permutation_lm" of an XLNet.
-
-    Raises:
-        InputError: if the model has another head or family.
+    model's outputs for the whole text, up to rounding. The padding before a text is masked. A
+    subclass defines `_read`.
     """
 
-    # Texts continue the prompt, without a start token.
-    start_token_id = None
-
     def __init__(self, model):
-        self.config = config = config_of(model)
-        if type(config) is not self.FAMILY or model.head != config.language_model:
-            held = f"the head {model.head!r}" if model.head else "no head"
-            raise InputError(
-                f"This memory is kept by {self.NAME} with the head "
-                f"{self.FAMILY.language_model!r}, but the model is a {model.name} with {held}; "
-                "give a language model."
-            )
-        self.vocabulary_size, self.max_length = config.vocabulary_size, None
-        names = {layer.name: layer for layer in model.layers}
-        self._embeddings = names["embeddings"]
-        self._blocks = [names[f"encoder_{i}"] for i in range(config.num_layers)]
-        self._named = names
+        super().__init__(model)
+        self._named = {layer.name: layer for layer in model.layers}
+        self._embeddings = self._named["embeddings"]
+        self._blocks = [self._named[f"encoder_{i}"] for i in range(self.config.num_layers)]
 
     @property
     def _seen(self):
@@ -61,17 +42,6 @@ class MemoryDecoder:
         return None
 
     def start(self, token_ids, prompt_mask, beams, steps):
-        """Process prompts.
-
-        Args:
-            token_ids: (B, P) integers, padded at the left.
-            prompt_mask: (B, P), 1 or true at real tokens, at least one in each row.
-            beams: K, the texts of each prompt.
-            steps: the most tokens of each text.
-
-        Returns:
-            The logits of the token after the prompts, (B, V) float32, and a `Remembered`.
-        """
         _, length = token_ids.shape
         kept = min(length + steps, self._seen or length + steps)
         real = ops.cast(prompt_mask, "bool")
@@ -86,18 +56,6 @@ class MemoryDecoder:
         return logits, Remembered(tuple(map(remembered, states)), remembered(real))
 
     def step(self, token_ids, parents, number, state):
-        """Process one more token of each text.
-
-        Args:
-            token_ids: (B, K) integers.
-            parents: (B, K) integers, the text of the previous step that each text continues; None
-                if each continues itself.
-            number: of the step; unused, since the memory implies it.
-            state: the `Remembered` of the previous step.
-
-        Returns:
-            The logits of the next token, (B, K, V) float32, and a `Remembered`.
-        """
         batch, beams, kept = state.real.shape
         if parents is not None:
             places = parents + beams * ops.arange(batch, dtype="int32")[:, None]
@@ -120,7 +78,7 @@ class MemoryDecoder:
 class TransformerXLDecoder(MemoryDecoder):
     """Decoder of a Transformer-XL; `same_length` limits attention to `memory_length`."""
 
-    FAMILY, NAME = TransformerXLConfig, "a Transformer-XL"
+    families = (TransformerXLConfig,)
 
     @property
     def _seen(self):
@@ -166,7 +124,8 @@ class XLNetDecoder(MemoryDecoder):
     ones too, so that its memories differ from those of the whole text.
     """
 
-    FAMILY, NAME = XLNetConfig, "an XLNet"
+    families = (XLNetConfig,)
+    head = "permutation_lm"
 
     def _read(self, token_ids, real, memory):
         """Return logits and block inputs as `TransformerXLDecoder._read` does."""

@@ -45,13 +45,13 @@ class Template:
         if self.pattern.index("{label}") < self.pattern.index("{text}"):
             raise InputError(
                 f"template={self.pattern!r} has {{label}} before {{text}}, but a label is written "
-                "after its text; turn them round."
+                "after its text; swap them."
             )
 
         if not self._parts[1]:
             raise InputError(
-                f"template={self.pattern!r} has nothing between {{text}} and {{label}}, which run "
-                "together; write a space, a line break or a word there."
+                f"template={self.pattern!r} has nothing between {{text}} and {{label}}; put a "
+                "space, a line break or a word there."
             )
 
     @property
@@ -113,8 +113,7 @@ def draw_shots(examples, shots, seed, draw):
     check_whole(shots=shots)
     if not 0 <= shots <= examples:
         raise InputError(
-            f"shots={shots} must lie between 0 and {examples}, the examples that there are to "
-            "draw from."
+            f"shots={shots} must lie between 0 and {examples}, the number of examples."
         )
     rng = np.random.default_rng([seed, draw])
     return [int(i) for i in rng.choice(examples, shots, replace=False)]

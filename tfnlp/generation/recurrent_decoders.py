@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from keras import ops
 
-from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig, config_of
+from tfnlp.generation.decoder import Decoder
+from tfnlp.models import RecurrentConfig, RecurrentTranslatorConfig
 from tfnlp.models.recurrent_translator import decoder_inputs, output_logits
-from tfnlp.utils.errors import InputError
 
 
 class States(NamedTuple):
@@ -24,27 +24,20 @@ class States(NamedTuple):
     source: tuple = ()
 
 
-class RecurrentDecoder:
-    """Step-by-step decoder of a recurrent language model, with the model's layers and weights.
+class RecurrentDecoder(Decoder):
+    """Step-by-step decoder of a recurrent language model."""
 
-    Args:
-        model: of a `RecurrentConfig`, with the head "causal_lm".
-
-    Raises:
-        InputError: if the model has another head or family.
-    """
+    families = (RecurrentConfig,)
 
     def __init__(self, model):
-        config = config_of(model)
-        _check_head(model, RecurrentConfig, "causal_lm")
-        self.model, self.vocabulary_size = model, config.vocabulary_size
-        self.max_length = self.start_token_id = None
+        super().__init__(model)
+        config = self.config
         self._embeddings = model.get_layer("embeddings")
         self._layers = [model.get_layer(f"forward_{i}") for i in range(config.num_layers)]
         self._count = config.memory_length
 
     def start(self, token_ids, prompt_mask, beams, steps):
-        """Process prompts as `CausalDecoder.start` does; padding at the left changes no state."""
+        # Padding at the left changes no state.
         x, mask, states = self._embeddings(token_ids), ops.cast(prompt_mask, "bool"), []
         with _without_cudnn(self.model):
             for layer in self._layers:
@@ -53,7 +46,6 @@ class RecurrentDecoder:
         return output_logits(self.model, x[:, -1]), States(_beams(states, beams))
 
     def step(self, token_ids, parents, number, state):
-        """Process one more token of each text, as `CausalDecoder.step` does."""
         batch, beams = token_ids.shape
         states = _rows(_from_parents(state.states, parents))
         x, new = self._embeddings(token_ids[:, :, None])[:, :, 0], []
@@ -65,38 +57,22 @@ class RecurrentDecoder:
         return logits, States(_by_beam(new, batch, beams))
 
 
-class RecurrentTranslatorDecoder:
+class RecurrentTranslatorDecoder(Decoder):
     """Step-by-step decoder of a recurrent encoder-decoder; prompts are source texts.
 
     The encoder and the attention's source projection run once per source.
-
-    Args:
-        model: of a `RecurrentTranslatorConfig`, with the head "sequence_to_sequence".
-
-    Raises:
-        InputError: if the model has another head or family.
     """
 
+    families = (RecurrentTranslatorConfig,)
+    head = "sequence_to_sequence"
+
     def __init__(self, model):
-        config = config_of(model)
-        _check_head(model, RecurrentTranslatorConfig, "sequence_to_sequence")
-        self.model, self.start_token_id = model, config.start_token_id
-        self.vocabulary_size, self.max_length = config.vocabulary_size, None
+        super().__init__(model)
+        self.start_token_id = self.config.start_token_id
         self._embeddings, self._decoder = model.get_layer("embeddings"), model.get_layer("decoder")
         self._encode = decoder_inputs(model)
 
     def start(self, token_ids, prompt_mask, beams, steps):
-        """Process source texts and the start token.
-
-        Args:
-            token_ids: (B, S) integers, padded on either side.
-            prompt_mask: (B, S), 1 at real tokens.
-            beams: K, the targets of each source.
-            steps: the most tokens of each text.
-
-        Returns:
-            The logits of the first token, (B, V) float32, and the `States`.
-        """
         batch = token_ids.shape[0]
         first = ops.full((batch, 1), self.start_token_id, "int32")
         inputs = {
@@ -116,7 +92,6 @@ class RecurrentTranslatorDecoder:
         return output_logits(self.model, output), kept
 
     def step(self, token_ids, parents, number, state):
-        """Process one more token of each text, as `CausalDecoder.step` does."""
         batch, beams = token_ids.shape
         *states, output = _rows(_from_parents((*state.states, state.output), parents))
         x = ops.reshape(self._embeddings(token_ids), (batch * beams, -1))
@@ -138,15 +113,6 @@ def _without_cudnn(model):
     finally:
         for layer, value in zip(layers, before, strict=True):
             layer.use_cudnn = value
-
-
-def _check_head(model, family, head):
-    if type(config_of(model)) is not family or model.head != head:
-        held = f"the head {model.head!r}" if model.head else "no head"
-        raise InputError(
-            f"Text is written with the head {head!r}, but the model is a {model.name} with "
-            f"{held}; give one that has it."
-        )
 
 
 def _beams(states, beams):

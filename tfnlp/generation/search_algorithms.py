@@ -1,9 +1,7 @@
 """Greedy search, sampling and beam search.
 
-A decoder is a `CausalDecoder`, an `EncoderDecoderCache` or a similar class. Its `start` processes
-the prompts or sources, and `step` one more token of each text. Its `start_token_id` is the first
-token of texts, None if they continue their prompts. The functions here work with any decoder, and
-are meant to be traced as one graph including the loop.
+The functions here work with any `tfnlp.generation.decoder.Decoder`, and are meant to be traced as
+one graph including the loop.
 """
 
 import dataclasses
@@ -54,7 +52,7 @@ def search(decoder, prompt, prompt_mask, draws, settings):
     """Continue prompts by a search.
 
     Args:
-        decoder: as a `CausalDecoder`.
+        decoder: a `Decoder`.
         prompt: (B, P) int32, padded at the left; for a decoder with a `start_token_id` the source,
             padded at the right.
         prompt_mask: (B, P) int32, 1 at real tokens.
@@ -72,11 +70,13 @@ def search(decoder, prompt, prompt_mask, draws, settings):
         if decoder.start_token_id is not None:
             first_mask = tf.ones_like(prompt[:, :1])
             first = decoder.start_token_id * first_mask
-        rules = Rules(settings.constraints, first, first_mask, count, steps, settings.end)
+        rules = Rules(
+            settings.constraints, first, first_mask, beams=count, steps=steps, end=settings.end
+        )
     logits, state = decoder.start(prompt, prompt_mask, count, steps)
     if isinstance(strategy, Beam):
         return _beam_search(decoder, logits, state, rules, settings)
-    return _one_by_one(decoder, logits, state, draws, rules, settings)
+    return _one_by_one(decoder, logits, state, draws, rules=rules, settings=settings)
 
 
 def _one_by_one(decoder, logits, state, draws, rules, settings):
@@ -196,7 +196,7 @@ def _extend(beams, logits, number, rules, settings):
     tokens = tf.where(tf.range(settings.steps) == number, token[:, :, None], tokens)
     ends = (token == settings.end) | (number == settings.steps - 1)
     open_sums, chosen = tf.math.top_k(sums + WORST * tf.cast(ends, tf.float32), count)
-    beams = _with_ended(beams, tokens, sums, ends, number, settings.strategy)
+    beams = _with_ended(beams, tokens, sums, ends, number, strategy=settings.strategy)
     beams = beams._replace(
         tokens=tf.gather(tokens, chosen, batch_dims=1),
         sums=open_sums,

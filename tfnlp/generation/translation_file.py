@@ -99,6 +99,6 @@ def _append(part, row):
             file.write(f"{json_text(row)}\n")
     except OSError as e:
         raise InputError(
-            f"{part} could not be written ({e.strerror or e}); free space, and give the same "
-            "command to go on."
+            f"{part} could not be written ({e.strerror or e}); free space, and run the same "
+            "command to resume."
         ) from e

@@ -51,8 +51,8 @@ class Translator(Searcher):
         decoder, config = decoder_of(model), config_of(model)
         if decoder.start_token_id is None:
             raise InputError(
-                f"The model is a {model.name}, which goes on from a prompt and makes no text of "
-                "another; give it to a Generator."
+                f"The model is a {model.name}, a causal language model, which has no source; use "
+                "a Generator."
             )
         target_tokenizer, self.source_end = with_target(
             tokenizer, target_tokenizer, config.end_token_id
@@ -61,8 +61,8 @@ class Translator(Searcher):
         check_vocabulary(target_tokenizer, model, decoder.vocabulary_size)
         if target_tokenizer.token(config.end_token_id) is None:
             raise InputError(
-                f"The tokenizer has no token of the id {config.end_token_id}, by which the model "
-                "ends a text; give the tokenizer that belongs to the model."
+                f"The tokenizer has no token with the id {config.end_token_id}, the model's end "
+                "token; give the tokenizer that belongs to the model."
             )
         if max_new_tokens is None:
             max_new_tokens = min(128, decoder.max_length or 128)

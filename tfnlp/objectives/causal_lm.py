@@ -31,6 +31,9 @@ ADDED = 0.1
 class CausalLM(Objective):
     """Causal LM objective: predict the next token at every position of a stream of documents.
 
+    The loss is the mean of -log p(x_{t+1} | x_1, ..., x_t) over all positions t (Radford et al.
+    2018, eq. 1).
+
     Args:
         memory: whether each lane of the batch continues from segment to segment, with a memory
             (Transformer-XL) or with its state (a recurrent network: truncated backpropagation).
@@ -95,14 +98,20 @@ class CausalLM(Objective):
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """Build the `CausalBatches` of a corpus."""
         return CausalBatches(
-            corpus, tokenizer, batch_size, max_length, seed, shuffle, memory=self.memory
+            corpus,
+            tokenizer,
+            batch_size,
+            max_length,
+            seed=seed,
+            shuffle=shuffle,
+            memory=self.memory,
         )
 
     def losses(self, labels, outputs, sample_weight=None):
         """Return the mean cross-entropy of the next tokens (B, L), ignoring -100."""
-        if "logits" in outputs:
+        if "logits" in outputs:  # (B, L, V)
             loss = cross_entropy(labels, outputs["logits"], sample_weight)
-        else:
+        else:  # log-probabilities (B, L) of the next tokens, from an adaptive softmax
             real = ops.not_equal(labels, IGNORED)
             loss = weighted_mean(-outputs["log_probabilities"], real, sample_weight)
         return {self.loss_name: loss}
@@ -135,7 +144,7 @@ class CausalBatches(StreamBatches):
     def __init__(
         self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True, memory=False
     ):
-        super().__init__(corpus, tokenizer, batch_size, max_length, seed, shuffle)
+        super().__init__(corpus, tokenizer, batch_size, max_length, seed=seed, shuffle=shuffle)
         self.memory = memory
         lanes = batch_size if memory else 1
         batch = f"{batch_size} lanes of max_length={max_length}" if memory else "a segment"
@@ -168,7 +177,7 @@ class CausalBatches(StreamBatches):
             yield self._batch(stream, starts, ends, continues=number > 0)
 
     def _batch(self, stream, starts, ends, continues):
-        ids = np.full((len(starts), self.max_length), self.pad_token_id, "int32")
+        ids = np.full((len(starts), self.max_length), self.pad_token_id, "int32")  # (B, L)
         mask, labels = np.zeros_like(ids), np.full_like(ids, IGNORED)
         for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
             tokens = stream.read(start, min(start + self.max_length, end) + 1)
@@ -208,11 +217,11 @@ def next_token_model(model):
     outputs = {name: x for name, x in model.output.items() if name in ("logits", "memory")}
     if config_of(model).adaptive_softmax:
         del outputs["logits"]
-        outputs["log_probabilities"] = _of_labels(model, labels)
+        outputs["log_probabilities"] = _label_log_probabilities(model, labels)
     return keras.Model(model.input | {NEXT: labels}, outputs, name=model.name)
 
 
-def _of_labels(model, labels):
+def _label_log_probabilities(model, labels):
     """Return the log-probabilities (B, L) of the labels from a model's adaptive softmax."""
     config, softmax = config_of(model), model.get_layer("lm_softmax")
     states, *shared = keras.tree.flatten(softmax.input)

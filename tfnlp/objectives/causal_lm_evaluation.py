@@ -114,16 +114,16 @@ def evaluate_causal_lm(
         for name, value in (("memory_lengths", memory_lengths), ("stride", stride)):
             if value is not None:
                 raise InputError(
-                    f"{name}={value} has no effect on a recurrent network, which goes on from its "
-                    "state; leave it out."
+                    f"{name}={value} has no effect on a recurrent network, which continues from "
+                    "its state; leave it out."
                 )
         model, memory_lengths = _with_memory(model, config), [None]
     if memory_lengths is None:
         memory_lengths = [config.memory_length or 0] if config.has_memory else [None]
     if stride is not None and any(int(length or 0) for length in memory_lengths):
         raise InputError(
-            f"stride={stride} has no effect beside a memory, with which no token is read twice; "
-            "leave it out, or give memory_lengths=0."
+            f"stride={stride} has no effect with a memory, as no token is read twice; leave it "
+            "out, or give memory_lengths=0."
         )
     models = [
         model if length is None else at_memory_length(model, int(length))

@@ -27,6 +27,8 @@ HIDDEN = ("tokens", "words", "spans")
 class MaskedLM(Objective):
     """Masked LM objective; it also implements the task interface of `tfnlp.tasks`.
 
+    The loss is the mean of -log p(x_i | masked text) over the masked positions i.
+
     Args:
         hide: "tokens"; "words", all tokens of a word together; or "spans" of several words (Lan et
             al. 2020, 'ALBERT', section 3.1).
@@ -111,7 +113,10 @@ class MaskedLM(Objective):
             )
 
     def loss(self, labels, outputs, sample_weight=None):
-        """Return the mean cross-entropy of labels (B, P) and logits (B, P, V), ignoring -100."""
+        """Return the mean cross-entropy of labels (B, P) and logits (B, P, V), ignoring -100.
+
+        P is the largest number of masked positions of a text in the batch.
+        """
         return token_cross_entropy(labels, outputs["logits"], sample_weight)
 
     def losses(self, labels, outputs, sample_weight=None):

@@ -42,7 +42,7 @@ class PermutationBatches(StreamBatches):
     def __init__(
         self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True, *, objective
     ):
-        super().__init__(corpus, tokenizer, batch_size, max_length, seed, shuffle)
+        super().__init__(corpus, tokenizer, batch_size, max_length, seed=seed, shuffle=shuffle)
         self.objective = objective
         self.template = SpecialTokenTemplate.from_tokenizer(tokenizer)
         self.first = objective.reuse_length or 0

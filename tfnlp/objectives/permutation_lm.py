@@ -24,6 +24,9 @@ from tfnlp.weighted_losses import cross_entropy
 class PermutationLM(Objective):
     """Permutation LM objective: predict spans of tokens in a random factorisation order.
 
+    For an order z the loss is the mean of -log p(x_{z_t} | x_{z_1}, ..., x_{z_{t-1}}) over the
+    last positions of the order, t > c (Yang et al. 2019, eq. 5).
+
     Args:
         reuse_length: the number of tokens by which a lane advances from segment to segment, which
             the memory keeps. The model must come from `build_model(memory=True)` and have the same
@@ -103,7 +106,13 @@ class PermutationLM(Objective):
     def batches(self, corpus, tokenizer, batch_size, max_length, seed=0, shuffle=True):
         """Build the `PermutationBatches` of a corpus."""
         return PermutationBatches(
-            corpus, tokenizer, batch_size, max_length, seed, shuffle, objective=self
+            corpus,
+            tokenizer,
+            batch_size,
+            max_length,
+            seed=seed,
+            shuffle=shuffle,
+            objective=self,
         )
 
     def losses(self, labels, outputs, sample_weight=None):

@@ -31,7 +31,8 @@ class ReplacedTokens(Objective):
     The generator, a masked language model, learns to predict masked tokens. A token sampled from
     its prediction replaces each of them. The discriminator, the model of interest, predicts for
     every token whether it was replaced. A sample that equals the original token counts as
-    original. No gradient passes through the sampling.
+    original. No gradient passes through the sampling. The loss is L_MLM + lambda L_Disc (Clark et
+    al. 2020, section 2).
 
     Args:
         share: the share of each text's tokens that is masked.
@@ -137,16 +138,19 @@ class ReplacedTokens(Objective):
         originals = keras.Input((None,), dtype="int32", name=ORIGINALS)
         draws = keras.Input((None,), dtype="float32", name=DRAWS)
         inputs = predicting.input | {ORIGINALS: originals, DRAWS: draws}
-        logits = predicting.output["logits"]
-        sampled = SampleTokens(name="sample_tokens")(logits, draws)
-        ids, replaced = ReplaceTokens(name="replace_tokens")(
+        generator_logits = predicting.output["logits"]  # (B, P, V)
+        sampled = SampleTokens(name="sample_tokens")(generator_logits, draws)  # (B, P)
+        ids, replaced = ReplaceTokens(name="replace_tokens")(  # (B, L) each
             inputs["token_ids"], inputs[POSITIONS], originals, sampled
         )
-        same = {key: inputs[key] for key in ("segment_ids", "padding_mask")}
-        predictions = models["discriminator"]({"token_ids": ids} | same)
+        corrupted = {
+            "token_ids": ids,
+            "segment_ids": inputs["segment_ids"],
+            "padding_mask": inputs["padding_mask"],
+        }
         outputs = {
-            "logits": predictions["logits"],
-            "generator_logits": logits,
+            "logits": models["discriminator"](corrupted)["logits"],  # (B, L)
+            "generator_logits": generator_logits,
             "replaced": replaced,
             "padding_mask": inputs["padding_mask"],
         }
@@ -164,14 +168,15 @@ class ReplacedTokens(Objective):
             A dict: `generator_loss`, the mean cross-entropy of masked tokens, and
             `discriminator_loss`, the mean binary cross-entropy of all tokens except padding.
         """
-        replaced = ops.cast(outputs["replaced"], "float32")
-        logits = ops.cast(outputs["logits"], "float32")
-        # softplus(x) - x z is the cross-entropy of the logistic function.
-        values = ops.softplus(logits) - logits * replaced
-        return {
-            "generator_loss": cross_entropy(labels, outputs["generator_logits"], sample_weight),
-            "discriminator_loss": weighted_mean(values, outputs["padding_mask"], sample_weight),
-        }
+        # L_MLM: -log p_G(x_i | masked text)
+        generator = cross_entropy(labels, outputs["generator_logits"], sample_weight)
+        # L_Disc: -z log D - (1 - z) log(1 - D) = softplus(x) - x z, for D = sigmoid(x)
+        x = ops.cast(outputs["logits"], "float32")  # (B, L)
+        z = ops.cast(outputs["replaced"], "float32")  # (B, L)
+        discriminator = weighted_mean(
+            ops.softplus(x) - x * z, outputs["padding_mask"], sample_weight
+        )
+        return {"generator_loss": generator, "discriminator_loss": discriminator}
 
     def scores(self, labels, outputs):
         """Return the scores of the generator and the discriminator.
@@ -181,15 +186,15 @@ class ReplacedTokens(Objective):
             masked tokens that the generator predicts; `accuracy`, the share of tokens that the
             discriminator classifies correctly; its `precision` and `recall` for replaced tokens.
         """
-        there = ops.cast(outputs["padding_mask"], "bool")
+        real = ops.cast(outputs["padding_mask"], "bool")  # (B, L)
         replaced = ops.cast(outputs["replaced"], "bool")
         predicted = outputs["logits"] > 0
-        hits = predicted & replaced & there
+        hits = predicted & replaced & real
         return {
             "masked_accuracy": count_hits(labels, outputs["generator_logits"]),
-            "accuracy": (_count(ops.equal(predicted, replaced) & there), _count(there)),
-            "precision": (_count(hits), _count(predicted & there)),
-            "recall": (_count(hits), _count(replaced & there)),
+            "accuracy": (_count(ops.equal(predicted, replaced) & real), _count(real)),
+            "precision": (_count(hits), _count(predicted & real)),
+            "recall": (_count(hits), _count(replaced & real)),
         }
 
 

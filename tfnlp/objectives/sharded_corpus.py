@@ -172,7 +172,7 @@ class ShardedCorpus:
                 ids, lengths = document_from_bytes(unframe(content[a - ends[0] : b - ends[0]]))
                 tokens = self._tokens[record + 1] - self._tokens[record]
                 if (len(ids), len(lengths)) != (tokens, self._sentences[record]):
-                    raise ValueError("it is another document")
+                    raise ValueError("it holds another document")
                 records.append((ids, lengths))
         except (OSError, ValueError) as e:
             raise self._damaged(shard, record - before, e) from None

@@ -40,8 +40,8 @@ class SpecialTokenTemplate:
                 break
         else:
             raise InputError(
-                "The tokenizer knows neither a letter nor a digit, so that its special tokens "
-                "cannot be told from text; give one that was learned from text."
+                "The tokenizer has neither a letter nor a digit, so its special tokens cannot be "
+                "inferred; give one that was trained on text."
             )
         single, pair = tokenizer.encode([word])[0], tokenizer.encode([word], [word])[0]
         (before, segment, after) = _split(single, special, 1)
@@ -102,7 +102,7 @@ def _split(encoding, special, texts):
         parts.append([])
     if len(parts) != 2 * texts + 1:
         raise InputError(
-            f"The tokenizer frames {texts} texts by {encoding.token_ids}, in which they are not "
-            "parted by special tokens; give another tokenizer."
+            f"The tokenizer encodes {texts} texts as {encoding.token_ids}, where no special token "
+            "separates them; give another tokenizer."
         )
     return [tuple(part) if isinstance(part, list) else part for part in parts]

@@ -60,7 +60,7 @@ def encode_texts(texts, tokenizer, max_length):
                 digest.update(f"{text}\n".encode(errors="surrogatepass"))
             bar.update(len(batch))
     if not parts:
-        raise InputError("There is no text to learn from; give one at least.")
+        raise InputError("There is no text to train on; give at least one.")
     ends = np.cumsum([0, *(len(part.token_ids) for part in parts)])
     encodings = Encodings(
         np.concatenate([part.token_ids for part in parts]),

@@ -1,12 +1,12 @@
 """Confusion matrices of predicted labels."""
 
 
-def confusion_matrix(right, answers, labels):
+def confusion_matrix(truth, predictions, labels):
     """Count the predicted labels for each true label.
 
     Args:
-        right: the true label of each example, a list of strings.
-        answers: the predicted label of each example, a list of strings.
+        truth: the true label of each example, a list of strings.
+        predictions: the predicted label of each example, a list of strings.
         labels: all labels, in the order of rows and columns.
 
     Returns:
@@ -14,14 +14,14 @@ def confusion_matrix(right, answers, labels):
         with true label i, column j those with predicted label j.
     """
     counts = {label: dict.fromkeys(labels, 0) for label in labels}
-    for label, answer in zip(right, answers, strict=True):
-        counts[label][answer] += 1
+    for label, predicted in zip(truth, predictions, strict=True):
+        counts[label][predicted] += 1
     return {"labels": [*labels], "counts": [[*row.values()] for row in counts.values()]}
 
 
 def matrix_rows(matrix):
     """Return a matrix of `confusion_matrix` as rows of strings, with a header row."""
-    rows = [["right \\ said", *matrix["labels"]]]
+    rows = [["true \\ predicted", *matrix["labels"]]]
     for label, counts in zip(matrix["labels"], matrix["counts"], strict=True):
         rows.append([label, *map(str, counts)])
     return rows
@@ -34,16 +34,16 @@ def confusion_table(matrix):
     return ["  ".join(map(str.rjust, row, widths)) for row in rows]
 
 
-def only_answer(right, answers):
-    """Return the single answer to all examples; None if answers differ or all true labels agree.
+def only_answer(truth, predictions):
+    """Return the single prediction for all examples; None if they differ or all true labels agree.
 
-    Numbers count as one answer if their range is below a hundredth of that of the true values; the
+    Numbers count as one if their range is below a hundredth of that of the true values; the
     midpoint of the range is returned.
     """
-    if not len(answers) or len(set(right)) == 1:
+    if not len(predictions) or len(set(truth)) == 1:
         return None
-    if isinstance(answers[0], float):
-        lowest, highest = min(answers), max(answers)
-        alike = highest - lowest < 0.01 * (max(right) - min(right))
+    if isinstance(predictions[0], float):
+        lowest, highest = min(predictions), max(predictions)
+        alike = highest - lowest < 0.01 * (max(truth) - min(truth))
         return (lowest + highest) / 2 if alike else None
-    return answers[0] if len(set(answers)) == 1 else None
+    return predictions[0] if len(set(predictions)) == 1 else None

@@ -95,8 +95,8 @@ class MultipleChoice(Task):
         for i, group in enumerate(examples.endings):
             if len(group) != count:
                 raise InputError(
-                    f"endings[{i}] has {len(group)} endings and endings[0] {count}; give every "
-                    "prompt as many."
+                    f"endings[{i}] has {len(group)} endings and endings[0] {count}; give each "
+                    "prompt the same number."
                 )
         prompts = [prompt for prompt in examples.prompts for _ in range(count)]
         endings = [ending for group in examples.endings for ending in group]

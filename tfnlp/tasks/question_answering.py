@@ -189,8 +189,8 @@ class QuestionAnswering(Task):
             outputs["start_logits"],
             outputs["end_logits"],
             examples.contexts,
-            self.null_answers,
-            count,
+            null_answers=self.null_answers,
+            count=count,
         )
 
     def decode(self, examples, encodings, outputs):

@@ -129,12 +129,11 @@ def _pairs(references, hypotheses):
     ):
         if hypothesis.strip() and not reference.strip():
             raise InputError(
-                f"Reference {number} is empty, but its hypothesis is not; give the text that was "
-                "due."
+                f"Reference {number} is empty, but its hypothesis is not; give the correct text."
             )
     kept = [i for i, reference in enumerate(references) if reference.strip()]
     if not kept:
-        raise InputError("There is no text to score; give one at least.")
+        raise InputError("There is no text to score; give at least one.")
     return [references[i] for i in kept], [hypotheses[i] for i in kept]
 
 
@@ -158,8 +157,7 @@ def make_bleu(tokenize):
     except (KeyError, RuntimeError, ImportError) as e:
         why = " ".join(str(e).split())
         raise InputError(
-            f"tokenize={tokenize!r} is nothing that sacrebleu can split by here ({why}); use "
-            "'13a' or 'char'."
+            f"sacrebleu cannot use tokenize={tokenize!r} ({why}); use '13a' or 'char'."
         ) from None
 
 

@@ -112,8 +112,8 @@ def holds_tags(path, tag_names):
     if any(tagged) or (alike and (in_groups or "\t" in lines_of_words[0])):
         shown = lines_of_words[tagged.index(True) if any(tagged) else 0]
         raise InputError(
-            f"{path} may have a word and its tag on each line, as {shown!r} looks, or a text; say "
-            "which, by tagged=True or tagged=False."
+            f"{path} may have a word and its tag on each line, such as {shown!r}, or a text; give "
+            "tagged=True or tagged=False."
         )
     return False
 
@@ -153,7 +153,7 @@ def _character_rows(path, comment_prefix):
         elif not line.startswith(comment_prefix):
             raise InputError(
                 f"{path}, line {number}: {line!r} is not one character, a tab and one tag, as "
-                "unit='character' reads them."
+                "unit='character' requires."
             )
 
 

@@ -61,7 +61,7 @@ class Tagging(Task):
             for tag in self.label_names:
                 if not BIO_TAG.fullmatch(tag):
                     raise InputError(
-                        f"Tag {tag!r} is not of BIO (O, B-x, I-x), which unit='character' needs."
+                        f"Tag {tag!r} is not a BIO tag (O, B-x, I-x), as unit='character' needs."
                     )
         self.num_classes = len(self.label_names)
         self.stride = stride

@@ -135,5 +135,5 @@ def _place(path, header, column):
             column,
         )
     if header.count(column) > 1:
-        raise InputError(f"{path} has two columns {column!r}; give them names of their own.")
+        raise InputError(f"{path} has two columns {column!r}; rename one.")
     return header.index(column)

@@ -81,8 +81,8 @@ class Encodings(collections.abc.Sequence):
             for i, rows in enumerate(encodings):
                 if len(rows) != choices:
                     raise ValueError(
-                        f"encodings[{i}] has {len(rows)} rows to choose from and encodings[0] "
-                        f"{choices}; give as many each."
+                        f"encodings[{i}] has {len(rows)} choices and encodings[0] {choices}; give "
+                        "each the same number."
                     )
             encodings = itertools.chain.from_iterable(encodings)
         rows = EncodingsBuilder()
@@ -177,11 +177,13 @@ class Encodings(collections.abc.Sequence):
         return Encoding(
             self.token_ids[span].tolist(),
             self.segment_ids[span].tolist(),
-            bool(self.truncated[row]),
-            None if self.offsets is None else list(map(tuple, self.offsets[span].tolist())),
-            _or_none(self.sources, span),
-            _or_none(self.words, span),
-            None if self.examples is None else int(self.examples[row]),
+            truncated=bool(self.truncated[row]),
+            offsets=None
+            if self.offsets is None
+            else list(map(tuple, self.offsets[span].tolist())),
+            sources=_or_none(self.sources, span),
+            words=_or_none(self.words, span),
+            example=None if self.examples is None else int(self.examples[row]),
         )
 
 
@@ -222,19 +224,20 @@ class EncodingsBuilder:
 
     def finish(self, choices=None):
         """Return the `Encodings` of all rows; ids and offsets are not copied."""
-        flat = [
+        offsets, sources, words, examples = (
             None if column is None else np.asarray(column)
             for column in (self._offsets, self._sources, self._words, self._examples)
-        ]
-        if flat[0] is not None:
-            flat[0] = flat[0].reshape(-1, 2)
+        )
         return Encodings(
             np.asarray(self._ids),
             np.asarray(self._segments),
             np.asarray(self._starts),
-            np.asarray(self._truncated).astype(bool),
-            *flat,
-            choices,
+            truncated=np.asarray(self._truncated).astype(bool),
+            offsets=None if offsets is None else offsets.reshape(-1, 2),
+            sources=sources,
+            words=words,
+            examples=examples,
+            choices=choices,
         )
 
 

@@ -26,12 +26,8 @@ def warn_of_long(is_long, kind, name, limit, too_long):
         too_long: the policy, "cut" or "skip".
     """
     if is_long.any():
+        first, count = name(int(is_long.argmax())), f"{is_long.sum()} of {len(is_long)}"
         logging.warning(
-            "%d of %d %s are longer than %s, %s the first; they were %s.",
-            is_long.sum(),
-            len(is_long),
-            kind,
-            limit,
-            name(int(is_long.argmax())),
-            TOO_LONG[too_long],
+            f"{count} {kind} are longer than {limit}, {first} the first; "
+            f"they were {TOO_LONG[too_long]}."
         )

@@ -134,8 +134,7 @@ def check_label_names(names, least=1):
         seen.add(name)
     if len(names) < least:
         raise InputError(
-            f"There must be at least {least} labels to tell apart; given: "
-            f"{', '.join(names) or 'none'}."
+            f"There must be at least {least} labels; given: {', '.join(names) or 'none'}."
         )
 
 
@@ -149,7 +148,7 @@ def check_positive_label(label_names, monitor, positive_label):
     """
     if monitor == "f1" and positive_label is None:
         raise InputError(
-            "monitor=f1 is of one class; name it as `positive_label`, or take "
+            "monitor=f1 scores one class; name it as `positive_label`, or take "
             "monitor=macro_f1, the mean over classes."
         )
     names = [str(name).strip() for name in label_names or []]

@@ -156,9 +156,9 @@ def test_the_f1_of_one_class_and_one_label_for_all_are_told(capsys):
     assert printed.err.splitlines()[-5:] == [
         "f1 0.8000 on 3 texts (baseline 0.8000)",
         "All get one answer, good, though the right ones differ.",
-        "right \\ said  bad  good",
-        "         bad    0     1",
-        "        good    0     2",
+        "true \\ predicted  bad  good",
+        "             bad    0     1",
+        "            good    0     2",
     ]
     alike = Inputs(["a", "b"], None, ["good", "good"])
     assert "only_answer" not in summarise(Always, alike, found[:2])

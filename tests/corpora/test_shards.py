@@ -1,0 +1,98 @@
+"""Shards, as TensorFlow and `ShardedCorpus` read them."""
+
+import os
+
+import numpy as np
+
+from tfnlp.corpora import CorpusSettings, prepare_corpus, shards
+from tfnlp.objectives import ShardedCorpus, open_corpus
+
+WORDS = ["a", "fine", "film", "dull", "plot", "영화", "정말", "x", "unbelievable", "zzz"]
+
+
+def drawn_documents(number, seed=0):
+    """Documents of one to four sentences, some of them with unknown words."""
+    rng = np.random.default_rng(seed)
+    return [
+        " ".join(
+            " ".join(rng.choice(WORDS, rng.integers(1, 9))) + " ."
+            for _ in range(rng.integers(1, 5))
+        )
+        for _ in range(number)
+    ]
+
+
+def same_corpora(found, expected):
+    assert len(found) == len(expected)
+    np.testing.assert_array_equal(found.token_counts, expected.token_counts)
+    np.testing.assert_array_equal(found.sentence_counts, expected.sentence_counts)
+    for i in np.random.default_rng(0).permutation(len(found)):
+        ids = found.document(i)
+        assert ids.dtype == "int32"
+        np.testing.assert_array_equal(ids, expected.document(i))
+        np.testing.assert_array_equal(found.sentence_lengths(i), expected.sentence_lengths(i))
+        for ours, theirs in zip(found.sentences(i), expected.sentences(i), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
+    import tensorflow as tf
+
+    (tmp_path / "a.txt").write_text("\n".join(drawn_documents(60)), encoding="utf-8")
+    folder = tmp_path / "corpus"
+    prepare_corpus(
+        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.0015)
+    )
+    corpus = ShardedCorpus(folder)
+    files = sorted(str(path) for path in folder.glob("*.tfrecord"))
+    assert len(files) == 3
+    names = ("token_ids", "sentence_lengths", "continues")
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
+    records = tf.data.TFRecordDataset(files).map(
+        lambda record: tf.io.parse_single_example(record, features)
+    )
+    number = 0
+    for number, record in enumerate(records, start=1):
+        np.testing.assert_array_equal(record["token_ids"], corpus.document(number - 1))
+        lengths = [len(ids) for ids in corpus.sentences(number - 1)]
+        assert record["sentence_lengths"].numpy().tolist() == lengths
+        assert not len(record["continues"])
+    assert number == len(corpus) == 60
+
+
+def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setattr(shards, "RECORD_TOKENS", 10)
+    texts = drawn_documents(40) + ["a film " * 30 + ". x . x ."]
+    (tmp_path / "a.txt").write_text("\n".join(texts), encoding="utf-8")
+    folder = tmp_path / "corpus"
+    prepare_corpus(
+        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.001)
+    )
+    corpus, whole = ShardedCorpus(folder), open_corpus(tmp_path / "a.txt", tokenizer, "lines")
+    same_corpora(corpus, whole)
+    rng, read, reads = np.random.default_rng(0), os.pread, []
+    monkeypatch.setattr(os, "pread", lambda *args: reads.append(args[1]) or read(*args))
+    for _ in range(3000):
+        index = int(rng.integers(len(corpus)))
+        a, b = rng.integers(0, 12 + whole.token_counts[index], 2)
+        for start, stop in ((a, b), (0, b), (a, a)):
+            found = corpus.part(index, start, stop)
+            assert found.dtype == "int32"
+            np.testing.assert_array_equal(found, whole.part(index, start, stop))
+    reads.clear()
+    assert corpus.token_counts[40] == 65
+    # Two sentences of two tokens are behind the one of 61: a record ends with a sentence.
+    assert len(corpus.part(40, 61, 63)) == 2 and len(corpus.part(40, 60, 62)) == 2
+    assert reads[0] < 100 < reads[1]
+    # What continues a document says so.
+    records = tf.data.TFRecordDataset(sorted(str(path) for path in folder.glob("*.tfrecord")))
+    names = ("token_ids", "continues")
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
+    documents = []
+    for record in records.map(lambda one: tf.io.parse_single_example(one, features)):
+        documents += [] if len(record["continues"]) else [[]]
+        documents[-1] += record["token_ids"].numpy().tolist()
+    assert documents == [whole.document(i).tolist() for i in range(len(whole))]
+    assert sum(shard["records"] for shard in corpus.manifest["shards"]) > 60
