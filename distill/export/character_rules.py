@@ -12,6 +12,8 @@ import struct
 
 import flatbuffers
 import numpy as np
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 from tokenizers import pre_tokenizers
 
 from tfnlp.text.wordpiece import bert_normalizer
@@ -81,9 +83,6 @@ def compile_rules(rules):
     Args:
         rules: {string: string}; the longest match is applied.
     """
-    import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
-
     with without_notices():
         normalizer = sentencepiece.SentencePieceNormalizer(norm_map=[*rules.items()])
     spec = sentencepiece_model_pb2.NormalizerSpec()
@@ -93,9 +92,6 @@ def compile_rules(rules):
 
 def decompiled(character_map):
     """Return the rules in SentencePiece's compiled normalisation table, {string: string}."""
-    import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
-
     spec = sentencepiece_model_pb2.NormalizerSpec(precompiled_charsmap=character_map)
     normalizer = sentencepiece.SentencePieceNormalizer(normalizer_spec=spec)
     return dict(normalizer.decompile())
