@@ -18,7 +18,7 @@ quick: $(VENV)/test.stamp lint
 # Exported files in MediaPipe, which has an environment of its own (some 300 MB).
 mobile: $(VENV)/test.stamp $(VENV)/mobile/mediapipe.stamp
 	TFNLP_MEDIAPIPE_PYTHON=$(abspath $(VENV))/mobile/bin/python \
-		$(RUN) -m pytest -n 0 tests/distill/export/test_mobile.py
+		$(RUN) -m pytest -n 0 tests/distill/export/test_mediapipe.py
 
 lint: $(VENV)/test.stamp
 	$(RUN) -m ruff check .

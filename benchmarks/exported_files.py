@@ -79,6 +79,7 @@ def export_files(model, tokenizer, labels, folder, lengths):
     Returns:
         {name: path}.
     """
+    from distill.export.options import Export
     from distill.export.tflite import export_tflite
 
     options = {
@@ -89,7 +90,7 @@ def export_files(model, tokenizer, labels, folder, lengths):
     paths = {name: folder / f"{name.replace(' ', '_')}.tflite" for name in options}
     for name, path in paths.items():
         most = min(model.text_config.max_length or 512, max(lengths))
-        export_tflite(model, path, tokenizer, labels, max_length=most, **options[name])
+        export_tflite(model, path, tokenizer, labels, Export(max_length=most, **options[name]))
     return paths
 
 
@@ -141,13 +142,13 @@ def compare_strings(model, tokenizer, labels, folder, path, texts):
     Returns:
         The number of texts, that of equal labels, and the largest difference of a probability.
     """
-    from distill.export.text_in_graph import StringClassifier
+    from distill.export.options import Export
     from distill.export.tflite import export_tflite
-    from distill.runtime import load_runner
+    from distill.runtime import StringClassifier, load_runner
 
     of_strings, runner = folder / "strings.tflite", load_runner(path)
     options = {"max_length": runner.max_length, "tokenizer_in_graph": True}
-    export_tflite(model, of_strings, tokenizer, labels, **options)
+    export_tflite(model, of_strings, tokenizer, labels, Export(**options))
     answers = zip(
         runner.classify(texts), StringClassifier(of_strings).classify(texts), strict=True
     )

@@ -66,6 +66,7 @@ def hostile_strings(count, seed=0):
 
 def agreements(model, tokenizer, labels, folder, texts, quantizations, max_length):
     """Return {quantisation: share of texts with the Keras model's label}."""
+    from distill.export.options import Export
     from distill.export.tflite import export_tflite
     from distill.runtime import TextClassifier
     from tfnlp.text import LengthBatches
@@ -77,7 +78,7 @@ def agreements(model, tokenizer, labels, folder, texts, quantizations, max_lengt
     shares = {}
     for quantization in quantizations:
         path = folder / f"{quantization}.tflite"
-        export_tflite(model, path, tokenizer, labels, quantization, max_length)
+        export_tflite(model, path, tokenizer, labels, Export(quantization, max_length))
         found = [answer.label for answer in TextClassifier(path).classify(texts)]
         same = sum(a == b for a, b in zip(found, expected, strict=True))
         shares[quantization] = same / len(texts)

@@ -31,6 +31,7 @@ flags.mark_flags_as_required(["model_dir", "input", "output_dir"])
 
 def main():
     from distill.compression.file_quantization import calibrated
+    from distill.export.options import Export
     from distill.export.tflite import export_tflite
     from tfnlp.checkpoints import load_model, read_labels
     from tfnlp.layers import get_ranges
@@ -49,7 +50,7 @@ def main():
     path = folder / "static_int8.tflite"
     how = {"fixed_lengths": [FLAGS.length], "fixed_only": True}
     labels = read_labels(FLAGS.model_dir)
-    export_tflite(model, path, tokenizer, labels, "static_int8", FLAGS.length, **how)
+    export_tflite(model, path, tokenizer, labels, Export("static_int8", FLAGS.length, **how))
     encodings = tokenizer.encode(others, max_length=FLAGS.length)
     inputs = [padded(encoding, tokenizer.pad_token_id) for encoding in encodings]
     steps = block_steps(model)

@@ -72,7 +72,7 @@ def tflite_runner(folder):
     classifier = TextClassifier(path, num_threads=1)
 
     def run(ids):
-        classifier.run(Encoding(ids[0].tolist(), [0] * ids.shape[1], truncated=False))
+        classifier.backend.run_one(Encoding(ids[0].tolist(), [0] * ids.shape[1], truncated=False))
 
     return run, path
 

@@ -51,7 +51,7 @@ def main():
     if FLAGS.input:
         columns = FLAGS.text_column, FLAGS.pair_column
         inputs = common.read_inputs(FLAGS.input, FLAGS.model_dir, *columns)
-        model = pipelines.keras_runners.load_runner(FLAGS.model_dir)
+        model = pipelines.load_runner(FLAGS.model_dir)
     figures = reports.benchmark_file(FLAGS.model, repeats=FLAGS.repeats)
     sentence = None
     if FLAGS.input:

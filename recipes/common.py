@@ -872,13 +872,14 @@ def read_inputs(path, folder, text_column=None, pair_column=None):
         text_column, pair_column: names of columns; the task's defaults if None.
     """
 
-    if folder is None or checkpoints.read_head(folder) not in pipelines.CLASSES:
+    if folder is None or checkpoints.read_head(folder) not in pipelines.PIPELINES:
         found = text.read_examples(path, text_column or "sentence", pair_column, None)
         return reports.Inputs(found.texts, found.pairs)
     # An empty label column means no labels.
     columns = reports.Columns(text_column, pair_column, "", prompt=text_column)
-    known = checkpoints.read_labels(folder), columns, checkpoints.read_task_settings(folder)
-    return reports.read_inputs(pipelines.read_kind(folder), path, *known)
+    labels, settings = checkpoints.read_labels(folder), checkpoints.read_task_settings(folder)
+    task = reports.prediction_task(pipelines.read_kind(folder), labels, settings)
+    return task.read(path, columns)
 
 
 def read_texts(paths):

@@ -141,6 +141,8 @@ NOT_OF_WRITERS += ("check_text", "golden")
 NOT_OF_TRANSLATORS = ("max_length", "end_token")
 # Flags that apply to models that generate text only.
 OF_WRITERS = ("beams", "max_new_tokens", "end_token")
+# Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
+POOLED_HEADS = ("classifier", "tagger", "answerer", "masked_lm")
 
 
 def check_flags():
@@ -170,9 +172,10 @@ def main():
     check_writable(path)
     settings = checkpoints.read_task_settings(FLAGS.model_dir)
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
-    model = checkpoints.load_model(
-        FLAGS.model_dir, None if FLAGS.pooling else checkpoints.read_head(FLAGS.model_dir)
-    )
+    head = checkpoints.read_head(FLAGS.model_dir)
+    if FLAGS.pooling and head not in POOLED_HEADS:
+        head = None
+    model = checkpoints.load_model(FLAGS.model_dir, head)
     if model.head in ("causal_lm", "sequence_to_sequence"):
         export_writer(model, path, tokenizer)
         return
@@ -180,24 +183,21 @@ def main():
     golden = FLAGS.golden and read_as_the_task(
         FLAGS.golden, FLAGS.check_column, FLAGS.check_pair_column
     )
-    differences = export.export_tflite(
-        model,
-        path,
-        tokenizer,
-        FLAGS.labels or checkpoints.read_labels(FLAGS.model_dir),
-        FLAGS.quantization,
-        FLAGS.max_length or settings.get("max_length", 128),
-        FLAGS.name,
-        settings,
-        fixed_lengths=[int(length) for length in FLAGS.fixed_lengths],
+    options = export.Export(
+        quantization=FLAGS.quantization,
+        max_length=FLAGS.max_length or settings.get("max_length", 128),
+        fixed_lengths=tuple(int(length) for length in FLAGS.fixed_lengths),
         fixed_only=FLAGS.fixed_only,
         pooling=FLAGS.pooling,
-        credits=export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
-        score_threshold=FLAGS.score_threshold,
         tokenizer_in_graph=FLAGS.tokenizer_in_graph,
         calibration_text=calibration,
         check_inputs=check_inputs(),
+        name=FLAGS.name,
+        credits=export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
+        score_threshold=FLAGS.score_threshold,
     )
+    labels = FLAGS.labels or checkpoints.read_labels(FLAGS.model_dir)
+    differences = export.export_tflite(model, path, tokenizer, labels, options, settings)
     logging.info(WROTE, path, path.stat().st_size / 1e6)
     write_text(path.with_name("model_card.md"), export.file_card(path, card_facts(), differences))
     if golden:
@@ -248,19 +248,20 @@ def export_writer(model, path, tokenizer):
 
     translates = model.head == "sequence_to_sequence"
     refuse(NOT_OF_WRITERS + (NOT_OF_TRANSLATORS if translates else ()), model)
-    how = {
-        "quantization": FLAGS.quantization,
-        "name": FLAGS.name,
-        "fixed_lengths": [int(length) for length in FLAGS.fixed_lengths] or None,
-        "beams": FLAGS.beams,
-        "max_new_tokens": FLAGS.max_new_tokens,
-        "credits": export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
-    }
-    if model.head == "causal_lm":
-        own = {"max_length": FLAGS.max_length, "end_token": FLAGS.end_token}
-        export.export_generator(model, path, tokenizer, **how, **own)
+    options = export.DecoderExport(
+        quantization=FLAGS.quantization,
+        max_length=FLAGS.max_length,
+        fixed_lengths=tuple(int(length) for length in FLAGS.fixed_lengths) or None,
+        beams=FLAGS.beams,
+        max_new_tokens=FLAGS.max_new_tokens,
+        end_token=FLAGS.end_token,
+        name=FLAGS.name,
+        credits=export.Credits(FLAGS.model_version, FLAGS.author, FLAGS.license),
+    )
+    if translates:
+        export.export_translator(model, path, tokenizer, options=options)
     else:
-        export.export_translator(model, path, tokenizer, **how)
+        export.export_generator(model, path, tokenizer, options)
     logging.info(WROTE, path, path.stat().st_size / 1e6)
     if translates:
         settings = runtime.read_files(path)[0]
@@ -276,7 +277,7 @@ def calibration_texts():
     """Return a sample of --calibration_text, read as the task of --model_dir does."""
     columns = FLAGS.calibration_column, FLAGS.calibration_pair_column
     inputs = read_as_the_task(FLAGS.calibration_text, *columns)
-    return inputs.draw(FLAGS.calibration_count).read_together()
+    return inputs.draw(FLAGS.calibration_count).flat_texts()
 
 
 if __name__ == "__main__":

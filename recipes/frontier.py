@@ -15,7 +15,7 @@ import pathlib
 
 from absl import flags, logging
 
-from distill import reports
+from distill import reports, runtime
 from recipes import common
 from tfnlp import pipelines
 from tfnlp.utils.errors import InputError
@@ -47,7 +47,7 @@ def teacher_runner():
     if not FLAGS.teacher:
         return None
     if FLAGS.teacher.endswith(".tflite"):
-        return pipelines.load_runner(FLAGS.teacher, num_threads=2)
+        return runtime.load_runner(FLAGS.teacher, num_threads=2)
 
     return pipelines.load_runner(FLAGS.teacher)
 
@@ -64,31 +64,26 @@ def main():
     check_writable(folder / "frontier.html")
     columns = reports.Columns(FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
     candidates = (
-        reports.pareto_frontier.find_candidates(FLAGS.sweep_dir)
+        reports.find_candidates(FLAGS.sweep_dir)
         if FLAGS.sweep_dir
-        else reports.pareto_frontier.name_candidates(FLAGS.models)
+        else reports.name_candidates(FLAGS.models)
     )
 
-    def read(runner):
-        return reports.read_inputs(
-            runner.kind, FLAGS.input, runner.labels, columns, runner.settings
-        )
-
-    metric = reports.pareto_frontier.measure_candidates(
+    metric = reports.measure_candidates(
         candidates,
-        read,
+        lambda pipeline: reports.task_of(pipeline).read(FLAGS.input, columns),
         folder / "measured.json",
         teacher_runner(),
         FLAGS.repeats,
         FLAGS.positive_label,
     )
-    rows = reports.frontier_page.table_rows(candidates, metric)
+    rows = reports.table_rows(candidates, metric)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
     write_text(folder / "frontier.tsv", "".join("\t".join(row) + "\n" for row in rows))
     title = f"{pathlib.Path(FLAGS.input).name}: {len(candidates)} models"
-    write_text(folder / "frontier.html", reports.frontier_page.page(candidates, metric, title))
+    write_text(folder / "frontier.html", reports.page(candidates, metric, title))
     logging.info("Wrote %s.", folder / "frontier.html")
 
 

@@ -20,7 +20,7 @@ import pathlib
 
 from absl import flags
 
-from distill import reports
+from distill import reports, runtime
 from recipes import common
 from tfnlp import checkpoints, pipelines
 from tfnlp.utils.errors import InputError
@@ -59,7 +59,7 @@ flags.mark_flag_as_required("model")
 def model_of_flags():
     """Return the kind, labels and settings of --model, and a function that loads its runner."""
     if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
-        runner = pipelines.load_runner(FLAGS.model, FLAGS.num_threads)
+        runner = runtime.load_runner(FLAGS.model, FLAGS.num_threads)
         return runner.kind, runner.labels, runner.settings, lambda: runner
     common.import_tensorflow_quietly()
 
@@ -75,6 +75,7 @@ def main():
     if FLAGS.output_dir:
         check_writable(pathlib.Path(FLAGS.output_dir) / "summary.json")
     kind, labels, settings, load = model_of_flags()
+    task = reports.prediction_task(kind, labels, settings, FLAGS.positive_label)
     if FLAGS.input:
         columns = reports.Columns(
             FLAGS.text_column,
@@ -85,11 +86,9 @@ def main():
             FLAGS.choice_columns,
             FLAGS.tagged,
         )
-        inputs = reports.read_inputs(kind, FLAGS.input, labels, columns, settings)
+        inputs = task.read(FLAGS.input, columns)
     else:
-        inputs = reports.given_inputs(kind, FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
-    if FLAGS.positive_label is not None:
-        reports.check_positive_label(kind, labels, FLAGS.positive_label)
+        inputs = task.inputs_of(FLAGS.text, FLAGS.pair, FLAGS.question, FLAGS.ending)
     runner = load()  # last, so that bad input is reported at once
     predictions = reports.predict_inputs(runner, inputs)
     if FLAGS.output_dir:

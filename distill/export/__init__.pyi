@@ -7,5 +7,6 @@ from .generation_export import export_generator as export_generator
 from .generation_export import export_translator as export_translator
 from .golden_outputs import write_golden as write_golden
 from .metadata import Credits as Credits
-from .text_in_graph import StringClassifier as StringClassifier
+from .options import DecoderExport as DecoderExport
+from .options import Export as Export
 from .tflite import export_tflite as export_tflite

@@ -12,6 +12,8 @@ import struct
 
 import flatbuffers
 import numpy as np
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 from tokenizers import pre_tokenizers
 
 from tfnlp.text.wordpiece import bert_normalizer
@@ -80,9 +82,6 @@ def compile_rules(rules):
     Args:
         rules: {string: string}; the longest match is applied.
     """
-    import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
-
     sentencepiece.set_min_log_level(1)  # warnings and errors
     normalizer = sentencepiece.SentencePieceNormalizer(norm_map=[*rules.items()])
     spec = sentencepiece_model_pb2.NormalizerSpec()
@@ -92,9 +91,6 @@ def compile_rules(rules):
 
 def decompiled(character_map):
     """Return the rules in SentencePiece's compiled normalisation table, {string: string}."""
-    import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
-
     spec = sentencepiece_model_pb2.NormalizerSpec(precompiled_charsmap=character_map)
     normalizer = sentencepiece.SentencePieceNormalizer(normalizer_spec=spec)
     return dict(normalizer.decompile())

@@ -36,10 +36,12 @@ def generator_signatures(decoder, max_length, lengths, beams, max_new_tokens):
         {name: (function, list of specs)}.
     """
     places = max_length + (beams - 1) * max_new_tokens
-    found = _decode_signatures(decoder, places, beams)
+    endpoints = _decode_signatures(decoder, places, beams)
     for length in lengths:
-        found[f"{PREFILL}_{length}"] = _of_length(decoder, places, length, gives_logits=False)
-    return found
+        endpoints[f"{PREFILL}_{length}"] = _consecutive(
+            decoder, places, length, gives_logits=False
+        )
+    return endpoints
 
 
 def translator_signatures(decoder, lengths, beams, max_new_tokens):
@@ -61,7 +63,7 @@ def translator_signatures(decoder, lengths, beams, max_new_tokens):
     longest = max(lengths)
     source = _cache_specs(decoder, "cross_attention", longest, "source_")
     source.append(tf.TensorSpec((1, longest), "int32", name="source_mask"))
-    found = _decode_signatures(decoder, beams * max_new_tokens, beams, source)
+    endpoints = _decode_signatures(decoder, beams * max_new_tokens, beams, source)
 
     def encode(ids, mask):
         pairs = decoder.encode(ids, mask)
@@ -73,48 +75,57 @@ def translator_signatures(decoder, lengths, beams, max_new_tokens):
 
     for length in lengths:
         mask = tf.TensorSpec((1, length), "int32", name="mask")
-        found[f"{ENCODE}_{length}"] = encode, [_ids(length), mask]
-    return found
+        endpoints[f"{ENCODE}_{length}"] = encode, [_ids(length), mask]
+    return endpoints
 
 
 def _decode_signatures(decoder, places, beams, source=()):
-    found = {DECODE: _of_length(decoder, places, 1, source)}
+    endpoints = {DECODE: _consecutive(decoder, places, 1, source)}
     if beams == 1:
-        return found
-    caches = _cache_specs(decoder, "attention", places)
+        return endpoints
+    read, tensors = _reader(decoder, places, source)
 
     def run(ids, place, position, seen, *tensors):
-        positions = tf.broadcast_to(position[None], (1, beams))
-        return _read(decoder, caches, ids, positions, place, seen > 0, tensors, True)
+        return read(ids, tf.broadcast_to(position[None], (1, beams)), place, seen > 0, tensors)
 
     seen = tf.TensorSpec((1, beams, places), "int32", name="seen")
     inputs = [_ids(beams), _number("place"), _number("position"), seen]
-    found[f"{DECODE}_{beams}"] = run, [*inputs, *caches, *source]
-    return found
+    endpoints[f"{DECODE}_{beams}"] = run, [*inputs, *tensors]
+    return endpoints
 
 
-def _of_length(decoder, places, length, source=(), gives_logits=True):
+def _consecutive(decoder, places, length, source=(), gives_logits=True):
     """Return a signature that reads `length` consecutive tokens of one text."""
-    caches = _cache_specs(decoder, "attention", places)
+    read, tensors = _reader(decoder, places, source, gives_logits)
 
     def run(ids, place, *tensors):
         positions = place + tf.range(length)
         seen = tf.range(places)[None, None] <= positions[None, :, None]
-        return _read(decoder, caches, ids, positions[None], place, seen, tensors, gives_logits)
+        return read(ids, positions[None], place, seen, tensors)
 
-    return run, [_ids(length), _number("place"), *caches, *source]
+    return run, [_ids(length), _number("place"), *tensors]
 
 
-def _read(decoder, caches, ids, positions, place, seen, tensors, gives_logits):
-    tensors, source = tensors[: len(caches)], tensors[len(caches) :]
-    if source:
-        *projected, mask = source
-        source = tuple(zip(projected[0::2], projected[1::2], strict=True)), mask
-    state = Cached(tensors[0::2], tensors[1::2], None, None, source)
-    x, state = decoder._read(ids, positions, seen, state, place[0])
-    tensors = [x for pair in zip(state.keys, state.values, strict=True) for x in pair]
-    found = {spec.name: x for spec, x in zip(caches, tensors, strict=True)}
-    return found | ({"logits": decoder._logits(x)} if gives_logits else {})
+def _reader(decoder, places, source, gives_logits=True):
+    """Return a function that reads ids into the caches, and the specs of its `tensors`.
+
+    The function takes ids and positions (1, T), the place of the first id (1,), where ids may
+    attend (1, T, places), and the tensors: the caches, then the source.
+    """
+    caches = _cache_specs(decoder, "attention", places)
+
+    def read(ids, positions, place, seen, tensors):
+        tensors, encoded = tensors[: len(caches)], tensors[len(caches) :]
+        if encoded:
+            *projected, mask = encoded
+            encoded = tuple(zip(projected[0::2], projected[1::2], strict=True)), mask
+        state = Cached(tensors[0::2], tensors[1::2], None, None, encoded)
+        x, state = decoder._read(ids, positions, seen, state, place[0])
+        tensors = [x for pair in zip(state.keys, state.values, strict=True) for x in pair]
+        outputs = {spec.name: x for spec, x in zip(caches, tensors, strict=True)}
+        return outputs | ({"logits": decoder._logits(x)} if gives_logits else {})
+
+    return read, [*caches, *source]
 
 
 def _cache_specs(decoder, attention, places, prefix=""):
@@ -134,12 +145,12 @@ def rows_by(lookup, model):
     layers = [layer for layer in model.layers if isinstance(layer, TextEmbedding)]
     values = {id(v): v.numpy() for layer in layers for v in layer.weights}
 
-    def rows(table, ids):  # ids (1, T) or (T,)
-        found = lookup(tf.constant(values[id(table)]), tf.reshape(ids, (-1,)))
-        return tf.reshape(found, (*ids.shape, table.shape[-1]))
+    def take_rows(table, ids):  # ids (1, T) or (T,)
+        rows = lookup(tf.constant(values[id(table)]), tf.reshape(ids, (-1,)))
+        return tf.reshape(rows, (*ids.shape, table.shape[-1]))
 
     for layer in layers:
-        vars(layer)["_take_rows"] = rows
+        vars(layer)["_take_rows"] = take_rows
     try:
         yield
     finally:

@@ -1,113 +1,63 @@
 """Comparison of an exported file with its Keras model on real texts."""
 
 import contextlib
-import itertools
 import pathlib
 
-import numpy as np
 from absl import logging
 
-from distill.reports.predictions import answers_of, predict_inputs
+from distill.reports.prediction_tasks import prediction_task, task_of
+from distill.reports.predictions import predict_inputs
 from distill.runtime.associated_files import read_files
-from tfnlp.pipelines.keras_runners import CLASSES, ModelEmbedder
+from tfnlp.pipelines import KerasBackend, pipeline_of
 from tfnlp.quantization.fake_quantization import in_float
-
-# Below these means the file differs too much from the evaluated model.
-LEAST_AGREEMENT = 0.98
-LEAST_COSINE = 0.99
-LEAST_CORRELATION = 0.99
-# Names of the compared answers, by the kind of model.
-NAMES = {"classifier": "label", "tagger": "tag", "answerer": "answer", "chooser": "choice"}
 
 
 @contextlib.contextmanager
-def keras_runner(model, kind, tokenizer, **options):
-    """Yield a runner of a Keras model in float32, as the reference for a file.
+def float_reference(model, tokenizer, **options):
+    """Yield the pipeline of a Keras model in float32, as the reference for a file.
 
     Args:
-        model: from `tfnlp.models`.
-        kind: of the file, one of `distill.export.tflite.OUTPUTS`.
-        tokenizer: the model's.
-        options: `labels`, `settings` and `max_length` as `ModelRunner` takes them, and `pooling`.
+        model, tokenizer, options: as in `tfnlp.pipelines.KerasBackend`.
     """
-    pooling = options.pop("pooling", None)
     with in_float(model):
-        if kind == "embedder":
-            yield ModelEmbedder(model, tokenizer, pooling, **options)
-        else:
-            yield CLASSES[kind](model, tokenizer, **options)
+        yield pipeline_of(KerasBackend(model, tokenizer, **options))
 
 
-def compare(runner, reference, inputs):
-    """Compare the predictions of two runners of one kind on the same inputs.
+def compare(pipeline, reference, inputs):
+    """Compare the predictions of two pipelines of one kind on the same inputs.
 
     Args:
-        runner: of the file, from `distill.runtime`.
-        reference: the runner of the Keras model.
-        inputs: `distill.reports.predictions.Inputs`.
+        pipeline: of the file, from `distill.runtime`.
+        reference: the pipeline of the Keras model.
+        inputs: `distill.reports.Inputs`.
 
     Returns:
-        A dict of `texts`, the number of texts, and
-
-        - for a classifier, tagger, answerer or chooser `agreement`, the share of equal labels
-          (tags of words, answers to questions);
-        - for a scorer `correlation` (Pearson), None if a side is constant, and
-          `largest_difference`;
-        - for an embedder `cosine`, the mean, and `least_cosine`, of the worst text.
+        A dict of `texts`, the number of texts, and the figures of `PredictionTask.compare`.
     """
-    predictions, expected = (predict_inputs(side, inputs) for side in (runner, reference))
-    return {"texts": len(inputs.texts)} | compare_answers(reference.kind, predictions, expected)
-
-
-def compare_answers(kind, predictions, expected):
-    """Compute the figures of `compare`, without `texts`, from two lists of predictions."""
-    sides = [answers_of(kind, side) for side in (predictions, expected)]
-    if kind == "embedder":
-        cosines = np.prod(sides, axis=0).sum(1)
-        return {"cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
-    if kind == "scorer":
-        constant = min(np.ptp(sides, axis=1)) == 0
-        return {
-            "correlation": None if constant else float(np.corrcoef(*sides)[0, 1]),
-            "largest_difference": float(np.abs(np.subtract(*sides)).max()),
-        }
-    if kind == "tagger":
-        sides = [itertools.chain(*side) for side in sides]
-    return {"agreement": float(np.mean([a == b for a, b in zip(*sides, strict=True)] or [1.0]))}
+    task = task_of(reference)
+    answers = [task.answers(predict_inputs(side, inputs)) for side in (pipeline, reference)]
+    return {"texts": len(inputs.texts)} | task.compare(*answers)
 
 
 def describe(kind, figures):
     """Return a sentence on figures of `compare`, for the model card, the metadata and the log."""
     texts = f"On {figures['texts']} texts, compared with float32 Keras:"
-    if kind == "embedder":
-        return (
-            f"{texts} cosine {figures['cosine']:.4f} in the mean, {figures['least_cosine']:.4f} "
-            "at worst."
-        )
-    if kind == "scorer":
-        correlation = figures["correlation"]
-        sentence = "no correlation, as one number is given for all texts"
-        if correlation is not None:
-            sentence = f"correlation {correlation:.4f}"
-        difference = figures["largest_difference"]
-        return f"{texts} {sentence}; the largest difference is {difference:.4g}."
-    return f"{texts} the same {NAMES[kind]} in {figures['agreement']:.2%}."
+    return f"{texts} {prediction_task(kind).describe(figures)}"
 
 
 def warn(kind, figures, quantization):
     """Log a warning if a file loses much accuracy, with the figures and better quantizations."""
-    least = {"embedder": ("cosine", LEAST_COSINE), "scorer": ("correlation", LEAST_CORRELATION)}
-    name, bound = least.get(kind, ("agreement", LEAST_AGREEMENT))
-    if figures[name] is None or figures[name] < bound:
+    task = prediction_task(kind)
+    value = figures[task.figure]
+    if value is None or value < task.least:
         smaller = quantization not in ("float32", "float16", "int8")
-        remedy = "; int8 or float16 lose less" if smaller else ""
         logging.warning(
-            "The file of quantization=%r loses much: %s A mean %s below %.2f is warned of%s.",
+            "The file of quantization=%r loses much, as its mean %s is below %.2f: %s%s",
             quantization,
+            task.figure,
+            task.least,
             describe(kind, figures),
-            name,
-            bound,
-            remedy,
+            " int8 or float16 lose less." if smaller else "",
         )
 
 

@@ -10,7 +10,7 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json
 
 
-def write_golden(path, runner, inputs):
+def write_golden(path, pipeline, inputs):
     """Write LiteRT's outputs for each input, as JSON.
 
     The file holds `kind`, `max_length`, `labels`, `settings` (of the task) and `inputs`, a list
@@ -24,8 +24,8 @@ def write_golden(path, runner, inputs):
 
     Args:
         path: of the JSON file.
-        runner: of the file, one of `distill.runtime`.
-        inputs: `distill.reports.predictions.Inputs`.
+        pipeline: of the file, from `distill.runtime`.
+        inputs: `distill.reports.Inputs`.
 
     Raises:
         InputError: if there are no texts.
@@ -33,47 +33,54 @@ def write_golden(path, runner, inputs):
     if not inputs.texts:
         raise InputError("`golden` holds no texts; give at least one.")
     content = {
-        "kind": runner.kind,
-        "max_length": runner.max_length,
-        "labels": runner.labels,
-        "settings": runner.settings,
+        "kind": pipeline.kind,
+        "max_length": pipeline.max_length,
+        "labels": pipeline.labels,
+        "settings": pipeline.settings,
         "inputs": [],
     }
     for place in range(len(inputs.texts)):
         one, rows = inputs.take([place]), []
-        with _recorded(runner, rows):
-            (answer,) = predict_inputs(runner, one)
+        with _recorded(pipeline, rows):
+            (answer,) = predict_inputs(pipeline, one)
         content["inputs"].append(
             {"text": one.texts[0]}
-            | ({} if one.seconds is None else {"second": one.seconds[0]})
+            | ({} if one.second_texts is None else {"second": one.second_texts[0]})
             | {"rows": rows, "answer": _plain(answer)}
         )
     write_json(path, content)
 
 
 @contextlib.contextmanager
-def _recorded(runner, rows):
+def _recorded(pipeline, rows):
     """Append each run of the file to `rows` while the context is active."""
-    outputs_of = runner.outputs_of
-
-    def record(encodings):
-        results = outputs_of(encodings)
-        for encoding, outputs in zip(encodings, results, strict=True):
-            numbers = {name: np.asarray(value).tolist() for name, value in outputs.items()}
-            ids = [int(i) for i in encoding.token_ids]
-            segments = [int(i) for i in encoding.segment_ids]
-            rows.append({"ids": ids, "segment_ids": segments, "outputs": numbers})
-        return results
-
-    runner.outputs_of = record
+    backend = pipeline.backend
+    pipeline.backend = _Recorder(backend, rows)
     try:
         yield
     finally:
-        del runner.outputs_of
+        pipeline.backend = backend
+
+
+class _Recorder:
+    """Backend that appends its inputs and outputs to `rows`, as JSON types."""
+
+    def __init__(self, backend, rows):
+        self.backend = backend
+        self.rows = rows
+
+    def run(self, encodings):
+        results = self.backend.run(encodings)
+        for encoding, outputs in zip(encodings, results, strict=True):
+            numbers = {name: np.asarray(value).tolist() for name, value in outputs.items()}
+            ids = [int(i) for i in encoding.token_ids]
+            segment_ids = [int(i) for i in encoding.segment_ids]
+            self.rows.append({"ids": ids, "segment_ids": segment_ids, "outputs": numbers})
+        return results
 
 
 def _plain(answer):
-    """Convert a prediction of a runner to JSON types."""
+    """Convert a prediction to JSON types."""
     if dataclasses.is_dataclass(answer):
         return dataclasses.asdict(answer)
     return np.asarray(answer).tolist()

@@ -4,6 +4,8 @@ import functools
 import string
 import unicodedata
 
+from sentencepiece import sentencepiece_model_pb2
+
 from distill.export.character_rules import (
     CODE_POINTS,
     SEPARATOR,
@@ -71,8 +73,6 @@ def sentencepiece_model(tokenizer):
 
     It has the pieces under their ids, and the tokenizer's normalisation as a compiled table.
     """
-    from sentencepiece import sentencepiece_model_pb2
-
     model = sentencepiece_model_pb2.ModelProto()
     tokens = tokenizer.special_tokens.tokens
     unknown = tokens["unk_token"]
@@ -129,20 +129,20 @@ def differing_characters(tokenizer):
     rules, mediapipe = word_rules(tokenizer), mediapipe_rules()
     differing = {kind: [] for kind in SENTENCES}
     for character in rules.keys() | mediapipe.keys():
-        here, there = (table.get(character, character) for table in (rules, mediapipe))
-        if here == there:
+        ours, theirs = (table.get(character, character) for table in (rules, mediapipe))
+        if ours == theirs:
             continue
-        if " " in here + there or letters.issuperset(here) or letters.issuperset(there):
-            differing[_difference(here, there)].append(character)
+        if " " in ours + theirs or letters.issuperset(ours) or letters.issuperset(theirs):
+            differing[_difference(ours, theirs)].append(character)
     return {kind: sorted(characters) for kind, characters in differing.items() if characters}
 
 
-def _difference(here, there):
-    if not here:
+def _difference(ours, theirs):
+    if not ours:
         return "removed"
-    if " " in here and " " not in there:
+    if " " in ours and " " not in theirs:
         return "split"
-    return "joined" if " " in there and " " not in here else "changed"
+    return "joined" if " " in theirs and " " not in ours else "changed"
 
 
 @functools.cache
@@ -172,9 +172,9 @@ def sentencepiece_rules(tokenizer):
     if tokenizer.character_map:
         sequences |= set(decompiled(tokenizer.character_map))
     sequences = sorted(s for s in sequences if len(s) > 1 and SEPARATOR not in s)
-    for sequence, whole in normalized(normalizer, sequences).items():
-        if whole != "".join(rules.get(c, c) for c in sequence):
-            rules[sequence] = whole
+    for sequence, normal in normalized(normalizer, sequences).items():
+        if normal != "".join(rules.get(c, c) for c in sequence):
+            rules[sequence] = normal
     if tokenizer.family == "albert":  # its words end at all white space
         spaces = dict.fromkeys(SPACES, " ")
         rules = spaces | {c: "".join(spaces.get(x, x) for x in y) for c, y in rules.items()}

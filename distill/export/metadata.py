@@ -8,8 +8,15 @@ model's buffer `TFLITE_METADATA`. The files that it names are appended to the mo
 import dataclasses
 
 import flatbuffers
+from tensorflow.lite.python import schema_py_generated as schema
 
-from distill.runtime.associated_files import LABELS_FILE, SENTENCEPIECE_FILE, VOCABULARY_FILE
+from distill.runtime.associated_files import (
+    LABELS_FILE,
+    SENTENCEPIECE_FILE,
+    SETTINGS_FILE,
+    VOCABULARY_FILE,
+    add_files,
+)
 
 METADATA_NAME = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
@@ -22,19 +29,6 @@ UNKNOWN, TENSOR_AXIS_LABELS, VOCABULARY = 0, 2, 5
 SCORE_THRESHOLDING_OPTIONS, BERT_TOKENIZER_OPTIONS, SENTENCEPIECE_TOKENIZER_OPTIONS = 3, 4, 5
 # union ContentProperties
 FEATURE_PROPERTIES = 1
-
-
-@dataclasses.dataclass(frozen=True)
-class TensorDescription:
-    """Metadata of one input or output.
-
-    Args:
-        name: by which runtimes look it up: ids, mask, segment_ids, probability.
-        description: for people.
-    """
-
-    name: str
-    description: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,67 +46,87 @@ class Credits:
     license: str | None = None
 
 
-def text_model_metadata(
-    name,
-    description,
-    inputs,
-    outputs,
-    files,
-    labels,
-    credits=None,
-    score_threshold=None,
-):
+def complete_file(content, options, description, descriptions, settings, files):
+    """Add metadata, settings and associated files to a converted model.
+
+    Args:
+        content: the bytes of the .tflite.
+        options: `Export` or `DecoderExport`, for the name and the credits.
+        description: of the model.
+        descriptions: {a name of inputs or outputs, or the start of some: their description}.
+        settings: a dict, of the tokenizer and the model.
+        files: {name: text or bytes} of the associated files.
+
+    Returns:
+        The bytes of the new .tflite.
+    """
+    inputs, outputs = (
+        {name: _description_of(name, descriptions) for name in names}
+        for names in tensor_names(content)
+    )
+    metadata = text_model_metadata(options, description, inputs, outputs, [SETTINGS_FILE, *files])
+    return add_files(add_metadata(content, metadata), settings, files)
+
+
+def _description_of(name, descriptions):
+    return next(text for start, text in descriptions.items() if name.startswith(start))
+
+
+def text_model_metadata(options, description, inputs, outputs, files):
     """Build the metadata flatbuffer of a model that reads text.
 
     Args:
-        name: of the model.
+        options: has the `name` of the model, `credits` (`Credits` or None) and, for a
+            classifier, the `score_threshold` of the first output: MediaPipe leaves out lower
+            scores.
         description: of the model.
-        inputs: `TensorDescription`s in the order of the subgraph's inputs.
-        outputs: `TensorDescription`s in the order of the subgraph's outputs.
+        inputs: {name: description} in the order of the subgraph's inputs; runtimes look them up
+            by name.
+        outputs: the same of the outputs.
         files: the names of the associated files. A vocabulary among them is declared as BERT's
             tokenizer, and a SentencePiece model as SentencePiece's; MediaPipe then uses it.
-        labels: whether `LABELS_FILE` names the entries of the first output's last axis.
-        credits: `Credits`, or None.
-        score_threshold: of the first output: MediaPipe leaves out lower scores; or None.
+            `LABELS_FILE` names the entries of the first output's last axis.
 
     Returns:
         bytes.
     """
+    score_threshold = getattr(options, "score_threshold", None)
     b = flatbuffers.Builder(1024)
     tensors = []
-    for i, output in enumerate(outputs):
+    for i, output in enumerate(outputs.items()):
         axis = []
-        if labels and i == 0:
-            what = "The class names, in order of the output."
-            axis = [_file(b, LABELS_FILE, what, TENSOR_AXIS_LABELS)]
+        if LABELS_FILE in files and i == 0:
+            text = "The class names, in order of the output."
+            axis = [_file(b, LABELS_FILE, text, TENSOR_AXIS_LABELS)]
         units = []
         if score_threshold is not None and i == 0:
-            options = _threshold(b, score_threshold)
-            units = [_process_unit(b, SCORE_THRESHOLDING_OPTIONS, options)]
-        tensors.append(_tensor(b, output, axis, units))
-    slots = {2: _vector(b, [_tensor(b, i, []) for i in inputs]), 3: _vector(b, tensors)}
+            threshold = _threshold(b, score_threshold)
+            units = [_process_unit(b, SCORE_THRESHOLDING_OPTIONS, threshold)]
+        tensors.append(_tensor(b, *output, axis, units))
+    described_inputs = [_tensor(b, *each) for each in inputs.items()]
+    slots = {2: _vector(b, described_inputs), 3: _vector(b, tensors)}
     if VOCABULARY_FILE in files:
         vocabulary = _file(b, VOCABULARY_FILE, "The WordPiece vocabulary, one a line.", VOCABULARY)
-        options = _table(b, 1, {0: _vector(b, [vocabulary])})  # BertTokenizerOptions
-        slots[5] = _vector(b, [_process_unit(b, BERT_TOKENIZER_OPTIONS, options)])
+        bert = _table(b, 1, {0: _vector(b, [vocabulary])})  # BertTokenizerOptions
+        slots[5] = _vector(b, [_process_unit(b, BERT_TOKENIZER_OPTIONS, bert)])
     if SENTENCEPIECE_FILE in files:
         pieces = _file(b, SENTENCEPIECE_FILE, "The SentencePiece model.", UNKNOWN)
-        options = _table(b, 2, {0: _vector(b, [pieces])})  # SentencePieceTokenizerOptions
-        slots[5] = _vector(b, [_process_unit(b, SENTENCEPIECE_TOKENIZER_OPTIONS, options)])
+        sentencepiece = _table(b, 2, {0: _vector(b, [pieces])})  # SentencePieceTokenizerOptions
+        slots[5] = _vector(b, [_process_unit(b, SENTENCEPIECE_TOKENIZER_OPTIONS, sentencepiece)])
     others = [
         _file(b, name, "The settings of the tokenizer and the model.", UNKNOWN)
         for name in files
         if name not in (VOCABULARY_FILE, LABELS_FILE, SENTENCEPIECE_FILE)
     ]
     subgraph = _table(b, 7, slots)
-    given = dataclasses.astuple(credits or Credits())
-    of_whom = {slot: b.CreateString(x) for slot, x in zip((2, 4, 5), given, strict=True) if x}
+    credits = dataclasses.astuple(options.credits or Credits())  # version, author, license
+    credits = {slot: b.CreateString(x) for slot, x in zip((2, 4, 5), credits, strict=True) if x}
     model = _table(
         b,
         8,
-        of_whom
+        credits
         | {
-            0: b.CreateString(name),
+            0: b.CreateString(options.name),
             1: b.CreateString(description),
             3: _vector(b, [subgraph]),
             6: _vector(b, others),
@@ -133,8 +147,6 @@ def add_metadata(model, metadata):
     Returns:
         The bytes of the new .tflite.
     """
-    from tensorflow.lite.python import schema_py_generated as schema
-
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
     entry = schema.MetadataT()
     entry.name = METADATA_NAME
@@ -150,8 +162,6 @@ def add_metadata(model, metadata):
 
 def tensor_names(model):
     """Return the input and output names of a .tflite model's first graph, in order."""
-    from tensorflow.lite.python import schema_py_generated as schema
-
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
     (signature,) = [x for x in tree.signatureDefs if x.subgraphIndex == 0]
     graph = tree.subgraphs[0]
@@ -160,9 +170,9 @@ def tensor_names(model):
     return [inputs[i] for i in graph.inputs], [outputs[i] for i in graph.outputs]
 
 
-def _tensor(b, tensor, files, process_units=()):
+def _tensor(b, name, description, files=(), process_units=()):
     content = _table(b, 3, {1: _table(b, 0, {})}, {0: FEATURE_PROPERTIES})
-    slots = {0: b.CreateString(tensor.name), 1: b.CreateString(tensor.description), 3: content}
+    slots = {0: b.CreateString(name), 1: b.CreateString(description), 3: content}
     if process_units:
         slots[4] = _vector(b, process_units)
     if files:

@@ -2,70 +2,28 @@
 
 Such a file uses TFLite's own operations and three of TensorFlow Text's, `FastBertNormalize`,
 `WhitespaceTokenizeWithOffsetsV2` and `FastWordpieceTokenizeWithOffsets`, which the runtime must
-provide: in Python by `tensorflow_text`, see `StringClassifier`; on a phone by linking TensorFlow
-Text's TFLite kernels. MediaPipe lacks them.
+provide: in Python by `tensorflow_text`, see `distill.runtime.StringClassifier`; on a phone by
+linking TensorFlow Text's TFLite kernels. MediaPipe lacks them.
 """
 
 import numpy as np
 import tensorflow as tf
 
 from distill.export.character_rules import normalizer_model, word_rules
-from distill.runtime.litert_runners import STRING_CLASSIFIER, TextRunner
-from tfnlp.pipelines.base_runners import Classifier
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.text.text_arguments import as_texts
 from tfnlp.utils.errors import InputError
 
-TEXT_INPUT = {"text": "The text, one string."}
 # BERT limits a word to 100 characters, TensorFlow Text limits its bytes. The limits agree for
 # Hangul, with three bytes a character, and differ for other scripts.
 BYTES_IN_A_WORD = 300
-
-
-class StringClassifier(Classifier, TextRunner):
-    """Text classification of strings, by `tensorflow_text`; arguments as in `TextRunner`."""
-
-    kind = STRING_CLASSIFIER
-    _trial = ""
-
-    def _open(self, num_threads):
-        from ai_edge_litert.interpreter import InterpreterWithCustomOps
-        from tensorflow_text.core.pybinds import tflite_registrar
-
-        return InterpreterWithCustomOps(
-            custom_op_registerers=tflite_registrar.SELECT_TFTEXT_OPS,
-            model_path=str(self.path),
-            num_threads=num_threads,
-        )
-
-    def classify(self, texts, pairs=None):
-        """Classify texts, as `Classifier.classify`.
-
-        Raises:
-            InputError: if there are `pairs`, which such a file does not take.
-        """
-        if pairs is not None:
-            raise InputError(
-                f"{self.path} takes one string, not pairs; leave `pairs` out, or export it "
-                "without tokenizer_in_graph=True."
-            )
-        texts = as_texts(texts)
-        cut = self.tokenizer.encode(texts, max_length=self.max_length).truncated
-        return [
-            self.classification(outputs["probability"], bool(is_cut))
-            for outputs, is_cut in zip(self.outputs_of(texts), cut, strict=True)
-        ]
-
-    def outputs(self, text):
-        """Run one string, and return {name: array without batch}."""
-        return self._run(None, {"text": np.array([text.encode()], object)})
 
 
 def check_text_input(kind, tokenizer, fixed_lengths, pairs=False):
     """Raise an InputError if a file cannot take strings."""
     if kind != "classifier":
         raise InputError(
-            f"tokenizer_in_graph=True is of classifiers, and the file is a {kind}'s; leave it out."
+            f"tokenizer_in_graph=True is for classifiers, and the file is a {kind}'s; leave it "
+            "out."
         )
     if not isinstance(tokenizer, WordPieceTokenizer):
         raise InputError(

@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+import psutil
 
 from distill.runtime import load_runner
 from tfnlp.text.tokenizer import Encoding
@@ -46,11 +47,11 @@ def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):
     """
     command = [sys.executable, "-m", "distill.reports.latency", str(path), str(repeats)]
     command += [",".join(map(str, lengths)), ",".join(map(str, threads))]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"{path} ended the process that ran it."]
+    process = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ)
+    if process.returncode:
+        lines = process.stderr.strip().splitlines() or [f"{path} ended the process that ran it."]
         raise InputError(lines[-1])
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def latencies(runner, lengths, repeats):
@@ -59,7 +60,7 @@ def latencies(runner, lengths, repeats):
     for length in lengths:
         encoding = _encoding(runner, length)
         for _ in range(5):
-            runner.outputs(encoding)
+            runner.backend.run_one(encoding)
         medians[length] = float(np.median([_timed(runner, encoding) for _ in range(repeats)]))
     return medians
 
@@ -71,15 +72,15 @@ def mixed_latencies(runner, lengths, repeats):
         Two means over the lengths, of medians.
     """
     encodings = [_encoding(runner, length) for length in lengths]
-    found = {False: [[] for _ in lengths], True: [[] for _ in lengths]}
+    times_by_order = {False: [[] for _ in lengths], True: [[] for _ in lengths]}
     turns = [place for _ in range(repeats) for place in range(len(lengths))]
     for start in range(0, len(turns), 10 * len(lengths)):
         part = turns[start : start + 10 * len(lengths)]
         # Alternate, so that other load on the machine affects both.
         for changing in (True, False):
             for place in part if changing else sorted(part):
-                found[changing][place].append(_timed(runner, encodings[place]))
-    means = (np.mean([np.median(times) for times in found[key]]) for key in (True, False))
+                times_by_order[changing][place].append(_timed(runner, encodings[place]))
+    means = (np.mean([np.median(times) for times in times_by_order[key]]) for key in (True, False))
     return tuple(map(float, means))
 
 
@@ -93,7 +94,7 @@ def _encoding(runner, length):
 def _timed(runner, encoding):
     """Measure the milliseconds of one run."""
     start = time.perf_counter()
-    runner.outputs(encoding)
+    runner.backend.run_one(encoding)
     return (time.perf_counter() - start) * 1e3
 
 
@@ -115,17 +116,15 @@ def print_benchmark(figures, check=None):
         f"mixed lengths {mixed:8.2f} ms a text; texts of one length in a row take {equal:.2f} ms, "
         f"{mixed / equal:.2f} times less"
     )
-    for name, found in figures.get("onnx", {}).items():
-        print(f"{name}, int8: {found['size_mb']:.2f} MB")
-        for length, ms in found["latency_ms"].items():
-            own = figures["latency_ms"]["1"].get(str(length))
-            share = f"; the file takes {own / ms:.2f} of it" if own else ""
+    for name, onnx in figures.get("onnx", {}).items():
+        print(f"{name}, int8: {onnx['size_mb']:.2f} MB")
+        for length, ms in onnx["latency_ms"].items():
+            file_ms = figures["latency_ms"]["1"].get(str(length))
+            share = f"; the file takes {file_ms / ms:.2f} of it" if file_ms else ""
             print(f"1 thread, {length:>3} tokens {ms:8.2f} ms{share}")
 
 
 def _measure(path, repeats, lengths, threads):
-    import psutil
-
     before = psutil.Process().memory_info().rss / 1e6
     start = time.perf_counter()
     # A trial run would do the preparation that the first call is to measure.

@@ -22,8 +22,8 @@ def export_int8(model, folder):
     """Write a model as .onnx with dynamic int8 weights: plain and, for a BERT, fused.
 
     The float32 export is first compared with PyTorch. The fused one comes from ONNX Runtime's
-    transformer optimizer: embeddings, attention, GELU and layer normalisation are one operator
-        each.
+    transformer optimizer: embeddings, attention, GELU and layer normalisation are an operator
+    each.
 
     Args:
         model: of `transformers`, whose output has `logits`, in evaluation mode.
@@ -41,16 +41,18 @@ def export_int8(model, folder):
     logging.disable(logging.WARNING)  # the tools log every node
     try:
         paths = _export_all(model, folder)
-        found = {}
+        int8_paths = {}
         for name, path in paths.items():
             _compare(name, model, onnx_session(path))
-            found[name] = path.with_suffix(".int8.onnx")
+            int8_paths[name] = path.with_suffix(".int8.onnx")
             # ONNX cannot infer the output types of fused operations, which are not its own.
             options = {"DefaultTensorType": 1}  # onnx.TensorProto.FLOAT
-            quantize_dynamic(path, found[name], weight_type=QuantType.QInt8, extra_options=options)
+            quantize_dynamic(
+                path, int8_paths[name], weight_type=QuantType.QInt8, extra_options=options
+            )
     finally:
         logging.disable(before)
-    return found
+    return int8_paths
 
 
 def _export_all(model, folder):
@@ -79,7 +81,7 @@ def onnx_session(path):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
-    names = [given.name for given in session.get_inputs()]
+    names = [node.name for node in session.get_inputs()]
 
     def run(ids, mask):
         values = dict(zip(INPUTS, (ids, mask, 0 * ids), strict=True))
@@ -114,7 +116,7 @@ def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
 
     if read_head(model_dir) != "classifier":
         raise InputError(f"onnx=True takes the folder of a classifier, and {model_dir} is none.")
-    found = {}
+    figures = {}
     with tempfile.TemporaryDirectory() as folder:
         transformers.utils.logging.disable_progress_bar()
         model = transformers.AutoModelForSequenceClassification.from_pretrained(model_dir)
@@ -124,8 +126,8 @@ def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
             for length in lengths:
                 ids = _ids(model, length)
                 medians[length] = _median_ms(lambda run=run, ids=ids: run(ids, ids**0), repeats)
-            found[name] = {"size_mb": size, "latency_ms": medians}
-    return found
+            figures[name] = {"size_mb": size, "latency_ms": medians}
+    return figures
 
 
 def _median_ms(call, repeats):
@@ -175,8 +177,8 @@ def _compare(name, model, run):
         ids = _ids(model, length)
         mask = (np.arange(length) < 0.7 * length).astype("int64")[None]
         with torch.no_grad():
-            given = {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
-            expected = model(**given).logits.numpy()
+            inputs = {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
+            expected = model(**inputs).logits.numpy()
         difference = max(difference, float(np.abs(run(ids, mask) - expected).max()))
         largest = max(largest, float(np.abs(expected).max()))
     print(f"{name}: float32 logits differ from PyTorch's by at most {difference:.1e}")

@@ -13,6 +13,9 @@ import pathlib
 import subprocess
 import sys
 
+import ai_edge_litert
+from ai_edge_litert.interpreter import Interpreter
+
 from distill.runtime.associated_files import read_files
 from tfnlp.utils.errors import InputError
 
@@ -46,7 +49,7 @@ def profile_operators(path, length=32, runs=50):
         raise InputError(f"{path} does not exist; check the path.")
     with contextlib.suppress(InputError):  # files of other programs have no settings
         length = min(length, read_files(path)[0]["model_max_length"])
-    done = subprocess.run(
+    process = subprocess.run(
         [
             sys.executable,
             "-m",
@@ -59,11 +62,11 @@ def profile_operators(path, length=32, runs=50):
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("No profile: ")]
+    if process.returncode:
+        lines = [line for line in process.stderr.splitlines() if line.startswith("No profile: ")]
         why = lines[-1] if lines else "No profile: LiteRT ended the process."
         raise InputError(f"{path}: {why.removeprefix('No profile: ')}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def print_operators(profile, most=12):
@@ -111,27 +114,27 @@ def summarise_events(events, length):
             runs[-1].append(event)
     runs.sort(key=lambda run: run[0][2])
     runs = runs[: (len(runs) + 1) // 2]
-    found, whole, pieces = {}, 0, 0
+    totals, run_time, pieces = {}, 0, 0
     for (_, _, elapsed), *operators in runs:
-        whole, before = whole + elapsed, None
+        run_time, before = run_time + elapsed, None
         for name, kind, spent in operators:
             place = _PLACES[kind]
             # Adjacent XNNPACK operators run in one piece.
             pieces += place == "XNNPACK" != before
             before = place
-            calls, total = found.get((place, name), (0, 0))
-            found[place, name] = calls + 1, total + spent
-    in_operators = sum(total for _, total in found.values())
-    found["", "(between operators)"] = len(runs), max(whole - in_operators, 0)
+            calls, total = totals.get((place, name), (0, 0))
+            totals[place, name] = calls + 1, total + spent
+    in_operators = sum(total for _, total in totals.values())
+    totals["", "(between operators)"] = len(runs), max(run_time - in_operators, 0)
     count = len(runs)
     rows = [
         {"operator": name, "runs_in": place, "calls": calls / count, "ms": total / count / 1e3}
-        for (place, name), (calls, total) in found.items()
+        for (place, name), (calls, total) in totals.items()
     ]
     rows.sort(key=lambda row: (-row["ms"], row["operator"]))
     return {
         "length": length,
-        "ms": max(whole, in_operators) / count / 1e3,
+        "ms": max(run_time, in_operators) / count / 1e3,
         "pieces": round(pieces / count),
         "operators": rows,
     }
@@ -166,8 +169,6 @@ class _LiteRt:
     """LiteRT's C functions; a status other than 0 raises an OSError."""
 
     def __init__(self):
-        import ai_edge_litert
-
         folder = pathlib.Path(ai_edge_litert.__file__).parent
         self._library = ctypes.CDLL(str(next(folder.glob("libLiteRt.*"))))
 
@@ -176,19 +177,19 @@ class _LiteRt:
         if status:
             raise OSError(f"LiteRt{name} gave the status {status}")
 
-    def made(self, name, *arguments):
+    def create(self, name, *arguments):
         """Return the handle that a function writes to its last argument."""
         handle = ctypes.c_void_p()
         self(name, *arguments, ctypes.byref(handle))
         return handle
 
 
-def _profiled(path, length, runs):
+def _profile(path, length, runs):
     """Profile some runs, and return the events that `summarise_events` takes."""
     litert, size = _LiteRt(), ctypes.c_size_t
-    environment = litert.made("CreateEnvironment", 0, None)
-    model = litert.made("CreateModelFromFile", environment, os.fsencode(path))
-    compiled = litert.made("CreateCompiledModel", environment, model, _options(litert))
+    environment = litert.create("CreateEnvironment", 0, None)
+    model = litert.create("CreateModelFromFile", environment, os.fsencode(path))
+    compiled = litert.create("CreateCompiledModel", environment, model, _options(litert))
     inputs, outputs = _count_tensors(path)
     dimensions = (ctypes.c_int * 2)(1, length)
     for i in range(inputs):
@@ -196,27 +197,32 @@ def _profiled(path, length, runs):
 
     def buffer(side, index, element_type):
         name = f"GetCompiledModel{side}BufferRequirements"
-        needs, count = litert.made(name, compiled, size(0), size(index)), size()
+        needs, count = litert.create(name, compiled, size(0), size(index)), size()
         litert("GetTensorBufferRequirementsBufferSize", needs, ctypes.byref(count))
         kind = _TensorType(element_type, 2, (1, count.value // 4))
-        made = litert.made(
+        tensor_buffer = litert.create(
             "CreateManagedTensorBuffer", environment, _HOST_MEMORY, ctypes.byref(kind), count
         )
         if side == "Input":
             place = ctypes.c_void_p()
-            litert("LockTensorBuffer", made, ctypes.byref(place), _WRITE)
+            litert("LockTensorBuffer", tensor_buffer, ctypes.byref(place), _WRITE)
             ones = (ctypes.c_int32 * (count.value // 4))(*[1] * (count.value // 4))
             ctypes.memmove(place, ones, ctypes.sizeof(ones))
-            litert("UnlockTensorBuffer", made)
-        return made
+            litert("UnlockTensorBuffer", tensor_buffer)
+        return tensor_buffer
 
-    given = (ctypes.c_void_p * inputs)(*(buffer("Input", i, _INT32) for i in range(inputs)))
-    taken = (ctypes.c_void_p * outputs)(*(buffer("Output", i, _FLOAT32) for i in range(outputs)))
+    input_buffers = (ctypes.c_void_p * inputs)(
+        *(buffer("Input", i, _INT32) for i in range(inputs))
+    )
+    output_buffers = (ctypes.c_void_p * outputs)(
+        *(buffer("Output", i, _FLOAT32) for i in range(outputs))
+    )
 
     def run():
-        litert("RunCompiledModel", compiled, size(0), size(inputs), given, size(outputs), taken)
+        buffers = size(inputs), input_buffers, size(outputs), output_buffers
+        litert("RunCompiledModel", compiled, size(0), *buffers)
 
-    profiler = litert.made("CompiledModelGetProfiler", compiled)
+    profiler = litert.create("CompiledModelGetProfiler", compiled)
     if not profiler:
         raise OSError("it was built without a profiler")
     for _ in range(_WARM_UP):
@@ -229,30 +235,28 @@ def _profiled(path, length, runs):
     litert("GetNumProfilerEvents", profiler, ctypes.byref(count))
     events = (_Event * count.value)()
     litert("GetProfilerEvents", profiler, count, events)
-    known = [e for e in events if e.event_type in (_WHOLE, *_PLACES)]
+    timed = [e for e in events if e.event_type in (_WHOLE, *_PLACES)]
     # If the struct had changed, these numbers would be addresses or timestamps.
-    if not known or max(e.elapsed_us for e in known) > _LONGEST:
+    if not timed or max(e.elapsed_us for e in timed) > _LONGEST:
         raise OSError("its events are of another form")
-    return [((e.tag or b"").decode(), e.event_type, e.elapsed_us) for e in known]
+    return [((e.tag or b"").decode(), e.event_type, e.elapsed_us) for e in timed]
 
 
 def _options(litert):
     """Return options for compilation for the CPU, with a profiler."""
-    options = litert.made("CreateOptions")
+    options = litert.create("CreateOptions")
     litert("SetOptionsHardwareAccelerators", options, _CPU)
     libc = ctypes.CDLL(None)
     libc.strdup.restype = ctypes.c_void_p
     text = ctypes.c_void_p(libc.strdup(b"enable_profiling = true\n"))
     free = ctypes.cast(libc.free, ctypes.c_void_p)
-    own = litert.made("CreateOpaqueOptions", b"runtime_options_string", text, free)
-    litert("AddOpaqueOptions", options, own)
+    profiling = litert.create("CreateOpaqueOptions", b"runtime_options_string", text, free)
+    litert("AddOpaqueOptions", options, profiling)
     return options
 
 
 def _count_tensors(path):
     """Return the number of inputs and of outputs of the first signature."""
-    from ai_edge_litert.interpreter import Interpreter
-
     signatures = Interpreter(str(path)).get_signature_list()
     first = next(iter(signatures.values()))
     return len(first["inputs"]), len(first["outputs"])
@@ -261,7 +265,7 @@ def _count_tensors(path):
 if __name__ == "__main__":
     path, length, runs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     try:
-        events = _profiled(path, length, runs)
+        events = _profile(path, length, runs)
     except (OSError, AttributeError, ValueError, StopIteration) as e:
         sys.exit(f"No profile: this version of LiteRT gives no profile of it ({e}).")
     print(json.dumps(summarise_events(events, length)))

@@ -5,12 +5,12 @@ import hashlib
 import pathlib
 import re
 
-import numpy as np
 from absl import logging
 
 from distill.reports.latency import benchmark_file
 from distill.reports.operator_profile import profile_operators
-from distill.reports.predictions import answers_of, check_positive_label, predict_inputs, score
+from distill.reports.prediction_tasks import task_of
+from distill.reports.predictions import predict_inputs
 from distill.runtime import load_runner
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import json_text, read_json, write_json
@@ -28,8 +28,8 @@ class Candidate:
         name: shown in tables and plots.
         paths: of its files; the first is timed, all are scored.
         score: `Estimate` over the files.
-        agreement: `Estimate` of the share of texts with the reference's answer, or for numbers of
-            their correlation (Pearson) with the reference's; or None.
+        agreement: `Estimate` of the agreement with the reference, the main `figure` of
+            `PredictionTask.compare`; or None.
         figures: of `benchmark_file`.
         operators: of `profile_operators`; None if there is no profile.
         baseline: the score of the commonest label, or of the mean, of the inputs; or None.
@@ -64,19 +64,19 @@ def find_candidates(folder):
     Raises:
         InputError: if there is none.
     """
-    found = {}
+    paths = {}
     for path in sorted(pathlib.Path(folder).glob("*/seed_*/*/*.tflite")):
         variant, seed, step, _ = path.relative_to(folder).parts
         if _SEED.fullmatch(seed):
-            found.setdefault((variant, step, path.stem), []).append(path)
-    if not found:
+            paths.setdefault((variant, step, path.stem), []).append(path)
+    if not paths:
         raise InputError(
             f"{folder} holds no VARIANT/seed_N/STEP/*.tflite; give the folder of a sweep whose "
             "steps end in export_tflite."
         )
-    variants = [variant for variant, _, _ in found]
-    names = [key[0] if variants.count(key[0]) == 1 else "/".join(key) for key in found]
-    return [Candidate(n, paths) for n, paths in zip(names, found.values(), strict=True)]
+    variants = [variant for variant, _, _ in paths]
+    names = [key[0] if variants.count(key[0]) == 1 else "/".join(key) for key in paths]
+    return [Candidate(n, group) for n, group in zip(names, paths.values(), strict=True)]
 
 
 def name_candidates(paths):
@@ -89,15 +89,17 @@ def name_candidates(paths):
     return [Candidate(n, [pathlib.Path(p)]) for n, p in zip(names, paths, strict=True)]
 
 
-def measure_candidates(candidates, read, cache, reference=None, repeats=50, positive_label=None):
+def measure_candidates(
+    candidates, read_inputs, cache, reference=None, repeats=50, positive_label=None
+):
     """Score and time files, and fill in their figures.
 
     Args:
         candidates: a list of `Candidate`.
-        read: a function from a runner to the `Inputs` that it is scored on.
+        read_inputs: a function from a pipeline to the `Inputs` that it is scored on.
         cache: path of a JSON file with measurements, written as files are measured; a file of the
             same content is not measured again.
-        reference: a runner whose answers are compared, or None.
+        reference: a pipeline whose answers are compared, or None.
         repeats: timed runs for each figure.
         positive_label: for classifiers, the class whose F1 is the score; None for none.
 
@@ -108,39 +110,38 @@ def measure_candidates(candidates, read, cache, reference=None, repeats=50, posi
         InputError: if a file cannot be run, the inputs have no labels, or the reference is of
             another task.
     """
-    memory, expected, metric = _Memory(cache), None, None
+    cached, expected, metric = _Cache(cache), None, None
     for number, candidate in enumerate(candidates, 1):
         logging.info("[%d/%d] %s", number, len(candidates), candidate.name)
         first, scores = candidate.paths[0], []
-        candidate.figures = memory(benchmark_file, first, repeats=repeats)
-        candidate.operators = memory(_profile, first)
+        candidate.figures = cached(benchmark_file, first, repeats=repeats)
+        candidate.operators = cached(_profile, first)
         for path in candidate.paths:
-            runner = load_runner(path, num_threads=2)
-            inputs = read(runner)
-            if not inputs.right:
+            pipeline = load_runner(path, num_threads=2)
+            task = task_of(pipeline, positive_label)
+            inputs = read_inputs(pipeline)
+            if not inputs.gold:
                 raise InputError(
-                    f"{path} has no score, as the input does not say what is right of a "
-                    f"{runner.kind}; name that column as `label_column`."
+                    f"{path} has no score, as the input has no gold answers of a "
+                    f"{pipeline.kind}; name their column as `label_column`."
                 )
-            if reference is not None and reference.kind != runner.kind:
+            if reference is not None and reference.kind != pipeline.kind:
                 raise InputError(
                     f"The `teacher` is of the kind {reference.kind}, but {path} of the kind "
-                    f"{runner.kind}; give a teacher of that task."
+                    f"{pipeline.kind}; give a teacher of that task."
                 )
             if reference is not None and expected is None:
-                expected = answers_of(reference.kind, predict_inputs(reference, inputs))
-            if positive_label is not None:
-                check_positive_label(runner.kind, runner.labels, positive_label)
+                expected = task.answers(predict_inputs(reference, inputs))
             label = {"positive_label": positive_label}
-            scores.append(memory(_score, path, inputs=inputs, expected=expected, **label))
+            scores.append(cached(_score, path, inputs=inputs, expected=expected, **label))
         metric = scores[0]["metric"]
         candidate.baseline, candidate.counts = scores[0]["baseline"], scores[0]["counts"]
-        candidate.score = Estimate.of(found["score"] for found in scores)
+        candidate.score = Estimate.of(row["score"] for row in scores)
         if candidate.score is None:
             raise InputError(
                 f"{first} has no {metric}: it is not a number there; leave the file out."
             )
-        candidate.agreement = Estimate.of(found["agreement"] for found in scores)
+        candidate.agreement = Estimate.of(row["agreement"] for row in scores)
     return metric
 
 
@@ -154,14 +155,16 @@ def pareto(points):
     """
     return [
         not any(
-            cost <= own_cost and score >= own_score and (cost, score) != (own_cost, own_score)
-            for cost, score in points
+            other_cost <= cost
+            and other_score >= score
+            and (other_cost, other_score) != (cost, score)
+            for other_cost, other_score in points
         )
-        for own_cost, own_score in points
+        for cost, score in points
     ]
 
 
-class _Memory:
+class _Cache:
     """Cache of function results, keyed by a file's content and the arguments."""
 
     def __init__(self, path):
@@ -192,12 +195,14 @@ def _profile(path):
 
 def _score(path, inputs, expected, positive_label):
     """Compute a file's main score, and its agreement with the reference's answers."""
-    runner = load_runner(path, num_threads=2)
-    predictions = predict_inputs(runner, inputs)
-    scores = score(runner, inputs, predictions, positive_label)
+    pipeline = load_runner(path, num_threads=2)
+    task = task_of(pipeline, positive_label)
+    predictions = predict_inputs(pipeline, inputs)
+    scores = task.score(inputs, predictions)
     metric = next(iter(scores)) if positive_label is None else "f1"
-    answers = answers_of(runner.kind, predictions)
-    agreement = None if expected is None else _agreement(answers, expected)
+    agreement = None
+    if expected is not None:  # a scorer of one number for all texts has no correlation
+        agreement = task.compare(task.answers(predictions), expected)[task.figure] or 0.0
     return {
         "metric": metric,
         "score": scores[metric],
@@ -205,12 +210,3 @@ def _score(path, inputs, expected, positive_label):
         "baseline": scores.get(f"baseline_{metric}"),
         "counts": {k: scores[k] for k in ("confusion", "only_answer") if k in scores},
     }
-
-
-def _agreement(answers, others):
-    """Return the share of equal answers; for numbers their correlation, 0 if constant."""
-    if isinstance(answers[0], float):
-        varied = np.ptp(answers) and np.ptp(others)
-        return float(np.corrcoef(answers, others)[0, 1]) if varied else 0.0
-    same = [answer == other for answer, other in zip(answers, others, strict=True)]
-    return sum(same) / len(same)

@@ -1,8 +1,13 @@
-"""Public names of the on-device runtime, which `distill.runtime.litert_runners` describes."""
+"""Runtime for devices: exported .tflite files, without TensorFlow and Keras.
+
+This package ships with the parts of tfnlp that it imports, `tfnlp.pipelines.pipeline`,
+`tfnlp.text` and `tfnlp.utils`; `runtime/requirements.txt` lists all that these need.
+`StringClassifier` alone needs `tensorflow_text` too.
+"""
 
 import lazy_loader
 
-from tfnlp.pipelines.base_runners import Choice, Classification
+from tfnlp.pipelines.pipeline import Choice, Classification
 from tfnlp.text.answers import Answer
 from tfnlp.text.continuations import Generated
 from tfnlp.text.tags import Entity

@@ -21,8 +21,27 @@ TARGET_TOKENIZER_FILE = "target_tokenizer.json"  # of a translator with two toke
 MARIAN_FILE = "source.spm"  # or a Marian's pair of SentencePiece models
 SENTENCEPIECE_FILE = "spiece.model"  # bytes, for MediaPipe alone
 
-CHECKSUM = "model_sha256"  # among the settings; files of older versions have none
+CHECKSUM = "model_sha256"  # among the settings
 PIECE = 1 << 20  # bytes to read at a time, to keep the model out of memory
+
+# Name in `distill.runtime` of what runs each kind of file.
+RUNNERS = {
+    "classifier": "TextClassifier",
+    "tagger": "TokenTagger",
+    "answerer": "QuestionAnswerer",
+    "scorer": "SentenceScorer",
+    "chooser": "EndingChooser",
+    "embedder": "TextEmbedder",
+    "generator": "TextGenerator",
+    "translator": "Translator",
+    "string classifier": "StringClassifier",
+}
+# Kinds that do not take the ids of a text, and their difference.
+OTHER_INPUTS = {
+    "generator": "which writes texts",
+    "translator": "which writes texts",
+    "string classifier": "which takes strings",
+}
 
 
 def add_files(model, settings, files):
@@ -37,13 +56,13 @@ def add_files(model, settings, files):
         The bytes of the new .tflite.
     """
     settings = settings | {CHECKSUM: hashlib.sha256(model).hexdigest()}
-    whole = io.BytesIO(model)
+    buffer = io.BytesIO(model)
     # Stored, not deflated, since runtimes read the files in place.
-    with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_STORED) as archive:
         for name, content in {SETTINGS_FILE: json.dumps(settings), **files}.items():
             # A fixed date makes the file reproducible.
             archive.writestr(zipfile.ZipInfo(name), content)
-    return whole.getvalue()
+    return buffer.getvalue()
 
 
 def read_files(path):
@@ -78,17 +97,46 @@ def read_files(path):
         settings = json.loads(files.pop(SETTINGS_FILE))
     except Exception:  # zipfile raises many types of errors for damaged files
         settings, files = {}, {}
-    tokenizers = {VOCABULARY_FILE, TOKENIZER_FILE, MARIAN_FILE}
-    if "model_max_length" not in settings or not files.keys() & tokenizers:
+    complete = {"model_max_length", "kind", CHECKSUM} <= settings.keys()
+    if not complete or not files.keys() & {VOCABULARY_FILE, TOKENIZER_FILE, MARIAN_FILE}:
         raise InputError(
             f"{path} is no .tflite with a tokenizer inside: it is of another program, or cut "
             "short or damaged; export it with recipes.export_tflite, or copy it again."
         )
-    if CHECKSUM in settings and settings[CHECKSUM] != _sha256(path, model_size):
+    if settings[CHECKSUM] != _sha256(path, model_size):
         raise InputError(
             f"{path} is damaged: its model is not the one that was exported; copy it again."
         )
     return settings, files
+
+
+def check_kind(path, settings, wanted=None):
+    """Return the kind of a file, a key of `RUNNERS`.
+
+    Args:
+        path: of the file.
+        settings: its settings.
+        wanted: the expected kind; any that takes the ids of a text where None.
+
+    Raises:
+        InputError: if the file is of another kind.
+    """
+    kind = settings["kind"]
+    if kind not in RUNNERS:
+        raise InputError(
+            f"{path} is a file of the kind {kind!r}, which this version does not run; known are "
+            f"{', '.join(RUNNERS)}."
+        )
+    if kind == wanted or (wanted is None and kind not in OTHER_INPUTS):
+        return kind
+    difference = f"not {_with_article(wanted)}" if wanted else OTHER_INPUTS[kind]
+    raise InputError(
+        f"{path} is {_with_article(kind)}, {difference}; use distill.runtime.{RUNNERS[kind]}."
+    )
+
+
+def _with_article(kind):
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def _sha256(path, size):

@@ -38,7 +38,7 @@ class CachedDecoder:
             hardware_accelerators=HardwareAccelerator.CPU,
             cpu_options=CpuOptions(num_threads=num_threads),
         )
-        with _told(path), without_notices():
+        with _as_input_error(path), without_notices():
             self._model = CompiledModel.from_file(str(path), None, _environment(), options)
             self._inputs, self._outputs, self._logits = {}, {}, {}
             caches = {}
@@ -53,25 +53,25 @@ class CachedDecoder:
         """Create {name: buffer} of a signature's inputs or outputs; caches are shared by all."""
         details = getattr(self._model, f"get_{side}_tensor_details")(key)
         create = getattr(self._model, f"create_{side}_buffer_by_name")
-        found = {}
+        buffers = {}
         for name in names:
             shape = tuple(int(n) for n in details[name]["shape"])
             if name == "logits":
                 self._logits[key] = shape
             if not is_cache(name):
-                found[name] = create(key, name)
+                buffers[name] = create(key, name)
                 continue
             if name not in caches:
                 caches[name] = create(key, name)
                 # Uninitialised memory may hold NaN, which stays NaN times zero.
                 caches[name].write(np.zeros(shape, details[name]["dtype"]))
-            found[name] = caches[name]
-        return found
+            buffers[name] = caches[name]
+        return buffers
 
     def lengths(self, name):
         """Return the lengths of the signatures with this prefix, ascending."""
         parts = map(_parts, self._inputs)
-        return sorted(number for own, number in parts if own == name and number)
+        return sorted(number for prefix, number in parts if prefix == name and number)
 
     def run(self, key, **inputs):
         """Run a signature on the caches.
@@ -86,7 +86,7 @@ class CachedDecoder:
         Raises:
             InputError: if LiteRT cannot run it.
         """
-        with _told(self.path):
+        with _as_input_error(self.path):
             for name, value in inputs.items():
                 self._inputs[key][name].write(np.ascontiguousarray(value, "int32"))
             self._model.run_by_name(key, self._inputs[key], self._outputs[key])
@@ -160,16 +160,16 @@ def chunks(ids, lengths):
     Returns:
         A list of (place of the first id, length, (length,) ids).
     """
-    found, done = [], 0
-    while done < len(ids):
-        left = len(ids) - done
+    prompt_chunks, position = [], 0
+    while position < len(ids):
+        left = len(ids) - position
         length = next((n for n in lengths if n >= left), lengths[-1])
-        first = max(min(done, len(ids) - length), 0)
-        some = np.zeros(length, "int32")
-        some[: min(length, len(ids) - first)] = ids[first : first + length]
-        found.append((first, length, some))
-        done = first + length
-    return found
+        first = max(min(position, len(ids) - length), 0)
+        chunk_ids = np.zeros(length, "int32")
+        chunk_ids[: min(length, len(ids) - first)] = ids[first : first + length]
+        prompt_chunks.append((first, length, chunk_ids))
+        position = first + length
+    return prompt_chunks
 
 
 def is_cache(name):
@@ -191,7 +191,7 @@ def _environment():
 
 
 @contextlib.contextmanager
-def _told(path):
+def _as_input_error(path):
     """Convert LiteRT's exceptions to an InputError of one sentence."""
     try:
         yield

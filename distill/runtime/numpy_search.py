@@ -34,17 +34,17 @@ def greedy(decoder, logits, steps, end, rules=None):
     return [(ids, None)]
 
 
-def beam_search(decoder, logits, how, steps, end, rules=None):
+def beam_search(decoder, logits, beam, steps, end, rules=None):
     """Decode by beam search, in the order of operations of `transformers`.
 
     Args:
         decoder, logits, steps, end, rules: as in `greedy`.
-        how: a `Beam`.
+        beam: a `Beam`.
 
     Returns:
         A list of (ids, score), the best first.
     """
-    beams = how.beams
+    beams = beam.beams
     logits = np.repeat(logits[None], beams, axis=0)
     # All beams start equal, so only the first counts.
     sums = np.where(np.arange(beams) == 0, np.float32(0), WORST)
@@ -67,8 +67,8 @@ def beam_search(decoder, logits, how, steps, end, rules=None):
 
         # Only the best K candidates may end; the others only replace them as open texts.
         ends &= np.arange(2 * beams) < beams
-        closed = not hopeful or (how.early_stopping is True and all(ids for ids, _ in ended))
-        norm = np.float32(how.norm(number + 1))
+        closed = not hopeful or (beam.early_stopping is True and all(ids for ids, _ in ended))
+        norm = np.float32(beam.norm(number + 1))
         of_new = sums / norm + WORST * np.float32(closed) + WORST * ~ends
         all_scores = np.concatenate([[score for _, score in ended], of_new]).astype("float32")
         all_texts = [ids for ids, _ in ended]
@@ -77,15 +77,15 @@ def beam_search(decoder, logits, how, steps, end, rules=None):
         texts, parents, sums = [longer[i] for i in chosen], parents[chosen], open_sums[chosen]
 
         # Sums only fall, so a longer text can score better only by its length norm.
-        never = how.early_stopping == "never" and how.length_penalty > 0
-        best_open = sums[0] / np.float32(how.norm(steps if never else number + 1))
+        never = beam.early_stopping == "never" and beam.length_penalty > 0
+        best_open = sums[0] / np.float32(beam.norm(steps if never else number + 1))
         full = all(ids for ids, _ in ended)
         worst = min(score for _, score in ended) if full else WORST
         hopeful = bool(hopeful and best_open > worst)
-        if not hopeful or (how.early_stopping is True and full):
+        if not hopeful or (beam.early_stopping is True and full):
             break
-    texts = [(ids, float(score)) for ids, score in ended[: how.best]]
-    return [(ids, score) for ids, score in texts if how.is_text(score, len(ids))]
+    texts = [(ids, float(score)) for ids, score in ended[: beam.best]]
+    return [(ids, score) for ids, score in texts if beam.is_text(score, len(ids))]
 
 
 def best_places(scores, count):

@@ -7,10 +7,11 @@ import numpy as np
 from distill.runtime.associated_files import (
     TARGET_TOKENIZER_FILE,
     TOKENIZER_FILE,
+    check_kind,
     read_files,
 )
 from distill.runtime.cached_decoder import CachedDecoder
-from distill.runtime.litert_runners import check_kind, read_tokenizer
+from distill.runtime.litert_backend import read_tokenizer
 from distill.runtime.numpy_search import beam_search, greedy
 from tfnlp.text.continuations import (
     Generated,
@@ -24,7 +25,7 @@ from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Beam, Greedy
 
 
-class _Writer:
+class _GenerationFile:
     """Exported generation file, with its tokenizer and a search."""
 
     kind = None
@@ -57,15 +58,14 @@ class _Writer:
         return Greedy()
 
     def _check_search(self, longest):
-        how = self.search
-        if not isinstance(how, Greedy | Beam):
+        if not isinstance(self.search, Greedy | Beam):
             raise InputError(
-                f"search={how!r} is not for exported files; use Greedy() or a Beam, or generate "
-                "with tfnlp.generation."
+                f"search={self.search!r} is not for exported files; use Greedy() or a Beam, or "
+                "generate with tfnlp.generation."
             )
         if self.max_new_tokens < 1:
             raise InputError(f"max_new_tokens={self.max_new_tokens} must be at least 1.")
-        beams = how.beams if isinstance(how, Beam) else 1
+        beams = getattr(self.search, "beams", 1)
         if beams not in (1, self.decoder.beams):
             raise InputError(
                 f"beams={beams} is not what {self.path} was exported with, beams="
@@ -84,12 +84,12 @@ class _Writer:
         steps = self.max_new_tokens
         if isinstance(self.search, Greedy):
             return greedy(self.decoder, logits, steps, self.end, rules)
-        return beam_search(self.decoder, logits, self.search, steps, self.end, rules)
+        return beam_search(self.decoder, logits, self.search, steps, self.end, rules=rules)
 
-    def _generated(self, found, text_of):
+    def _generated(self, results, text_of):
         """Return search results as `Generated`; `text_of(ids)` decodes them."""
         texts = []
-        for ids, score in found:
+        for ids, score in results:
             ends = bool(ids) and ids[-1] == self.end
             forced = self.forces_end and len(ids) == self.max_new_tokens
             ids = ids[:-1] if ends else ids
@@ -97,7 +97,7 @@ class _Writer:
         return texts
 
 
-class TextGenerator(_Writer):
+class TextGenerator(_GenerationFile):
     """Text generation from prompts, with a file of `export_generator`.
 
     Its tokens are those of `tfnlp.generation.Generator`. Threads may share an instance: their
@@ -137,11 +137,11 @@ class TextGenerator(_Writer):
 
     def _continue(self, prompt):
         with self._lock:
-            found = self._search(self.decoder.start(prompt), None)
-        return self._generated(found, lambda ids: continuation(self.tokenizer, prompt, ids))
+            results = self._search(self.decoder.start(prompt), None)
+        return self._generated(results, lambda ids: continuation(self.tokenizer, prompt, ids))
 
 
-class Translator(_Writer):
+class Translator(_GenerationFile):
     """Translation of texts, with a file of `export_translator`.
 
     Its tokens are those of `tfnlp.generation.Translator`. Threads may share an instance, as with
@@ -195,8 +195,8 @@ class Translator(_Writer):
     def _translate(self, source):
         with self._lock:
             logits = self.decoder.start_from(source, self.settings["start_token_id"])
-            found = self._search(logits, self._rules)
-        return self._generated(found, self.target_tokenizer.decode)
+            results = self._search(logits, self._rules)
+        return self._generated(results, self.target_tokenizer.decode)
 
     def _rules(self, scores, number):
         """Mask padding in scores (K, V) of token `number`; force the end token at the last."""

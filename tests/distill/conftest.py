@@ -3,6 +3,7 @@
 import keras
 import pytest
 
+from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from tfnlp.checkpoints import save_model
 from tfnlp.models import DistilBertConfig, build_model
@@ -39,7 +40,9 @@ def folders_and_files(tokenizer, tmp_path_factory):
         model, settings = build_model(config, head, classes), SETTINGS.get(kind)
         folders[kind], files[kind] = place / kind, place / f"{kind}.tflite"
         save_model(model, folders[kind], labels, tokenizer, settings)
-        export_tflite(model, files[kind], tokenizer, labels, "float32", task_settings=settings)
+        export_tflite(
+            model, files[kind], tokenizer, labels, Export("float32"), task_settings=settings
+        )
     return folders, files
 
 

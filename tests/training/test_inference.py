@@ -10,7 +10,7 @@ import pytest
 
 from tfnlp.checkpoints import save_model
 from tfnlp.models import GptConfig, build_model
-from tfnlp.pipelines.keras_runners import ModelEmbedder
+from tfnlp.pipelines import Embedder, KerasBackend
 from tfnlp.text import Encodings, LengthBatches, train_byte_level_bpe
 from tfnlp.training import predict
 from tfnlp.training.inference import predictor
@@ -145,7 +145,8 @@ def test_a_text_without_a_token_has_the_vector_0(pooling):
     tokenizer = train_byte_level_bpe(["a fine film"] * 5, 270, family="gpt2")
     sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 8, "intermediate_dim": 12}
     config = GptConfig(vocabulary_size=tokenizer.vocabulary_size, max_length=16, **sizes)
-    rows = ModelEmbedder(build_model(config), tokenizer, pooling).embed(["", "a film"])
+    backend = KerasBackend(build_model(config), tokenizer, pooling=pooling)
+    rows = Embedder(backend).embed(["", "a film"])
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [0, 1], atol=1e-6)
 
 

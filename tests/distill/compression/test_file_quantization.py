@@ -19,8 +19,9 @@ from distill.compression.file_quantization import (
     in_columns,
 )
 from distill.export import tflite
+from distill.export.options import Export
 from distill.export.tflite import export_tflite
-from distill.reports.predictions import Inputs
+from distill.reports import Inputs
 from distill.runtime import TextClassifier
 from distill.runtime.associated_files import read_files
 from tfnlp.checkpoints import load_model
@@ -103,7 +104,7 @@ def test_each_quantization_keeps_what_its_bits_can(quantization, model, tokenize
     if QUANTIZATIONS[quantization].weight_bits < 8:
         pytest.importorskip("ai_edge_quantizer")
     path = tmp_path / "model.tflite"
-    export_tflite(model, path, tokenizer, LABELS, quantization, LENGTH)
+    export_tflite(model, path, tokenizer, LABELS, Export(quantization, LENGTH))
     with in_float(model):
         expected = log_odds(probabilities(model, tokenizer))
     error = np.sqrt(np.mean((log_odds(of_file(path)) - expected) ** 2)) / expected.std()
@@ -137,7 +138,7 @@ def test_trained_under_rounding_a_model_is_its_file(run, model, tokenizer, tmp_p
     assert len(saved) == 2 * len(get_ranges(model)) > 40
     expected = log_odds(probabilities(model, tokenizer))
     path = tmp_path / "model.tflite"
-    export_tflite(model, path, tokenizer, LABELS, "static_int8", LENGTH)
+    export_tflite(model, path, tokenizer, LABELS, Export("static_int8", LENGTH))
     found = log_odds(of_file(path))
     error = np.abs(found - expected) / expected.std()
     assert error.max() < 0.02
@@ -163,7 +164,7 @@ def test_calibrated_on_texts_a_file_is_close_too(model, tokenizer, tmp_path):
     path = tmp_path / "model.tflite"
     before = get_ranges(model)
     how = {"calibration_text": TEXTS[:32]}
-    export_tflite(model, path, tokenizer, LABELS, "static_int8", LENGTH, **how)
+    export_tflite(model, path, tokenizer, LABELS, Export("static_int8", LENGTH, **how))
     assert get_ranges(model) == before  # calibration is of a copy
     with in_float(model):
         expected = log_odds(probabilities(model, tokenizer))
@@ -182,11 +183,11 @@ def test_calibration_is_of_the_texts(model, tokenizer):
 def test_calibration_is_of_what_the_model_reads(model, tokenizer, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(tflite, "calibrated", lambda model, *given: seen.append(given) or model)
-    monkeypatch.setattr(tflite, "_convert", lambda *_: 1 / 0)  # as far as this goes
+    monkeypatch.setattr(tflite, "convert_text_model", lambda *_: 1 / 0)  # as far as this goes
     pairs = [(text, TEXTS[0]) for text in TEXTS[:16]]
     with pytest.raises(ZeroDivisionError):
-        data = (model, tmp_path / "m", tokenizer, LABELS, "static_int8", LENGTH)
-        export_tflite(*data, calibration_text=pairs)
+        options = Export("static_int8", LENGTH, calibration_text=pairs)
+        export_tflite(model, tmp_path / "m", tokenizer, LABELS, options)
     ((encodings, _),) = seen
     expected = tokenizer.encode(TEXTS[:16], TEXTS[:1] * 16, max_length=LENGTH)
     np.testing.assert_array_equal(encodings.token_ids, expected.token_ids)
@@ -196,10 +197,10 @@ def test_calibration_is_of_what_the_model_reads(model, tokenizer, tmp_path, monk
             in_columns(given)
     # What each task's file holds, as its model reads it.
     asked = Inputs(["who ?", "where ?"], ["a film", "b film"])
-    assert asked.read_together() == [("who ?", "a film"), ("where ?", "b film")]
+    assert asked.flat_texts() == [("who ?", "a film"), ("where ?", "b film")]
     begun = Inputs(["he", "she"], [["ate", "slept"], ["ran"]])
-    assert begun.read_together() == [("he", "ate"), ("he", "slept"), ("she", "ran")]
-    assert Inputs(["a film", ["b", "film"]]).read_together() == ["a film", " b film"]
+    assert begun.flat_texts() == [("he", "ate"), ("he", "slept"), ("she", "ran")]
+    assert Inputs(["a film", ["b", "film"]]).flat_texts() == ["a film", " b film"]
 
 
 @pytest.mark.parametrize("name", ["int4", "int4_block32"])
@@ -258,7 +259,7 @@ def test_a_unit_far_above_all_others_does_not_round_them_away(
     def export():
         caplog.clear()
         how = {"pooling": "mean", "calibration_text": TEXTS[:32], "check_inputs": inputs}
-        export_tflite(model, path, tokenizer, None, "static_int8", LENGTH, **how)
+        export_tflite(model, path, tokenizer, None, Export("static_int8", LENGTH, **how))
         return read_files(path)[0]["check"]["cosine"]
 
     assert export() > 0.99
@@ -274,7 +275,8 @@ def test_a_unit_far_above_all_others_does_not_round_them_away(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fake_quantization, "OUTLIER", 1e9)
         assert export() < 0.95
-    assert "loses much: On 64 texts, compared with float32 Keras: cosine 0." in caplog.text
+    assert "loses much, as its mean cosine is below 0.99: On 64 texts, compared" in caplog.text
+    assert "with float32 Keras: cosine 0." in caplog.text
     assert "int8 or float16 lose less" in caplog.text
 
 

@@ -14,6 +14,7 @@ from distill.compression.structured_pruning import prune_structure
 from distill.compression.vocabulary_pruning import prune_vocabulary
 from distill.compression.weight_clustering import ClusteringConfig
 from distill.compression.weight_pruning import Pruner, PruningConfig, block_kernels, sparsity
+from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import TextClassifier
 from tests.kills import KILLS, killed_after
@@ -143,7 +144,7 @@ def test_compressed_models_are_the_same_in_their_file(tiny_config, tokenizer, tm
     pruner = Pruner(model, PruningConfig(0.5, end_step=1), 2)
     pruner.after_step(tf.constant(1))
     path = tmp_path / "model.tflite"
-    export_tflite(model, path, tokenizer, ["bad", "good"], "float32", 48)
+    export_tflite(model, path, tokenizer, ["bad", "good"], Export("float32", 48))
     runner = Interpreter(str(path))
     details = runner.get_tensor_details()
     stored = []

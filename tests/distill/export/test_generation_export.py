@@ -9,9 +9,9 @@ import pytest
 from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.export.generation_export import export_generator
+from distill.export.options import DecoderExport
 from distill.runtime import Beam, Greedy, TextClassifier, TextGenerator, load_runner
-from distill.runtime.cached_decoder import CachedDecoder, chunks, is_cache
-from distill.runtime.numpy_search import best_places
+from distill.runtime.cached_decoder import CachedDecoder, is_cache
 from tests.distill.searches import train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
 from tfnlp.generation import Generator, Sample
@@ -57,7 +57,7 @@ def pair(request, bpe, prompts, tmp_path_factory):
     end = bpe.token(counts.most_common(1)[0][0])
     path = tmp_path_factory.mktemp("file") / "model.tflite"
     options = OPTIONS | {"fixed_lengths": [8, 4], "end_token": end}
-    export_generator(model, path, bpe, "float32", **options)
+    export_generator(model, path, bpe, DecoderExport("float32", **options))
     return model, path, end
 
 
@@ -117,7 +117,7 @@ def share_of_best_tokens(trained, path):
 
 def test_99_of_100_tokens_in_8_bits_over_one_set_of_weights(trained, bpe, tmp_path):
     path = tmp_path / "model.tflite"
-    export_generator(trained[0], path, bpe, **OPTIONS)
+    export_generator(trained[0], path, bpe, DecoderExport(**OPTIONS))
     assert share_of_best_tokens(trained, path) >= 0.99
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
     keys = [s.signatureKey.decode() for s in tree.signatureDefs]
@@ -152,40 +152,19 @@ def test_the_document_names_what_is_in_a_file(pair):
 
 def test_4_bits(trained, bpe, tmp_path):
     path = tmp_path / "model.tflite"
-    export_generator(trained[0], path, bpe, "int4", fixed_lengths=[8], **OPTIONS | {"beams": 1})
+    options = DecoderExport("int4", fixed_lengths=[8], **OPTIONS | {"beams": 1})
+    export_generator(trained[0], path, bpe, options)
     assert 0.8 < share_of_best_tokens(trained, path) < 1
     assert TextGenerator(path)("the film")[0][0].text
 
 
-def test_a_prompt_is_read_in_chunks_without_padding():
-    ids = np.arange(10, 31)
-    whole = [(0, 16, list(range(10, 26))), (17, 4, list(range(27, 31)))]
-    found = [(first, n, list(some)) for first, n, some in chunks(ids[:20], [4, 16])]
-    assert found == [(0, 16, list(range(10, 26))), (16, 4, list(range(26, 30)))]
-    found = [(first, n, list(some)) for first, n, some in chunks(ids, [4, 16])]
-    assert found[0] == whole[0] and found[1] == (5, 16, list(range(15, 31)))
-    assert [(f, n, list(s)) for f, n, s in chunks(ids[:2], [4])] == [(0, 4, [10, 11, 0, 0])]
-    assert chunks(ids[:0], [4]) == []
-
-
-def test_places_of_the_greatest():
-    scores = np.array([3, 5, 1, 5, 3, 5, 0], "float32")
-    assert [*best_places(scores, 2)] == [1, 3]
-    assert [*best_places(scores, 4)] == [1, 3, 5, 0]
-    assert [*best_places(scores, 9)] == [1, 3, 5, 0, 4, 2, 6]
-    many = np.random.default_rng(0).normal(size=(3, 1000)).astype("float32")
-    many[1], many[2, ::3] = many[1].round(), -np.inf  # with many equals
-    for row in many:
-        np.testing.assert_array_equal(best_places(row, 8), np.argsort(-row, kind="stable")[:8])
-
-
-def test_bad_input_is_told(pair, bpe, tmp_path):
+def test_bad_input_is_refused(pair, bpe, tmp_path):
     model, path, _ = pair
     other = build_model(BertConfig(vocabulary_size=60, **SIZES), "masked_lm")
     recurrent = build_model(RecurrentConfig(60, "gru", 1, 16), "causal_lm")
 
     def export(model=model, **kwargs):
-        export_generator(model, tmp_path / "m", bpe, **OPTIONS | kwargs)
+        export_generator(model, tmp_path / "m", bpe, DecoderExport(**OPTIONS | kwargs))
 
     for call, message in (
         (lambda: TextGenerator(path)(["a", "film " * 60]), r"^prompts\[1\] has .* tokens, which"),

@@ -9,6 +9,7 @@ from ai_edge_litert.compiled_model import CompiledModel
 from ai_edge_litert.interpreter import Interpreter
 from tensorflow.lite.python import schema_py_generated as schema
 
+from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import QuestionAnswerer, TextClassifier
 from tfnlp.models import XLNetConfig, build_model
@@ -73,7 +74,7 @@ def files(model, tokenizer, tmp_path_factory):
         "fixed": {"fixed_lengths": [16, 8], "fixed_only": True, "quantization": "float32"},
     }
     for name, options in arguments.items():
-        export_tflite(model, folder / name, tokenizer, LABELS, max_length=20, **options)
+        export_tflite(model, folder / name, tokenizer, LABELS, Export(max_length=20, **options))
     return {name: folder / name for name in arguments}
 
 
@@ -95,14 +96,14 @@ def test_signatures_share_their_weights(files):
 
 def test_a_text_is_run_by_the_smallest_signature_that_holds_it(files, model, tokenizer):
     classifier = TextClassifier(files["both"])
-    assert list(classifier._runners) == [8, 16, None]
+    assert list(classifier.backend._signatures) == [8, 16, None]
     used = []
 
     def recorded(length, runner):
         return lambda **inputs: used.append((length, inputs["ids"].shape)) or runner(**inputs)
 
-    runners = classifier._runners
-    classifier._runners = {n: recorded(n, runner) for n, runner in runners.items()}
+    runners = classifier.backend._signatures
+    classifier.backend._signatures = {n: recorded(n, runner) for n, runner in runners.items()}
     found = [classifier.classify(text)[0] for text in TEXTS]
     assert used == [(8, (1, 8)), (8, (1, 8)), (16, (1, 16)), (None, (1, 20))]
     expected = keras_probabilities(model, tokenizer, TEXTS, 20)
@@ -114,11 +115,13 @@ def test_fixed_lengths_alone(files, model, tokenizer):
     graphs = graphs_of(tree_of(files["fixed"]))
     assert list(graphs) == ["run", "run_8"]
     classifier = TextClassifier(files["fixed"])
-    assert classifier.max_length == 16 and list(classifier._runners) == [8, 16]
+    assert classifier.max_length == 16 and list(classifier.backend._signatures) == [8, 16]
     rows = [list(answer.probabilities.values()) for answer in classifier.classify(TEXTS)]
     np.testing.assert_allclose(rows, keras_probabilities(model, tokenizer, TEXTS, 16), atol=1e-5)
     (long,) = tokenizer.encode(TEXTS[-1:])  # longer than the file reads: cut, [SEP] kept
-    np.testing.assert_allclose(classifier.run(long), rows[-1], atol=1e-5)
+    np.testing.assert_allclose(
+        classifier.backend.run_one(long)["probability"], rows[-1], atol=1e-5
+    )
 
 
 def test_positions_of_fixed_lengths_are_constants_and_padding_is_left_out(tokenizer, tmp_path):
@@ -132,7 +135,7 @@ def test_positions_of_fixed_lengths_are_constants_and_padding_is_left_out(tokeni
     )
     model, path = build_model(config, "answerer"), tmp_path / "m.tflite"
     options = {"quantization": "float32", "max_length": 24, "fixed_lengths": [16]}
-    export_tflite(model, path, tokenizer, **options)
+    export_tflite(model, path, tokenizer, options=Export(**options))
     tree = tree_of(path)
     graphs = graphs_of(tree)
     known = {*graphs["run_16"].inputs}  # what depends on the text
@@ -143,13 +146,13 @@ def test_positions_of_fixed_lengths_are_constants_and_padding_is_left_out(tokeni
     assert before - after == 2  # the block's projections of sinusoids, in two halves
     answerer = QuestionAnswerer(path)
     encodings = tokenizer.encode(TEXTS[:3])
-    fixed = [answerer.outputs(encoding) for encoding in encodings]
-    answerer._runners.pop(16)
+    fixed = [answerer.backend.run_one(encoding) for encoding in encodings]
+    answerer.backend._signatures.pop(16)
     for encoding, found in zip(encodings, fixed, strict=True):
         ids = np.array([encoding.token_ids])
         inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
         expected = model(inputs)
-        for name, values in answerer.outputs(encoding).items():
+        for name, values in answerer.backend.run_one(encoding).items():
             assert len(found[name]) == len(values) == ids.shape[1]
             np.testing.assert_allclose(found[name], values, atol=1e-5)
             np.testing.assert_allclose(values, np.array(expected[name])[0], atol=1e-4)
@@ -182,12 +185,15 @@ def test_padding_beyond_the_limit_is_cut_before_the_last_token(files, tokenizer)
         mask = (np.arange(50) < real).astype("int32")[None]
         found = run(ids=ids, mask=mask, segment_ids=0 * ids)["probability"][0]
         (cut,) = tokenizer.encode(["x " * count], max_length=20)
-        np.testing.assert_allclose(found, classifier.run(cut), atol=0.01)
+        np.testing.assert_allclose(
+            found, classifier.backend.run_one(cut)["probability"], atol=0.01
+        )
 
 
 def test_the_compiled_model_runs_fixed_lengths_as_they_are_and_any_once_resized(files):
     ids = np.array([[2, 5, 6, 7, 3]], "int32")
-    expected = TextClassifier(files["both"]).run(Encoding(ids[0].tolist(), [0] * 5))
+    encoding = Encoding(ids[0].tolist(), [0] * 5)
+    expected = TextClassifier(files["both"]).backend.run_one(encoding)["probability"]
     for key, length in (("run_8", 8), ("run", 5)):
         compiled = CompiledModel.from_file(str(files["both"]))
         padded = np.zeros((1, length), "int32")
@@ -216,12 +222,12 @@ def test_the_compiled_model_runs_fixed_lengths_as_they_are_and_any_once_resized(
         ({"score_threshold": 1.5}, "^score_threshold=1.5 must lie between 0 and 1"),
         (
             {"pooling": "mean", "score_threshold": 0.5},
-            "0.5 is of classes, which embedder files do",
+            "0.5 is for classes, which embedder files do",
         ),
         ({"pooling": "last"}, "^pooling='last' is unknown; use one of mean, first"),
     ],
 )
 def test_bad_arguments_are_named(changes, message, model, tokenizer, tmp_path):
     with pytest.raises(InputError, match=message):
-        export_tflite(model, tmp_path / "m", tokenizer, LABELS, max_length=20, **changes)
+        export_tflite(model, tmp_path / "m", tokenizer, LABELS, Export(max_length=20, **changes))
     assert not (tmp_path / "m").exists()

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from distill.export.golden_outputs import write_golden
-from distill.reports.predictions import Inputs
+from distill.reports import Inputs
 from distill.runtime import load_runner
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH

@@ -1,6 +1,5 @@
 """The tokenizer in the graph, and strings that nobody wrote by hand."""
 
-import concurrent.futures
 import dataclasses
 import unicodedata
 
@@ -10,11 +9,10 @@ import tensorflow as tf
 
 from benchmarks.hostile_texts import LONG, agreements, hostile_strings
 from distill.export import text_in_graph
-from distill.export.character_rules import CODE_POINTS, ranges
-from distill.export.text_in_graph import StringClassifier
+from distill.export.character_rules import CODE_POINTS
+from distill.export.options import Export
 from distill.export.tflite import export_tflite
-from distill.runtime import load_runner
-from tests.distill.runtime.test_litert_runners import rewritten
+from distill.runtime import StringClassifier, load_runner
 from tfnlp.models import build_model
 from tfnlp.text import WordPieceTokenizer, train_unigram
 from tfnlp.utils.errors import InputError
@@ -52,7 +50,7 @@ def test_strings_get_the_models_probabilities(strips, model, tokenizer, tmp_path
     tokenizer = WordPieceTokenizer(tokenizer.vocabulary, strip_accents=strips)
     path = tmp_path / "m.tflite"
     options = {"quantization": "float32", "max_length": 20, "tokenizer_in_graph": True}
-    said = export_tflite(model, path, tokenizer, LABELS, **options)
+    said = export_tflite(model, path, tokenizer, LABELS, Export(**options))
     assert said == []
     answers = StringClassifier(path).classify(texts)
     rows = [list(answer.probabilities.values()) for answer in answers]
@@ -60,31 +58,6 @@ def test_strings_get_the_models_probabilities(strips, model, tokenizer, tmp_path
     assert [answer.label for answer in answers] == [LABELS[int(np.argmax(row))] for row in rows]
     with pytest.raises(InputError, match="is a string classifier, which takes strings; use dist"):
         load_runner(path)
-
-
-def test_threads_share_a_classifier_of_strings(model, tokenizer, tmp_path):
-    path = tmp_path / "m.tflite"
-    options = {"quantization": "float32", "max_length": 20, "tokenizer_in_graph": True}
-    export_tflite(model, path, tokenizer, LABELS, **options)
-    classifier = StringClassifier(path)
-    expected = [classifier.classify(text)[0] for text in TEXTS]
-    assert [answer.truncated for answer in expected] == [False] * 5 + [True]
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        answers = pool.map(classifier.classify, TEXTS * 50)
-        assert [answer for (answer,) in answers] == expected * 50
-    assert classifier.classify("a film\ud800") == classifier.classify("a film\ufffd")
-    with pytest.raises(InputError, match=r"m\.tflite takes one string, not pairs"):
-        classifier.classify("a film", "fine")
-    with pytest.raises(InputError, match=r"texts\[1\] is None"):
-        classifier.classify(["a", None])
-    with pytest.raises(InputError, match="num_threads=0 must be at least 1"):
-        StringClassifier(path, num_threads=0)
-    other = rewritten(path, tmp_path / "other.tflite", labels="bad")
-    with pytest.raises(InputError, match=r"holds 1 labels in labels\.txt, but its model has 2"):
-        StringClassifier(other)
-    path.write_bytes(path.read_bytes()[:-300])
-    with pytest.raises(InputError, match=r"no \.tflite with a tokenizer inside"):
-        StringClassifier(path)
 
 
 @pytest.mark.parametrize("settings", [(True, False, True), (False, True, False)])
@@ -124,17 +97,14 @@ def test_the_graph_reads_every_character_as_the_tokenizer(settings):
         assert (ids("a" * length) == tokenizer.encode(["a" * length])[0].token_ids) == same
 
 
-def test_characters_are_named_by_their_ranges():
-    assert ranges("Acb") == "U+0041, U+0062 to U+0063"
-    assert ranges("acegikm") == "U+0061, U+0063, U+0065, U+0067, U+0069, U+006B and 1 more ranges"
-
-
-def test_what_has_no_strings_is_told(model, tiny_config, tokenizer, tmp_path):
+def test_models_that_cannot_take_strings_are_refused(model, tiny_config, tokenizer, tmp_path):
     path, options = tmp_path / "m", {"tokenizer_in_graph": True}
-    with pytest.raises(InputError, match="is of classifiers, and the file is a tagger's"):
-        export_tflite(build_model(tiny_config, "tagger", 3), path, tokenizer, "abc", **options)
+    with pytest.raises(InputError, match="is for classifiers, and the file is a tagger's"):
+        export_tflite(
+            build_model(tiny_config, "tagger", 3), path, tokenizer, "abc", Export(**options)
+        )
     with pytest.raises(InputError, match="has no fixed lengths"):
-        export_tflite(model, path, tokenizer, LABELS, fixed_lengths=[8], **options)
+        export_tflite(model, path, tokenizer, LABELS, Export(fixed_lengths=[8], **options))
     with pytest.raises(InputError, match="needs WordPiece"):
         text_in_graph.check_text_input("classifier", train_unigram(["a film"], 30), [])
     assert not path.exists()

@@ -10,9 +10,8 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.export.mediapipe import mediapipe_differences
 from distill.export.metadata import METADATA_NAME
+from distill.export.options import Export
 from distill.export.tflite import export_tflite
-from distill.reports import latency
-from distill.reports.latency import benchmark_file
 from distill.runtime import TextClassifier
 from tfnlp.layers import TextEmbedding
 from tfnlp.models import TransformerXLConfig, build_model
@@ -34,7 +33,7 @@ def wide(tiny_config, tokenizer, tmp_path_factory):
     names = "float32", "float16", "int8"
     paths = {quantization: folder / f"{quantization}.tflite" for quantization in names}
     for quantization, path in paths.items():
-        found = export_tflite(model, path, tokenizer, LABELS, quantization, max_length=20)
+        found = export_tflite(model, path, tokenizer, LABELS, Export(quantization, max_length=20))
         assert found == mediapipe_differences(tokenizer)
     return model, paths
 
@@ -88,7 +87,7 @@ def test_int8_keeps_small_rows_beside_large_ones(tiny_config, tokenizer, tmp_pat
     table[6:8] *= 10_000
     layer.token_table.assign(table)
     path = tmp_path / "model.tflite"
-    export_tflite(model, path, tokenizer, LABELS, "int8")
+    export_tflite(model, path, tokenizer, LABELS, Export("int8"))
     rows, scales = embedding_table(path, table.shape)
     np.testing.assert_allclose(scales, np.abs(table).max(axis=1) / 127, rtol=1e-6)
     assert np.all(np.abs(rows - table) <= scales[:, None] / 2 * 1.001)
@@ -116,7 +115,8 @@ def test_an_input_beyond_the_limit_is_cut_inside_the_model(wide, tokenizer):
     classifier = TextClassifier(wide[1]["float32"])
     (long,) = tokenizer.encode(["x " * 300])
     (cut,) = tokenizer.encode(["x " * 300], max_length=20)
-    np.testing.assert_allclose(classifier.run(long), classifier.run(cut), atol=1e-6)
+    rows = [outputs["probability"] for outputs in classifier.backend.run([long, cut])]
+    np.testing.assert_allclose(*rows, atol=1e-6)
 
 
 def test_file_has_named_inputs_no_flex_ops_and_metadata(wide, tokenizer):
@@ -146,7 +146,7 @@ def test_file_has_named_inputs_no_flex_ops_and_metadata(wide, tokenizer):
 
 def test_the_same_model_gives_the_same_file(wide, tokenizer, tmp_path):
     model, paths = wide
-    export_tflite(model, tmp_path / "again", tokenizer, LABELS, max_length=20)
+    export_tflite(model, tmp_path / "again", tokenizer, LABELS, Export(max_length=20))
     assert (tmp_path / "again").read_bytes() == paths["int8"].read_bytes()
 
 
@@ -156,38 +156,18 @@ def test_int8_is_about_a_quarter_of_float32(wide):
     assert sizes["int8"] < 0.35 * sizes["float32"]
 
 
-def test_benchmark_measures_a_file(wide):
-    path = wide[1]["float32"]
-    figures = benchmark_file(path, lengths=(4, 16), threads=(1,), repeats=3)
-    assert figures["size_mb"] == pytest.approx(path.stat().st_size / 1e6)
-    assert set(figures["latency_ms"]["1"]) == {"4", "16"}
-    assert min(figures["latency_ms"]["1"].values()) > 0
-    assert figures["peak_memory_mb"] > figures["memory_before_mb"] > 0
-
-
-def test_mixed_and_equal_lengths_take_turns(wide, monkeypatch):
-    lengths = []
-
-    def timed(runner, encoding):
-        lengths.append(len(encoding.token_ids))
-        return 1.0 if lengths[-2:-1] == lengths[-1:] else 3.0
-
-    monkeypatch.setattr(latency, "_timed", timed)
-    mixed, equal = latency.mixed_latencies(TextClassifier(wide[1]["float32"]), (4, 8), 12)
-    assert lengths[:20] == [4, 8] * 10 and lengths[20:40] == [4] * 10 + [8] * 10
-    assert lengths[40:] == [4, 8] * 2 + [4] * 2 + [8] * 2
-    assert (mixed, equal) == (3.0, 1.0)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         (
-            {"quantization": "int3"},
+            {"options": Export("int3")},
             "^quantization=int3 is unknown .did you mean int8 .*; use one of float32, float16, ",
         ),
-        ({"max_length": 49}, "^max_length=49 must lie between 3 and the model's 48"),
-        ({"max_length": 0}, "^max_length=0 must lie between 3 and the model's 48"),
+        (
+            {"options": Export(max_length=49)},
+            "^max_length=49 must lie between 3 and the model's 48",
+        ),
+        ({"options": Export(max_length=0)}, "^max_length=0 must lie between 3 and the model's 48"),
         ({"labels": ["a", "b"]}, "2 labels, but the model has 3 classes"),
         ({"labels": None}, r"0 labels, but the model has 3 classes; give labels=\[\.\.\.\]"),
         ({"labels": ["a", "b", "a"]}, "Label 'a' is there twice"),
@@ -197,7 +177,7 @@ def test_mixed_and_equal_lengths_take_turns(wide, monkeypatch):
     ],
 )
 def test_bad_arguments_are_named(changes, message, model, tokenizer, tmp_path):
-    arguments = {"tokenizer": tokenizer, "labels": LABELS} | changes
+    arguments = {"tokenizer": tokenizer, "labels": LABELS, "options": Export()} | changes
     with pytest.raises(InputError, match=message):
         export_tflite(model, tmp_path / "m", **arguments)
     assert not (tmp_path / "m").exists()
@@ -254,16 +234,7 @@ def in_half_precision(config):
         ),
     ],
 )
-def test_models_without_an_export_are_told_what_it_needs(
-    make, message, tiny_config, tokenizer, tmp_path
-):
+def test_models_without_an_export_are_refused(make, message, tiny_config, tokenizer, tmp_path):
     with pytest.raises(InputError, match=message):
         export_tflite(make(tiny_config), tmp_path / "m", tokenizer, LABELS)
     assert not (tmp_path / "m").exists()
-
-
-def test_a_file_that_cannot_be_run_is_named_by_the_benchmark(tmp_path):
-    path = tmp_path / "model.tflite"
-    path.write_bytes(b"junk" * 100)
-    with pytest.raises(InputError, match=r"model\.tflite is no \.tflite with a tokenizer inside"):
-        benchmark_file(path)

@@ -1,58 +1,20 @@
 """Files side by side: the frontier, its page, operators, and what a benchmark says of a file."""
 
-import html.parser
-import json
 import math
 import shutil
-import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
 
-from distill.export.tflite import export_tflite
-from distill.reports import frontier_page, latency, pareto_frontier
-from distill.reports.latency import benchmark_file, print_benchmark
-from distill.reports.operator_profile import print_operators, profile_operators, summarise_events
+from distill.reports import Columns, Inputs, frontier_page, pareto_frontier, task_of
+from distill.reports.latency import benchmark_file
 from distill.reports.pareto_frontier import Candidate, find_candidates, name_candidates, pareto
-from distill.reports.predictions import Columns, Inputs, read_inputs
-from distill.runtime import TextRunner, load_runner
-from tfnlp.models import build_model
+from distill.runtime import load_runner
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.seed_statistics import Estimate
 
 
-@pytest.fixture(scope="module")
-def file(tiny_config, tokenizer, tmp_path_factory):
-    path = tmp_path_factory.mktemp("file") / "model.tflite"
-    model = build_model(tiny_config, "classifier", 2)
-    export_tflite(model, path, tokenizer, ["bad", "good"], "int8", max_length=40)
-    return path
-
-
-def test_lengths_that_a_file_cuts_are_not_timed_nor_is_the_first_call_a_second(
-    file, monkeypatch, capsys
-):
-    lengths, outputs = [], TextRunner.outputs
-
-    def counted(runner, encoding):
-        lengths.append(len(encoding.token_ids))
-        return outputs(runner, encoding)
-
-    monkeypatch.setattr(TextRunner, "outputs", counted)
-    latency._measure(file, 1, [16, 40, 64, 128], [1, 2])
-    figures = json.loads(capsys.readouterr().out)
-    # LiteRT prepares its graph with the first text of all, which is therefore the one timed.
-    assert lengths[0] == figures["first_call_tokens"] == 32
-    assert {*lengths[1:]} == {1, 16, 40}
-    assert [list(figures["latency_ms"][t]) for t in "12"] == [["16", "40"]] * 2
-    lengths.clear()
-    latency._measure(file, 1, [64, 128], [1])
-    assert list(json.loads(capsys.readouterr().out)["latency_ms"]["1"]) == ["40"]
-    assert {*lengths} == {32, 40}
-    assert profile_operators(file, length=64, runs=1)["length"] == 40
-
-
-def test_scores_that_are_no_numbers_are_told(tmp_path, monkeypatch):
+def test_scores_that_are_not_numbers_are_refused(tmp_path, monkeypatch):
     scores = {"a": 0.5, "b": math.nan}
     for name in scores:
         (tmp_path / name).write_text(name)
@@ -62,7 +24,7 @@ def test_scores_that_are_no_numbers_are_told(tmp_path, monkeypatch):
         return {"metric": "pearson", "score": scores[path.name], **nothing}
 
     def nothing(path, repeats=None, num_threads=None):
-        return {}
+        return Numbers([]) if num_threads else {}
 
     monkeypatch.setattr(pareto_frontier, "_score", scored)
     for name in ("benchmark_file", "_profile", "load_runner"):
@@ -89,7 +51,7 @@ class Numbers:
     def __init__(self, numbers):
         self.numbers = numbers
 
-    def score(self, texts, seconds=None):
+    def predict(self, texts, second_texts=None):
         return self.numbers
 
 
@@ -119,7 +81,7 @@ def test_a_scorer_agrees_with_its_teacher_by_their_correlation(tmp_path, monkeyp
         agreement(tagger)
 
 
-def test_what_no_other_beats_is_on_the_frontier():
+def test_the_frontier_holds_points_that_no_other_beats():
     points = [(1, 0.5), (2, 0.7), (3, 0.7), (2.5, 0.9), (4, 0.95), (4, 0.9), (1, 0.5)]
     assert pareto(points) == [True, True, False, True, True, False, True]
     # Equal scores, the dearer of them; and equal costs.
@@ -128,7 +90,7 @@ def test_what_no_other_beats_is_on_the_frontier():
     assert pareto([]) == []
 
 
-def test_candidates_are_called_by_what_tells_them_apart(tmp_path):
+def test_candidates_are_named_by_the_parts_of_paths_that_differ(tmp_path):
     paths = ["runs/a/export/model.tflite", "runs/b/export/model.tflite"]
     assert [c.name for c in name_candidates(paths)] == ["a", "b"]
     assert [c.name for c in name_candidates(["x/one.tflite", "x/two.tflite"])] == ["one", "two"]
@@ -143,7 +105,7 @@ def test_candidates_are_called_by_what_tells_them_apart(tmp_path):
     assert found == {"a": 2, "b/float/m": 1, "b/int8/m": 1}
 
 
-def test_files_are_scored_timed_and_remembered(file, tmp_path, monkeypatch):
+def test_files_are_scored_timed_and_cached(file, tmp_path, monkeypatch):
     copy, texts = tmp_path / "copy.tflite", tmp_path / "dev.tsv"
     shutil.copy(file, copy)
     runner = load_runner(file)
@@ -166,7 +128,7 @@ def test_files_are_scored_timed_and_remembered(file, tmp_path, monkeypatch):
         candidates = [Candidate("both", [file, copy])]
         metric = pareto_frontier.measure_candidates(
             candidates,
-            lambda r: read_inputs(r.kind, texts, r.labels, Columns(), r.settings),
+            lambda pipeline: task_of(pipeline).read(texts, Columns()),
             tmp_path / "measured.json",
             reference=runner,
             repeats=2,
@@ -197,112 +159,5 @@ def test_files_are_scored_timed_and_remembered(file, tmp_path, monkeypatch):
     assert shares == pytest.approx(found.operators["ms"], rel=1e-6)
     assert measured() == found and timed == [file]
     texts.write_text("sentence\na fine film\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has no score, as the input does not say what is right"):
+    with pytest.raises(InputError, match="has no score, as the input has no gold answers of a cl"):
         measured()
-
-
-def test_the_page_is_whole_and_marks_the_frontier(capsys):
-    def candidate(name, score, size, ms, error=None, lengths=(16, 32, 64, 128)):
-        warm = {str(n): ms * n / 32 for n in lengths}
-        figures = {"size_mb": size, "latency_ms": {"1": warm, "2": warm}, "create_ms": 14.0}
-        figures |= {
-            "first_call_ms": 9.0,
-            "first_call_tokens": 32,
-            "mixed_ms": 2.5,
-            "equal_ms": 2.0,
-        }
-        figures |= {"peak_memory_mb": 70.4, "memory_before_mb": 50.0}
-        operators = {"ms": 2.0, "pieces": 3, "length": 32}
-        operators["operators"] = [
-            {"operator": "Fully <Connected>", "runs_in": "XNNPACK", "calls": 7.0, "ms": 1.5}
-        ]
-        return Candidate(name, ["1", "2"], Estimate(score, error, 2), None, figures, operators)
-
-    candidates = [
-        candidate("large & slow", 0.9, 20.0, 8.0, 0.01),
-        candidate("small", 0.85, 2.0, 1.0),
-        candidate("worse", 0.8, 2.0, 0.5),
-        candidate("beaten", 0.7, 3.0, 2.0),
-    ]
-    header, *rows = frontier_page.table_rows(candidates, "accuracy")
-    assert header[:2] == ["model", "accuracy"] and "agreement" not in header
-    marks = {row[0]: row[-1] for row in rows}
-    assert marks == {
-        "large & slow": "size latency",
-        "small": "size latency",
-        "worse": "latency",
-        "beaten": "",
-    }
-    candidates[1].baseline = 0.5
-    candidates[1].counts = {
-        "confusion": {"labels": ["<a>", "b"], "counts": [[3, 4], [0, 5]]},
-        "only_answer": "b",
-    }
-    *others, baseline = frontier_page.table_rows(candidates, "accuracy")[1:]
-    assert others == rows and len(baseline) == len(header)
-    assert baseline[:3] == ["(baseline)", "0.5000", "-"] and baseline[-1] == ""
-    small = dict(zip(header, rows[0], strict=True))
-    assert (small["model"], small["MB"], small["ms at 32"]) == ("small", "2.00", "1.00")
-    assert (small["ms, mixed / equal lengths"], small["peak MB"]) == ("1.25", "70")
-    page = frontier_page.page(candidates, "accuracy", "dev <b>")
-    assert "<title>dev &lt;b&gt;</title>" in page and "Fully &lt;Connected&gt;" in page
-    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
-    assert "https://" not in page and "<script" not in page
-    assert "<td>&lt;a&gt;</td><td>3</td><td>4</td>" in page
-    assert "<p>small says b of all texts, which differ.</p>" in page
-    html.parser.HTMLParser().feed(page)
-    plots = page.split("<svg")[1:]
-    assert len(plots) == 2
-    for plot in plots:
-        tree = ElementTree.fromstring(f"<svg{plot.partition('</svg>')[0]}</svg>")
-        spots = tree.findall("{*}circle")
-        assert len(spots) == 4
-        assert all(0 < float(s.get("cx")) < 520 and 0 < float(s.get("cy")) < 360 for s in spots)
-    # "worse" weighs as much as "small", but is faster.
-    assert [plot.count('fill="#1f77b4"') for plot in plots] == [2, 3]
-    # A file of 16 tokens has no latency at 32: it is in no plot of it, and beats none.
-    short = candidate("short", 0.95, 30.0, 0.1, lengths=(16,))
-    header, *rows = frontier_page.table_rows([*candidates, short], "accuracy")
-    cells = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
-    found = cells["short"]
-    assert [found[f"ms at {n}"] for n in (16, 32, 128)] == ["0.05", "-", "-"]
-    assert found["frontier"] == "size" and cells["worse"]["frontier"] == "latency"
-    page = frontier_page.page([*candidates, short], "accuracy", "dev")
-    assert [plot.count("<circle") for plot in page.split("<svg")[1:]] == [5, 4]
-    assert frontier_page.page([short], "accuracy", "dev").count("<svg") == 1
-    onnx = {"onnxruntime": {"size_mb": 1.0, "latency_ms": {32: 4.0, 256: 8.0}}}
-    print_benchmark(candidates[0].figures | {"onnx": onnx})
-    print_operators(candidates[0].operators)
-    said = capsys.readouterr().out
-    assert "in a row take 2.00 ms, 1.25 times less" in said and "the file takes 2.00 of it" in said
-    assert "1 thread, 256 tokens     8.00 ms\n" in said
-    assert "the profiler on; 75% of it in XNNPACK, in 3 groups of operators\n" in said
-    assert "1.500 ms  75.0%      7 calls  XNNPACK Fully <Connected>" in said
-
-
-def test_events_become_the_time_of_each_operator():
-    # Runs of 10 microseconds, two pieces in XNNPACK with one operator of LiteRT between; and one
-    # in which the machine did something else.
-    run = [("Invoke", 1, 10), ("Dense", 8, 2), ("Add", 8, 1), ("RESHAPE", 2, 3), ("Dense", 8, 1)]
-    slow = [("Invoke", 1, 9000), ("Dense", 8, 8990), ("RESHAPE", 2, 3), ("Dense", 8, 1)]
-    found = summarise_events([("Start", 1, 500), *run, *slow, *run, ("Start", 1, 500), *slow], 16)
-    assert (found["length"], found["pieces"]) == (16, 2)
-    assert found["ms"] == pytest.approx(0.010)
-    rows = {
-        r["operator"]: (r["runs_in"], r["calls"], round(r["ms"], 6)) for r in found["operators"]
-    }
-    assert rows == {
-        "Dense": ("XNNPACK", 2, 0.003),
-        "RESHAPE": ("LiteRT", 1, 0.003),
-        "(between operators)": ("", 1, 0.003),
-        "Add": ("XNNPACK", 1, 0.001),
-    }
-
-
-def test_a_file_without_a_profile_is_one_sentence(tmp_path):
-    path = tmp_path / "model.tflite"
-    with pytest.raises(InputError, match=r"model\.tflite does not exist"):
-        profile_operators(path)
-    path.write_bytes(b"junk" * 100)
-    with pytest.raises(InputError, match=r"model\.tflite: .*gives no profile of it \("):
-        profile_operators(path)

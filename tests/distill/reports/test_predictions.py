@@ -8,20 +8,16 @@ import re
 import numpy as np
 import pytest
 
+from distill.reports import Inputs, prediction_task
 from distill.reports.predictions import (
-    Columns,
-    Inputs,
-    check_positive_label,
-    given_inputs,
     predict_inputs,
     print_predictions,
-    read_inputs,
     summarise,
     write_predictions,
 )
 from distill.runtime import load_runner as load_file
 from tfnlp.pipelines import load_runner
-from tfnlp.pipelines.base_runners import Classification
+from tfnlp.pipelines.pipeline import Classification
 from tfnlp.tasks.confusion_matrix import confusion_table, only_answer
 from tfnlp.tasks.question_answering import f1
 from tfnlp.utils.errors import InputError
@@ -73,14 +69,14 @@ def numbers(prediction):
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_a_folder_says_what_its_file_says(kind, folders, files, tmp_path, capsys):
+def test_a_folder_and_its_file_predict_the_same(kind, folders, files, tmp_path, capsys):
     name, text = FILES[kind]
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     runners = load_runner(folders[kind], batch_size=2), load_file(files[kind])
     assert [runner.kind for runner in runners] == [kind, kind]
     assert runners[0].max_length == runners[1].max_length == 24
-    inputs = read_inputs(kind, path, runners[0].labels)
+    inputs = prediction_task(kind, runners[0].labels).read(path)
     found = [predict_inputs(runner, inputs) for runner in runners]
     assert len(found[0]) == len(found[1]) == len(inputs.texts)
     for ours, theirs in zip(*found, strict=True):
@@ -104,10 +100,10 @@ def test_a_folder_says_what_its_file_says(kind, folders, files, tmp_path, capsys
 
 def scores_by_hand(kind, inputs, found):
     if kind == "classifier":
-        pairs = zip(found, inputs.right, strict=True)
+        pairs = zip(found, inputs.gold, strict=True)
         return {"accuracy": np.mean([p.label == label for p, label in pairs])}
     if kind == "scorer":
-        return {"pearson": np.corrcoef(found, inputs.right)[0, 1]}
+        return {"pearson": np.corrcoef(found, inputs.gold)[0, 1]}
     if kind == "tagger":
         tags = [tag for one in found for tag in one.tags]
         right = ["O", "B-x", "I-x", "O", "B-x", "O"]
@@ -138,9 +134,9 @@ def check_baseline_and_counts(kind, summary, printed):
         assert f"\n{confusion_table(matrix)[-1]}\n" in printed
 
 
-def test_the_f1_of_one_class_and_one_label_for_all_are_told(capsys):
+def test_the_summary_has_the_f1_of_a_class_and_the_only_answer(capsys):
     class Always:
-        kind, labels = "classifier", ["bad", "good"]
+        kind, labels, settings = "classifier", ["bad", "good"], {}
 
     inputs = Inputs(["a", "b", "c"], None, ["bad", "good", "good"])
     found = [Classification("good", {"bad": 0.1, "good": 0.9}, False)] * 3
@@ -155,7 +151,7 @@ def test_the_f1_of_one_class_and_one_label_for_all_are_told(capsys):
     assert printed.out.splitlines()[0] == "good\tbad\t0.9000\ta"
     assert printed.err.splitlines()[-5:] == [
         "f1 0.8000 on 3 texts (baseline 0.8000)",
-        "All get one answer, good, though the right ones differ.",
+        "All texts get one answer, good, though the gold ones differ.",
         "true \\ predicted  bad  good",
         "             bad    0     1",
         "            good    0     2",
@@ -163,9 +159,9 @@ def test_the_f1_of_one_class_and_one_label_for_all_are_told(capsys):
     alike = Inputs(["a", "b"], None, ["good", "good"])
     assert "only_answer" not in summarise(Always, alike, found[:2])
     with pytest.raises(InputError, match=r"positive_label=fine is not one of the labels \(bad, g"):
-        check_positive_label("classifier", Always.labels, "fine")
-    with pytest.raises(InputError, match="positive_label=O is of a classifier, but the model is"):
-        check_positive_label("tagger", TAGS, "O")
+        prediction_task("classifier", Always.labels, positive_label="fine")
+    with pytest.raises(InputError, match="positive_label=O is for a classifier, but the model is"):
+        prediction_task("tagger", TAGS, positive_label="O")
 
 
 @pytest.mark.parametrize(
@@ -200,7 +196,7 @@ def check_written(kind, folder, inputs, found):
             assert [value["gold"] for value in values] == [["a fine plot"], []]
             for value, one in zip(values, found, strict=True):
                 place = slice(value["start"], value["end"])
-                assert value["text"] == one.text == inputs.seconds[0][place]
+                assert value["text"] == one.text == inputs.second_texts[0][place]
                 assert value["probability"] == one.probability
         return
     lines = (folder / "predictions.tsv").read_text(encoding="utf-8").splitlines()
@@ -218,87 +214,10 @@ def check_written(kind, folder, inputs, found):
         assert [row[4] for row in rows] == [one.ending for one in found]
 
 
-def test_texts_given_one_by_one():
-    assert given_inputs("classifier", ["a", "b"]) == Inputs(["a", "b"])
-    assert given_inputs("scorer", ["a"], ["b"]) == Inputs(["a"], ["b"])
-    assert given_inputs("answerer", ["a"], (), ["p ?", "q ?"]) == Inputs(["p ?", "q ?"], ["a"] * 2)
-    assert given_inputs("chooser", ["a"], ending=["x", "y"]) == Inputs(["a"], [["x", "y"]])
-    for arguments, said in (
-        (("tagger", ["a"], ["b"]), "of the kind tagger takes `text`, and no `pair`"),
-        (("scorer", ["a"], (), ["q"]), "takes `text` and `pair`, and no `question`"),
-        (
-            ("scorer", ["a"], (), (), ["x"]),
-            "no `ending`; a chooser's file of an older version,",
-        ),
-        (("answerer", ["a"]), "given are 0 questions and 1 texts"),
-        (("chooser", ["a"], (), (), ["x"]), "1 texts and 1 endings"),
-        (("classifier", ["a"], ["b", "c"]), "1 texts and 2 pairs"),
-    ):
-        with pytest.raises(InputError, match=said):
-            given_inputs(*arguments)
-
-
-def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
-    path = tmp_path / "a.txt"
-    path.write_text("a film\n정말\n", encoding="utf-8")
-    for kind in ("classifier", "scorer", "tagger"):
-        assert read_inputs(kind, path, ["bad", "good"]) == Inputs(["a film", "정말"])
-    path = tmp_path / "a.tsv"
-    path.write_text("sentence\tlabel\ncontext\na\t1\nb\t0\n".replace("\ncontext", ""))
-    labels = ["bad", "good"]
-    assert read_inputs("classifier", path, labels) == Inputs(["a", "b"])
-    assert "No score" in caplog.text and "label '1' is not one of the labels" in caplog.text
-    assert read_inputs("classifier", path, ["0", "1"]).right == ["1", "0"]
-    assert read_inputs("classifier", path, ["0", "1"], Columns(label="")).right is None
-    with pytest.raises(InputError, match="'1' is not one of the labels"):
-        read_inputs("classifier", path, labels, Columns(label="label"))
-    assert read_inputs("tagger", path, ["O", "B-x"]) == Inputs(["a", "b"])
-    path.write_text("question\tcontext\nq ?\tthe film\n")
-    assert read_inputs("answerer", path) == Inputs(["q ?"], ["the film"])
-
-
 TAGS = ["O", "B-x", "I-x"]
 
 
-@pytest.mark.parametrize(
-    ("text", "tagged"),
-    [
-        ("the\tO\nfilm\tB-x\n\nthe plot\tO\n", True),
-        ("-DOCSTART- -X- O\n\n# id = 1\nthe DT O\nfilm NN B-x\n", True),
-        ("the film\n", False),
-        ("the film\nis not dull\n\n정말\n", False),
-        ("#the O\n", False),
-        ("a film\nby him\n", False),
-        # Of these nobody can tell: a part of the tags, or all of them, may be another model's.
-        ("the O\nfilm B-y\n", None),
-        ("the DT\nfilm NN\n\nit PRP\n", None),
-        ("the\tDT\n", None),
-        ("the\nfilm\n\nis\n", None),
-        ("a fine film\nhis blood group is O\n", None),
-    ],
-)
-def test_a_taggers_text_file_may_hold_tags(text, tagged, tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text(text, encoding="utf-8")
-    texts = Inputs(text.split("\n")[:-1])
-    if tagged is None:
-        said = r"a\.txt may have a word and its tag on each line, as '.*' looks, .* tagged=True or"
-        with pytest.raises(InputError, match=said):
-            read_inputs("tagger", path, TAGS)
-    else:
-        found = read_inputs("tagger", path, TAGS)
-        assert found == (
-            read_inputs("tagger", path, TAGS, Columns(tagged=True)) if tagged else texts
-        )
-        assert (found.right is not None) == tagged
-    assert read_inputs("tagger", path, TAGS, Columns(tagged=False)) == texts
-    assert read_inputs("tagger", path, TAGS, Columns(text="sentence")) == texts
-    if tagged is None:
-        with pytest.raises(InputError, match=r"line \d: .*tag"):
-            read_inputs("tagger", path, TAGS, Columns(tagged=True))
-
-
-def test_the_runners_of_the_page_on_python(folders, tmp_path, monkeypatch, capsys):
+def test_the_pipelines_of_the_readme(folders, tmp_path, monkeypatch, capsys):
     section = PAGE.read_text(encoding="utf-8").split("## From Python")[1].split("\n## ")[0]
     (lines,) = [x for x in re.findall(r"```python\n(.*?)```", section, re.DOTALL) if "load_r" in x]
     runs = {
@@ -314,20 +233,3 @@ def test_the_runners_of_the_page_on_python(folders, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     exec(re.sub(r"^(load_runner.*?)(  #.*)?$", r"print(\1)", lines, flags=re.M))
     assert len(capsys.readouterr().out.splitlines()) == len(runs)
-
-
-def test_an_embedder_gives_no_answers(tmp_path):
-    for read in (
-        lambda: given_inputs("embedder", ["a"]),
-        lambda: read_inputs("embedder", tmp_path),
-    ):
-        with pytest.raises(InputError, match=r"^An embedder gives vectors.* use .*TextEmbedder"):
-            read()
-
-
-def test_an_empty_column_of_what_is_right_is_none(tmp_path):
-    path = tmp_path / "pairs.tsv"
-    path.write_text("sentence1\tsentence2\tscore\na film\tdull\t1.5\n")
-    assert read_inputs("scorer", path).right == [1.5]
-    inputs = read_inputs("scorer", path, columns=Columns(label=""))
-    assert inputs == Inputs(["a film"], ["dull"])

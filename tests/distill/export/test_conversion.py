@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
+from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import (
+    EndingChooser,
+    LiteRtBackend,
     QuestionAnswerer,
     SentenceScorer,
     TextClassifier,
-    TextRunner,
     TokenTagger,
 )
 from tfnlp.checkpoints import read_head, save_model
@@ -131,28 +133,30 @@ def test_every_family_gives_what_keras_gives(name, tokenizer, tmp_path):
     model = build_model(config_of(name, tokenizer), "classifier", 3)
     labels = ["x", "y", "z"]
     for quantization, tolerance in (("float32", 1e-4), ("int8", 0.1)):
-        export_tflite(model, tmp_path / "m.tflite", tokenizer, labels, quantization, 24)
-        runner = TextClassifier(tmp_path / "m.tflite")
+        export_tflite(model, tmp_path / "m.tflite", tokenizer, labels, Export(quantization, 24))
+        backend = TextClassifier(tmp_path / "m.tflite").backend
         for encoding in encodings_of(tokenizer):
             expected = softmax(keras_outputs(model, encoding)["logits"])
-            np.testing.assert_allclose(runner.run(encoding), expected, atol=tolerance)
+            found = backend.run_one(encoding)["probability"]
+            np.testing.assert_allclose(found, expected, atol=tolerance)
             padded = padded_outputs(tmp_path / "m.tflite", encoding)["probability"]
             np.testing.assert_allclose(
-                padded, runner.run(encoding), atol=1e-5 if quantization == "float32" else 0.1
+                padded, found, atol=1e-5 if quantization == "float32" else 0.1
             )
         # An empty text, where the tokenizer frames none, is read as padding.
         expected = softmax(keras_outputs(model, Encoding([0], [0]), real=0)["logits"])
-        np.testing.assert_allclose(runner.run(Encoding([], [])), expected, atol=tolerance)
+        found = backend.run_one(Encoding([], []))["probability"]
+        np.testing.assert_allclose(found, expected, atol=tolerance)
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])
 def test_tagger(quantization, tokenizer, tmp_path):
     model = build_model(config_of("electra", tokenizer), "tagger", 3)
     path = tmp_path / "m.tflite"
-    export_tflite(model, path, tokenizer, ["O", "B-x", "I-x"], quantization, 24)
+    export_tflite(model, path, tokenizer, ["O", "B-x", "I-x"], Export(quantization, 24))
     tagger = TokenTagger(path)
     for encoding in encodings_of(tokenizer):
-        found = tagger.outputs(encoding)["probability"]
+        found = tagger.backend.run_one(encoding)["probability"]
         expected = softmax(keras_outputs(model, encoding)["logits"])
         np.testing.assert_allclose(
             found, expected, atol=1e-4 if quantization == "float32" else 0.1
@@ -174,10 +178,10 @@ def test_tagger(quantization, tokenizer, tmp_path):
 def test_answerer(tokenizer, tmp_path):
     model = build_model(config_of("albert", tokenizer), "answerer")
     path = tmp_path / "m.tflite"
-    export_tflite(model, path, tokenizer, quantization="float32", max_length=24)
+    export_tflite(model, path, tokenizer, options=Export(quantization="float32", max_length=24))
     answerer = QuestionAnswerer(path)
     for encoding in encodings_of(tokenizer):
-        found = answerer.outputs(encoding)
+        found = answerer.backend.run_one(encoding)
         for key, expected in keras_outputs(model, encoding).items():
             np.testing.assert_allclose(found[key], expected, atol=1e-4)
             padded = padded_outputs(path, encoding)[key][: len(expected)]
@@ -196,13 +200,14 @@ def test_answerer(tokenizer, tmp_path):
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])
-def test_scorer_of_a_chooser_and_of_a_regression(quantization, tokenizer, tmp_path):
+def test_scores_of_a_chooser_and_of_a_regression(quantization, tokenizer, tmp_path):
     prompt, endings = "the film is", ["dull", "fine !", "not a plot"]
     path = tmp_path / "m.tflite"
     tolerance = 1e-4 if quantization == "float32" else 0.15
     chooser = build_model(config_of("bert", tokenizer), "chooser")
-    export_tflite(chooser, path, tokenizer, quantization=quantization, max_length=24)
-    scorer = SentenceScorer(path)
+    export_tflite(
+        chooser, path, tokenizer, options=Export(quantization=quantization, max_length=24)
+    )
     encodings = tokenizer.encode([prompt] * 3, endings)
     expected = []
     for e in encodings:
@@ -212,11 +217,15 @@ def test_scorer_of_a_chooser_and_of_a_regression(quantization, tokenizer, tmp_pa
             "padding_mask": np.ones((1, 1, len(e.token_ids)), "int32"),
         }
         expected.append(float(chooser(inputs)["logits"][0, 0]))
-    np.testing.assert_allclose(scorer.score([prompt] * 3, endings), expected, atol=tolerance)
+    file = EndingChooser(path)
+    scores = [outputs["score"][0] for outputs in file.backend.run(encodings)]
+    np.testing.assert_allclose(scores, expected, atol=tolerance)
     if quantization == "float32":
-        assert scorer.choose(prompt, endings) == int(np.argmax(expected))
+        assert file.choose(prompt, endings).place == int(np.argmax(expected))
     regression = build_model(config_of("distilbert", tokenizer), "classifier", 1)
-    export_tflite(regression, path, tokenizer, quantization=quantization, max_length=24)
+    export_tflite(
+        regression, path, tokenizer, options=Export(quantization=quantization, max_length=24)
+    )
     expected = [float(keras_outputs(regression, e)["logits"][0]) for e in encodings]
     found = SentenceScorer(path).score([prompt] * 3, endings)
     np.testing.assert_allclose(found, expected, atol=tolerance)
@@ -232,13 +241,13 @@ def test_other_tokenizers_travel_in_the_file(tmp_path):
     ):
         model = build_model(config_of("distilbert", tokenizer), "classifier", 2)
         path = tmp_path / f"{name}.tflite"
-        differences = export_tflite(model, path, tokenizer, ["a", "b"], "float32", 24)
+        differences = export_tflite(model, path, tokenizer, ["a", "b"], Export("float32", 24))
         assert "MediaPipe has no tokenizer of this kind" in differences[0]
         found = TextClassifier(path).classify(texts, texts[::-1])
         for encoding, answer in zip(tokenizer.encode(texts, texts[::-1], 24), found, strict=True):
             expected = softmax(keras_outputs(model, encoding)["logits"])
             np.testing.assert_allclose(list(answer.probabilities.values()), expected, atol=1e-4)
-        words = TextRunner(path).tokenizer.encode_words([["fine", "plot"]], 12)
+        words = LiteRtBackend(path).tokenizer.encode_words([["fine", "plot"]], 12)
         assert words[0].token_ids == tokenizer.encode_words([["fine", "plot"]], 12)[0].token_ids
 
 

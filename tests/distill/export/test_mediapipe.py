@@ -27,16 +27,11 @@ from distill.export.mediapipe import (
     mediapipe_rules,
     sentencepiece_model,
 )
-from distill.export.metadata import (
-    Credits,
-    TensorDescription,
-    add_metadata,
-    tensor_names,
-    text_model_metadata,
-)
+from distill.export.metadata import Credits, complete_file
+from distill.export.options import Export
 from distill.export.tflite import OUTPUTS, check_labels, export_tflite
 from distill.runtime import TextClassifier, TextEmbedder
-from distill.runtime.associated_files import SENTENCEPIECE_FILE, add_files
+from distill.runtime.associated_files import SENTENCEPIECE_FILE
 from tfnlp.models import AlbertConfig, build_model
 from tfnlp.text import UnigramTokenizer, WordPieceTokenizer, train_unigram
 
@@ -70,12 +65,12 @@ def files(tiny_config, tokenizer, tmp_path_factory):
     config = dataclasses.replace(tiny_config, num_layers=1)
     classifier = build_model(config, "classifier", 2)
     options = {"credits": CREDITS, "score_threshold": 0.4}
-    export_tflite(classifier, folder / "model.tflite", tokenizer, labels, **options)
+    export_tflite(classifier, folder / "model.tflite", tokenizer, labels, Export(**options))
     options = {"fixed_lengths": [32], "fixed_only": True, "quantization": "float32"}
-    export_tflite(classifier, folder / "fixed.tflite", tokenizer, labels, **options)
+    export_tflite(classifier, folder / "fixed.tflite", tokenizer, labels, Export(**options))
     encoder = build_model(config)
     path = folder / "embedder.tflite"
-    export_tflite(encoder, path, tokenizer, quantization="float32", pooling="mean")
+    export_tflite(encoder, path, tokenizer, options=Export(quantization="float32", pooling="mean"))
     pieces = train_unigram(TEXTS[:3], 60, keep_accents=True)
     albert = AlbertConfig(
         vocabulary_size=pieces.vocabulary_size,
@@ -88,7 +83,11 @@ def files(tiny_config, tokenizer, tmp_path_factory):
         initializer_range=0.3,
     )
     export_tflite(
-        build_model(albert, "classifier", 2), folder / "albert.tflite", pieces, labels, "float32"
+        build_model(albert, "classifier", 2),
+        folder / "albert.tflite",
+        pieces,
+        labels,
+        Export("float32"),
     )
     return folder, encoder, pieces
 
@@ -253,7 +252,7 @@ def test_sentencepiece_reads_every_character_as_the_tokenizer(family, keep):
     assert wrong == []
 
 
-def test_what_mediapipe_reads_otherwise_is_found():
+def test_differences_of_mediapipe_are_found():
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *string.ascii_letters, "é", "##a", "П", "가"]
     tokenizer = WordPieceTokenizer(tokens, strip_accents=False)
     characters = differing_characters(tokenizer)
@@ -353,10 +352,8 @@ def test_mediapipes_rules_are_its_own(mediapipe, tmp_path):
     module = tf.Module()
     function = echo.get_concrete_function()
     content = tf.lite.TFLiteConverter.from_concrete_functions([function], module).convert()
-    inputs, outputs = tensor_names(content)
-    described = [[TensorDescription(name, name) for name in side] for side in (inputs, outputs)]
-    metadata = text_model_metadata("echo", "ids", *described, ["vocab.txt"], False)
-    content = add_files(add_metadata(content, metadata), {}, {"vocab.txt": "\n".join(tokens)})
+    files = {"vocab.txt": "\n".join(tokens)}
+    content = complete_file(content, Export(name="echo"), "ids", {"": "ids"}, {}, files)
     (tmp_path / "echo.tflite").write_bytes(content)
     texts, rows = characters_in_words()
     texts.append("a\x00a")

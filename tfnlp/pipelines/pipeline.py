@@ -1,12 +1,15 @@
-"""Prediction interfaces: labels, entities, answers, scores, choices and embeddings.
+"""Pipelines: texts in; labels, tags, answers, scores, choices or embeddings out.
 
-Each class here implements one task. It is combined with a class that runs the model, by LiteRT
-(`distill.runtime.litert_runners.TextRunner`) or by Keras
-(`tfnlp.pipelines.keras_runners.ModelRunner`), and that provides
+A pipeline is one task. It encodes texts, lets a backend run the model, and decodes the outputs.
+The backend is `tfnlp.pipelines.keras_backend.KerasBackend` for a Keras model, or
+`distill.runtime.litert_backend.LiteRtBackend` for an exported file. It provides
 
-- `tokenizer`, `max_length` and, where there are some, `labels` of the model;
+- `kind`: of the task, a key of `PIPELINES`;
+- `tokenizer`, `max_length` and, for a classifier or tagger, `labels` of the model;
 - `settings`: a dict of the training settings, which may be empty;
-- `outputs_of(encodings)`: a list of {name: array without batch axis}, one for each encoding.
+- `run(encodings)`: a list of {name: array without batch axis}, one for each encoding.
+
+Needs neither TensorFlow nor Keras, as it runs on devices too.
 """
 
 import collections.abc
@@ -55,23 +58,48 @@ class Choice:
     truncated: bool
 
 
-class _OtherKind(InputError, AttributeError):
-    """An attribute of another kind of runner; as an AttributeError it keeps `hasattr` false."""
+class _OtherTask(InputError, AttributeError):
+    """A method of another task; as an AttributeError it keeps `hasattr` false."""
 
 
-class Runner:
-    """Base class of runners, with clear errors for methods of another kind of runner."""
+class Pipeline:
+    """Base class of pipelines, with clear errors for methods of another task.
+
+    Args:
+        backend: runs the model, see the module.
+
+    Raises:
+        InputError: if the backend's model is of another task.
+    """
+
+    kind = None
+
+    def __init__(self, backend):
+        if backend.kind != self.kind:
+            raise InputError(
+                f"The model is of the kind {backend.kind}, and {type(self).__name__} runs the "
+                f"kind {self.kind}; use load_runner, which takes any."
+            )
+        self.backend = backend
+        self.tokenizer = backend.tokenizer
+        self.labels = backend.labels
+        self.settings = backend.settings
+        self.max_length = backend.max_length
+
+    def predict(self, texts, second_texts=None):
+        """Return the prediction for each text, with its second text if the task takes pairs."""
+        raise NotImplementedError
 
     def __getattr__(self, name):
-        others = [kind for kind in Runner.__subclasses__() if name in vars(kind)]
+        others = [task for task in Pipeline.__subclasses__() if name in vars(task)]
         if name.startswith("_") or not others:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        own = next(kind for kind in type(self).__mro__ if kind in Runner.__subclasses__())
-        can = [key for key, value in vars(own).items() if callable(value) and key[0] != "_"]
-        raise _OtherKind(
-            f"{name} is of the kind {' or '.join(kind.kind for kind in others)}, and this model "
-            f"is of the kind {self.kind}, which has {', '.join(can)}; call one of these, or give "
-            "another model."
+        task = next(base for base in type(self).__mro__ if base in Pipeline.__subclasses__())
+        methods = [key for key, value in vars(task).items() if callable(value) and key[0] != "_"]
+        raise _OtherTask(
+            f"{name} is of the kind {' or '.join(task.kind for task in others)}, and this model "
+            f"is of the kind {self.kind}, which has {', '.join(methods)}; call one of these, or "
+            "give another model."
         )
 
     def _check_pairs(self, pairs):
@@ -83,7 +111,7 @@ class Runner:
             )
 
 
-class Classifier(Runner):
+class Classifier(Pipeline):
     """Text classifier; reads the output `probability`, (C,)."""
 
     kind = "classifier"
@@ -103,23 +131,23 @@ class Classifier(Runner):
         """
         self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
-        return [
-            self.classification(outputs["probability"], bool(truncated))
-            for outputs, truncated in zip(
-                self.outputs_of(encodings), encodings.truncated, strict=True
-            )
-        ]
+        return self._decode(self.backend.run(encodings), encodings.truncated)
 
-    def classification(self, probabilities, truncated):
-        """Return the `Classification` of one text from its probabilities (C,)."""
-        return Classification(
-            self.labels[int(np.argmax(probabilities))],
-            {label: float(p) for label, p in zip(self.labels, probabilities, strict=True)},
-            truncated,
-        )
+    def predict(self, texts, second_texts=None):
+        return self.classify(texts, second_texts)
+
+    def _decode(self, outputs, truncated):
+        """Return the `Classification` of each text."""
+        classifications = []
+        for row, is_truncated in zip(outputs, truncated, strict=True):
+            probabilities = [float(p) for p in row["probability"]]
+            label = self.labels[int(np.argmax(row["probability"]))]
+            by_label = dict(zip(self.labels, probabilities, strict=True))
+            classifications.append(Classification(label, by_label, bool(is_truncated)))
+        return classifications
 
 
-class Tagger(Runner):
+class Tagger(Pipeline):
     """Word or character tagger; reads the output `probability`, (L, C).
 
     Strings are split into words as the training data was, by the `words` of `settings`, else at
@@ -141,7 +169,7 @@ class Tagger(Runner):
             A list of lists of (word, tag), one for each sentence; an empty list for a sentence
             without words.
         """
-        return [list(zip(t.words, t.tags, strict=True)) for t in self.read(sentences)]
+        return [list(zip(t.words, t.tags, strict=True)) for t in self.predict(sentences)]
 
     def entities(self, sentences):
         """Return the entities in sentences, from BIO, IOBES or BILOU tags.
@@ -156,63 +184,55 @@ class Tagger(Runner):
         Raises:
             InputError: if the tags do not mark entities, such as parts of speech.
         """
-        if not self.of_entities:
+        if not all(ENTITY_TAG.fullmatch(tag) for tag in self.labels):
             raise InputError(
-                f"The tags {', '.join(self.labels)} are of no entities (O, B-x, I-x); use tag."
+                f"The tags {', '.join(self.labels)} mark no entities (O, B-x, I-x); use tag."
             )
-        return [tagged.entities for tagged in self.read(sentences)]
+        return [tagged.entities for tagged in self.predict(sentences)]
 
-    def read(self, sentences):
+    def predict(self, texts, second_texts=None):
         """Compute the tags with their spans and probabilities.
 
         Args:
-            sentences: as in `tag`.
+            texts: the sentences, as in `tag`.
+            second_texts: None, as tagging has none.
 
         Returns:
             A list of `tfnlp.text.tags.TaggedText`.
         """
-        texts, spans = self._split(sentences)
-        if self.by_character:
-            return self._read_characters(texts)
+        texts, spans = self._split(texts)
+        if self.settings.get("unit") == "character":
+            return self._tag_characters(texts)
         words = [[text[a:b] for a, b in row] for text, row in zip(texts, spans, strict=True)]
         windows = self.tokenizer.encode_words(words, self.max_length, self._stride)
-        outputs = [row["probability"] for row in self.outputs_of(windows)]
-        nothing = np.eye(len(self.labels))[outside(self.labels)]  # for a word without a token
-        found = []
+        outputs = [row["probability"] for row in self.backend.run(windows)]
+        outside_row = np.eye(len(self.labels))[outside(self.labels)]  # for words without a token
+        tagged_texts = []
         for text, places, rows in zip(
             texts, spans, best_rows(words, windows, outputs), strict=True
         ):
-            rows = [nothing if row is None else row for row in rows]
+            rows = [outside_row if row is None else row for row in rows]
             tags = [self.labels[int(row.argmax())] for row in rows]
-            found.append(TaggedText(text, places, tags, [float(row.max()) for row in rows]))
-        return found
+            tagged_texts.append(TaggedText(text, places, tags, [float(row.max()) for row in rows]))
+        return tagged_texts
 
-    def _read_characters(self, texts):
+    def _tag_characters(self, texts):
         windows = self.tokenizer.encode_text_windows(texts, self.max_length, self._stride)
-        outputs = [row["probability"] for row in self.outputs_of(windows)]
-        found = []
+        outputs = [row["probability"] for row in self.backend.run(windows)]
+        tagged_texts = []
         for text, characters in zip(
             texts, best_characters(texts, windows, outputs, self.labels), strict=True
         ):
             tags, scores = ([pair[i] for pair in characters] for i in (0, 1))
-            found.append(TaggedText(text, [(i, i + 1) for i in range(len(text))], tags, scores))
-        return found
-
-    @property
-    def by_character(self):
-        """True if each character, rather than each word, has a tag."""
-        return self.settings.get("unit") == "character"
+            spans = [(i, i + 1) for i in range(len(text))]
+            tagged_texts.append(TaggedText(text, spans, tags, scores))
+        return tagged_texts
 
     @property
     def _stride(self):
         # The same limit as in training (`tfnlp.tasks.Tagging`).
         quarter = self.max_length // 4
         return min(self.settings.get("stride", quarter), quarter)
-
-    @property
-    def of_entities(self):
-        """True if the tags mark entities in BIO, IOBES or BILOU."""
-        return all(ENTITY_TAG.fullmatch(tag) for tag in self.labels)
 
     def _split(self, sentences):
         """Return the texts and the spans of their words."""
@@ -223,9 +243,9 @@ class Tagger(Runner):
         lists = as_sentences(sentences)
         splitter = WordSplitter.from_settings(self.settings.get("words"))
         texts, spans = [], []
-        for given, words in zip(sentences, lists, strict=True):
-            if isinstance(given, str):
-                texts += as_texts(given)
+        for sentence, words in zip(sentences, lists, strict=True):
+            if isinstance(sentence, str):
+                texts += as_texts(sentence)
                 spans.append(splitter.spans(texts[-1]))
             else:
                 texts.append(" ".join(words))
@@ -234,7 +254,7 @@ class Tagger(Runner):
         return texts, spans
 
 
-class Answerer(Runner):
+class Answerer(Pipeline):
     """Extractive question answering; reads the outputs `start_logits` and `end_logits`, (L,).
 
     Questions are cut to the `max_question_length` of `settings`, and windows overlap by its
@@ -281,16 +301,20 @@ class Answerer(Runner):
             questions,
             contexts,
             self.max_length,
-            self.settings.get("stride", self.max_length // 4),
-            self.settings.get("max_question_length", MAX_QUESTION_LENGTH),
+            stride=self.settings.get("stride", self.max_length // 4),
+            max_question_length=self.settings.get("max_question_length", MAX_QUESTION_LENGTH),
         )
-        outputs = self.outputs_of(windows)
+        outputs = self.backend.run(windows)
         starts = [o["start_logits"] for o in outputs]
         ends = [o["end_logits"] for o in outputs]
-        return best_answers(windows, starts, ends, as_texts(contexts), null_answers, count)
+        return best_answers(windows, starts, ends, as_texts(contexts), null_answers, count=count)
+
+    def predict(self, texts, second_texts=None):
+        """Return the best `Answer` to each question, `texts`, from its context."""
+        return [answers[0] for answers in self.answer_all(texts, second_texts)]
 
 
-class Scorer(Runner):
+class Scorer(Pipeline):
     """Text regression; reads the output `score`, (1,)."""
 
     kind = "scorer"
@@ -310,10 +334,13 @@ class Scorer(Runner):
         """
         self._check_pairs(pairs)
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
-        return [float(outputs["score"][0]) for outputs in self.outputs_of(encodings)]
+        return [float(outputs["score"][0]) for outputs in self.backend.run(encodings)]
+
+    def predict(self, texts, second_texts=None):
+        return self.score(texts, second_texts)
 
 
-class Chooser(Runner):
+class Chooser(Pipeline):
     """Multiple choice; reads the output `score`, (1,), of a prompt with each ending."""
 
     kind = "chooser"
@@ -354,24 +381,27 @@ class Chooser(Runner):
             raise InputError(
                 f"endings[{groups.index([])}] is empty; give at least one ending to choose."
             )
-        firsts = [p for p, group in zip(prompts, groups, strict=True) for _ in group]
-        seconds = [ending for group in groups for ending in group]
-        encodings = self.tokenizer.encode(firsts, seconds, max_length=self.max_length)
-        scores = np.array([outputs["score"][0] for outputs in self.outputs_of(encodings)], float)
-        found, start = [], 0
+        repeated = [p for p, group in zip(prompts, groups, strict=True) for _ in group]
+        flat = [ending for group in groups for ending in group]
+        encodings = self.tokenizer.encode(repeated, flat, max_length=self.max_length)
+        scores = np.array([outputs["score"][0] for outputs in self.backend.run(encodings)], float)
+        choices, start = [], 0
         for group in groups:
-            here = slice(start, start + len(group))
-            start = here.stop
-            chances = np.exp(scores[here] - scores[here].max())
-            chances = (chances / chances.sum()).tolist()
-            place = int(scores[here].argmax())
-            found.append(
-                Choice(place, group[place], chances, bool(encodings.truncated[here].any()))
-            )
-        return found
+            rows = slice(start, start + len(group))
+            start = rows.stop
+            probabilities = np.exp(scores[rows] - scores[rows].max())
+            probabilities = (probabilities / probabilities.sum()).tolist()
+            place = int(scores[rows].argmax())
+            truncated = bool(encodings.truncated[rows].any())
+            choices.append(Choice(place, group[place], probabilities, truncated))
+        return choices
+
+    def predict(self, texts, second_texts=None):
+        """Return the `Choice` for each prompt, `texts`, from its list of endings."""
+        return self.choose_all(texts, second_texts)
 
 
-class Embedder(Runner):
+class Embedder(Pipeline):
     """Text embeddings; reads the output `embedding`, (D,), of length 1."""
 
     kind = "embedder"
@@ -390,5 +420,16 @@ class Embedder(Runner):
             similarity of each two; (0, 0) without texts.
         """
         encodings = self.tokenizer.encode(texts, pairs, max_length=self.max_length)
-        rows = [outputs["embedding"] for outputs in self.outputs_of(encodings)]
+        rows = [outputs["embedding"] for outputs in self.backend.run(encodings)]
         return np.array(rows, "float32") if rows else np.zeros((0, 0), "float32")
+
+    def predict(self, texts, second_texts=None):
+        return self.embed(texts, second_texts)
+
+
+PIPELINES = {task.kind: task for task in (Classifier, Tagger, Answerer, Scorer, Chooser, Embedder)}
+
+
+def pipeline_of(backend):
+    """Return the pipeline of a backend's task."""
+    return PIPELINES[backend.kind](backend)

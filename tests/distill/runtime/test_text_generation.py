@@ -10,6 +10,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from benchmarks.forced_tokens import forced, measured
 from distill.export.generation_export import export_translator
+from distill.export.options import DecoderExport
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
 from distill.runtime.cached_decoder import CachedDecoder
 from tests.distill.searches import train_a_little, without_xla
@@ -61,7 +62,7 @@ def pair(request, bpe, tmp_path_factory):
     again = build_model(config, "sequence_to_sequence")
     again.set_weights(model.get_weights())
     path = tmp_path_factory.mktemp("file") / "model.tflite"
-    export_translator(again, path, bpe, None, "float32", **OPTIONS)
+    export_translator(again, path, bpe, None, DecoderExport("float32", **OPTIONS))
     return again, path
 
 
@@ -85,7 +86,7 @@ def test_the_same_texts_as_keras(pair, bpe, search):
     assert 5 < sum(n < STEPS - 1 for n in lengths) < len(lengths)
 
 
-def test_an_end_that_is_forced_is_not_the_models(pair, bpe):
+def test_a_forced_end_does_not_count_as_the_models(pair, bpe):
     """With 2 new tokens a text has one token of the model's own, or was ended before it."""
     model, path = pair
     for translator in (
@@ -134,7 +135,7 @@ def trained(bpe):
 def test_99_of_100_tokens_in_8_bits_over_one_set_of_weights(trained, bpe, tmp_path):
     model, inputs, rows = trained
     path = tmp_path / "model.tflite"
-    export_translator(model, path, bpe, **OPTIONS)
+    export_translator(model, path, bpe, options=DecoderExport(**OPTIONS))
     decoder, same = CachedDecoder(path), []
     logits = model({name: x[:80] for name, x in inputs.items()})["logits"]
     for row, best in zip(rows, np.argmax(logits, axis=-1), strict=False):
@@ -155,11 +156,11 @@ def test_99_of_100_tokens_in_8_bits_over_one_set_of_weights(trained, bpe, tmp_pa
     assert text.text and isinstance(text.score, float)
 
 
-def test_bad_input_is_told(pair, bpe, tmp_path):
+def test_bad_input_is_refused(pair, bpe, tmp_path):
     model, path = pair
 
     def export(**kwargs):
-        export_translator(model, tmp_path / "m", bpe, **OPTIONS | kwargs)
+        export_translator(model, tmp_path / "m", bpe, options=DecoderExport(**OPTIONS | kwargs))
 
     for call, message in (
         (lambda: Translator(path)(["a", "film " * 60]), r"^sources\[1\] has .* more than the 40"),
@@ -192,12 +193,16 @@ def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path, monkeypatc
     )
     model, path = build_model(config, "sequence_to_sequence"), tmp_path / "model.tflite"
     export_translator(
-        model, path, tokenizer, None, "float32", **OPTIONS | {"beams": 1, "fixed_lengths": [16]}
+        model,
+        path,
+        tokenizer,
+        None,
+        DecoderExport("float32", **OPTIONS | {"beams": 1, "fixed_lengths": [16]}),
     )
     other = UnigramTokenizer([(name, -1.0) for name in names], "marian")
     for pair in ((tokenizer, other), (other, tokenizer.target), (tokenizer, tokenizer)):
         with pytest.raises(InputError, match=r"^A file holds a MarianTokenizer"):
-            export_translator(model, tmp_path / "m", *pair, **OPTIONS)
+            export_translator(model, tmp_path / "m", *pair, options=DecoderExport(**OPTIONS))
     texts = ["the film is", "a cast"]
     translator = generation.Translator(model, tokenizer, None, Greedy(), None, STEPS)
     expected = without_xla(translator)(texts)

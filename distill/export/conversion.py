@@ -1,0 +1,208 @@
+"""Conversion of Keras models to .tflite files, with a signature for each length."""
+
+import contextlib
+import tempfile
+
+import keras
+import tensorflow as tf
+from absl import logging
+from keras import ops
+
+from distill.compression.file_quantization import quantize_file, set_up
+from distill.export.length_signatures import DEFAULT, cut, signatures
+from tfnlp.layers import AdaptiveEmbedding
+from tfnlp.models import submodel
+from tfnlp.quantization.fake_quantization import SMALL
+from tfnlp.utils.errors import InputError
+
+INPUTS = ("ids", "mask", "segment_ids")
+
+
+def convert_text_model(model, kind, options, lengths, tokenize=None):
+    """Convert a model to a .tflite with a signature for each length.
+
+    Args:
+        model: from `tfnlp.models`.
+        kind: of the file.
+        options: `Export`, with the quantization, `max_length` and pooling.
+        lengths: from `check_lengths`; None is any length.
+        tokenize: from `text_input`, for one signature, which takes strings; or None.
+
+    Returns:
+        The bytes of the file.
+    """
+    names = {
+        "answerer": ("start_logits", "end_logits"),
+        "embedder": ("sequence_output",),
+    }.get(kind, ("logits",))
+    if options.quantization in LOOKUPS:
+        lookup = LOOKUPS[options.quantization]
+        forward = _forward_with(lookup, model, names, options.max_length)
+    else:
+        forward = _forward(model, names)
+
+    def run(ids, mask, segment_ids):
+        inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
+        if ids.shape[1] is None:
+            inputs = cut(inputs, options.max_length)
+        outputs = forward(inputs)
+        if kind == "embedder":
+            states = outputs["sequence_output"]
+            return {"embedding": _pool(states, inputs["padding_mask"], options.pooling)}
+        if kind == "answerer":
+            return outputs
+        if kind in ("scorer", "chooser"):
+            return {"score": outputs["logits"]}
+        return {"probability": ops.softmax(outputs["logits"], axis=-1)}
+
+    endpoints = {
+        key: (run, [tf.TensorSpec((1, length), "int32", name=name) for name in INPUTS])
+        for key, length in signatures(lengths).items()
+    }
+    if tokenize is not None:
+        string = tf.TensorSpec((1,), tf.string, "text")
+        endpoints = {DEFAULT: (lambda text: run(*tokenize(text)), [string])}
+    return to_tflite(model, endpoints, options.quantization, tokenize is not None)
+
+
+def check_computes_in_float32(model):
+    """Raise an InputError for a model in half precision, which the converter barely supports."""
+    for layer in model._flatten_layers(include_self=False):
+        if layer.compute_dtype in ("bfloat16", "float16"):
+            raise InputError(
+                f"The model computes in {layer.compute_dtype} ({layer.dtype_policy.name}), but "
+                "files are made of one that computes in float32; save its folder, load it under "
+                'keras.config.set_dtype_policy("float32"), and export that.'
+            )
+
+
+def to_tflite(model, endpoints, quantization, custom_operators=False):
+    """Convert functions over a model's weights to the signatures of a .tflite.
+
+    Args:
+        model: the owner of the weights.
+        endpoints: {name of a signature: (function, list of its `tf.TensorSpec`s)}; the functions
+            return dicts of tensors.
+        quantization: one of `QUANTIZATIONS`.
+        custom_operators: whether operations outside TFLite's own are allowed.
+
+    Returns:
+        The bytes of the file.
+    """
+    with tempfile.TemporaryDirectory() as folder, _quiet():
+        archive = keras.export.ExportArchive()
+        archive.track(model)
+        for key, (function, specs) in endpoints.items():
+            archive.add_endpoint(key, function, input_signature=specs)
+        archive.write_out(folder, verbose=False)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[*endpoints])
+        # Otherwise signatures of fixed length alone fold the scales of norms into the following
+        # weights: they would not share weights with the others, and round worse to 8 bits.
+        converter._experimental_disable_fuse_mul_and_fc = True
+        converter.allow_custom_ops = custom_operators
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        set_up(converter, quantization)
+        return quantize_file(converter.convert(), quantization, model)
+
+
+def _graph(model, names):
+    """Return the inputs and outputs of the model for one text, as tensors of its graph.
+
+    For a chooser these lie between the merging and the splitting of its choices.
+    """
+    if model.head != "chooser":
+        return model.input, {name: model.output[name] for name in names}
+    inputs = {key: model.get_layer(f"merge_{key}").output for key in model.input}
+    return inputs, {"logits": model.get_layer("choices").input[0]}
+
+
+def _forward(model, names):
+    forward_model = submodel(*_graph(model, names), name="whole")
+    return lambda inputs: forward_model(inputs, training=False)
+
+
+def _forward_with(lookup, model, names, max_length):
+    """Return a function of the model's outputs that reads embeddings by `lookup(table, ids)`."""
+    layer = model.get_layer("embeddings")
+    if isinstance(layer, AdaptiveEmbedding):  # its tables are read by clusters
+        return _forward(model, names)
+    # The part of the model after the embeddings.
+    inputs, outputs = _graph(model, names)
+    rest = submodel(
+        [layer.output, inputs],
+        outputs,
+        name="rest",  # a fixed name, not a counted one, so that files are reproducible
+    )
+    tokens = ops.convert_to_numpy(layer.token_table)
+    positions = segments = None
+    if getattr(layer, "max_length", None):
+        start = layer.position_offset  # rows before it, and beyond the end, are never read
+        positions = ops.convert_to_numpy(layer.position_table)[start : start + max_length]
+    if getattr(layer, "num_segments", 0):
+        segments = ops.convert_to_numpy(layer.segment_table)
+
+    def rows(table, ids):  # ids (1, L) or (L,)
+        return lookup(tf.constant(table), tf.reshape(ids, (-1,)))[None]
+
+    def forward(inputs):
+        ids = inputs["token_ids"]
+        x = rows(tokens, ids)
+        if positions is not None:
+            x += rows(positions, tf.range(tf.shape(ids)[1]))
+        if segments is not None:
+            several = layer.num_segments > 1
+            x += rows(segments, inputs["segment_ids"] if several else tf.zeros_like(ids))
+        for part in (getattr(layer, "norm", None), getattr(layer, "projection", None)):
+            x = x if part is None else part(x)
+        return rest([x, inputs], training=False)
+
+    return forward
+
+
+# The converter maps this name to EMBEDDING_LOOKUP, whose table gets a float32 scale for each row.
+# A gather's table gets one scale, which a few large rows would determine.
+@tf.function(experimental_implements="embedding_matmul")
+def _embedding_lookup(table, ids):
+    return tf.gather(table, ids)
+
+
+def _rounded_lookup(table, ids):
+    """Look up rows of a table rounded here to 8 bits, with a scale for each row.
+
+    With fixed ranges the converter would give the table one scale.
+    """
+    if table.shape.num_elements() < SMALL:
+        return tf.gather(table, ids)
+    scales = tf.maximum(tf.reduce_max(tf.abs(table), axis=1), 1e-12) / 127
+    rounded = tf.cast(tf.round(table / scales[:, None]), tf.int8)
+    return tf.cast(tf.gather(rounded, ids), tf.float32) * tf.gather(scales, ids)[:, None]
+
+
+# Lookup function for the embedding tables of quantised files.
+LOOKUPS = {
+    "int8": _embedding_lookup,
+    "static_int8": _rounded_lookup,
+    "int4": _embedding_lookup,
+    "int4_block32": _embedding_lookup,
+}
+
+
+def _pool(states, mask, pooling):
+    """Pool states (1, L, D) to a vector of length 1, (1, D), without padding by mask (1, L)."""
+    if pooling == "first":
+        x = states[:, 0]
+    else:
+        mask = tf.cast(mask, states.dtype)[..., None]
+        x = tf.reduce_sum(states * mask, axis=1) / tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)
+    return tf.math.l2_normalize(x, axis=-1)
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Temporarily silence TensorFlow's notices of every variable and file."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)

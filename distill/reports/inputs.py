@@ -1,0 +1,76 @@
+"""Inputs of a pipeline: texts, their second texts, and their gold answers."""
+
+import dataclasses
+import itertools
+import random
+
+
+@dataclasses.dataclass
+class Inputs:
+    """Inputs of a pipeline.
+
+    Args:
+        texts: a list of texts; for a tagger texts or lists of words, for an answerer the
+            questions, for a chooser the prompts.
+        second_texts: the second text of each, the context, or a list of endings; or None.
+        gold: the gold label, tags, answers, number or index of the ending of each, from the file;
+            or None.
+        ids: the names of questions, or None.
+    """
+
+    texts: list
+    second_texts: list | None = None
+    gold: list | None = None
+    ids: list | None = None
+
+    def flat_texts(self):
+        """Return the model's inputs as a list of strings, or of (text, second text) pairs.
+
+        Words are joined with spaces, and a prompt is paired with each of its endings.
+        """
+        if self.second_texts is None:
+            # Even the first word gets a space before it, since byte-level BPE reads words so.
+            return [x if isinstance(x, str) else "".join(f" {w}" for w in x) for x in self.texts]
+        return [
+            (text, second)
+            for text, group in zip(self.texts, self.second_texts, strict=True)
+            for second in ([group] if isinstance(group, str) else group)
+        ]
+
+    def take(self, indices):
+        """Return the inputs at some indices, in their order."""
+        columns = {
+            name: None if column is None else [column[i] for i in indices]
+            for name, column in vars(self).items()
+        }
+        return Inputs(**columns)
+
+    def draw(self, count):
+        """Draw at most `count` inputs at random, since files may be sorted by label or length."""
+        total = len(self.texts)
+        return self.take(sorted(random.Random(0).sample(range(total), min(count, total))))
+
+    def each_text(self):
+        """Return all texts singly, in a list, without duplicates of second texts."""
+        flat = self.flat_texts()
+        if self.second_texts is None:
+            return flat
+        texts, second_texts = zip(*flat, strict=True)
+        unrepeated = itertools.groupby(texts)  # a prompt is paired with each of its endings
+        return [*(text for text, _ in unrepeated), *dict.fromkeys(second_texts)]
+
+
+@dataclasses.dataclass
+class Columns:
+    """Columns of a file of inputs; where None, those that the task's recipe expects.
+
+    `tagged` is whether a tagger's file has a word and its tag on each line, rather than a text.
+    """
+
+    text: str | None = None
+    pair: str | None = None
+    label: str | None = None
+    question: str | None = None
+    prompt: str | None = None
+    choices: list | None = None
+    tagged: bool | None = None

@@ -1,0 +1,461 @@
+"""Prediction tasks: each reads inputs, and scores, compares and formats predictions."""
+
+import dataclasses
+import itertools
+import pathlib
+
+import numpy as np
+from absl import logging
+
+from distill.reports.inputs import Columns, Inputs
+from tfnlp import tasks
+from tfnlp.tasks.confusion_matrix import confusion_matrix, only_answer
+from tfnlp.tasks.tagged_files import TaggedSentences, holds_tags, read_tagged
+from tfnlp.text.readers import FORMATS, Examples, read_examples, read_header
+from tfnlp.text.tags import ENTITY_TAG
+from tfnlp.utils.errors import InputError
+
+
+class PredictionTask:
+    """Base class of prediction tasks.
+
+    Args:
+        labels: of the model, or None.
+        settings: of the model, or None.
+        positive_label: of a classifier, the class whose F1 is a score too; None for none.
+
+    Raises:
+        InputError: if the task or the labels do not have the `positive_label`.
+    """
+
+    kind = None
+    option = None  # name of the option with second texts: pair, question or ending
+    second_column = "pair"  # header of the second texts
+    header = None  # columns of predictions.tsv; None for JSON Lines
+    figure, least = "agreement", 0.98  # figure of `compare`, and the least without a warning
+    answer_name = None  # of what `compare` counts
+
+    def __init__(self, labels=None, settings=None, positive_label=None):
+        self.labels = labels
+        self.settings = settings or {}
+        self.positive_label = positive_label
+        self._check_positive_label()
+
+    def _check_positive_label(self):
+        if self.positive_label is not None:
+            raise InputError(
+                f"positive_label={self.positive_label} is for a classifier, but the model is of "
+                f"the kind {self.kind}; leave it out."
+            )
+
+    def inputs_of(self, texts, pair=(), question=(), ending=()):
+        """Build `Inputs` from texts that are passed one by one.
+
+        Args:
+            texts: a list of strings; for an answerer one context, or one for each question; for a
+                chooser the one prompt.
+            pair: the second texts, for a classifier or scorer.
+            question: the questions, for an answerer.
+            ending: the endings, for a chooser.
+
+        Raises:
+            InputError: if the task takes others, or their numbers do not match.
+        """
+        second_texts = {"pair": pair, "question": question, "ending": ending}
+        for name, strings in second_texts.items():
+            if strings and name != self.option:
+                options = f"`text` and `{self.option}`" if self.option else "`text`"
+                raise InputError(
+                    f"A model of the kind {self.kind} takes {options}, and no `{name}`."
+                )
+        return self._join(texts, second_texts.get(self.option))
+
+    def _join(self, texts, pairs):
+        if pairs and len(pairs) != len(texts):
+            raise InputError(
+                f"Each `text` needs one `pair`; given are {len(texts)} texts and {len(pairs)} "
+                "pairs."
+            )
+        return Inputs(texts, pairs or None)
+
+    def read(self, path, columns=None):
+        """Read `Inputs` from a file, in the formats of the task's recipe, or plain texts.
+
+        Args:
+            path: of the file: for a classifier, scorer or chooser TSV, CSV or JSON Lines; for a
+                tagger CoNLL columns, or a table with a column of texts; for an answerer SQuAD's
+                JSON, or a table with questions and texts; a .txt has a text on each line, or may
+                have a tagger's columns.
+            columns: `Columns`. Gold labels are read if the file has them. A column that is named
+                must exist, and hold labels of the model.
+
+        Raises:
+            InputError: as the task's reader.
+        """
+        return self._read(pathlib.Path(path), columns or Columns())
+
+    def answers(self, predictions):
+        """Return the label, text, index, number or vector of each prediction, or each tag."""
+        return [self._answer(prediction) for prediction in predictions]
+
+    def _answer(self, prediction):
+        return prediction
+
+    def compare(self, answers, expected):
+        """Compare two results of `answers` for the same inputs.
+
+        Returns:
+            A dict of figures:
+
+            - for a classifier, tagger, answerer or chooser `agreement`, the share of equal labels
+              (tags of words, answers to questions);
+            - for a scorer `correlation` (Pearson), None if a side is constant, and
+              `largest_difference`;
+            - for an embedder `cosine`, the mean, and `least_cosine`, of the worst text.
+        """
+        equal = [a == b for a, b in zip(answers, expected, strict=True)]
+        return {"agreement": float(np.mean(equal or [1.0]))}
+
+    def describe(self, figures):
+        """Return figures of `compare` in words."""
+        return f"the same {self.answer_name} in {figures['agreement']:.2%}."
+
+    def count_truncated(self, pipeline, inputs, predictions):
+        """Count the truncated texts."""
+        return sum(prediction.truncated for prediction in predictions)
+
+    def score(self, inputs, predictions):
+        """Score predictions against the gold answers.
+
+        Returns:
+            A dict of the scores that the task's recipe reports. Each has a `baseline_`
+            counterpart, of always answering the commonest gold label or the mean of the gold
+            numbers. A classifier or tagger has the `confusion`
+            (`tfnlp.tasks.confusion_matrix`). `only_answer` is the answer to all inputs if there is
+            just one, though the gold labels differ.
+        """
+        task = self._task()
+        examples = Examples(inputs.texts, None, self._gold_ids(inputs.gold))
+        scores = task.score_predictions(examples, self.answers(predictions))
+        return scores | _baseline(task, examples) | self._count_answers(inputs, predictions)
+
+    def _gold_ids(self, gold):
+        return gold
+
+    def _count_answers(self, inputs, predictions):
+        answer = only_answer(inputs.gold, self.answers(predictions))
+        return {} if answer is None else {"only_answer": answer}
+
+    def row(self, prediction, text, *second_text):
+        """Return the columns of a printed line, those of `header` and of a second text."""
+        raise NotImplementedError
+
+
+class LabelPredictions(PredictionTask):
+    """Predictions of a classifier."""
+
+    kind = "classifier"
+    option = "pair"
+    header = ("label", "probability", "sentence")
+    answer_name = "label"
+
+    def _check_positive_label(self):
+        if self.positive_label is not None:
+            self._task()
+
+    def _task(self):
+        return tasks.Classification(self.labels, positive_label=self.positive_label)
+
+    def _read(self, path, columns):
+        def read(label_column):
+            text = columns.text or "sentence"
+            examples = read_examples(path, text, columns.pair, label_column, self.labels)
+            gold = examples.labels and [examples.label_names[i] for i in examples.labels]
+            return Inputs(examples.texts, examples.pairs, gold)
+
+        return _with_gold_if_fit(read, path, columns.label, "label")
+
+    def _answer(self, prediction):
+        return prediction.label
+
+    def _gold_ids(self, gold):
+        return [self.labels.index(label) for label in gold]
+
+    def _count_answers(self, inputs, predictions):
+        matrix = confusion_matrix(inputs.gold, self.answers(predictions), self.labels)
+        return {"confusion": matrix} | super()._count_answers(inputs, predictions)
+
+    def row(self, prediction, text, *second_text):
+        probability = prediction.probabilities[prediction.label]
+        return [prediction.label, f"{probability:.4f}", text, *second_text]
+
+
+class NumberPredictions(PredictionTask):
+    """Predictions of a scorer."""
+
+    kind = "scorer"
+    option = "pair"
+    header = ("score", "sentence")
+    figure, least = "correlation", 0.99
+
+    def _task(self):
+        return tasks.Regression()
+
+    def _read(self, path, columns):
+        names = _header(path)
+        text = columns.text or ("sentence1" if "sentence1" in names else "sentence")
+        pair = columns.pair
+        if pair is None and columns.text is None and "sentence2" in names:
+            pair = "sentence2"
+
+        def read(label_column):
+            if label_column is None:
+                examples = read_examples(path, text, pair, None)
+            else:
+                examples = tasks.read_scored_pairs(path, text, pair, label_column)
+            return Inputs(examples.texts, examples.pairs, examples.labels)
+
+        return _with_gold_if_fit(read, path, columns.label, "score")
+
+    def compare(self, answers, expected):
+        constant = min(np.ptp([answers, expected], axis=1)) == 0
+        correlation = None if constant else float(np.corrcoef(answers, expected)[0, 1])
+        difference = float(np.abs(np.subtract(answers, expected)).max())
+        return {"correlation": correlation, "largest_difference": difference}
+
+    def describe(self, figures):
+        correlation = "no correlation, as one number is given for all texts"
+        if figures["correlation"] is not None:
+            correlation = f"correlation {figures['correlation']:.4f}"
+        return f"{correlation}; the largest difference is {figures['largest_difference']:.4g}."
+
+    def count_truncated(self, pipeline, inputs, predictions):
+        encodings = pipeline.tokenizer.encode(
+            inputs.texts, inputs.second_texts, pipeline.max_length
+        )
+        return int(encodings.truncated.sum())
+
+    def row(self, prediction, text, *second_text):
+        return [f"{prediction:.4f}", text, *second_text]
+
+
+class TagPredictions(PredictionTask):
+    """Predictions of a tagger, for words or, by the `unit` of the settings, characters."""
+
+    kind = "tagger"
+    answer_name = "tag"
+
+    def _read(self, path, columns):
+        text, tagged = columns.text or "sentence", columns.tagged
+        if tagged is None and not columns.text and _suffix(path) == ".txt":
+            tagged = holds_tags(path, self.labels)
+        elif tagged is None:
+            tagged = not columns.text and text not in _header(path)
+        if not tagged:
+            return Inputs(read_examples(path, text, label_column=None).texts)
+        sentences = read_tagged(path, self.labels, self._unit)
+        return Inputs(sentences.sentences, None, sentences.tags)
+
+    @property
+    def _unit(self):
+        return self.settings.get("unit", "word")
+
+    def answers(self, predictions):
+        return [tag for prediction in predictions for tag in prediction.tags]
+
+    def count_truncated(self, pipeline, inputs, predictions):
+        return 0  # long texts are read in windows
+
+    def score(self, inputs, predictions):
+        task = tasks.Tagging(self.labels, unit=self._unit)
+        examples = TaggedSentences(inputs.texts, inputs.gold)
+        scores = task.score_predictions(examples, [prediction.tags for prediction in predictions])
+        gold, answers = [*itertools.chain(*inputs.gold)], self.answers(predictions)
+        counts = {"confusion": confusion_matrix(gold, answers, self.labels)}
+        answer = only_answer(gold, answers)
+        counts |= {} if answer is None else {"only_answer": answer}
+        return scores | _baseline(task, examples) | counts
+
+    def row(self, prediction, text, *second_text):
+        if all(ENTITY_TAG.fullmatch(tag) for tag in self.labels):
+            entities = [f"{e.label} {e.score:.4f} {e.text}" for e in prediction.entities]
+            return ["; ".join(entities) or "(no entity)", prediction.text]
+        tagged = zip(prediction.words, prediction.tags, strict=True)
+        return [" ".join(f"{word}/{tag}" for word, tag in tagged)]
+
+    def json_value(self, inputs, index, prediction):
+        """Return a prediction as a dict for JSON Lines, with the gold tags if there are any."""
+        columns = {
+            "word": prediction.words,
+            "span": prediction.spans,
+            "tag": prediction.tags,
+            "score": prediction.scores,
+        }
+        if inputs.gold:
+            columns["gold"] = inputs.gold[index]
+        rows = zip(*columns.values(), strict=True)
+        return {
+            "text": prediction.text,
+            "words": [dict(zip(columns, row, strict=True)) for row in rows],
+            "entities": [dataclasses.asdict(entity) for entity in prediction.entities],
+        }
+
+
+class AnswerPredictions(PredictionTask):
+    """Predictions of an answerer."""
+
+    kind = "answerer"
+    option = "question"
+    answer_name = "answer"
+
+    def _join(self, contexts, questions):
+        if not questions or len(contexts) not in (1, len(questions)):
+            raise InputError(
+                "An answerer takes each `question` with the one `text` to look in, or with one of "
+                f"its own; given are {len(questions)} questions and {len(contexts)} texts."
+            )
+        return Inputs(questions, contexts if len(contexts) > 1 else contexts * len(questions))
+
+    def _read(self, path, columns):
+        if _suffix(path) == ".json":
+            examples = tasks.read_questions(path)
+            return Inputs(examples.questions, examples.contexts, examples.answers, examples.ids)
+        question, context = columns.question or "question", columns.text or "context"
+        examples = read_examples(path, question, context, None)
+        return Inputs(examples.texts, examples.pairs)
+
+    def _answer(self, prediction):
+        return prediction.text
+
+    def score(self, inputs, predictions):
+        # Without a score no TensorFlow is loaded.
+        from tfnlp.tasks.question_answering import QuestionAnswering, Questions
+
+        examples = Questions(inputs.ids, inputs.texts, inputs.second_texts, inputs.gold)
+        return QuestionAnswering().score_predictions(examples, self.answers(predictions))
+
+    def row(self, prediction, text, *second_text):
+        return [prediction.text or "(no answer)", f"{prediction.probability:.4f}", text]
+
+    def json_value(self, inputs, index, prediction):
+        """Return a prediction as a dict for JSON Lines, with the gold answers if there are any."""
+        ids = inputs.ids or range(len(inputs.texts))
+        value = {"id": ids[index], "question": inputs.texts[index]}
+        value |= dataclasses.asdict(prediction)
+        if inputs.gold:
+            value["gold"] = [text for _, text in inputs.gold[index]]
+        return value
+
+
+class ChoicePredictions(PredictionTask):
+    """Predictions of a chooser."""
+
+    kind = "chooser"
+    option = "ending"
+    second_column = "ending"
+    header = ("choice", "probability", "prompt")
+    answer_name = "choice"
+
+    def _join(self, texts, endings):
+        if len(texts) != 1 or len(endings) < 2:
+            raise InputError(
+                "A chooser takes one `text`, the beginning, and `ending` twice or more; given are "
+                f"{len(texts)} texts and {len(endings)} endings."
+            )
+        return Inputs(texts, [endings])
+
+    def _task(self):
+        return tasks.MultipleChoice()
+
+    def _read(self, path, columns):
+        def read(label_column):
+            prompt = columns.prompt or "prompt"
+            examples = tasks.read_choices(path, prompt, columns.choices, label_column)
+            return Inputs(examples.prompts, examples.endings, examples.labels)
+
+        return _with_gold_if_fit(read, path, columns.label, "label")
+
+    def _answer(self, prediction):
+        return prediction.place
+
+    def row(self, prediction, text, *second_text):
+        probability = max(prediction.probabilities)
+        return [str(prediction.place), f"{probability:.4f}", text, prediction.ending]
+
+
+class VectorPredictions(PredictionTask):
+    """Predictions of an embedder, which are compared but neither read nor written."""
+
+    kind = "embedder"
+    figure, least = "cosine", 0.99
+
+    def inputs_of(self, texts, pair=(), question=(), ending=()):
+        raise InputError(NO_ANSWERS)
+
+    def read(self, path, columns=None):
+        raise InputError(NO_ANSWERS)
+
+    def compare(self, answers, expected):
+        cosines = np.prod([answers, expected], axis=0).sum(1)
+        return {"cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
+
+    def describe(self, figures):
+        mean, least = figures["cosine"], figures["least_cosine"]
+        return f"cosine {mean:.4f} in the mean, {least:.4f} at worst."
+
+
+NO_ANSWERS = (
+    "An embedder gives vectors, not answers; use distill.runtime.TextEmbedder, or "
+    "recipes.extract_features of the model's folder."
+)
+TASKS = {
+    task.kind: task
+    for task in (
+        LabelPredictions,
+        NumberPredictions,
+        TagPredictions,
+        AnswerPredictions,
+        ChoicePredictions,
+        VectorPredictions,
+    )
+}
+TASKS["string classifier"] = LabelPredictions
+
+
+def prediction_task(kind, labels=None, settings=None, positive_label=None):
+    """Return the `PredictionTask` of a kind of model; arguments as there."""
+    return TASKS[kind](labels, settings, positive_label)
+
+
+def task_of(pipeline, positive_label=None):
+    """Return the `PredictionTask` of a pipeline."""
+    return prediction_task(pipeline.kind, pipeline.labels, pipeline.settings, positive_label)
+
+
+def _baseline(task, examples):
+    """Return the scores of the commonest answer to the examples, by names with `baseline_`."""
+    return {f"baseline_{k}": v for k, v in task.baseline(examples, examples).items()}
+
+
+def _with_gold_if_fit(reader, path, label_column, default):
+    """Return `reader(label_column)`; without labels if the default column is absent or unfit."""
+    if label_column is not None:
+        return reader(label_column or None)
+    if default not in _header(path):
+        return reader(None)
+    try:
+        return reader(default)
+    except InputError as e:
+        logging.warning("No score: %s", e)
+        return reader(None)
+
+
+def _header(path):
+    """Return the columns of a table; [] for a file of another format."""
+    if _suffix(path) not in FORMATS or _suffix(path) == ".txt":
+        return []
+    return read_header(path)
+
+
+def _suffix(path):
+    return pathlib.Path(path.name.lower().removesuffix(".gz")).suffix

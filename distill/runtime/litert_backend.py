@@ -1,0 +1,195 @@
+"""LiteRT backend of the pipelines, for exported .tflite files: text in, answer out.
+
+Needs neither TensorFlow nor Keras.
+"""
+
+import contextlib
+import functools
+import pathlib
+import threading
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+from distill.runtime.associated_files import (
+    LABELS_FILE,
+    MARIAN_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+    check_kind,
+    read_files,
+)
+from tfnlp.pipelines.pipeline import pipeline_of
+from tfnlp.text.marian import MarianTokenizer
+from tfnlp.text.text_arguments import check_whole
+from tfnlp.text.tokenizer import Encoding, Tokenizer
+from tfnlp.text.wordpiece import WordPieceTokenizer
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.native_notices import without_notices
+from tfnlp.utils.progress import progress_bar
+
+INPUTS = ("ids", "mask", "segment_ids")
+# Number of texts from which a progress bar is shown.
+MANY = 1000
+# Set after the process' first run, the only one with which LiteRT prints a notice.
+_ran = threading.Event()
+
+
+class LiteRtBackend:
+    """.tflite file from `distill.export.tflite`, with its tokenizer, as a pipeline's backend.
+
+    A text runs with the smallest fixed-length signature that holds it, else with the one of any
+    length.
+
+    Threads may share a backend: their texts run one after the other. To run texts in parallel,
+    give each thread its own, or the interpreter more threads.
+
+    Args:
+        path: the file.
+        num_threads: threads of the interpreter.
+        try_out: whether to run a text at once, so that a file that cannot be run fails here and
+            not with its first text. LiteRT prepares its graph with the first text.
+        kind: the expected kind of the file; any kind that a pipeline runs where None.
+
+    Raises:
+        InputError: if the file is missing, is no .tflite, is damaged, lacks its tokenizer, is of
+            another kind, or cannot be run.
+    """
+
+    _trial = Encoding([0], [0])
+
+    def __init__(self, path, num_threads=1, try_out=True, kind=None):
+        check_whole(num_threads=num_threads)
+        if num_threads < 1:
+            raise InputError(f"num_threads={num_threads} must be at least 1.")
+        settings, files = read_files(path)
+        self.path = pathlib.Path(path)
+        self.settings = settings.get("task", {})
+        self.kind = check_kind(path, settings, kind)
+        self.max_length = settings["model_max_length"]
+        self.tokenizer = read_tokenizer(path, settings, files)
+        self.labels = files[LABELS_FILE].split("\n") if LABELS_FILE in files else None
+        # LiteRT's interpreter crashes the process if two threads run it at once.
+        self._lock = threading.Lock()
+        try:
+            self._interpreter = self._open(num_threads)
+            self._signatures = _signatures(self._interpreter)
+        except (ValueError, RuntimeError) as e:
+            raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None
+        if try_out:
+            outputs = self.run_one(self._trial)
+            if "probability" in outputs:
+                self._check_labels(outputs["probability"].shape[-1])
+
+    def _open(self, num_threads):
+        """Open the file with LiteRT, and return the interpreter."""
+        return Interpreter(str(self.path), num_threads=num_threads)
+
+    def run(self, encodings):
+        """Return the outputs of each encoding, with a progress bar if there are many."""
+        few = len(encodings) < MANY
+        return [self.run_one(e) for e in progress_bar(encodings, unit="text", disable=few)]
+
+    def run_one(self, encoding):
+        """Run one `tfnlp.text.Encoding`, and return {name: array without batch}.
+
+        Raises:
+            InputError: if LiteRT cannot run it.
+        """
+        ids, segment_ids = encoding.token_ids, encoding.segment_ids
+        fitting = [n for n in self._signatures if n is None or n >= len(ids)]
+        length = fitting[0] if fitting else max(self._signatures)
+        if not fitting:
+            ids, segment_ids = ([*x[: length - 1], x[-1]] for x in (ids, segment_ids))
+        # An empty text without special tokens is run as one padding token.
+        size = length or max(len(ids), 1)
+        inputs = {
+            name: np.array([[*x, *[0] * (size - len(x))]], "int32")  # (1, L)
+            for name, x in zip(INPUTS, (ids, [1] * len(ids), segment_ids), strict=True)
+        }
+        outputs = self._call(length, inputs)
+        if self.kind in ("tagger", "answerer"):  # outputs by token, those of padding too
+            outputs = {name: value[: max(len(ids), 1)] for name, value in outputs.items()}
+        return outputs
+
+    def _call(self, length, inputs):
+        """Call the signature of a length, and return its outputs without batch.
+
+        Raises:
+            InputError: if LiteRT cannot run it.
+        """
+        quiet = contextlib.nullcontext() if _ran.is_set() else without_notices()
+        try:
+            with self._lock, quiet:
+                outputs = self._signatures[length](**inputs)
+        except (ValueError, RuntimeError) as e:
+            raise InputError(
+                f"{self.path} cannot be run by LiteRT ({e}); export it again."
+            ) from None
+        _ran.set()
+        return {name: value[0] for name, value in outputs.items()}
+
+    def _check_labels(self, classes):
+        count = len(self.labels or [])
+        if count != classes:
+            raise InputError(
+                f"{self.path} holds {count} labels in {LABELS_FILE}, but its model has {classes} "
+                "classes; export it again."
+            )
+
+
+def load_runner(path, num_threads=1, try_out=True, kind=None):
+    """Load the pipeline of a file, by its kind.
+
+    Args:
+        path: of a .tflite file.
+        num_threads, try_out, kind: as in `LiteRtBackend`.
+
+    Returns:
+        A `tfnlp.pipelines.Pipeline`, such as a `Classifier` for a classifier's file.
+
+    Raises:
+        InputError: as `LiteRtBackend`.
+    """
+    return pipeline_of(LiteRtBackend(path, num_threads, try_out, kind))
+
+
+TextClassifier = functools.partial(load_runner, kind="classifier")
+TokenTagger = functools.partial(load_runner, kind="tagger")
+QuestionAnswerer = functools.partial(load_runner, kind="answerer")
+SentenceScorer = functools.partial(load_runner, kind="scorer")
+EndingChooser = functools.partial(load_runner, kind="chooser")
+TextEmbedder = functools.partial(load_runner, kind="embedder")
+
+
+def _signatures(interpreter):
+    """Return {length: signature runner}, the shortest first, None (any length) last."""
+    signatures = {}
+    for key in interpreter.get_signature_list():
+        runner = interpreter.get_signature_runner(key)
+        details = runner.get_input_details()
+        length = int(details["ids"]["shape_signature"][1]) if "ids" in details else -1
+        signatures[None if length < 0 else length] = runner
+    return dict(sorted(signatures.items(), key=lambda item: item[0] or float("inf")))
+
+
+def read_tokenizer(path, settings, files):
+    """Build the tokenizer of a file from the results of `read_files`.
+
+    Raises:
+        InputError: if it cannot be read, or its package is not installed.
+    """
+    try:
+        if VOCABULARY_FILE in files:
+            tokens = files[VOCABULARY_FILE].split("\n")
+            return WordPieceTokenizer.from_settings(tokens, settings)
+        if MARIAN_FILE in files:
+            return MarianTokenizer.from_files(files)
+        return Tokenizer.from_json(files[TOKENIZER_FILE], settings["pad_token"])
+    except ImportError as e:  # Marian's tokenizers need a package that is optional
+        raise InputError(
+            f"{path}: its tokenizer needs {e.name}, which is not installed; run pip install "
+            f"{e.name}."
+        ) from None
+    except Exception as e:  # the engine raises no narrower type
+        raise InputError(f"{path}: its tokenizer cannot be read ({e}); export it again.") from None

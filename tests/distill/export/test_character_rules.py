@@ -1,0 +1,8 @@
+"""Rules of how tokenizers read characters."""
+
+from distill.export.character_rules import ranges
+
+
+def test_characters_are_named_by_their_ranges():
+    assert ranges("Acb") == "U+0041, U+0062 to U+0063"
+    assert ranges("acegikm") == "U+0061, U+0063, U+0065, U+0067, U+0069, U+006B and 1 more ranges"

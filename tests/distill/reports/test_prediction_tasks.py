@@ -1,0 +1,151 @@
+"""Prediction tasks: how each reads inputs and compares answers."""
+
+import dataclasses
+
+import pytest
+
+from distill.reports import Columns, Inputs, prediction_task
+from tfnlp.utils.errors import InputError
+
+TAGS = ["O", "B-x", "I-x"]
+
+
+def read_inputs(kind, path, labels=None, columns=None):
+    return prediction_task(kind, labels).read(path, columns)
+
+
+def given_inputs(kind, *texts, **more):
+    return prediction_task(kind).inputs_of(*texts, **more)
+
+
+def test_texts_given_one_by_one():
+    assert given_inputs("classifier", ["a", "b"]) == Inputs(["a", "b"])
+    assert given_inputs("scorer", ["a"], ["b"]) == Inputs(["a"], ["b"])
+    assert given_inputs("answerer", ["a"], (), ["p ?", "q ?"]) == Inputs(["p ?", "q ?"], ["a"] * 2)
+    assert given_inputs("chooser", ["a"], ending=["x", "y"]) == Inputs(["a"], [["x", "y"]])
+    for arguments, said in (
+        (("tagger", ["a"], ["b"]), "of the kind tagger takes `text`, and no `pair`"),
+        (("scorer", ["a"], (), ["q"]), "takes `text` and `pair`, and no `question`"),
+        (("scorer", ["a"], (), (), ["x"]), "takes `text` and `pair`, and no `ending`"),
+        (("answerer", ["a"]), "given are 0 questions and 1 texts"),
+        (("chooser", ["a"], (), (), ["x"]), "1 texts and 1 endings"),
+        (("classifier", ["a"], ["b", "c"]), "1 texts and 2 pairs"),
+    ):
+        with pytest.raises(InputError, match=said):
+            given_inputs(*arguments)
+
+
+def test_files_of_texts_alone_and_of_other_labels(tmp_path, caplog):
+    path = tmp_path / "a.txt"
+    path.write_text("a film\n정말\n", encoding="utf-8")
+    for kind in ("classifier", "scorer", "tagger"):
+        assert read_inputs(kind, path, ["bad", "good"]) == Inputs(["a film", "정말"])
+    path = tmp_path / "a.tsv"
+    path.write_text("sentence\tlabel\ncontext\na\t1\nb\t0\n".replace("\ncontext", ""))
+    labels = ["bad", "good"]
+    assert read_inputs("classifier", path, labels) == Inputs(["a", "b"])
+    assert "No score" in caplog.text and "label '1' is not one of the labels" in caplog.text
+    assert read_inputs("classifier", path, ["0", "1"]).gold == ["1", "0"]
+    assert read_inputs("classifier", path, ["0", "1"], Columns(label="")).gold is None
+    with pytest.raises(InputError, match="'1' is not one of the labels"):
+        read_inputs("classifier", path, labels, Columns(label="label"))
+    assert read_inputs("tagger", path, ["O", "B-x"]) == Inputs(["a", "b"])
+    path.write_text("question\tcontext\nq ?\tthe film\n")
+    assert read_inputs("answerer", path) == Inputs(["q ?"], ["the film"])
+
+
+@pytest.mark.parametrize(
+    ("text", "tagged"),
+    [
+        ("the\tO\nfilm\tB-x\n\nthe plot\tO\n", True),
+        ("-DOCSTART- -X- O\n\n# id = 1\nthe DT O\nfilm NN B-x\n", True),
+        ("the film\n", False),
+        ("the film\nis not dull\n\n정말\n", False),
+        ("#the O\n", False),
+        ("a film\nby him\n", False),
+        # Of these nobody can tell: a part of the tags, or all of them, may be another model's.
+        ("the O\nfilm B-y\n", None),
+        ("the DT\nfilm NN\n\nit PRP\n", None),
+        ("the\tDT\n", None),
+        ("the\nfilm\n\nis\n", None),
+        ("a fine film\nhis blood group is O\n", None),
+    ],
+)
+def test_a_text_file_of_a_tagger_may_hold_tags(text, tagged, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(text, encoding="utf-8")
+    texts = Inputs(text.split("\n")[:-1])
+    if tagged is None:
+        said = r"a\.txt may have a word and its tag on each line, as '.*' looks, .* tagged=True or"
+        with pytest.raises(InputError, match=said):
+            read_inputs("tagger", path, TAGS)
+    else:
+        found = read_inputs("tagger", path, TAGS)
+        assert found == (
+            read_inputs("tagger", path, TAGS, Columns(tagged=True)) if tagged else texts
+        )
+        assert (found.gold is not None) == tagged
+    assert read_inputs("tagger", path, TAGS, Columns(tagged=False)) == texts
+    assert read_inputs("tagger", path, TAGS, Columns(text="sentence")) == texts
+    if tagged is None:
+        with pytest.raises(InputError, match=r"line \d: .*tag"):
+            read_inputs("tagger", path, TAGS, Columns(tagged=True))
+
+
+def test_an_embedder_gives_no_answers(tmp_path):
+    for read in (
+        lambda: given_inputs("embedder", ["a"]),
+        lambda: read_inputs("embedder", tmp_path),
+    ):
+        with pytest.raises(InputError, match=r"^An embedder gives vectors.* use .*TextEmbedder"):
+            read()
+
+
+def test_an_empty_label_column_means_no_gold_answers(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("sentence1\tsentence2\tscore\na film\tdull\t1.5\n")
+    assert read_inputs("scorer", path).gold == [1.5]
+    inputs = read_inputs("scorer", path, columns=Columns(label=""))
+    assert inputs == Inputs(["a film"], ["dull"])
+
+
+@dataclasses.dataclass
+class Answer:
+    label: str = ""
+    tags: tuple = ()
+    text: str = ""
+    place: int = 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "expected", "figures"),
+    [
+        ("classifier", [Answer("a"), Answer("b")], [Answer("a"), Answer("a")], {"agreement": 0.5}),
+        # Of words, however many a text has.
+        (
+            "tagger",
+            [Answer(tags="BIO"), Answer(tags="O"), Answer()],
+            [Answer(tags="BIO"), Answer(tags="B"), Answer()],
+            {"agreement": 0.75},
+        ),
+        ("tagger", [Answer()], [Answer()], {"agreement": 1.0}),
+        ("answerer", [Answer(text="x")], [Answer(text="y")], {"agreement": 0.0}),
+        ("chooser", [Answer(place=1)], [Answer(place=1)], {"agreement": 1.0}),
+        (
+            "scorer",
+            [1.0, 2.0, 4.0],
+            [1.0, 3.0, 2.0],
+            {"correlation": 0.3273268353539886, "largest_difference": 2.0},
+        ),
+        ("scorer", [1.0, 1.0], [1.0, 3.0], {"correlation": None, "largest_difference": 2.0}),
+        (
+            "embedder",
+            [[1.0, 0.0], [0.6, 0.8]],
+            [[1.0, 0.0], [1.0, 0.0]],
+            {"cosine": 0.8, "least_cosine": 0.6},
+        ),
+    ],
+)
+def test_answers_are_compared_by_task(kind, given, expected, figures):
+    task = prediction_task(kind)
+    assert task.compare(task.answers(given), task.answers(expected)) == pytest.approx(figures)
