@@ -127,26 +127,26 @@ def make_augmenter():
         )
     vectors = None
     if FLAGS.vectors:  # before the model, to report a malformed line sooner
-        vectors = learning.augmentation.WordVectors.from_file(FLAGS.vectors)
+        vectors = learning.WordVectors.from_file(FLAGS.vectors)
     model, tokenizer = (
         checkpoints.load_model(FLAGS.model_dir, head),
         text.load_tokenizer(FLAGS.model_dir),
     )
     if not replace:
-        config = learning.augmentation.ContinuationConfig(
+        config = learning.ContinuationConfig(
             FLAGS.copies or 4,
             FLAGS.kept,
             FLAGS.max_tokens,
             FLAGS.top_k,
             FLAGS.temperature,
-            FLAGS.seed,
+            seed=FLAGS.seed,
         )
-        return learning.augmentation.TextContinuer(model, tokenizer, config, FLAGS.batch_size)
-    vectors = vectors or learning.augmentation.WordVectors.of_model(model, tokenizer)
-    config = learning.augmentation.ReplacementConfig(
+        return learning.TextContinuer(model, tokenizer, config, FLAGS.batch_size)
+    vectors = vectors or learning.WordVectors.of_model(model, tokenizer)
+    config = learning.ReplacementConfig(
         FLAGS.probability, FLAGS.copies or 20, FLAGS.candidates, FLAGS.seed
     )
-    return learning.augmentation.WordReplacer(model, tokenizer, vectors, config, FLAGS.batch_size)
+    return learning.WordReplacer(model, tokenizer, vectors, config, FLAGS.batch_size)
 
 
 def main():
@@ -160,13 +160,15 @@ def main():
         make_augmenter(),
         FLAGS.input,
         FLAGS.output_dir,
-        FLAGS.text_column,
-        FLAGS.pair_column,
-        (FLAGS.label_column or "label") if judge else None,
+        learning.TextColumns(
+            FLAGS.text_column,
+            FLAGS.pair_column,
+            (FLAGS.label_column or "label") if judge else None,
+        ),
         judge,
-        FLAGS.label == "agree",
-        FLAGS.originals,
-        settings,
+        keep_labels=FLAGS.label == "agree",
+        originals=FLAGS.originals,
+        settings=settings,
     )
 
 

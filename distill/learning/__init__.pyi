@@ -1,14 +1,14 @@
 """Training of a student on its teacher's outputs."""
 
-from . import augmentation as augmentation
+from .augmentation_file import TextColumns as TextColumns
 from .augmentation_file import augment_file as augment_file
 from .augmentation_file import labels_in_file as labels_in_file
-from .distances import attention_error as attention_error
-from .distances import cosine_error as cosine_error
-from .distances import relation_error as relation_error
-from .distances import score_error as score_error
+from .distances import attention_divergence as attention_divergence
+from .distances import attention_score_error as attention_score_error
+from .distances import cosine_distance as cosine_distance
+from .distances import relation_divergence as relation_divergence
 from .distances import squared_error as squared_error
-from .distances import text_state_error as text_state_error
+from .distances import text_state_distance as text_state_distance
 from .distillation import Phase as Phase
 from .distillation import TaskData as TaskData
 from .distillation import distill as distill
@@ -36,4 +36,9 @@ from .teacher import load_teacher as load_teacher
 from .teacher import read_teacher_labels as read_teacher_labels
 from .terms import Term as Term
 from .terms import TermsLoss as TermsLoss
+from .text_continuation import ContinuationConfig as ContinuationConfig
+from .text_continuation import TextContinuer as TextContinuer
 from .translator_student import make_translator_student as make_translator_student
+from .word_replacement import ReplacementConfig as ReplacementConfig
+from .word_replacement import WordReplacer as WordReplacer
+from .word_vectors import WordVectors as WordVectors

@@ -1,5 +1,7 @@
 """Augmentation of a file of examples, resumable in small steps."""
 
+import contextlib
+import dataclasses
 import hashlib
 import os
 import pathlib
@@ -17,13 +19,25 @@ PIECE = 64  # examples between two saved states
 COUNTS = ("originals", "copies", "duplicates", "refused")
 
 
+@dataclasses.dataclass(frozen=True)
+class TextColumns:
+    """Columns of a file of examples: a text, and a second text and a label or None."""
+
+    text: str = "sentence"
+    pair: str | None = None
+    label: str | None = None
+
+    @property
+    def texts(self):
+        """Columns to augment."""
+        return [column for column in (self.text, self.pair) if column]
+
+
 def augment_file(
     augment,
     source,
     folder,
-    text_column="sentence",
-    pair_column=None,
-    label_column=None,
+    columns=None,
     judge=None,
     keep_labels=True,
     originals=True,
@@ -39,9 +53,7 @@ def augment_file(
             for each, such as a `WordReplacer`.
         source: the file, .tsv, .csv, .json, .jsonl or .txt, or with .gz.
         folder: to write into.
-        text_column: the column of the text.
-        pair_column: the column of the second text, which is augmented too; or None.
-        label_column: the column of the label, or None.
+        columns: `TextColumns` of the file; a "sentence" alone where None.
         judge: a function from texts, and second texts or None, to the teacher's labels; where None
             copies keep their example's label.
         keep_labels: whether copies with another label from the judge are left out; else they get
@@ -56,64 +68,113 @@ def augment_file(
         InputError: if the file cannot be read, or the folder holds a file of other settings or of
             another source.
     """
-    folder = pathlib.Path(folder)
-    final, part, state_path = (folder / n for n in ("augmented.tsv", "part.tsv", "state.json"))
-    header, rows = _read(pathlib.Path(source), text_column, pair_column, label_column)
+    columns, source = columns or TextColumns(), pathlib.Path(source)
+    header, rows = _read(source, columns)
     made_from = {
-        "source": hashlib.sha256(pathlib.Path(source).read_bytes()).hexdigest(),
+        "source": hashlib.sha256(source.read_bytes()).hexdigest(),
         "settings": settings or {},
     }
-    state = {"made_from": made_from, "rows": 0, "bytes": 0} | dict.fromkeys(COUNTS, 0)
-    if state_path.exists():
-        state = _same(folder, read_json(state_path), made_from)
-        if state["rows"] == len(rows) and final.exists():
-            logging.info("%s is complete.", final)
-            return {name: state[name] for name in COUNTS}
-    elif final.exists():
-        raise InputError(f"{final} is there already; give another folder, or move it away.")
-    texts = [column for column in (text_column, pair_column) if column]
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with open(part, "ab+") as file:
-            file.truncate(state["bytes"])
-            seen = _written(file, header, texts)
-            # With originals=False the examples are not in the file, but copies must not equal
-            # them.
-            seen.update(tuple(row[column] for column in texts) for row in rows[: state["rows"]])
-            if not state["bytes"]:
-                file.write(_line(header))
-            with progress_bar(total=len(rows), initial=state["rows"], unit="text") as bar:
-                for start in range(state["rows"], len(rows), PIECE):
-                    piece = rows[start : start + PIECE]
-                    examples = _augmented(augment, piece, start, texts)
-                    if judge is not None:
-                        _judge(judge, examples, texts, label_column, keep_labels)
-                    for row, kind in examples:
-                        key = tuple(row[column] for column in texts)
-                        if kind == "originals" and not originals:
-                            seen.add(key)
-                            continue
-                        kind = "duplicates" if kind == "copies" and key in seen else kind
-                        state[kind] += 1
-                        if kind in ("originals", "copies"):
-                            seen.add(key)
-                            file.write(_line(row[column] for column in header))
-                    file.flush()
-                    os.fsync(file.fileno())
-                    state |= {"rows": start + len(piece), "bytes": file.tell()}
-                    write_json(state_path, state)
-                    bar.update(len(piece))
-        os.replace(part, final)
-    except OSError as e:
-        raise InputError(f"{part} could not be written ({e.strerror or e}); free space.") from e
-    counts = {name: state[name] for name in COUNTS}
+    output = _AugmentedFile(folder, header, columns.texts, originals, made_from)
+    if output.is_complete(rows):
+        logging.info("%s is complete.", output.path)
+        return output.counts()
+    first = output.state["rows"]
+    with output.open(rows), progress_bar(total=len(rows), initial=first, unit="text") as bar:
+        for start in range(first, len(rows), PIECE):
+            piece = rows[start : start + PIECE]
+            examples = _augmented(augment, piece, start, columns.texts)
+            if judge is not None:
+                _judge(judge, examples, columns, keep_labels)
+            output.write(examples)
+            output.save_state(start + len(piece))
+            bar.update(len(piece))
     logging.info(
         "Wrote %s: %d examples and %d copies; left out %d duplicates and %d that the teacher "
-        "calls otherwise.",
-        final,
-        *counts.values(),
+        "labels otherwise.",
+        output.path,
+        *output.counts().values(),
     )
-    return counts
+    return output.counts()
+
+
+class _AugmentedFile:
+    """File in the making: its lines, its counts, and the state to resume from.
+
+    Args:
+        folder: to write into.
+        header: names of the columns.
+        texts: names of the columns whose texts tell examples apart.
+        originals: whether examples are written beside their copies.
+        made_from: a dict of what determines the result.
+
+    Raises:
+        InputError: if the folder holds a file of something else.
+    """
+
+    def __init__(self, folder, header, texts, originals, made_from):
+        self.folder, self.header, self.texts = pathlib.Path(folder), header, texts
+        self.originals = originals
+        self.path, self.part = self.folder / "augmented.tsv", self.folder / "part.tsv"
+        self.state_path = self.folder / "state.json"
+        self.state = {"made_from": made_from, "rows": 0, "bytes": 0} | dict.fromkeys(COUNTS, 0)
+        if self.state_path.exists():
+            self.state = _same(self.folder, read_json(self.state_path), made_from)
+        elif self.path.exists():
+            raise InputError(f"{self.path} exists; give another folder, or move it away.")
+
+    def is_complete(self, rows):
+        return self.state["rows"] == len(rows) and self.path.exists()
+
+    def counts(self):
+        return {name: self.state[name] for name in COUNTS}
+
+    @contextlib.contextmanager
+    def open(self, rows):
+        """Open the unfinished file after its last saved state; rename it at the end.
+
+        Raises:
+            InputError: if it cannot be written.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(self.part, "ab+") as file:
+                self.file = file
+                file.truncate(self.state["bytes"])
+                self.seen = _texts_in(file, self.header, self.texts)
+                # With originals=False the examples are not in the file, but copies must not equal
+                # them.
+                self.seen.update(self._key(row) for row in rows[: self.state["rows"]])
+                if not self.state["bytes"]:
+                    file.write(_line(self.header))
+                yield
+            os.replace(self.part, self.path)
+        except OSError as e:
+            raise InputError(
+                f"{self.part} could not be written ({e.strerror or e}); free space."
+            ) from e
+
+    def write(self, examples):
+        """Write examples that are not there already; each is a list of row and kind."""
+        for row, kind in examples:
+            key = self._key(row)
+            if kind == "originals" and not self.originals:
+                self.seen.add(key)
+                continue
+            kind = "duplicates" if kind == "copies" and key in self.seen else kind
+            self.state[kind] += 1
+            if kind in ("originals", "copies"):
+                self.seen.add(key)
+                self.file.write(_line(row[column] for column in self.header))
+
+    def save_state(self, rows):
+        """Save the state after so many rows of the source."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.state |= {"rows": rows, "bytes": self.file.tell()}
+        write_json(self.state_path, self.state)
+
+    def _key(self, row):
+        return tuple(row[column] for column in self.texts)
 
 
 def labels_in_file(labels, source, text_column="sentence", label_column="label"):
@@ -136,9 +197,9 @@ def labels_in_file(labels, source, text_column="sentence", label_column="label")
     if set(names) <= set(labels):
         return list(labels)
     if list(labels) != [f"LABEL_{i}" for i in range(len(labels))]:
-        other = next(name for name in names if name not in labels)
+        unknown = next(name for name in names if name not in labels)
         raise InputError(
-            f"{source} has the {label_column} {other!r}, but the teacher's labels are "
+            f"{source} has the {label_column} {unknown!r}, but the teacher's labels are "
             f"{', '.join(labels)}; give a teacher that was fine-tuned for these labels."
         )
     if len(names) != len(labels):
@@ -149,21 +210,22 @@ def labels_in_file(labels, source, text_column="sentence", label_column="label")
     return names
 
 
-def _read(source, text_column, pair_column, label_column):
+def _read(source, columns):
     """Read the columns of a file and its rows, dicts of texts without tabs and line breaks."""
     suffix = format_of(source)
-    asked = [column for column in (text_column, pair_column, label_column) if column]
     if suffix == ".txt":
-        return [text_column], [{text_column: _clean(text)} for _, text in read_lines(source)]
+        return [columns.text], [{columns.text: _clean(text)} for _, text in read_lines(source)]
+    required = [*columns.texts, columns.label] if columns.label else columns.texts
     # JSON objects may hold more than texts, so only the named columns are read.
-    header = asked if suffix in (".json", ".jsonl") else read_header(source)
-    header = header + [column for column in asked if column not in header]  # refused by name
-    found = read_columns(source, header)
-    return header, [{k: _clean(str(v)) for k, v in row.items()} for _, row in found]
+    header = required if suffix in (".json", ".jsonl") else read_header(source)
+    # `read_columns` names a missing column.
+    header = header + [column for column in required if column not in header]
+    rows = [row for _, row in read_columns(source, header)]
+    return header, [{name: _clean(str(x)) for name, x in row.items()} for row in rows]
 
 
 def _clean(text):
-    return " ".join(text.split()) if any(c in text for c in "\t\n\r") else text
+    return " ".join(text.split()) if any(space in text for space in "\t\n\r") else text
 
 
 def _line(values):
@@ -171,21 +233,21 @@ def _line(values):
 
 
 def _same(folder, state, made_from):
-    if state["made_from"] != made_from:
-        stored = state["made_from"]
-        names = sorted(stored["settings"].keys() | made_from["settings"])
-        other = next(
-            (n for n in names if stored["settings"].get(n) != made_from["settings"].get(n)), None
-        )
-        what = "another input file" if other is None else f"another `{other}`"
-        raise InputError(
-            f"{folder} holds texts that were made from {what}; give another folder, or delete it."
-        )
-    return state
+    """Return a stored state; raise an InputError if it is of another file or settings."""
+    if state["made_from"] == made_from:
+        return state
+    stored, settings = state["made_from"]["settings"], made_from["settings"]
+    names = sorted(stored.keys() | settings)
+    changed = next((name for name in names if stored.get(name) != settings.get(name)), None)
+    difference = "another input file" if changed is None else f"another `{changed}`"
+    raise InputError(
+        f"{folder} holds texts that were made from {difference}; give another folder, or delete "
+        "it."
+    )
 
 
-def _written(file, header, texts):
-    """Return the texts that are in a file already."""
+def _texts_in(file, header, texts):
+    """Return the texts that are in a file already, a set of tuples."""
     file.seek(0)
     places = [header.index(column) for column in texts]
     lines = (line.decode("utf-8").rstrip("\n").split("\t") for line in file.readlines()[1:])
@@ -195,27 +257,27 @@ def _written(file, header, texts):
 def _augmented(augment, rows, start, texts):
     """Return a list of [row, kind] for the examples of a piece and their copies."""
     # Second texts are numbered on their own, so that they have other draws.
-    given = [row[column] for row in rows for column in texts]
-    copies = augment(given, start * len(texts))
+    flat = [row[column] for row in rows for column in texts]
+    copies = augment(flat, start * len(texts))
     examples = []
     for i, row in enumerate(rows):
         examples.append([row, "originals"])
-        own = copies[i * len(texts) : (i + 1) * len(texts)]
-        for changed in zip(*own, strict=True):
+        row_copies = copies[i * len(texts) : (i + 1) * len(texts)]
+        for changed in zip(*row_copies, strict=True):
             clean = map(_clean, changed)
             examples.append([row | dict(zip(texts, clean, strict=True)), "copies"])
     return examples
 
 
-def _judge(judge, examples, texts, label_column, keep_labels):
+def _judge(judge, examples, columns, keep_labels):
     """Give copies the judge's label, or mark those with another label as refused."""
     copies = [example for example in examples if example[1] == "copies"]
-    columns = [[row[column] for row, _ in copies] for column in texts]
     if not copies:
         return
-    labels = judge(columns[0], columns[1] if len(columns) > 1 else None)
+    texts, *pairs = ([row[column] for row, _ in copies] for column in columns.texts)
+    labels = judge(texts, pairs[0] if pairs else None)
     for example, label in zip(copies, labels, strict=True):
         if not keep_labels:
-            example[0] = example[0] | {label_column: label}
-        elif example[0][label_column].strip() != label:
+            example[0] = example[0] | {columns.label: label}
+        elif example[0][columns.label].strip() != label:
             example[1] = "refused"

@@ -136,7 +136,9 @@ def distill(teacher, student, data, config, run, phases=None, compress=None):
     start_head(task, student, data.train)
 
     batches = data.encode(task, data.tokenizer, config)
-    teacher_batches, made_from = batches, teacher.fingerprints(student)
+    made_from = {"train": content_fingerprint([data.train, task.label_names])}
+    made_from |= teacher.fingerprints(student)
+    teacher_batches = batches
     if not teacher.has_tokens_of(data.tokenizer):
         teacher_batches = data.encode(task, teacher.tokenizer, config)
         inputs = teacher_batches["train"].inputs_fingerprint()
@@ -147,8 +149,7 @@ def distill(teacher, student, data, config, run, phases=None, compress=None):
         terms = [term for phase in phases for term in phase.terms]
         batches["train"].targets = teacher.outputs(teacher_batches["train"], terms)
 
-    first = {"train": content_fingerprint([data.train, task.label_names]), **made_from}
-    _fit_first_phases(phases, distillers, batches["train"], config, run, first)
+    _fit_first_phases(phases, distillers, batches["train"], config, run, made_from)
     distiller = distillers[-1]
     if compress is not None:
         check_compresses(config)
@@ -180,6 +181,8 @@ def distill(teacher, student, data, config, run, phases=None, compress=None):
 def _check(teacher, student, data, phases):
     """Raise an InputError unless teacher, student, terms and examples fit each other."""
     terms = [term for phase in phases for term in phase.terms]
+    if any(phase.epochs is None for phase in phases[:-1]):
+        raise InputError("A phase before the last has no epochs; give Phase(terms, epochs).")
     check_vocabulary(data.tokenizer, student)
     if teacher.unpruned is not None:
         teacher.unpruned.check()

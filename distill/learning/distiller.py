@@ -75,8 +75,8 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
 
     def predict_step(self, data):
         inputs = data[0] if isinstance(data, tuple) else data
-        found = self._task_outputs(self(inputs, training=False))
-        return found if len(found) > 1 else found[self.task.outputs[0]]
+        outputs = self._task_outputs(self(inputs, training=False))
+        return outputs if len(outputs) > 1 else outputs[self.task.outputs[0]]
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         labels = y.get("labels") if isinstance(y, dict) else y

@@ -3,6 +3,10 @@
 A method takes the teacher and the student, built with the outputs that it compares, and the `task`
 whose outputs the soft labels are; without a task there are no soft labels. `layer_map` names for
 each student layer the teacher's layer, see `distill.learning.layer_map`.
+
+In the equations S is the student, T the teacher, g the layer map, E the embeddings' output and H
+hidden states (B, L, D), A attention scores (B, N, L, L) and z logits. `hidden_states[0]` is E, so
+layer m, counted from 0, has `hidden_states[m + 1]` and `attention_scores[m]`.
 """
 
 import functools
@@ -12,17 +16,17 @@ import keras
 
 from distill.learning.distances import (
     POSITION_LOGITS,
-    attention_error,
-    class_error,
-    cosine_error,
-    position_error,
-    relation_error,
-    score_error,
+    attention_divergence,
+    attention_score_error,
+    class_divergence,
+    cosine_distance,
+    position_divergence,
+    relation_divergence,
     squared_error,
-    text_state_error,
+    text_state_distance,
 )
 from distill.learning.layer_map import resolve_layer_map
-from distill.learning.terms import Term, read_tensor, times
+from distill.learning.terms import Term, read_tensor, scale_weight
 from tfnlp.utils.errors import InputError, unknown_name
 
 
@@ -42,12 +46,11 @@ def logits(
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     if hidden_state_weight:
-        layers = resolve_layer_map(layer_map, *_layers(teacher, student))
-        terms += hidden_state_terms(
-            layers, make_projection(teacher, student), weight=hidden_state_weight
-        )
+        layers = resolve_layer_map(layer_map, *_num_layers(teacher, student))
+        projection = make_projection(teacher, student)
+        terms += hidden_state_terms(layers, projection, weight=hidden_state_weight)
     if attention_weight:
-        layers = resolve_layer_map(layer_map, *_layers(teacher, student))
+        layers = resolve_layer_map(layer_map, *_num_layers(teacher, student))
         terms += attention_score_terms(layers, attention_weight, _is_causal(teacher, student))
     return terms
 
@@ -57,15 +60,23 @@ def distilbert(
 ):
     """Return the terms of DistilBERT (Sanh et al. 2019, section 3): soft labels, and cosines.
 
-    The cosines compare the last hidden states. The third loss of the paper, masked tokens, is the
-    task's own, with a weight of 2 there. The paper's second distillation, in fine-tuning, is
-    `logits`.
+    L = 5 T^2 KL(softmax(z^T / T) || softmax(z^S / T)) + 2 L_mlm + (1 - cos(H^S W, H^T)), of the
+    last hidden states. L_mlm is the task's own loss, whose weight the caller gives. The paper's
+    second distillation, in fine-tuning, is `logits`.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     if cosine_weight:
-        tensor = ("hidden_states", -1)
         projection = make_projection(teacher, student)
-        terms.append(Term(tensor, tensor, cosine_error, cosine_weight, None, projection, "cosine"))
+        terms.append(
+            Term(
+                ("hidden_states", -1),
+                ("hidden_states", -1),
+                cosine_distance,
+                cosine_weight,
+                projection=projection,
+                name="cosine",
+            )
+        )
     return terms
 
 
@@ -82,28 +93,23 @@ def tinybert(
 ):
     """Return the terms of TinyBERT (Jiao et al. 2020, eq. 6 to 11).
 
-    They compare embeddings, hidden states, attention scores and soft labels. Weights are for each
-    layer; the paper sums over layers. In its task stage the soft labels come after all others, see
-    `distill.learning.distill`.
+    L = L_pred + L_embd + sum over m of (L_hidn + L_attn). In its task stage L_pred comes after all
+    others, see `distill.learning.split_phases`.
     """
-    terms = _soft_labels(task, temperature, soft_label_weight)
-    layers = resolve_layer_map(layer_map, *_layers(teacher, student))
-    if embedding_weight:
-        tensor = ("hidden_states", 0)
+    terms = _soft_labels(task, temperature, soft_label_weight)  # eq. 10, L_pred
+    layers = resolve_layer_map(layer_map, *_num_layers(teacher, student))
+    if embedding_weight:  # eq. 9, L_embd = MSE(E^S W_e, E^T)
         projection = make_projection(teacher, student, "embedding_projection", 0)
-        terms.append(
-            Term(tensor, tensor, squared_error, embedding_weight, None, projection, "embedding")
-        )
-    if hidden_state_weight:
-        terms += hidden_state_terms(
-            layers,
-            make_projection(teacher, student),
-            embeddings=False,
-            weight=times(hidden_state_weight, len(layers)),
-        )
-    if attention_weight:
-        weight = times(attention_weight, len(layers))
-        terms += attention_score_terms(layers, weight, _is_causal(teacher, student))
+        terms.append(_state_term(0, 0, embedding_weight, projection, "embedding"))
+    if hidden_state_weight:  # eq. 8, L_hidn = MSE(H^S_m W_h, H^T_g(m))
+        projection = make_projection(teacher, student)
+        terms += [
+            _state_term(t + 1, s + 1, hidden_state_weight, projection)
+            for s, t in enumerate(layers)
+        ]
+    if attention_weight:  # eq. 7, L_attn = MSE(A^S_m, A^T_g(m))
+        causal = _is_causal(teacher, student)
+        terms += [_score_term(t, s, attention_weight, causal) for s, t in enumerate(layers)]
     return terms
 
 
@@ -119,17 +125,20 @@ def minilm(
 ):
     """Return the terms of MiniLM (Wang et al. 2020, eq. 3 to 6).
 
-    They compare attention and value relations of the last layer. The student may have any number
-    of layers and any width, but as many heads as the teacher.
+    L = KL(softmax(A^T) || softmax(A^S)) + KL(softmax(VR^T) || softmax(VR^S)) of the last layer,
+    with value relations VR = V V^T / sqrt(H). The student may have any number of layers and any
+    width, but as many heads as the teacher.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     causal = _is_causal(teacher, student)
-    if attention_weight:
-        error = functools.partial(attention_error, causal=causal)
-        terms.append(_last_layer("attention_scores", teacher_layer, error, attention_weight))
-    if relation_weight:
-        error = functools.partial(relation_error, causal=causal)
-        terms.append(_last_layer("values", teacher_layer, error, relation_weight))
+    if attention_weight:  # eq. 3
+        distance = functools.partial(attention_divergence, causal=causal)
+        scores = [("attention_scores", layer) for layer in (teacher_layer, -1)]
+        terms.append(Term(*scores, distance, attention_weight, name="attention"))
+    if relation_weight:  # eq. 5
+        distance = functools.partial(relation_divergence, causal=causal)
+        values = [("values", layer) for layer in (teacher_layer, -1)]
+        terms.append(Term(*values, distance, relation_weight, name="value_relation"))
     return terms
 
 
@@ -145,7 +154,8 @@ def minilm_v2(
 ):
     """Return the terms of MiniLMv2 (Wang et al. 2021, section 3).
 
-    They compare relations of queries, of keys and of values.
+    L = sum over X of KL(softmax(R_X^T) || softmax(R_X^S)) of one layer, with the relations
+    R_X = X X^T / sqrt(H) of queries, of keys and of values.
 
     Args:
         relation_heads: the number of heads to split both into, which must divide both widths; the
@@ -155,13 +165,12 @@ def minilm_v2(
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
     if relation_weight:
-        read = read_tensor(teacher, ("queries", teacher_layer), "teacher")
-        heads, causal = relation_heads or read.shape[1], _is_causal(teacher, student)
-        error = functools.partial(relation_error, relation_heads=heads, causal=causal)
-        terms += [
-            _last_layer(output, teacher_layer, error, relation_weight)
-            for output in ("queries", "keys", "values")
-        ]
+        queries = read_tensor(teacher, ("queries", teacher_layer), "teacher")
+        heads, causal = relation_heads or queries.shape[1], _is_causal(teacher, student)
+        distance = functools.partial(relation_divergence, relation_heads=heads, causal=causal)
+        for output, name in (("queries", "query"), ("keys", "key"), ("values", "value")):
+            tensors = (output, teacher_layer), (output, -1)
+            terms.append(Term(*tensors, distance, relation_weight, name=f"{name}_relation"))
     return terms
 
 
@@ -174,17 +183,18 @@ def pkd(
     soft_label_weight=0.5,
     hidden_state_weight=100.0,
 ):
-    """Return the terms of patient knowledge distillation (Sun et al. 2019).
+    """Return the terms of patient knowledge distillation (Sun et al. 2019, eq. 7 and 8).
 
-    They compare one token's states in most layers: the first, or the last of a family that pools
-    there. The student's last layer learns from the soft labels alone. The paper's PKD-Skip is the
-    layer map "uniform" (2, 4, 6, 8 and 10 of 12, counted from 1), PKD-Last is "last" (7 to 11).
+    L_pt = mean over m of MSE(h^S_m / |h^S_m|, h^T_g(m) / |h^T_g(m)|), with the state h of one
+    token: the first, or the last of a family that pools there. The student's last layer learns
+    from the soft labels alone. The paper's PKD-Skip is the layer map "uniform" (2, 4, 6, 8 and 10
+    of 12, counted from 1), PKD-Last is "last" (7 to 11).
 
     Raises:
         InputError: if the student has one layer, so that no state is left to compare.
     """
     terms = _soft_labels(task, temperature, soft_label_weight)
-    *layers, _ = resolve_layer_map(layer_map, *_layers(teacher, student))
+    *layers, _ = resolve_layer_map(layer_map, *_num_layers(teacher, student))
     if hidden_state_weight:
         if not layers:
             raise InputError(
@@ -193,14 +203,11 @@ def pkd(
             )
         configs = [getattr(model, "text_config", None) for model in (teacher, student)]
         tokens = tuple(config.pooling.token if config else "first" for config in configs)
-        error = functools.partial(text_state_error, tokens=tokens)
-        weight, projection = (
-            times(hidden_state_weight, 1 / len(layers)),
-            make_projection(teacher, student),
-        )
-        output = "hidden_states"
+        distance = functools.partial(text_state_distance, tokens=tokens)
+        projection = make_projection(teacher, student)
+        weight = scale_weight(hidden_state_weight, 1 / len(layers))
         terms += [
-            Term((output, t + 1), (output, s + 1), error, weight, None, projection, "text_state")
+            _state_term(t + 1, s + 1, weight, projection, "text_state", distance)
             for s, t in enumerate(layers)
         ]
     return terms
@@ -232,22 +239,22 @@ def make_terms(method, teacher, student, task=None, layer_map="uniform", **argum
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
     function = METHODS[method]
-    given = {name: value for name, value in arguments.items() if value is not None}
-    taken = list(inspect.signature(function).parameters)
-    for name, value in given.items():
-        if name not in taken:
-            own = [other for other in taken if other in arguments]
+    options = {name: value for name, value in arguments.items() if value is not None}
+    parameters = list(inspect.signature(function).parameters)
+    for name, value in options.items():
+        if name not in parameters:
+            accepted = [other for other in parameters if other in arguments]
             raise InputError(
                 f"{name}={value} has no effect with method={method}, which takes "
-                f"{', '.join(own)}; leave it out."
+                f"{', '.join(accepted)}; leave it out."
             )
-    if "layer_map" in taken:
-        given["layer_map"] = layer_map
-    terms = function(teacher, student, task, **given)
-    if "temperature" in given and all(term.temperature is None for term in terms):
+    if "layer_map" in parameters:
+        options["layer_map"] = layer_map
+    terms = function(teacher, student, task, **options)
+    if "temperature" in options and all(term.temperature is None for term in terms):
         raise InputError(
-            f"temperature={given['temperature']} has no effect without soft labels of classes, of "
-            "tokens or of places in a text: numbers have none; leave it out."
+            f"temperature={options['temperature']} has no effect without soft labels of classes, "
+            "tokens or positions: numbers have none; leave it out."
         )
     return terms
 
@@ -264,15 +271,15 @@ def soft_label_terms(task=None, temperature=2.0, weight=1.0):
         weight: of all together, or a schedule.
     """
     outputs = ("logits",) if task is None else task.outputs
+    weight = scale_weight(weight, 1 / len(outputs))
 
     def term(output):
-        error, softened = class_error, temperature
+        distance = position_divergence if output in POSITION_LOGITS else class_divergence
         if task is not None and task.num_classes == 1:
-            error, softened = squared_error, None
-        elif output in POSITION_LOGITS:
-            error = position_error
-        own = times(weight, 1 / len(outputs))
-        return Term(output, output, error, own, softened, name="soft_label", at_labels=True)
+            return Term(output, output, squared_error, weight, name="soft_label", at_labels=True)
+        return Term(
+            output, output, distance, weight, temperature, name="soft_label", at_labels=True
+        )
 
     return [term(output) for output in outputs]
 
@@ -288,13 +295,9 @@ def hidden_state_terms(layer_map, projection=None, embeddings=True, weight=1.0):
         embeddings: whether the embeddings' outputs are compared too.
         weight: of all together, or a schedule.
     """
-    # Output 0 is the embeddings', so layer i has output i + 1.
     pairs = [(0, 0)] * embeddings + [(t + 1, s + 1) for s, t in enumerate(layer_map)]
-    own, output = times(weight, 1 / len(pairs)), "hidden_states"
-    return [
-        Term((output, t), (output, s), squared_error, own, None, projection, "hidden_state")
-        for t, s in pairs
-    ]
+    weight = scale_weight(weight, 1 / len(pairs))
+    return [_state_term(t, s, weight, projection) for t, s in pairs]
 
 
 def attention_score_terms(layer_map, weight=1.0, causal=False):
@@ -303,16 +306,12 @@ def attention_score_terms(layer_map, weight=1.0, causal=False):
     Jiao et al. 2020, 'TinyBERT', eq. 7. `layer_map` and `weight` are as in `hidden_state_terms`.
     Pairs with padding have no weight, nor, if `causal` is true, pairs with a later token.
     """
-    own, output = times(weight, 1 / len(layer_map)), "attention_scores"
-    error = functools.partial(score_error, causal=causal)
-    return [
-        Term((output, t), (output, s), error, own, name="attention_score")
-        for s, t in enumerate(layer_map)
-    ]
+    weight = scale_weight(weight, 1 / len(layer_map))
+    return [_score_term(t, s, weight, causal) for s, t in enumerate(layer_map)]
 
 
 def make_projection(teacher, student, name="hidden_state_projection", index=-1):
-    """Build a trainable projection, without bias, of hidden states to the teacher's width.
+    """Build a trainable projection W, without bias, of hidden states to the teacher's width.
 
     Args:
         teacher, student: models that output hidden states.
@@ -322,12 +321,13 @@ def make_projection(teacher, student, name="hidden_state_projection", index=-1):
     Returns:
         A dense layer; None where the widths are equal.
     """
-    models, tensor = {"teacher": teacher, "student": student}, ("hidden_states", index)
-    width, own = (read_tensor(model, tensor, side).shape[-1] for side, model in models.items())
-    if width == own:
+    states = ("hidden_states", index)
+    width = read_tensor(teacher, states, "teacher").shape[-1]
+    student_width = read_tensor(student, states, "student").shape[-1]
+    if width == student_width:
         return None
     projection = keras.layers.Dense(width, use_bias=False, name=name)
-    projection.build((None, None, own))
+    projection.build((None, None, student_width))
     return projection
 
 
@@ -335,18 +335,17 @@ def _soft_labels(task, temperature, weight):
     return soft_label_terms(task, temperature, weight) if task and weight else []
 
 
-# Names of the logged losses by output of the last layer.
-_SHOWN = {
-    "attention_scores": "attention",
-    "queries": "query_relation",
-    "keys": "key_relation",
-    "values": "value_relation",
-}
+def _state_term(t, s, weight, projection, name="hidden_state", distance=squared_error):
+    """Return a term of number t of the teacher's hidden states and number s of the student's."""
+    states = ("hidden_states", t), ("hidden_states", s)
+    return Term(*states, distance, weight, projection=projection, name=name)
 
 
-def _last_layer(output, teacher_layer, error, weight):
-    """Return a term of the student's last layer and one of the teacher's."""
-    return Term((output, teacher_layer), (output, -1), error, weight, name=_SHOWN[output])
+def _score_term(t, s, weight, causal):
+    """Return a term of the attention scores of layer t of the teacher and s of the student."""
+    scores = ("attention_scores", t), ("attention_scores", s)
+    distance = functools.partial(attention_score_error, causal=causal)
+    return Term(*scores, distance, weight, name="attention_score")
 
 
 def _is_causal(teacher, student):
@@ -366,10 +365,10 @@ def _is_causal(teacher, student):
     return causal[0]
 
 
-def _layers(*models):
+def _num_layers(teacher, student):
     """Return the number of layers of each model, from its config or else its outputs."""
     counts = []
-    for model, side in zip(models, ("teacher", "student"), strict=True):
+    for model, side in ((teacher, "teacher"), (student, "student")):
         config = getattr(model, "text_config", None)
         if config is None:
             read_tensor(model, ("attention_scores", 0), side)

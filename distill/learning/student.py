@@ -42,37 +42,38 @@ def student_config(
         InputError: as `config_by_name`, if sizes do not fit each other, or if a network is
             recurrent, which has other parts.
     """
-    named = teacher_config if family is None and size is None else config_by_name(family, size)
-    for side, config in (("teacher", teacher_config), ("student", named)):
+    default = teacher_config if family is None and size is None else config_by_name(family, size)
+    for side, config in (("teacher", teacher_config), ("student", default)):
         if config.recurrent:
             raise InputError(
-                f"The {side} is a recurrent network, but students are made of transformers and "
-                "are transformers; give one of another family."
+                f"The {side} is a recurrent network, but teacher and student must be "
+                "transformers; give one of another family."
             )
     fields = {"num_layers": num_layers, "hidden_dim": hidden_dim, "num_heads": num_heads}
     if size is None:
-        fields = _narrowed(teacher_config, **fields, same_family=family is None)
+        fields = _scaled_sizes(teacher_config, **fields, same_family=family is None)
     if intermediate_dim is not None:
         fields["intermediate_dim"] = intermediate_dim
     if family is None and size is None:
         return dataclasses.replace(teacher_config, **fields)
-    kept = ("vocabulary_size", "pad_token_id") + ("activation",) * (size is None)
-    fields |= {name: getattr(teacher_config, name) for name in kept}
+    shared = ("vocabulary_size", "pad_token_id") + ("activation",) * (size is None)
+    fields |= {name: getattr(teacher_config, name) for name in shared}
     # Some families have positions for any length, so that max_length is None.
-    if None not in (config_by_name(family, size).max_length, teacher_config.max_length):
+    if None not in (default.max_length, teacher_config.max_length):
         fields["max_length"] = teacher_config.max_length
     return config_by_name(family, size, **fields)
 
 
-def _narrowed(teacher_config, num_layers, hidden_dim, num_heads, same_family):
+def _scaled_sizes(teacher_config, num_layers, hidden_dim, num_heads, same_family):
+    """Return the sizes of a student without a size by name, in the teacher's proportions."""
     hidden_dim = hidden_dim or teacher_config.hidden_dim
     head_dim = None
     if num_heads is None and same_family and hidden_dim == teacher_config.hidden_dim:
         # After head pruning there are fewer heads than the width has room for.
         num_heads, head_dim = teacher_config.num_heads, teacher_config.head_dim
     elif num_heads is None:
-        own = teacher_config.head_dim or teacher_config.hidden_dim // teacher_config.num_heads
-        num_heads = teacher_config.num_heads if hidden_dim % own else hidden_dim // own
+        size = teacher_config.head_dim or teacher_config.hidden_dim // teacher_config.num_heads
+        num_heads = teacher_config.num_heads if hidden_dim % size else hidden_dim // size
     ratio = teacher_config.intermediate_dim / teacher_config.hidden_dim
     return {
         "num_layers": num_layers or teacher_config.num_layers,
@@ -86,15 +87,11 @@ def _narrowed(teacher_config, num_layers, hidden_dim, num_heads, same_family):
 def make_student(
     teacher,
     num_layers=None,
-    hidden_dim=None,
-    num_heads=None,
     layer_map="uniform",
     initialize=True,
-    family=None,
-    size=None,
     tokenizer=None,
     teacher_tokenizer=None,
-    intermediate_dim=None,
+    **sizes,
 ):
     """Build a smaller model with its teacher's head and outputs, initialised from its weights.
 
@@ -103,16 +100,14 @@ def make_student(
     Args:
         teacher: from `tfnlp.models` or `load_teacher`.
         num_layers: the student's encoder blocks; the teacher's where None.
-        hidden_dim: the student's width; the teacher's where None.
-        num_heads: the student's heads; by its width where None, see `student_config`.
         layer_map: for each student layer the teacher's to start from, both counted from 0; or the
             name of a map, such as "uniform", "last" or "first".
         initialize: whether to copy the teacher's weights where names and shapes agree.
-        family, size: of a student of another kind, as `student_config` takes them.
         tokenizer: the student's, if it is not the teacher's: its embeddings start from those of
             the teacher's tokens with the same spelling. None for the teacher's.
         teacher_tokenizer: the teacher's; needed if the student has another.
-        intermediate_dim: as `student_config` takes it.
+        sizes: `hidden_dim`, `num_heads`, `intermediate_dim`, `family` and `size` of the student,
+            as `student_config` takes them.
 
     Returns:
         A `TextModel`.
@@ -120,16 +115,18 @@ def make_student(
     Raises:
         InputError: if sizes or the layer map do not fit, and as `with_vocabulary`.
     """
-    config = config_of(teacher)
-    own = student_config(config, num_layers, hidden_dim, num_heads, family, size, intermediate_dim)
+    teacher_config = config_of(teacher)
+    config = student_config(teacher_config, num_layers, **sizes)
     if tokenizer is not None:
-        own = with_vocabulary(own, tokenizer)
-    layer_map = resolve_layer_map(layer_map or "uniform", config.num_layers, own.num_layers)
-    counted = teacher.head in ("classifier", "tagger")
+        config = with_vocabulary(config, tokenizer)
+    layer_map = resolve_layer_map(
+        layer_map or "uniform", teacher_config.num_layers, config.num_layers
+    )
+    has_classes = teacher.head in ("classifier", "tagger")
     student = build_model(
-        own,
+        config,
         teacher.head,
-        teacher.output["logits"].shape[-1] if counted else None,
+        teacher.output["logits"].shape[-1] if has_classes else None,
         hidden_states="hidden_states" in teacher.output,
         attention_scores="attention_scores" in teacher.output,
         attention_projections="queries" in teacher.output,
@@ -147,11 +144,11 @@ def with_vocabulary(config, tokenizer):
     Raises:
         InputError: if the tokenizer's ids have gaps, and so exceed the table.
     """
-    size = len(tokenizer.tokens_by_id())
-    fields = {"vocabulary_size": size, "pad_token_id": tokenizer.pad_token_id}
+    vocabulary_size = len(tokenizer.tokens_by_id())
+    fields = {"vocabulary_size": vocabulary_size, "pad_token_id": tokenizer.pad_token_id}
     if config.adaptive_softmax:
         # Drop cutoffs beyond the new vocabulary.
-        fields["cutoffs"] = tuple(c for c in config.cutoffs if c < fields["vocabulary_size"])
+        fields["cutoffs"] = tuple(cutoff for cutoff in config.cutoffs if cutoff < vocabulary_size)
     return dataclasses.replace(config, **fields)
 
 
@@ -167,20 +164,20 @@ def initialize_tokens(student, teacher, tokenizer, teacher_tokenizer):
     Returns:
         The number of tokens whose embeddings are copied; 0 where the tables' widths differ.
     """
-    ids = [teacher_tokenizer.token_id(token) for token in tokenizer.tokens_by_id()]
-    places = np.array([i for i, j in enumerate(ids) if j is not None], "int64")
-    found = np.array([j for j in ids if j is not None], "int64")
+    teacher_ids = [teacher_tokenizer.token_id(token) for token in tokenizer.tokens_by_id()]
+    pairs = [(i, j) for i, j in enumerate(teacher_ids) if j is not None]
+    ids, teacher_ids = np.array(pairs, "int64").reshape(-1, 2).T
     sources = {weight.path: weight for weight in teacher.weights}
     copied = {}
     for weight in student.weights:
         axis, source = TOKEN_AXES.get(weight.path), sources.get(weight.path)
         if axis is None or source is None:
             continue
-        values, theirs = (np.moveaxis(np.array(w), axis, 0) for w in (weight, source))
-        if values.shape[1:] == theirs.shape[1:]:
-            values[places] = theirs[found]
-            weight.assign(np.moveaxis(values, 0, axis))
-            copied[weight.path] = len(places)
+        rows, teacher_rows = (np.moveaxis(np.array(w), axis, 0) for w in (weight, source))
+        if rows.shape[1:] == teacher_rows.shape[1:]:
+            rows[ids] = teacher_rows[teacher_ids]
+            weight.assign(np.moveaxis(rows, 0, axis))
+            copied[weight.path] = len(ids)
     return copied.get("embeddings/token_table", 0)
 
 
@@ -207,9 +204,9 @@ def initialize_student(student, teacher, layer_map, same_tokens=True):
     sources = {weight.path: weight for weight in teacher.weights}
     copied = {}
     for weight in student.weights:
-        if _is_of_pooling(weight.path, student.head) and config.pooling != teacher_config.pooling:
+        if _is_pooling(weight.path, student.head) and config.pooling != teacher_config.pooling:
             continue
-        if not same_tokens and _is_of_tokens(weight.path):
+        if not same_tokens and _is_per_token(weight.path):
             continue
         source = sources.get(_teacher_path(weight.path, layer_map, teacher_config, config))
         if source is not None and source.shape == weight.shape:
@@ -221,12 +218,12 @@ def initialize_student(student, teacher, layer_map, same_tokens=True):
     return len(copied), len(student.weights) - len(copied)
 
 
-def _is_of_tokens(path):
+def _is_per_token(path):
     """Return whether a weight has an entry for each token."""
     return path in TOKEN_AXES or re.fullmatch(CLUSTERED, path) is not None
 
 
-def _is_of_pooling(path, head):
+def _is_pooling(path, head):
     """Return whether a weight computes, or reads, the pooled vector of a text."""
     layer = path.partition("/")[0]
     return layer == "pooler" or (layer == "classifier" and head in ("classifier", "chooser"))

@@ -64,12 +64,12 @@ class Teacher:
         """Return terms whose distances weight several models by `weights`."""
         if self.shares is None:
             return terms
-        return [
-            dataclasses.replace(
-                term, error=functools.partial(term.error, teacher_weights=self.shares)
-            )
-            for term in terms
-        ]
+
+        def weigh(term):
+            distance = functools.partial(term.distance, teacher_weights=self.shares)
+            return dataclasses.replace(term, distance=distance)
+
+        return [weigh(term) for term in terms]
 
     def runs_once(self, tokenizer):
         """Return whether outputs are computed once, for a student with this tokenizer."""

@@ -45,17 +45,19 @@ class TeacherOutputs:
         axes: for each key of `output_key` the axes of a text's output that run over its tokens:
             none, (0,) of tokens, (1,) of tokens by head, (1, 2) of pairs of tokens by head.
         widths: for each key the sizes of the other axes, a tuple.
+        dtypes: for each key the type of the stored numbers.
+        choices: number of choices of a multiple-choice example; None where an example is a text.
         firsts: (shards + 1,), the first example of each shard, and the end.
         shards: for each shard a dict of flat arrays, or memory maps, one text after the other.
-        choices: number of choices of a multiple-choice example; None where an example is a text.
     """
 
     lengths: np.ndarray
     axes: dict
     widths: dict
+    dtypes: dict
+    choices: int | None
     firsts: np.ndarray
-    shards: list
-    choices: int | None = None
+    shards: list = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
         self.texts_each = self.choices or 1
@@ -65,12 +67,11 @@ class TeacherOutputs:
 
     def signature(self):
         """Return the `tf.TensorSpec` of each key in a batch."""
-        specs = {}
-        for key, width in self.widths.items():
-            rows = (None,) if self.choices is None else (None, self.choices)
-            shape = _shape(self.axes[key], None, width)
-            specs[key] = tf.TensorSpec((*rows, *shape), self._dtype(key))
-        return specs
+        examples = (None,) if self.choices is None else (None, self.choices)
+        return {
+            key: tf.TensorSpec((*examples, *self._shape(key, None)), self.dtypes[key])
+            for key in self.axes
+        }
 
     def batch(self, indices, length):
         """Return the outputs of some examples, padded with zeros to `length`.
@@ -81,12 +82,10 @@ class TeacherOutputs:
             length). With choices (B, choices, ...), so that a batch can be split by its examples.
         """
         batch, texts = {}, self.texts(np.asarray(indices))
-        for key, width in self.widths.items():
-            axes = self.axes[key]
-            values = np.zeros((len(texts), *_shape(axes, length, width)), self._dtype(key))
+        for key in self.axes:
+            values = np.zeros((len(texts), *self._shape(key, length)), self.dtypes[key])
             for row, i in enumerate(texts):
-                n = self.lengths[i]
-                values[(row, *_real(axes, n))] = self._read(key, i).reshape(_shape(axes, n, width))
+                values[(row, *self.real_tokens(key, i))] = self._read(key, i)
             if self.choices is not None:
                 values = values.reshape(len(indices), -1, *values.shape[1:])
             batch[key] = values
@@ -102,26 +101,23 @@ class TeacherOutputs:
         first = starts[self.firsts[shard] * self.texts_each]
         return slice(int(starts[i] - first) * size, int(starts[i + 1] - first) * size)
 
-    def _dtype(self, key):
-        return self.shards[0][key].dtype
+    def real_tokens(self, key, i):
+        """Return the slices of text `i`'s tokens in its padded output, a tuple."""
+        axes = self.axes[key]
+        real, every = slice(self.lengths[i]), slice(None)
+        return tuple(real if axis in axes else every for axis in range(max(axes, default=-1) + 1))
+
+    def _shape(self, key, length):
+        """Return a text's shape: `length` at the token axes, the widths at the others."""
+        shape = list(self.widths[key])
+        for axis in self.axes[key]:
+            shape.insert(axis, length)
+        return tuple(shape)
 
     def _read(self, key, i):
         shard = np.searchsorted(self.firsts, i // self.texts_each, side="right") - 1
-        return self.shards[shard][key][self.place(key, i, shard)]
-
-
-def _shape(axes, length, width):
-    """Return a text's shape: `length` at the token axes, `width` at the others."""
-    shape = list(width)
-    for axis in axes:
-        shape.insert(axis, length)
-    return tuple(shape)
-
-
-def _real(axes, length):
-    """Return the slices of the real tokens in a text's padded output, a tuple."""
-    last = max(axes, default=-1)
-    return tuple(slice(length) if axis in axes else slice(None) for axis in range(last + 1))
+        values = self.shards[shard][key][self.place(key, i, shard)]
+        return values.reshape(self._shape(key, self.lengths[i]))
 
 
 @dataclasses.dataclass
@@ -141,17 +137,17 @@ class StackedOutputs:
         }
 
     def batch(self, indices, length):
-        found = [part.batch(indices, length) for part in self.parts]
-        return {key: np.stack([part[key] for part in found], axis=1) for key in found[0]}
+        batches = [part.batch(indices, length) for part in self.parts]
+        return {key: np.stack([batch[key] for batch in batches], axis=1) for key in batches[0]}
 
 
-def compute_teacher_outputs(teacher, batches, reads, folder=None):
+def compute_teacher_outputs(teacher, batches, tensors, folder=None):
     """Run the teacher over all examples once, and cache the outputs that the losses read.
 
     Args:
-        teacher: a `keras.Model` with the outputs that `reads` names.
+        teacher: a `keras.Model` with the outputs that `tensors` names.
         batches: `LengthBatches` over the examples, encoded for the teacher.
-        reads: (output, index or None) pairs, the `teacher` of each term.
+        tensors: (output, index or None) pairs, the `teacher` of each term.
         folder: where to cache the outputs on disk, in float16 except the logits; in memory where
             None. A cache of the same teacher and examples is used again, and an unfinished one is
             resumed. It is read batch by batch, so it may be larger than the memory.
@@ -165,49 +161,62 @@ def compute_teacher_outputs(teacher, batches, reads, folder=None):
             outputs.
     """
     check_lengths(batches, teacher)
-    reads = sorted(set(reads), key=lambda read: (read[0], read[1] or 0))
-    axes = {output_key(*r): _axes(teacher, *r) for r in reads}
-    encodings = Encodings.from_list(batches.encodings)
-    lengths, choices = np.diff(encodings.starts), encodings.choices
-    forward = _forward(teacher, reads)
-    if folder is None:
-        firsts = np.array([0, len(batches.encodings)])
-        widths = _widths(forward, batches, axes)
-        outputs = TeacherOutputs(lengths, axes, widths, firsts, [], choices)
-        with _bar(outputs) as bar:
-            outputs.shards.append(_compute(outputs, 0, forward, batches, lambda _: "float32", bar))
-        return outputs
-    folder = pathlib.Path(folder)
+    tensors = sorted(set(tensors), key=lambda tensor: (tensor[0], tensor[1] or 0))
+    axes = {output_key(*tensor): _token_axes(teacher, *tensor) for tensor in tensors}
+    forward = _forward(teacher, tensors)
+    if folder is not None:
+        return _on_disk(pathlib.Path(folder), teacher, batches, axes, forward)
+    firsts, widths = [0, len(batches.encodings)], _widths(forward, batches, axes)
+    outputs = _without_shards(batches, axes, widths, firsts, dtype=lambda key: "float32")
+    with _progress(outputs, [0]) as bar:
+        outputs.shards.append(_compute_shard(outputs, 0, forward, batches, bar))
+    return outputs
+
+
+def _on_disk(folder, teacher, batches, axes, forward):
+    """Return `TeacherOutputs` that are read from a folder, after computing the missing shards."""
     made_from = {
         "teacher": model_fingerprint(teacher),
         "precision": sorted({layer.compute_dtype for layer in teacher.layers}),
         "inputs": batches.inputs_fingerprint(),
     }
-    index = _stored_index(folder, made_from, axes)
+    index = _read_index(folder, made_from, axes)
     if index is None:
         widths = _widths(forward, batches, axes)
-        outputs = TeacherOutputs(lengths, axes, widths, [0], [], choices)
-        index = {"made_from": made_from, "widths": widths, "firsts": _firsts(outputs)}
+        firsts = _split_into_shards(_without_shards(batches, axes, widths, [0]))
+        index = {"made_from": made_from, "widths": widths, "firsts": firsts}
         write_json(folder / INDEX, index)
+    index_fingerprint = content_fingerprint(index)
     widths = {key: tuple(index["widths"][key]) for key in axes}
-    outputs = TeacherOutputs(lengths, axes, widths, np.array(index["firsts"]), [], choices)
-    whole_index = content_fingerprint(index)
+    outputs = _without_shards(batches, axes, widths, index["firsts"])
     paths = [folder / f"shard_{i:05d}.safetensors" for i in range(len(outputs.firsts) - 1)]
     missing = [i for i, path in enumerate(paths) if not path.exists()]
     if missing and axes.keys() != index["widths"].keys():
         raise InputError(
-            f"{folder} is an unfinished cache of other outputs too; delete it to make it anew."
+            f"{folder} is an unfinished cache of other outputs too; delete it to compute it again."
         )
     if missing:
-        with _bar(outputs, missing) as bar:
+        with _progress(outputs, missing) as bar:
             for i in missing:
-                shard = _compute(outputs, i, forward, batches, _stored_dtype, bar)
-                write_tensors(paths[i], shard, {"index": whole_index})
-    outputs.shards = [_mapped(path, whole_index) for path in paths]
+                shard = _compute_shard(outputs, i, forward, batches, bar)
+                write_tensors(paths[i], shard, {"index": index_fingerprint})
+    outputs.shards = [_map_shard(path, index_fingerprint) for path in paths]
     return outputs
 
 
-def _stored_index(folder, made_from, keys):
+def _stored_dtype(key):
+    return "float32" if key.endswith("logits") else "float16"
+
+
+def _without_shards(batches, axes, widths, firsts, dtype=_stored_dtype):
+    """Return the `TeacherOutputs` of batches, to be filled with shards."""
+    encodings = Encodings.from_list(batches.encodings)
+    dtypes = {key: dtype(key) for key in axes}
+    lengths, firsts = np.diff(encodings.starts), np.array(firsts)
+    return TeacherOutputs(lengths, axes, widths, dtypes, choices=encodings.choices, firsts=firsts)
+
+
+def _read_index(folder, made_from, keys):
     """Return the index of a folder's cache, or None if it has none.
 
     Raises:
@@ -218,21 +227,25 @@ def _stored_index(folder, made_from, keys):
     index = read_json(folder / INDEX)
     stored, widths = index.get("made_from"), index.get("widths")
     if not isinstance(stored, dict) or not isinstance(widths, dict):
-        raise InputError(f"{folder} holds no cache of this version; delete it to make it anew.")
-    of = [text for key, text in DIFFERENCES.items() if stored.get(key) != made_from[key]]
-    of += [f"this teacher, but without {key}" for key in sorted(keys - widths.keys())]
-    if of:
-        raise InputError(f"{folder} caches the outputs of {of[0]}; delete it or give another.")
+        raise InputError(
+            f"{folder} holds no cache of this version; delete it to compute it again."
+        )
+    differences = [text for key, text in DIFFERENCES.items() if stored.get(key) != made_from[key]]
+    differences += [f"this teacher, but without {key}" for key in sorted(keys - widths.keys())]
+    if differences:
+        raise InputError(
+            f"{folder} caches the outputs of {differences[0]}; delete it or give another."
+        )
     return index
 
 
-def _mapped(path, index):
+def _map_shard(path, index_fingerprint):
     """Return the flat arrays of a shard, memory-mapped."""
     try:
         with open(path, "rb") as file:
             start = 8 + int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(start - 8))
-        if header.pop("__metadata__")["index"] != index:
+        if header.pop("__metadata__")["index"] != index_fingerprint:
             raise ValueError("it is of another cache")
         data = np.asarray(np.memmap(path, "uint8", "r", offset=start))
         if len(data) != max(entry["data_offsets"][1] for entry in header.values()):
@@ -244,26 +257,24 @@ def _mapped(path, index):
             for key, entry in header.items()
         }
     except (OSError, ValueError, KeyError) as e:
-        raise InputError(f"{path} is no whole shard ({e}); delete it to make it anew.") from None
+        raise InputError(
+            f"{path} is no complete shard ({e}); delete it to compute it again."
+        ) from None
 
 
-def _axes(teacher, output, index):
+def _token_axes(teacher, output, index):
     """Return the token axes of an output for one text."""
     axes = token_axes(teacher, output, pick_output(teacher.output, output, index))
     return tuple(axis - 1 for axis in axes)
 
 
-def _stored_dtype(key):
-    return "float32" if key.endswith("logits") else "float16"
-
-
-def _forward(teacher, reads):
-    """Build a function from inputs to a dict of the outputs that `reads` names, in float32."""
+def _forward(teacher, tensors):
+    """Build a function from inputs to a dict of the outputs that `tensors` names, in float32."""
 
     @tf.function(input_signature=[input_signature(teacher)])
     def forward(inputs):
         outputs = teacher(inputs, training=False)
-        outputs = {output_key(*read): pick_output(outputs, *read) for read in reads}
+        outputs = {output_key(*tensor): pick_output(outputs, *tensor) for tensor in tensors}
         if getattr(teacher, "head", None) == "chooser" and "logits" in outputs:
             # One logit a text, since a chooser's other outputs are by text too.
             outputs["logits"] = tf.reshape(outputs["logits"], (-1,))
@@ -274,19 +285,19 @@ def _forward(teacher, reads):
 
 def _widths(forward, batches, axes):
     """Return the sizes of axes other than tokens, by running the teacher on one example."""
-    found = forward(batches.batch(np.array([0]))[0])
+    shapes = {key: x.shape[1:] for key, x in forward(batches.batch(np.array([0]))[0]).items()}
     return {
-        key: tuple(size for axis, size in enumerate(found[key].shape[1:]) if axis not in axes[key])
-        for key in axes
+        key: tuple(size for axis, size in enumerate(shapes[key]) if axis not in token_axes)
+        for key, token_axes in axes.items()
     }
 
 
-def _firsts(outputs):
+def _split_into_shards(outputs):
     """Return the first example of each shard of about `SHARD_BYTES`, and the end."""
     ends = 0  # bytes up to the end of each example
     step = outputs.texts_each
     for key, axes in outputs.axes.items():
-        size = np.dtype(_stored_dtype(key)).itemsize * math.prod(outputs.widths[key])
+        size = np.dtype(outputs.dtypes[key]).itemsize * math.prod(outputs.widths[key])
         ends = ends + size * outputs.starts[len(axes)][step::step]
     firsts = [0]
     while firsts[-1] < len(ends):
@@ -296,28 +307,32 @@ def _firsts(outputs):
     return firsts
 
 
-def _bar(outputs, missing=None):
+def _progress(outputs, missing):
     """Return the progress bar of all examples, advanced past the shards already computed."""
     sizes = np.diff(outputs.firsts)
-    todo = int(sizes.sum() if missing is None else sizes[missing].sum())
-    total = int(sizes.sum())
-    return progress_bar(total=total, initial=total - todo, desc="teacher", unit="example")
+    total, remaining = int(sizes.sum()), int(sizes[missing].sum())
+    return progress_bar(total=total, initial=total - remaining, desc="teacher", unit="example")
 
 
-def _compute(outputs, shard, forward, batches, dtype, bar):
-    """Compute the flat arrays of a shard, each of type `dtype(key)`."""
+def _compute_shard(outputs, shard, forward, batches, bar):
+    """Compute the flat arrays of a shard.
+
+    Raises:
+        InputError: if an output is too large for float16.
+    """
     first, end = outputs.firsts[shard : shard + 2]
-    arrays = {}
     last = outputs.texts(np.array([end - 1]))[-1]
-    for key in outputs.axes:
-        arrays[key] = np.empty(outputs.place(key, last, shard).stop, dtype(key))
+    arrays = {
+        key: np.empty(outputs.place(key, last, shard).stop, dtype)
+        for key, dtype in outputs.dtypes.items()
+    }
     order = first + np.argsort(batches.lengths[first:end], kind="stable")
     for start in range(0, len(order), batches.batch_size):
         indices = order[start : start + batches.batch_size]
         for key, tensor in forward(batches.batch(indices)[0]).items():
             for row, i in zip(tensor.numpy(), outputs.texts(indices), strict=True):
                 with np.errstate(over="ignore"):
-                    real = row[_real(outputs.axes[key], outputs.lengths[i])]
+                    real = row[outputs.real_tokens(key, i)]
                     arrays[key][outputs.place(key, i, shard)] = real.ravel()
         bar.update(len(indices))
     for key, array in arrays.items():

@@ -13,7 +13,7 @@ from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import entry_weights, weighted_mean
 
 # Optional outputs of `build_model`, and the argument that enables each.
-ASKED_FOR = {
+OPTIONAL_OUTPUTS = {
     "hidden_states": "hidden_states",
     "attention_scores": "attention_scores",
     "queries": "attention_projections",
@@ -45,22 +45,22 @@ def pick_output(outputs, output, index=None):
 
 @dataclasses.dataclass(frozen=True)
 class Term:
-    """Error between a tensor of the student and one of the teacher, as a loss.
+    """Distance of a tensor of the student from one of the teacher, as a loss.
 
-    The loss is the mean error over texts, real tokens or pairs of real tokens, as in
+    The loss is the mean distance over texts, real tokens or pairs of real tokens, as in
     `tfnlp.weighted_losses`.
 
     Args:
         teacher: the teacher's tensor: the name of an output, such as "pooled_output", or (output,
             index) where it is a list, such as ("hidden_states", 3).
         student: the student's tensor, in the same form.
-        error: a function of both, in float32, and of the padding mask, to the error of each text
-            (B,), token (B, L) or pair of tokens (B, L, L), such as those of
+        distance: a function of both, in float32, and of the padding mask, to the distance of each
+            text (B,), token (B, L) or pair of tokens (B, L, L), such as those of
             `distill.learning.distances`; the term takes the mean.
         weight: of the term, a number or a schedule: a function of the step, such as a
             `keras.optimizers.schedules.LearningRateSchedule`.
-        temperature: the error's `temperature`, a number above 0 or a schedule; None for an error
-            without one.
+        temperature: the distance's `temperature`, a number above 0 or a schedule; None for a
+            distance without one.
         projection: a trainable layer applied to the student's tensor first; terms may share one;
             or None.
         name: of the logged loss, "hidden_state" for `hidden_state_loss`; terms of one name are
@@ -73,7 +73,7 @@ class Term:
 
     teacher: tuple | str
     student: tuple | str
-    error: Callable
+    distance: Callable
     weight: float | Callable = 1.0
     temperature: float | Callable | None = None
     projection: keras.layers.Layer | None = None
@@ -92,15 +92,15 @@ class Term:
         if isinstance(self.weight, int | float) and self.weight < 0:
             raise ValueError(f"weight={self.weight} of {self.name!r} must be at least 0.")
 
-    def errors(self, teacher, student, padding_mask=None, step=None):
-        """Compute the errors in float32; the student's tensor is projected here."""
+    def distances(self, teacher, student, padding_mask=None, step=None):
+        """Compute the distances in float32; the student's tensor is projected here."""
         if self.projection is not None:
             student = self.projection(student)
         teacher, student = ops.cast(teacher, "float32"), ops.cast(student, "float32")
         options = {}
         if self.temperature is not None:
             options["temperature"] = at_step(self.temperature, step)
-        return self.error(teacher, student, padding_mask, **options)
+        return self.distance(teacher, student, padding_mask, **options)
 
     def loss(
         self,
@@ -111,7 +111,7 @@ class Term:
         labels=None,
         step=None,
     ):
-        """Compute the mean error without the term's weight, a scalar.
+        """Compute the mean distance without the term's weight, a scalar.
 
         Args:
             teacher_outputs, student_outputs: of the models.
@@ -121,19 +121,19 @@ class Term:
             step: of the training, for schedules.
 
         Raises:
-            ValueError: if a model lacks the tensor, the error does not fit the tensors, or a
-                schedule has no step.
+            ValueError: if a model lacks the tensor, the distance does not fit the tensors, or
+                a schedule has no step.
         """
         teacher = pick_output(teacher_outputs, *self.teacher)
         student = pick_output(student_outputs, *self.student)
-        found = self.errors(teacher, student, padding_mask, step)
-        errors, *own = found if isinstance(found, tuple) else (found,)
-        if self.at_labels and labels is not None and len(errors.shape) == 2:
+        distances = self.distances(teacher, student, padding_mask, step)
+        distances, *weights = distances if isinstance(distances, tuple) else (distances,)
+        if self.at_labels and labels is not None and len(distances.shape) == 2:
             # Padding has no label. The mask may not fit, as logits may cover some positions only.
-            weights = (sample_weight, ops.not_equal(labels, IGNORED))
+            weights = [sample_weight, ops.not_equal(labels, IGNORED), *weights]
         else:
-            weights = _error_weights(errors, padding_mask, sample_weight)
-        return weighted_mean(errors, *weights, *own)
+            weights = [_text_weights(distances, padding_mask, sample_weight), *weights]
+        return weighted_mean(distances, *weights)
 
 
 def at_step(value, step):
@@ -149,31 +149,33 @@ def at_step(value, step):
     return ops.cast(value(ops.cast(step, "float32")), "float32")
 
 
-def times(weight, factor):
+def scale_weight(weight, factor):
     """Multiply a weight, a number or a schedule, by a factor."""
     if callable(weight):
         return lambda step: weight(step) * factor
     return weight * factor
 
 
-def _error_weights(errors, padding_mask, sample_weight):
-    """Compute the weights of errors: 0 for padding, else that of the example."""
-    by_text = len(errors.shape) == 1
-    if padding_mask is None or (
-        by_text and (sample_weight is None or len(padding_mask.shape) < 3)
-    ):
-        return (sample_weight,)
-    if by_text:  # of examples or their choices; a replica may have no examples
-        texts_each = ops.shape(errors)[0] // ops.maximum(ops.shape(sample_weight)[0], 1)
-        weight = ops.cast(sample_weight, "float32")[:, None] * ops.ones((1, texts_each))
-        return (ops.reshape(weight, (-1,)),)
+def _text_weights(distances, padding_mask, sample_weight):
+    """Compute the weights of distances: 0 for padding, else that of the example.
+
+    Multiple-choice masks are (B, choices, L), and distances those of B * choices texts.
+    """
+    if padding_mask is None:
+        return sample_weight
+    if len(distances.shape) == 1:
+        if sample_weight is None or len(padding_mask.shape) < 3:
+            return sample_weight
+        # A replica may have no examples.
+        choices = ops.shape(distances)[0] // ops.maximum(ops.shape(sample_weight)[0], 1)
+        weight = ops.cast(sample_weight, "float32")[:, None] * ops.ones((1, choices))
+        return ops.reshape(weight, (-1,))
     length = ops.shape(padding_mask)[-1]
-    # Multiple-choice masks are (B, choices, L), and states are of B * choices texts.
-    real = ops.reshape(padding_mask, (-1, length))
     weight = ops.reshape(entry_weights(padding_mask, padding_mask, sample_weight), (-1, length))
-    if len(errors.shape) == 2:
-        return (weight,)
-    return (weight[:, :, None] * ops.cast(real, "float32")[:, None, :],)
+    if len(distances.shape) == 2:
+        return weight
+    real = ops.cast(ops.reshape(padding_mask, (-1, length)), "float32")
+    return weight[:, :, None] * real[:, None, :]
 
 
 def _tensor_name(tensor, between=" "):
@@ -207,60 +209,63 @@ class TermsLoss(keras.distillation.DistillationLoss):
 
 
 def check_terms(terms, teacher, student):
-    """Raise an InputError, one sentence long, if a term does not fit the models.
+    """Raise an InputError if a term does not fit the models.
 
     Args:
         terms: a list of `Term`.
         teacher, student: the models; if the teacher is None its tensors are not checked.
     """
     for term in terms:
-        models = {"teacher": teacher, "student": student}
-        read = [
-            read_tensor(model, getattr(term, side), side)
-            for side, model in models.items()
-            if model is not None
-        ]
         if teacher is None:
+            read_tensor(student, term.student, "student")
             continue
-        specs = [tf.TensorSpec(x.shape, x.dtype) for x in read]
-        compare = functools.partial(term.errors, step=0)
+        tensors = (
+            read_tensor(teacher, term.teacher, "teacher"),
+            read_tensor(student, term.student, "student"),
+        )
+        specs = [tf.TensorSpec(x.shape, x.dtype) for x in tensors]
+        compare = functools.partial(term.distances, step=0)
         try:
             traced = tf.function(compare, autograph=False).get_concrete_function(*specs)
-        except Exception as e:  # an error function of the user may raise anything
+        except Exception as e:  # a distance of the user may raise anything
             reason = str(e).strip().partition("\n")[0].rstrip(".")
             raise InputError(
                 f"The term {term.name!r} cannot compare {_tensor_name(term.teacher)} of the "
                 f"teacher with {_tensor_name(term.student)} of the student: {reason}."
             ) from e
-        found = tf.nest.flatten(traced.structured_outputs)[0].shape
-        if found.rank not in (None, 1, 2, 3):
+        shape = tf.nest.flatten(traced.structured_outputs)[0].shape
+        if shape.rank not in (None, 1, 2, 3):
             raise InputError(
-                f"The error of the term {term.name!r} gives {found.rank} axes; let it give a "
-                "number for each text (B,), token (B, L) or pair of tokens (B, L, L), not their "
-                "mean."
+                f"The distance of the term {term.name!r} has {shape.rank} axes; return a number "
+                "for each text (B,), token (B, L) or pair of tokens (B, L, L), not their mean."
             )
 
 
 def read_tensor(model, tensor, side):
-    """Return the symbolic tensor of a model that a term names, (output, index or None).
+    """Return the symbolic tensor of a model that a term names.
+
+    Args:
+        model: a `keras.Model`.
+        tensor: (output, index or None).
+        side: "teacher" or "student", for the message.
 
     Raises:
-        InputError: if the model, "teacher" or "student" as `side` says, lacks it.
+        InputError: if the model lacks it.
     """
-    (output, index), found = tensor, model.output
-    if not isinstance(found, dict):
-        return found
-    outputs, found = found, found.get(output)
-    if isinstance(found, list | tuple) and index is not None:
-        if -len(found) <= index < len(found):
-            return found[index]
-    elif found is not None and index is None and not isinstance(found, list | tuple):
-        return found
-    advice = f"its outputs are {', '.join(outputs)}"
-    if found is None and output in ASKED_FOR:
-        advice = f"build it with {ASKED_FOR[output]}=True"
-    elif isinstance(found, list | tuple):
-        advice = f"its {output} are numbered 0 to {len(found) - 1}"
+    output, index = tensor
+    if not isinstance(model.output, dict):
+        return model.output
+    value = model.output.get(output)
+    several = isinstance(value, list | tuple)
+    if several and index is not None and -len(value) <= index < len(value):
+        return value[index]
+    if value is not None and not several and index is None:
+        return value
+    advice = f"its outputs are {', '.join(model.output)}"
+    if value is None and output in OPTIONAL_OUTPUTS:
+        advice = f"build it with {OPTIONAL_OUTPUTS[output]}=True"
+    elif several:
+        advice = f"its {output} are numbered 0 to {len(value) - 1}"
     raise InputError(
         f"The terms read {_tensor_name(tensor)}, which the {side} does not give; {advice}."
     )

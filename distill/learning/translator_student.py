@@ -34,23 +34,26 @@ def make_translator_student(
     config = config_of(teacher)
     if not isinstance(config, TransformerConfig):
         raise InputError(
-            f"The teacher is a {teacher.name}, but layers are picked of a Transformer's alone; "
+            f"The teacher is a {teacher.name}, but this student has the layers of a Transformer; "
             "give a Transformer or a Marian."
         )
-    layers = {"encoder": config.num_layers, "decoder": config.decoder.num_layers}
-    own = {
-        "encoder": num_layers or layers["encoder"],
-        "decoder": num_decoder_layers or layers["decoder"],
+    teacher_layers = {"encoder": config.num_layers, "decoder": config.decoder.num_layers}
+    layers = {
+        "encoder": num_layers or teacher_layers["encoder"],
+        "decoder": num_decoder_layers or teacher_layers["decoder"],
     }
-    for part, count in own.items():
-        if count > layers[part]:
+    for part, count in teacher_layers.items():
+        if layers[part] > count:
             raise InputError(
-                f"The student's {part} has {count} layers, but the teacher's {layers[part]}; "
-                "give it as many at most."
+                f"The student's {part} has {layers[part]} layers, but the teacher's {count}; give "
+                "it as many at most."
             )
-    maps = {part: resolve_layer_map(layer_map, layers[part], own[part]) for part in own}
-    fields = {"num_layers": own["encoder"], "num_decoder_layers": own["decoder"]}
-    fields |= {} if dropout is None else {"dropout": dropout}
+    maps = {
+        part: resolve_layer_map(layer_map, teacher_layers[part], layers[part]) for part in layers
+    }
+    fields = {"num_layers": layers["encoder"], "num_decoder_layers": layers["decoder"]}
+    if dropout is not None:
+        fields["dropout"] = dropout
     student = build_model(dataclasses.replace(config, **fields), teacher.head)
     sources = {weight.path: weight for weight in teacher.weights}
     for weight in student.weights:

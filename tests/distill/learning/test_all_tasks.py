@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from distill.learning.distances import cosine_error
+from distill.learning.distances import cosine_distance
 from distill.learning.distiller import Distiller
 from distill.learning.methods import logits
 from distill.learning.teacher_outputs import compute_teacher_outputs
@@ -161,7 +161,7 @@ def test_losses_are_those_of_loops_and_cached_outputs_give_them_too(name, tiny_c
 
 
 def test_a_vector_of_each_text_to_choose_from_is_learned(tiny_config):
-    task, error = TASKS["choosing"], cosine_error
+    task, error = TASKS["choosing"], cosine_distance
     teacher, student = (build_model(tiny_config, "chooser") for _ in range(2))
     batches = make_batches("choosing", tiny_config.vocabulary_size)
     indices = batches.batch_indices()[0]

@@ -16,23 +16,21 @@ from distill.learning import (
     attention_score_terms,
     distill,
     hidden_state_terms,
-    load_teacher,
     make_student,
-    read_teacher_labels,
     soft_label_terms,
     split_phases,
 )
 from tests.kills import KILLS, killed_after
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
-from tfnlp.tasks import Classification, QuestionAnswering, Regression, Tagging
+from tfnlp.tasks import Classification, Tagging
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Examples, WordPieceTokenizer, load_tokenizer
 from tfnlp.training import RunFolder, TrainingConfig, predict
 from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 
-PAGE = pathlib.Path(__file__).parents[3] / "docs" / "distillation.md"
+README = pathlib.Path(__file__).parents[3] / "README.md"
 TASK = Tagging(["O", "B-x", "I-x"])
 SENTENCES = [["a", "fine", "film"], ["un", "film"], ["the", "plot", "is", "dull"]]
 TAGS = [["O", "B-x", "I-x"], ["O", "O"], ["O", "B-x", "O", "O"]]
@@ -207,8 +205,8 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
         distill(owner, student, data, still, run, phases)
 
 
-def test_the_page_on_distillation(small_config, tokenizer, tmp_path, monkeypatch):
-    section = PAGE.read_text(encoding="utf-8").split("## Distilling from Python")[1]
+def test_the_lines_of_the_readme(small_config, tokenizer, tmp_path, monkeypatch):
+    section = README.read_text(encoding="utf-8").split("## Distilling from Python")[1]
     (lines,) = re.findall(r"```python\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
     model = build_model(dataclasses.replace(small_config, num_layers=3), "classifier", 2)
     folder = tmp_path / "runs/teacher/best"
@@ -224,52 +222,6 @@ def test_the_page_on_distillation(small_config, tokenizer, tmp_path, monkeypatch
     assert names["figures"]["parameters"] == student.count_params()
     # Started from a teacher of as many layers, and kept near it by its answers.
     assert names["figures"]["dev_accuracy"] >= names["figures"]["teacher_dev_accuracy"]
-
-
-def test_teachers_of_another_task_are_refused_by_one_sentence(small_config, tokenizer, tmp_path):
-    def folder(name, head, classes=None, labels=None):
-        save_model(build_model(small_config, head, classes), tmp_path / name, labels)
-        return tmp_path / name
-
-    tagger = folder("tagger", "tagger", 3, TASK.label_names)
-    scorer = folder("scorer", "classifier", 1, ["score"])
-    classifier = folder("classifier", "classifier", 2, ["bad", "good"])
-    unnamed = folder("unnamed", "classifier", 2)
-    encoder = folder("encoder", None)
-    classes = Classification(["bad", "good"])
-    for path, task, message in [
-        (
-            tagger,
-            classes,
-            "model with the head 'tagger', but the task needs the head 'classif",
-        ),
-        (
-            classifier,
-            QuestionAnswering(),
-            "head 'classifier', but the task needs the head 'answerer'; give",
-        ),
-        (
-            encoder,
-            TASK,
-            "an encoder without a head, but the task needs the head 'tagger'; g",
-        ),
-        (scorer, classes, "scorer gives a number, but the task has 2 classes; give"),
-        (classifier, Regression(), "gives 2 classes, but the task has a number; give"),
-        (tagger, Tagging(["O", "B-x"]), "gives 3 classes, but the task has 2 classes; give"),
-        (
-            classifier,
-            Classification(["good", "bad"]),
-            "are bad, good, but the task's are good, bad; give the task the teacher's, in their",
-        ),
-    ]:
-        with pytest.raises(InputError, match=message) as error:
-            load_teacher(path, task)
-        assert "\n" not in str(error.value)
-    assert load_teacher(unnamed, classes, hidden_states=True).head == "classifier"
-    assert load_teacher(scorer, Regression()).output["logits"].shape[-1] == 1
-    assert read_teacher_labels(classifier, "classifier") == ["bad", "good"]
-    with pytest.raises(InputError, match="a classifier that gives a number, not one of several"):
-        read_teacher_labels(scorer, "classifier")
 
 
 def test_models_and_losses_that_do_not_fit_are_refused_before_work(
@@ -313,4 +265,7 @@ def test_models_and_losses_that_do_not_fit_are_refused_before_work(
             distill(owner, models[1], TaskData(tokenizer, TRAIN, DEV), CONFIG, run, phases)
     with pytest.raises(InputError, match="intermediate_epochs=1 has no effect without terms of"):
         split_phases(soft_label_terms(TASK), TASK, 1)
+    with pytest.raises(InputError, match="A phase before the last has no epochs; give Phase"):
+        phases = [Phase(soft_label_terms(TASK))] * 2
+        distill(owner, student, TaskData(tokenizer, TRAIN, DEV), CONFIG, run, phases)
     assert not (tmp_path / "run").exists()

@@ -2,30 +2,22 @@
 
 import dataclasses
 
-import keras
 import numpy as np
 import pytest
 
 from distill.learning import (
-    Phase,
     TaskData,
     Teacher,
     distill,
-    load_shared_tokenizer,
-    load_teacher,
-    make_terms,
     soft_label_terms,
 )
 from distill.learning.distiller import Distiller
 from distill.learning.ensemble import Ensemble, teacher_shares
-from distill.learning.teacher_outputs import compute_teacher_outputs
 from tests.distill.learning.test_all_tasks import TASKS, log_softmax, make_batches
-from tfnlp.checkpoints import save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import Examples, LengthBatches, WordPieceTokenizer
 from tfnlp.training import RunFolder, TrainingConfig
-from tfnlp.utils.errors import InputError
 
 TEMPERATURE = 3.0
 
@@ -144,75 +136,3 @@ def test_a_student_of_two_teachers_with_tokens_of_its_own(small_config, tokenize
     assert len([*teacher.cache_dir.rglob("*.safetensors")]) == 2
     found = kept.batch(np.arange(4), 3)["logits"]
     np.testing.assert_allclose(found, np.stack(logits, 1), atol=1e-5)
-
-
-def test_teachers_that_do_not_fit_are_refused(small_config, tokenizer, tmp_path):
-    task = Classification(["bad", "good"])
-    train = Examples(["a fine film", "the plot is dull"], None, [1, 0], task.label_names)
-    first, second, student = (
-        build_model(small_config, "classifier", 2, hidden_states=True) for _ in range(3)
-    )
-    swapped = WordPieceTokenizer([*tokenizer.vocabulary[:5], *tokenizer.vocabulary[:4:-1]])
-    fewer = WordPieceTokenizer(tokenizer.vocabulary[:21])
-    three = build_model(small_config, "classifier", 3)
-    states = make_terms("logits", first, student, task, hidden_state_weight=1.0)
-    config, run = TrainingConfig(epochs=1, batch_size=6), RunFolder(tmp_path / "run", {})
-    for models, own, terms, message in [
-        ([first, second], tokenizer, states, "reads hidden_states, but of several teachers only"),
-        ([first], swapped, states, "'hidden_state' compares hidden_states by token, but teach"),
-        ([first], fewer, None, "The vocabulary has 21 tokens, but the model's table 28; give"),
-        ([first, three], tokenizer, None, "The teacher has 3 classes, but the task 2"),
-    ]:
-        teacher = Teacher(models, own, task)
-        data, phases = TaskData(tokenizer, train, train), terms and [Phase(terms)]
-        with pytest.raises(InputError, match=message):
-            distill(teacher, student, data, config, run, phases)
-    for models, weights, message in [
-        ([first, second], (1, 2, 3), "weights=1,2,3 are 3 weights, but there are 2 t"),
-        ([first], (1,), "are 1 weights, but there is one teacher; give"),
-        ([first, second], (-1, 2), "=-1,2 must be 0 or more, and one of them abo"),
-        ([], None, "There is no teacher; give one"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            Teacher(models, tokenizer, task, weights)
-
-
-def test_teachers_of_several_tokenizers_are_refused(tokenizer, tmp_path):
-    swapped = WordPieceTokenizer([*tokenizer.vocabulary[:5], *tokenizer.vocabulary[:4:-1]])
-    for name, own in (("a", tokenizer), ("b", tokenizer), ("c", swapped)):
-        own.save(tmp_path / name)
-    a, b, c = (str(tmp_path / name) for name in "abc")
-    assert load_shared_tokenizer([a, b]).to_json() == tokenizer.to_json()
-    with pytest.raises(InputError, match=f"^{c} has another tokenizer than {a}, but several"):
-        load_shared_tokenizer([a, b, c])
-
-
-def test_a_teacher_in_bfloat16_says_the_same(small_config, tokenizer, tmp_path):
-    task = Classification(["bad", "good"])
-    keras.utils.set_random_seed(2)
-    save_model(build_model(small_config, "classifier", 2), tmp_path, task.label_names)
-    whole, half = (load_teacher(tmp_path, task, dtype=dtype) for dtype in (None, "bfloat16"))
-    assert whole.get_layer("encoder_0").compute_dtype == "float32"
-    assert {w.dtype for w in half.get_layer("encoder_0").weights} == {"bfloat16"}
-    inputs = tokenizer(["a fine film", "the plot is dull", "영화 정말 좋다", "x , . un"] * 2)
-    a, b = (model(inputs, training=False)["logits"].numpy() for model in (whole, half))
-    assert b.dtype == "float32"
-    np.testing.assert_allclose(b, a, atol=0.03 * np.abs(a).max())
-    assert np.abs(b - a).max() > 1e-5
-    np.testing.assert_array_equal(a.argmax(1), b.argmax(1))
-
-    # A student in float32 learns from its outputs, live or cached, as float32.
-    batches = make_batches("classification", 28)
-    student = build_model(small_config, "classifier", 2)
-    terms = soft_label_terms(task)
-    live = Distiller(student, task, terms, half, hard_label_weight=0.0)
-    x, labels = batches.batch(np.arange(5))
-    labels = labels % 2
-    expected = float(live.compute_loss(x, labels, live(x)))
-    reads = [("logits", None)]
-    cache = compute_teacher_outputs(half, batches, reads, tmp_path / "cache")
-    y = {"labels": labels, **cache.batch(np.arange(5), 7)}
-    cached = Distiller(student, task, terms, hard_label_weight=0.0)
-    assert float(cached.compute_loss(x, y, cached(x))) == pytest.approx(expected, rel=2e-2)
-    with pytest.raises(InputError, match="of another teacher; delete it or give another"):
-        compute_teacher_outputs(whole, batches, reads, tmp_path / "cache")

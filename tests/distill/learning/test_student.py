@@ -173,3 +173,19 @@ def test_sizes_that_do_not_fit_are_named(tiny_config):
         make_student(teacher, 2, layer_map=[0, 3])
     before = make_student(teacher, 1, initialize=False).get_layer("classifier").kernel
     assert np.abs(before - teacher.get_layer("classifier").kernel).max() > 0.01
+
+
+def test_students_of_a_pruned_model_keep_its_heads(tiny_config):
+    sizes = {"num_heads": 3, "head_dim": 4, "hidden_dim": 16, "intermediate_dim": 24}
+    config = dataclasses.replace(tiny_config, num_layers=2, **sizes)
+    assert student_config(config, 1) == dataclasses.replace(config, num_layers=1)
+    narrow = student_config(config, 1, hidden_dim=8)
+    assert (narrow.num_heads, narrow.head_dim, narrow.intermediate_dim) == (2, None, 12)
+    assert student_config(config, 1, num_heads=2).head_dim is None
+    student = make_student(build_model(config, "classifier", 2), 1)
+    assert student.get_layer("encoder_0").attention.key_dim == 4
+
+
+def test_a_recurrent_student_is_refused(tiny_config):
+    with pytest.raises(InputError, match="The student is a recurrent network"):
+        student_config(tiny_config, 1, family="gru")

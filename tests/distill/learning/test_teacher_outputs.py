@@ -34,13 +34,13 @@ def teacher(tiny_config):
 @pytest.fixture
 def computed(monkeypatch):
     """The numbers of the shards that were computed, as they are."""
-    found, original = [], teacher_outputs._compute
+    found, original = [], teacher_outputs._compute_shard
 
     def compute(outputs, shard, *arguments):
         found.append(shard)
         return original(outputs, shard, *arguments)
 
-    monkeypatch.setattr(teacher_outputs, "_compute", compute)
+    monkeypatch.setattr(teacher_outputs, "_compute_shard", compute)
     monkeypatch.setattr(teacher_outputs, "SHARD_BYTES", 1000)
     return found
 
@@ -122,7 +122,7 @@ def test_a_cache_of_something_else_or_broken_is_refused_in_one_sentence(
     content = first.read_bytes()
     for broken in (content[:-8], content[:100], b""):
         first.write_bytes(broken)
-        refused("shard_00000.safetensors is no whole shard")
+        refused("shard_00000.safetensors is no complete shard")
     first.unlink()
     refused("an unfinished cache of other outputs too", wanted=READS[:1])
     compute_teacher_outputs(teacher, batches, reads, tmp_path)

@@ -1,14 +1,9 @@
+"""Terms are means of distances over texts, real tokens or pairs of real tokens."""
+
 import keras
 import numpy as np
 import pytest
 
-from distill.learning.distances import class_error, position_error
-from distill.learning.layer_map import (
-    check_layer_map,
-    even_layer_map,
-    last_layer_map,
-    resolve_layer_map,
-)
 from distill.learning.methods import (
     attention_score_terms,
     hidden_state_terms,
@@ -143,32 +138,3 @@ def test_attention_scores_are_compared_between_real_tokens(student_heads):
     if student_heads == 3:
         a, b = a.mean(0), b.mean(0)
     assert float(found) == pytest.approx(np.mean((a - b) ** 2), rel=1e-5)
-
-
-def test_layer_maps():
-    assert even_layer_map(12, 4) == [2, 5, 8, 11]
-    assert even_layer_map(6, 3) == [1, 3, 5]
-    assert even_layer_map(6, 4) == [0, 2, 3, 5]
-    assert resolve_layer_map("uniform", 12, 4) == [2, 5, 8, 11]
-    assert resolve_layer_map("last", 12, 4) == [8, 9, 10, 11]
-    assert resolve_layer_map((0, 3), 6, 2) == [0, 3]
-    with pytest.raises(ValueError, match="num_layers=7"):
-        last_layer_map(6, 7)
-    with pytest.raises(ValueError, match="num_layers=7"):
-        even_layer_map(6, 7)
-    with pytest.raises(ValueError, match="has 2 entries"):
-        check_layer_map([1, 2], 6, 3)
-    with pytest.raises(ValueError, match="names layer 6"):
-        check_layer_map([1, 3, 6], 6, 3)
-
-
-def test_positions_of_padding_have_no_share_in_either_distribution():
-    rng = np.random.default_rng(2)
-    teacher, student = (rng.normal(size=(2, 5)).astype("float32") for _ in range(2))
-    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-    found = position_error(teacher, student, mask, temperature=2.0)
-    expected = [
-        class_error(teacher[i : i + 1, :n], student[i : i + 1, :n], None, temperature=2.0)[0]
-        for i, n in ((0, 3), (1, 5))
-    ]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)

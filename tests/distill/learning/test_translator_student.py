@@ -54,5 +54,5 @@ def test_students_that_cannot_be_are_refused(teacher):
     with pytest.raises(InputError, match="student's decoder has 5 layers, but the teacher's 4"):
         make_translator_student(teacher, num_decoder_layers=5)
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 8}
-    with pytest.raises(InputError, match="layers are picked of a Transformer's alone"):
+    with pytest.raises(InputError, match="this student has the layers of a Transformer"):
         make_translator_student(build_model(BertConfig(vocabulary_size=9, **sizes), "masked_lm"))

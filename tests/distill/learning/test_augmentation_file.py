@@ -1,0 +1,123 @@
+"""Augmented files: examples and copies once, resumed after a kill, with a teacher's labels."""
+
+import pytest
+
+from distill.learning import augmentation_file
+from distill.learning.augmentation_file import TextColumns, augment_file, labels_in_file
+from tfnlp.text import read_examples
+from tfnlp.utils.errors import InputError
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "train.tsv"
+    rows = [f"{i}\ttext {i % 6}\t{i % 2}" for i in range(7)]
+    path.write_text("id\tsentence\tlabel\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def doubled(texts, first):
+    return [[f"{text}!", f"{text}?", f"{text}!"] for text in texts]
+
+
+def test_a_file_has_examples_and_copies_once_and_goes_on_after_a_kill(
+    source, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(augmentation_file, "PIECE", 2)
+    counts = augment_file(doubled, source, tmp_path / "whole")
+    # The seventh example is the first again: its copies are there already.
+    assert counts == {"originals": 7, "copies": 12, "duplicates": 9, "refused": 0}
+    whole = (tmp_path / "whole" / "augmented.tsv").read_text()
+    assert whole.splitlines()[:4] == [
+        "id\tsentence\tlabel",
+        "0\ttext 0\t0",
+        "0\ttext 0!\t0",
+        "0\ttext 0?\t0",
+    ]
+    assert len(read_examples(tmp_path / "whole" / "augmented.tsv")) == 19
+    calls = []
+
+    def stopped(texts, first):
+        calls.append(first)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return doubled(texts, first)
+
+    broken = tmp_path / "broken"
+    with pytest.raises(KeyboardInterrupt):
+        augment_file(stopped, source, broken, settings={"seed": 1})
+    assert not (broken / "augmented.tsv").exists()
+    with open(broken / "part.tsv", "a") as file:
+        file.write("half a li")  # a kill while a piece was written
+    with pytest.raises(InputError, match="were made from another `seed`; give another folder"):
+        augment_file(stopped, source, broken, settings={"seed": 2})
+    assert augment_file(stopped, source, broken, settings={"seed": 1}) == counts
+    assert calls == [0, 2, 4, 4, 6]
+    assert (broken / "augmented.tsv").read_text() == whole
+    assert augment_file(stopped, source, broken, settings={"seed": 1}) == counts
+    assert len(calls) == 5
+    source.write_text(source.read_text().replace("text 3", "text three"))
+    with pytest.raises(InputError, match="were made from another input file"):
+        augment_file(stopped, source, broken, settings={"seed": 1})
+
+
+def test_a_file_without_its_examples_is_the_same_after_a_kill(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(augmentation_file, "PIECE", 2)
+    calls = []
+
+    def first_one(texts, first):
+        """The first example's text, which is there already, and a new one."""
+        calls.append(first)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return [["text 0", f"{text}!"] for text in texts]
+
+    counts = augment_file(first_one, source, tmp_path / "whole", originals=False)
+    assert counts == {"originals": 0, "copies": 6, "duplicates": 8, "refused": 0}
+    with pytest.raises(KeyboardInterrupt):
+        augment_file(first_one, source, tmp_path / "broken", originals=False)
+    assert calls == [0, 2, 4, 6, 0, 2]
+    assert augment_file(first_one, source, tmp_path / "broken", originals=False) == counts
+    whole, broken = (tmp_path / name / "augmented.tsv" for name in ("whole", "broken"))
+    assert broken.read_text() == whole.read_text()
+
+
+def test_a_teachers_labels_are_those_of_the_file(source):
+    assert labels_in_file(["0", "1", "2"], source) == ["0", "1", "2"]
+    # "LABEL_1" would be another label beside "1" in the file, and agree with none.
+    assert labels_in_file(["LABEL_0", "LABEL_1"], source) == ["0", "1"]
+    with pytest.raises(InputError, match="has 2 labels and the teacher 3, which have no names"):
+        labels_in_file(["LABEL_0", "LABEL_1", "LABEL_2"], source)
+    with pytest.raises(InputError, match="has the label '0', but the teacher's labels are bad, g"):
+        labels_in_file(["bad", "good"], source)
+    lines = source.with_suffix(".txt")
+    lines.write_text("a film\n")
+    with pytest.raises(InputError, match="has no column 'label', as each line of a"):
+        labels_in_file(["bad", "good"], lines)
+
+
+def test_labels_are_kept_given_or_checked_and_second_texts_augmented_too(tmp_path):
+    source = tmp_path / "train.csv"
+    source.write_text('a,b,label\n"one\ttwo",x,good\nthree,y,bad\n')
+    asked = []
+
+    def judge(texts, pairs):
+        asked.append((texts, pairs))
+        return ["good"] * len(texts)
+
+    def copies(texts, first):
+        return [[f"{text} {first + i}"] for i, text in enumerate(texts)]
+
+    found = {}
+    for name, keep in (("teacher", False), ("agree", True)):
+        columns = TextColumns("a", "b", "label")
+        counts = augment_file(
+            copies, source, tmp_path / name, columns, judge, keep_labels=keep, originals=keep
+        )
+        found[name] = (tmp_path / name / "augmented.tsv").read_text().splitlines()[1:]
+        assert counts["refused"] == (1 if keep else 0)
+    assert asked[0] == (["one two 0", "three 2"], ["x 1", "y 3"])
+    assert found["teacher"] == ["one two 0\tx 1\tgood", "three 2\ty 3\tgood"]
+    assert found["agree"] == ["one two\tx\tgood", "one two 0\tx 1\tgood", "three\ty\tbad"]
+    with pytest.raises(InputError, match="has no column 'sentence'"):
+        augment_file(copies, source, tmp_path / "none")

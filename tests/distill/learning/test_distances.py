@@ -1,0 +1,49 @@
+"""Distances over masked keys and positions are those of the unmasked parts alone."""
+
+import numpy as np
+import pytest
+
+from distill.learning.distances import (
+    attention_divergence,
+    class_divergence,
+    position_divergence,
+    relation_divergence,
+)
+from distill.learning.methods import attention_score_terms
+from tests.distill.learning.test_methods import divergence, relations
+
+
+def test_positions_of_padding_have_no_share_in_either_distribution():
+    rng = np.random.default_rng(2)
+    teacher, student = (rng.normal(size=(2, 5)).astype("float32") for _ in range(2))
+    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    found = position_divergence(teacher, student, mask, temperature=2.0)
+    expected = [
+        class_divergence(teacher[i : i + 1, :n], student[i : i + 1, :n], None, temperature=2.0)[0]
+        for i, n in ((0, 3), (1, 5))
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_causal_attention_leaves_later_keys_out():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 2, 3, 5, 5)).astype("float32")
+    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    found = attention_divergence(a, b, mask, causal=True)
+    for row, n in enumerate((5, 3)):
+        for i in range(n):
+            due = divergence(a[row, :, i, : i + 1], b[row, :, i, : i + 1]).mean()
+            assert float(found[row, i]) == pytest.approx(due, rel=1e-4, abs=1e-6)
+    (term,) = attention_score_terms([0], causal=True)
+    found = term.loss({"attention_scores": [a]}, {"attention_scores": [b]}, mask)
+    pairs = [
+        ((a - b)[row, :, i, j] ** 2).mean()
+        for row, n in enumerate((5, 3))
+        for i in range(n)
+        for j in range(i + 1)
+    ]
+    assert float(found) == pytest.approx(np.mean(pairs), rel=1e-5)
+    x, y = rng.normal(size=(2, 1, 2, 4, 3)).astype("float32")
+    found = relation_divergence(x, y, None, causal=True)
+    due = divergence(relations(x[0], 2, 4)[:, 2, :3], relations(y[0], 2, 4)[:, 2, :3]).mean()
+    assert float(found[0, 2]) == pytest.approx(due, rel=1e-4)
