@@ -92,7 +92,7 @@ def export_generator(
             tokenizer is not the model's or has no end token, lengths do not fit, or the
             quantization needs calibration.
     """
-    if model.head == "causal_lm" and type(config_of(model)) not in CausalDecoder.FAMILIES:
+    if model.head == "causal_lm" and type(config_of(model)) not in CausalDecoder.families:
         raise InputError(NO_EXPORT)
     decoder = CausalDecoder(model)
     quantization = _check_quantization(quantization)
