@@ -402,12 +402,12 @@ class Tokenizer:
 
         few = count < LARGE
         with progress_bar(total=count, desc="tokenizing", unit="text", disable=few) as bar:
-            for batch in _batches(inputs):
+            for batch in text_batches(inputs):
                 yield from run(batch)
                 bar.update(len(batch))
 
 
-def _batches(inputs):
+def text_batches(inputs):
     """Yield lists of inputs of about `PIECE_CHARACTERS` characters each."""
     batch, size = [], 0
     for text in inputs:
