@@ -65,7 +65,7 @@ def export_generator(model, path, tokenizer, options=None):
             quantization needs calibration.
     """
     options = options or DecoderExport()
-    if model.head == "causal_lm" and type(config_of(model)) not in CausalDecoder.FAMILIES:
+    if model.head == "causal_lm" and type(config_of(model)) not in CausalDecoder.families:
         raise InputError(NO_EXPORT)
     decoder = CausalDecoder(model)
     quantization = _check_quantization(options.quantization)

@@ -9,6 +9,7 @@ import pytest
 from tfnlp.corpora import documents as module
 from tfnlp.corpora.documents import encode_documents, find_files, hold_out, read_documents
 from tfnlp.corpora.sentence_splitting import split_sentences
+from tfnlp.text import tokenizer as tokenizer_module
 from tfnlp.text.tokenizer_loading import kind_for, train_tokenizer
 from tfnlp.utils.errors import InputError
 
@@ -104,7 +105,8 @@ def test_ids_are_those_of_running_text_and_sentences_part_them(family, monkeypat
     for (ids, _), (same, _) in zip(found, by_lines, strict=True):
         np.testing.assert_array_equal(ids, same)
     # How many texts are tokenised at a time, and where a long one is cut, changes nothing.
-    monkeypatch.setattr(module, "PIECE_CHARACTERS", 12)
+    for each in (module, tokenizer_module):
+        monkeypatch.setattr(each, "PIECE_CHARACTERS", 12)
     again = list(encode_documents(TEXTS, tokenizer))
     for number in range(len(TEXTS)):
         if kind != "bpe" or number != 2:  # which reads two ends of lines as one token or two

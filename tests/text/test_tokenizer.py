@@ -8,7 +8,7 @@ import pytest
 
 import tfnlp.text.tokenizer as tokenizer_module
 from tfnlp.text import train_tokenizer
-from tfnlp.text.tokenizer import _pieces
+from tfnlp.text.tokenizer import text_batches
 from tfnlp.utils.errors import InputError
 
 TEXTS = [
@@ -130,7 +130,7 @@ def test_pieces_give_what_the_whole_gives(tokenizers, monkeypatch):
         whole = encode_all(tokenizers[family])
         with monkeypatch.context() as patch:
             patch.setattr(tokenizer_module, "PIECE_CHARACTERS", 60)
-            assert [len(piece) for piece in _pieces(TEXTS)] == [2, 3, 2, 3, 3, 2, 3, 2]
+            assert [len(piece) for piece in text_batches(TEXTS)] == [2, 3, 2, 3, 3, 2, 3, 2]
             assert encode_all(tokenizers[family]) == whole
 
 

@@ -12,13 +12,12 @@ from tfnlp.corpora.sentence_splitting import sentence_starts
 from tfnlp.text.columns import read_columns
 from tfnlp.text.lines import check_file, holds_nothing, read_lines
 from tfnlp.text.readers import TABLES
+from tfnlp.text.tokenizer import PIECE_CHARACTERS, text_batches
 from tfnlp.utils.errors import InputError
 
 # Separators of documents in plain text, and of sentences in a document.
 DOCUMENTS = ("blank_lines", "lines", "files")
 SENTENCES = ("split", "lines")
-# The number of characters that are tokenised at a time; a longer document is split at line ends.
-PIECE_CHARACTERS = 400_000
 # The share of unknown tokens above which the tokenizer probably belongs to other texts.
 UNKNOWN = 0.05
 _LINE = re.compile(r"^[^\S\n]*\S", re.MULTILINE)
@@ -132,7 +131,7 @@ def encode_documents(texts, tokenizer, sentences="split"):
     if sentences not in SENTENCES:
         raise InputError(f"sentences={sentences!r} must be one of {', '.join(SENTENCES)}.")
     starts = sentence_starts if sentences == "split" else _line_starts
-    for batch in _batches(texts):
+    for batch in text_batches(texts):
         pieces, piece_documents = [], []
         for number, text in enumerate(batch):
             for piece in _pieces(text):
@@ -181,19 +180,6 @@ def _borders(text, starts):
 def _line_starts(text):
     """Return the start of each line, except lines of white space alone."""
     return [match.start() for match in _LINE.finditer(text)]
-
-
-def _batches(texts):
-    """Yield lists of texts of about `PIECE_CHARACTERS` characters, or of one longer text."""
-    batch, size = [], 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size >= PIECE_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _pieces(text):

@@ -213,11 +213,11 @@ def span_chances(longest):
 def draw_masked_spans(room, share, longest, rng):
     """Draw spans until they cover a share of each text's words, at least one span.
 
-    There are more short ones (Lan et al. 2020, section 3.1).
-    The length of a span is drawn first, then its place among those where it fits. The decision to
-    add a span precedes its length. So lengths follow p(n) up to the last span, and the expected
-    number of covered words is the share. (ALBERT's own code shortens the last spans to the rest,
-    which yields more short ones than p(n).)
+    The length n of a span is drawn first, with probability p(n) = `span_chances` (Lan et al. 2020,
+    section 3.1), then its place among those where it fits. The decision to add a span precedes its
+    length. So lengths follow p(n) up to the last span, and the expected number of covered words is
+    the share. (ALBERT's own code shortens the last spans to the rest, which yields more short ones
+    than p(n).)
 
     Args:
         room: (B, W) int, the number of adjacent words from each word on, including itself; 0 where
@@ -236,9 +236,8 @@ def draw_masked_spans(room, share, longest, rng):
     active = np.ones(len(room), bool)
     for number in range(1, room.shape[1] + 1):
         begin_draw, length, place = rng.random((3, len(room)))
-        # A text with r words left gets a span with probability q(r). The expected number
-        # of covered words, V(r) = q(r) (E[n] + E[V(r - n)]), equals r if V is 0 for r <=
-        # 0.
+        # A text with r words left gets a span with probability q(r). The expected number of
+        # covered words, V(r) = q(r) (E[n] + E[V(r - n)]), equals r if V is 0 for r <= 0.
         rest = np.maximum(left[:, None] - lengths, 0) @ chances
         chance = left / (lengths @ chances + rest)
         active &= (begin_draw < chance) | (number == 1)

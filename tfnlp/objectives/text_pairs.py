@@ -132,10 +132,11 @@ def truncate_pair(first, second, size, rng):
     if len(first) + len(second) <= size:
         return first, second
     kept = min(len(first), max(size - len(second), size - size // 2))
-    return _cut(first, kept, rng), _cut(second, size - kept, rng)
+    return _random_part(first, kept, rng), _random_part(second, size - kept, rng)
 
 
-def _cut(ids, size, rng):
+def _random_part(ids, size, rng):
+    """Return `size` ids after dropping tokens from either end with equal probability."""
     front = rng.binomial(len(ids) - size, 0.5)
     return ids[front : front + size]
 

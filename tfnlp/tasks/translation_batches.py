@@ -46,7 +46,7 @@ class TranslationBatches:
         self.max_tokens = max_tokens
         self.pad_token_id, self.start_token_id = pad_token_id, start_token_id
         self.shuffle, self.seed = shuffle, seed
-        self._ends = self._cut(self._sorted(np.arange(len(sources))))
+        self._ends = self._batch_ends(self._sorted(np.arange(len(sources))))
 
     @property
     def lengths(self):
@@ -61,7 +61,7 @@ class TranslationBatches:
         """Return the pairs sorted by size, and by `ranks` among equal sizes."""
         return np.lexsort((ranks, *self._sizes.T, self.lengths))
 
-    def _cut(self, order):
+    def _batch_ends(self, order):
         """Return where each batch of the sorted pairs ends; it depends on their sizes alone."""
         ends, begin, longest = [], 0, np.zeros(2, "int64")
         for i, size in enumerate(self._sizes[order]):

@@ -47,7 +47,7 @@ class MarianTokenizer:
         for token in TOKENS.values():
             if token not in self._tokens:
                 raise InputError(f"The tokens lack {token}, which marian's input needs.")
-        self._pieces = sentencepiece.SentencePieceProcessor(model_proto=source)
+        self._engine = sentencepiece.SentencePieceProcessor(model_proto=source)
         self._names = {i: token for token, i in self._tokens.items()}
         roles = ("pad_token", "unk_token", "eos_token")
         ids = [self._tokens[TOKENS[role]] for role in roles]
@@ -91,7 +91,7 @@ class MarianTokenizer:
             code = LANGUAGE.match(part)
             if code:
                 pieces.append(code[0])
-            pieces += self._pieces.encode(part[code.end() if code else 0 :], out_type=str)
+            pieces += self._engine.encode(part[code.end() if code else 0 :], out_type=str)
         return pieces
 
     def encode(self, texts, pairs=None, max_length=None):

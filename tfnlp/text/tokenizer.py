@@ -389,35 +389,35 @@ class Tokenizer:
         return kept
 
     def _run(self, engine, inputs, count, max_length, offsets=True, **options):
-        """Yield the engine's encoding of each of `count` inputs, piece by piece."""
+        """Yield the engine's encoding of each of `count` inputs, batch by batch."""
         truncation = {key: options.pop(key) for key in ("stride", "strategy") if key in options}
         encode = engine.encode_batch if offsets else engine.encode_batch_fast
 
-        def run(piece):
+        def run(batch):
             with _ENGINES:
                 engine.no_truncation()
                 if max_length is not None:
                     engine.enable_truncation(max_length, **truncation)
-                return encode(piece, **options)
+                return encode(batch, **options)
 
         few = count < LARGE
         with progress_bar(total=count, desc="tokenizing", unit="text", disable=few) as bar:
-            for piece in _pieces(inputs):
-                yield from run(piece)
-                bar.update(len(piece))
+            for batch in text_batches(inputs):
+                yield from run(batch)
+                bar.update(len(batch))
 
 
-def _pieces(inputs):
+def text_batches(inputs):
     """Yield lists of inputs of about `PIECE_CHARACTERS` characters each."""
-    piece, size = [], 0
+    batch, size = [], 0
     for text in inputs:
-        piece.append(text)
+        batch.append(text)
         size += len(text) if isinstance(text, str) else sum(map(len, text))
         if size >= PIECE_CHARACTERS:
-            yield piece
-            piece, size = [], 0
-    if piece:
-        yield piece
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _with_prefix_space(part):
