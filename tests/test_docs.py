@@ -46,6 +46,8 @@ def test_commands_and_files_exist(page):
         assert importlib.util.find_spec(module), module
     for name in re.findall(rf"`((?:{'|'.join((*PACKAGES, 'docs'))})/[\w/.]*)`", text):
         assert (ROOT / name).exists(), name
+    files = {path.name for top in PACKAGES for path in (ROOT / top).rglob("*.py")}
+    assert set(re.findall(r"`(\w+\.py)`", text)) <= files
 
 
 def test_pages_named_in_code_exist():
