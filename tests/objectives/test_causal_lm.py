@@ -11,6 +11,7 @@ from tfnlp.objectives.lane_memory import lane_inputs
 from tfnlp.utils.errors import InputError
 
 SIZES = {"vocabulary_size": 50, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+SIZES |= {"intermediate_dim": 32, "dropout": 0.0, "initializer_range": 0.4}
 
 
 GPT2 = Gpt2Config(**SIZES, max_length=24, embedding_dropout=0.0, attention_dropout=0.0)

@@ -13,6 +13,7 @@ TEXTS = ["a cat sat on the mat", "the dog ran to a cat", "a b c d e"] * 20
 
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+SIZES |= {"intermediate_dim": 32, "dropout": 0.0, "attention_dropout": 0.0}
 
 
 XLNET = XLNetConfig(**SIZES, initializer_range=0.4, memory_length=10, reuse_length=8)

@@ -1,9 +1,12 @@
 """Characters without a font, and tokens that look like mathematics."""
 
 import numpy as np
+import pytest
 
 from tfnlp.plots import fonts
 from tfnlp.plots.alignments import plot_alignments
+
+pytest.importorskip("matplotlib")
 
 
 def test_characters_without_a_font_are_told(tmp_path, monkeypatch, caplog):
