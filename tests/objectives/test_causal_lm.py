@@ -105,7 +105,7 @@ def test_a_memory_is_what_one_long_segment_sees(no_graphs):
     assert np.abs(found[:, 4:] - whole[:, 4:]).max(0).min() > 1e-3
 
 
-def test_what_does_not_fit_is_one_sentence():
+def test_bad_arguments_are_refused():
     tokens = Tokens()
     with pytest.raises(InputError, match="fit the family 'bert', whose tokens see those after"):
         CausalLM().check(BertConfig(), tokens)

@@ -87,7 +87,7 @@ def test_the_memory_is_of_the_reused_positions(tokens, no_graphs):
             np.testing.assert_array_equal(memory[:, 0], table[inputs["token_ids"][:, :8]])
 
 
-def test_what_does_not_fit_is_one_sentence(tokens):
+def test_bad_arguments_are_refused(tokens):
     corpus = large_corpus(documents=30, lowest=7)
     for given, message in [
         ({"predict_one_in": 0}, "predict_one_in=0 must be at least 1"),
