@@ -41,5 +41,5 @@ def test_batches_of_encodings_and_of_lists_are_the_same(tokenizer):
 
 def test_groups_of_different_sizes_are_refused():
     row = Encoding([1], [0])
-    with pytest.raises(ValueError, match=r"encodings\[1\] has 1 rows .* and encodings\[0\] 2"):
+    with pytest.raises(ValueError, match=r"encodings\[1\] has 1 choices and encodings\[0\] 2"):
         Encodings.from_list([[row] * 2, [row], [row] * 3])
