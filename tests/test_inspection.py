@@ -25,6 +25,8 @@ from tfnlp.text import train_tokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy
 
+pytest.importorskip("matplotlib")
+
 
 def language_model(cell, **fields):
     config = RecurrentConfig(cell=cell, **SIZES | fields)
@@ -76,7 +78,7 @@ def test_pieces_of_a_text():
     pieces = windows(list(range(10)), 3, 16)
     assert pieces.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert windows(list(range(10)), 3, 1).tolist() == [[0, 1, 2, 3]]
-    with pytest.raises(InputError, match="10 tokens, fewer than the 11 of a piece of length=10"):
+    with pytest.raises(InputError, match="10 tokens, fewer than the 11 of a window of length=10"):
         windows(list(range(10)), 10, 1)
 
 

@@ -187,7 +187,7 @@ def test_one_process_or_two_killed_or_not_give_the_same_bytes(tokenizer, tmp_pat
     assert content(folder) == expected
 
 
-def test_a_preparation_goes_on_with_the_shards_that_are_missing(tokenizer, tmp_path, monkeypatch):
+def test_a_preparation_resumes_at_the_missing_shards(tokenizer, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("\n".join(drawn_documents(200)), encoding="utf-8")
     call = ([tmp_path / "a.txt"], tokenizer)
     prepare_corpus(*call, tmp_path / "whole", CorpusSettings("lines", shard_mb=0.002))
@@ -213,7 +213,7 @@ def test_a_preparation_goes_on_with_the_shards_that_are_missing(tokenizer, tmp_p
     assert content(folder) == content(tmp_path / "whole")
 
 
-def test_what_cannot_be_prepared_is_one_sentence(tokenizer, tmp_path, monkeypatch):
+def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
     text = "\n".join(drawn_documents(60))
     path, folder = tmp_path / "a.txt", tmp_path / "corpus"
     path.write_text(text, encoding="utf-8")
@@ -266,7 +266,7 @@ def test_what_cannot_be_prepared_is_one_sentence(tokenizer, tmp_path, monkeypatc
     refused("shard-00000.tfrecord was written from other texts; give", folder=folder)
 
 
-def test_files_that_were_edited_since_are_another_corpus(tokenizer, tmp_path):
+def test_files_edited_later_are_another_corpus(tokenizer, tmp_path):
     path, given = tmp_path / "a.txt", (tokenizer, tmp_path / "corpus")
     path.write_text("a fine film\n\na dull plot\n")
     manifest = prepare_corpus([path], *given)
@@ -280,7 +280,7 @@ def test_files_that_were_edited_since_are_another_corpus(tokenizer, tmp_path):
     assert prepare_corpus([path], *given) == manifest
 
 
-def test_a_full_disk_leaves_what_was_written(tokenizer, tmp_path, monkeypatch):
+def test_a_full_disk_keeps_finished_shards(tokenizer, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("\n".join(drawn_documents(100)), encoding="utf-8")
     call = ([tmp_path / "a.txt"], tokenizer)
     replace = os.replace

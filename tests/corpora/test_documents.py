@@ -48,7 +48,7 @@ def test_documents_of_each_kind_of_file(tmp_path):
     assert list(read_documents([path])) == ['a "b"\nc']
 
 
-def test_what_is_read_is_told_in_bytes_of_the_files(tmp_path):
+def test_progress_is_reported_in_bytes(tmp_path):
     paths = [write(tmp_path / "a.txt", "line of it\n" * 40_000)]
     paths.append(write(tmp_path / "b.txt.gz", "".join(f"{i * i}\n" for i in range(50_000))))
     paths.append(write(tmp_path / "c.jsonl", '{"sentence": "a"}\n' * 9_000))
@@ -149,7 +149,7 @@ def test_a_sentence_begins_with_its_first_token():
     assert parts == ["HeĠisĠhere.", "ĠSheĠisĠnot.", "ĊHeĠis"]
 
 
-def test_unknown_settings_are_one_sentence(tmp_path, tokenizer):
+def test_unknown_settings_are_refused(tmp_path, tokenizer):
     path = write(tmp_path / "a.txt", "a")
     with pytest.raises(InputError, match="documents='pages' must be one of blank_lines, lines"):
         list(read_documents([path], "pages"))
@@ -157,7 +157,7 @@ def test_unknown_settings_are_one_sentence(tmp_path, tokenizer):
         list(encode_documents(["a"], tokenizer, "words"))
 
 
-def test_what_is_held_out():
+def test_the_last_tenth_is_held_out():
     texts = ["ab\ncd\nef\n", "g" * 11]  # 20 characters, of which 18 are to stay
     assert hold_out(texts) == ([texts[0], "g" * 9], ["gg"])
     assert hold_out(["aaaa\nbb\ncccc\nddddddd"]) == (["aaaa\nbb\ncccc\n"], ["ddddddd"])

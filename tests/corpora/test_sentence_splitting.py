@@ -81,7 +81,7 @@ def test_sentences_begin_where_the_table_says(text):
     assert split_sentences(text.replace(" | ", " ").replace("|", "")) == expected
 
 
-def test_starts_are_places_of_characters():
+def test_sentence_starts_are_character_positions():
     text = "  One. Two.\n\n Three "
     assert [text[i:][:3] for i in sentence_starts(text)] == ["One", "Two", "Thr"]
     assert sentence_starts("") == sentence_starts(" \n ") == []

@@ -25,7 +25,7 @@ def banned(constraints, **kwargs):
     return [[np.flatnonzero(np.isneginf(row)).tolist() for row in rows] for rows in found]
 
 
-def test_no_row_of_tokens_comes_twice():
+def test_no_ngram_occurs_twice():
     assert banned(Constraints(no_repeat_ngram_size=3)) == [[[3], [4]], [[2], []]]
     # In prompt and text together; padding is no token.
     assert banned(Constraints(no_repeat_ngram_size=2)) == [[[3], [4]], [[2], [2, 5]]]
@@ -34,7 +34,7 @@ def test_no_row_of_tokens_comes_twice():
     assert banned(Constraints(no_repeat_ngram_size=9)) == [[[], []], [[], []]]
 
 
-def test_forbidden_tokens_and_rows_of_tokens():
+def test_forbidden_tokens_and_sequences():
     rules = Constraints(forbidden=(7, (2, 5), (1, 2, 6), (4, 0), (END,), (9, 9, 1, 2, 4)))
     assert banned(rules) == [[[5, 6, 7], [0, 7]], [[7], [7]]]
     assert banned(rules, number=0) == [[[5, 6, 7]] * 2, [[7]] * 2]  # padding begins none

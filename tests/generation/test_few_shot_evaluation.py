@@ -32,7 +32,7 @@ def test_labels_of_the_same_tokens_are_refused():
         check_apart(["a", "☺"], [[3], []])
 
 
-def test_what_is_to_be_labelled_is_not_shown_with_its_label():
+def test_texts_to_label_are_not_drawn_as_shots():
     pool = [("fine", "good"), (" dull ", "bad"), ("slow", "bad")]
     assert without_texts(pool, ["dull", "other"]) == [pool[0], pool[2]]
 

@@ -6,7 +6,7 @@ from tfnlp.generation import Generated
 from tfnlp.generation.generated_output import write_generated
 
 
-def test_texts_are_written_a_line_each(tmp_path):
+def test_each_text_is_written_on_a_line(tmp_path):
     texts = [Generated(" is\n\tgood.", (5, 6), True, -0.25), Generated(" is", (5,), False, None)]
     write_generated(tmp_path / "written.tsv", ["it"], [texts])
     header, *rows = (tmp_path / "written.tsv").read_text().splitlines()

@@ -79,7 +79,7 @@ def test_beams_and_words_that_may_not_be_written(model, tokenizer):
     assert not {found[0].token_ids[0]} & {*other[0].token_ids}
 
 
-def test_there_are_no_more_texts_than_may_be_written(model, tokenizer):
+def test_constraints_limit_the_number_of_texts(model, tokenizer):
     """The first token is forced, and the others of it may not follow: one text, and none."""
     first, other = tokenizer.encode(["film", "plot"]).token_ids[:2].tolist()
     ids = tuple(i for i in range(tokenizer.vocabulary_size) if i not in (first, other))
@@ -110,14 +110,14 @@ def test_a_word_is_forbidden_with_a_space_and_without(tokenizer):
         forbidden_ids(tokenizer, ["film", ""])
 
 
-def test_what_frames_a_text_is_no_part_of_a_prompt():
+def test_special_tokens_are_not_part_of_a_prompt():
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "c", "d"]
     generator = Generator(gpt2(8), WordPieceTokenizer(words), max_new_tokens=2)
     assert generator.end == 3
     assert generator._ids(["a b", ""]) == [[4, 5], [3]]
 
 
-def test_bad_input_is_told_before_anything_runs(model, tokenizer):
+def test_bad_input_is_refused_before_anything_runs(model, tokenizer):
     long = "the film is " * 30
     for call, message in (
         (lambda: Generator(model, tokenizer)([PROMPTS[0]]), "max_new_tokens=64 are more than"),

@@ -68,7 +68,7 @@ def test_steps_equal_the_whole_model_whatever_padding_and_beams(config):
     assert last.memory[1].shape == (3, 3, kept, 16) and last.real.shape == (3, 3, kept)
 
 
-def test_texts_go_on_from_prompts():
+def test_texts_continue_prompts():
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghijklmnopqrst"]
     sizes = {"vocabulary_size": len(words), "cutoffs": (8,), "memory_length": 5}
     model = build_model(TransformerXLConfig(**SIZES | sizes), "causal_lm")

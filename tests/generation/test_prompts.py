@@ -69,7 +69,7 @@ def test_likelihoods_are_normalized_by_hand():
     assert [list(x.argmax(-1)) for x in found.values()] == [[1, 0], [1, 0], [0, 0]]
 
 
-def test_what_is_written_is_cut_where_it_ends():
+def test_completions_end_at_the_stop_string():
     # With a line break before the label; with a space, the answer is empty.
     assert cut_at("\n a fine film .\nReview: another", "\n", "\n") == "a fine film ."
     assert cut_at("\n a fine film .\nReview: another", "\n", " ") == ""

@@ -59,7 +59,7 @@ def beam_by_hand(model, inputs, row, beams, steps):
     return texts[0]
 
 
-def test_searches_find_what_the_whole_model_says():
+def test_searches_equal_those_with_the_whole_model():
     model, inputs = model_of({"num_layers": 1}), pairs()
     inputs["encoder_padding_mask"][1] = 0
     inputs["encoder_padding_mask"][1, :2] = 1

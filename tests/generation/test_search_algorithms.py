@@ -47,7 +47,7 @@ def all_texts(logits, steps, prompt=1):
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 2.5])
 @pytest.mark.parametrize("normalization", ["length", "gnmt"])
-def test_with_beams_enough_the_best_of_all_texts_are_found(penalty, normalization):
+def test_a_wide_beam_finds_the_best_of_all_texts(penalty, normalization):
     logits = np.random.default_rng(0).normal(size=(3, 3)).astype("float32")
     how = Beam(27, penalty, normalization, early_stopping="never", best=5)
     # Of three tokens there are never 54 to go on: the table gets tokens that nobody writes.
@@ -79,7 +79,7 @@ def test_a_beam_finds_what_greedy_search_misses():
 
 
 @pytest.mark.parametrize("early_stopping", [True, False, "never"])
-def test_a_prompt_beside_others_gets_the_texts_that_it_gets_alone(early_stopping):
+def test_the_texts_of_a_prompt_do_not_depend_on_other_prompts(early_stopping):
     """One search ends before the other, whose loop goes on."""
     how = Beam(2, 2.0, early_stopping=early_stopping, best=2)
     prompts = tf.constant([[1], [2], [3], [4]])

@@ -42,7 +42,7 @@ class Shouting:
         ]
 
 
-def test_a_killed_file_goes_on_where_it_was(tmp_path):
+def test_a_killed_translation_resumes(tmp_path):
     whole, broken = tmp_path / "whole.tsv", tmp_path / "broken.tsv"
     translate_file(Shouting(), SOURCES, ROWS, whole, "x")
     assert whole.read_text().splitlines()[:4] == [
@@ -63,7 +63,7 @@ def test_a_killed_file_goes_on_where_it_was(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.tsv", "whole.tsv"]
 
 
-def test_of_nothing_comes_nothing():
+def test_no_sources_give_an_empty_file():
     """As many texts as of another source, whose search gives them a score or none."""
     assert blank_texts(Beam(4, best=3)) == [Generated("", (), True, 0.0)] * 3
     assert blank_texts(Sample(texts=2)) == [Generated("", (), True, None)] * 2
@@ -75,7 +75,7 @@ def test_translations_that_were_cut_are_counted(tmp_path, caplog):
     assert "1 of the translations were cut at 7 tokens." in caplog.text
 
 
-def test_a_part_of_something_else_is_begun_anew(tmp_path):
+def test_a_part_file_of_other_inputs_is_reset(tmp_path):
     path = tmp_path / "x.tsv"
     with pytest.raises(KeyboardInterrupt):
         translate_file(Shouting(dies_at=1), SOURCES, ROWS, path, "x")

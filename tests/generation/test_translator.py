@@ -119,7 +119,7 @@ def test_two_vocabularies(texts, tokenizer):
         Translator(model, tokenizer)
 
 
-def test_what_frames_a_text_is_no_part_of_a_source(texts):
+def test_special_tokens_are_not_part_of_a_source(texts):
     tokenizer, _ = train_tokenizer(texts, "wordpiece", 100)
     cls, end = (tokenizer.token_id(token) for token in ("[CLS]", "[SEP]"))
     model = transformer(
@@ -162,7 +162,7 @@ def test_draws_of_a_source_depend_on_its_number_alone(model, tokenizer):
     assert dict(translator.each_translation([[], *rows[1:]]))[1] == found[1]
 
 
-def test_bad_input_is_told_before_anything_runs(model, tokenizer):
+def test_bad_input_is_refused_before_anything_runs(model, tokenizer):
     gpt2 = Gpt2Config(tokenizer.vocabulary_size, num_layers=1, num_heads=2, hidden_dim=16)
     without_end = transformer(tokenizer.vocabulary_size, end_token_id=500)
     for call, message in (
@@ -181,7 +181,7 @@ def test_bad_input_is_told_before_anything_runs(model, tokenizer):
             call()
 
 
-def test_sources_of_many_lengths_are_no_reason_to_warn(model, tokenizer, caplog):
+def test_sources_of_many_lengths_cause_no_warning(model, tokenizer, caplog):
     translator = Translator(model, tokenizer, search=Greedy(), max_new_tokens=2, batch_size=1)
     logging.getLogger("tensorflow").addHandler(caplog.handler)
     translator._run = tf.function(translator._search, autograph=False)  # XLA takes seconds each

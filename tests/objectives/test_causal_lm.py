@@ -11,6 +11,7 @@ from tfnlp.objectives.lane_memory import lane_inputs
 from tfnlp.utils.errors import InputError
 
 SIZES = {"vocabulary_size": 50, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+SIZES |= {"intermediate_dim": 32, "dropout": 0.0, "initializer_range": 0.4}
 
 
 GPT2 = Gpt2Config(**SIZES, max_length=24, embedding_dropout=0.0, attention_dropout=0.0)
@@ -104,7 +105,7 @@ def test_a_memory_is_what_one_long_segment_sees(no_graphs):
     assert np.abs(found[:, 4:] - whole[:, 4:]).max(0).min() > 1e-3
 
 
-def test_what_does_not_fit_is_one_sentence():
+def test_bad_arguments_are_refused():
     tokens = Tokens()
     with pytest.raises(InputError, match="fit the family 'bert', whose tokens see those after"):
         CausalLM().check(BertConfig(), tokens)

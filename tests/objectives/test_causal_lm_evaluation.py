@@ -100,7 +100,7 @@ def test_perplexity_is_that_of_each_token_by_itself(stride, characters, stream):
     assert found["bits_per_character"] == pytest.approx(bits, abs=1e-5)
 
 
-def test_a_model_that_knows_nothing_is_as_perplexed_as_its_vocabulary_is_large(characters):
+def test_the_perplexity_of_a_uniform_model_is_the_vocabulary_size(characters):
     sizes = SIZES | {"vocabulary_size": 257}
     for config in (Gpt2Config(**sizes), TransformerXLConfig(**sizes, cutoffs=(), memory_length=8)):
         model = without_weights(build_model(config, "causal_lm"))

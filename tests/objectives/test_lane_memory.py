@@ -92,7 +92,7 @@ def test_memory_is_part_of_the_state_and_dev_has_its_own(no_graphs):
     np.testing.assert_array_equal(again(first, training=True)["log_probabilities"], found)
 
 
-def test_a_segment_that_broke_leaves_the_memory(no_graphs):
+def test_a_non_finite_segment_leaves_the_memory_unchanged(no_graphs):
     model = build_model(XL, "causal_lm", memory=True)
     trained = CausalLM(memory=True).trained(model, batch_size=2)
     ids = np.random.default_rng(1).integers(2, 50, (2, 6))

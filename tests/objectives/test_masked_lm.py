@@ -37,7 +37,7 @@ def drawn_texts(rows=2000, seed=0):
     return ids, mask, lengths
 
 
-def test_hidden_tokens_are_chosen_and_replaced_as_the_paper_says():
+def test_tokens_are_masked_and_replaced_as_in_the_paper():
     ids, mask, lengths = drawn_texts()
     masking = Masking(MASK, np.arange(5, 60))
     read, positions, labels = masking.mask(ids, mask, np.random.default_rng(1))
@@ -80,7 +80,7 @@ def test_texts_without_ordinary_tokens_have_nothing_to_predict():
     assert float(MaskedLM().loss(labels, {"logits": np.zeros((2, 1, 60), "float32")})) == 0
 
 
-def test_whole_words_are_hidden_together(tokenizer):
+def test_whole_words_are_masked_together(tokenizer):
     texts = ["unbelievable dull films a finely film", "films 지루하다 unbelievable"] * 200
     encodings = tokenizer.encode(texts)
     masking = Masking.from_tokenizer(tokenizer, share=0.3, whole_words=True)
@@ -149,7 +149,7 @@ def test_batches_of_an_epoch_depend_on_seed_and_epoch_alone(tokenizer):
     assert len(prints) == 5 and batches().fingerprint() in prints
 
 
-def test_what_does_not_fit_is_one_sentence(tiny_config):
+def test_bad_arguments_are_refused(tiny_config):
     bare = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"])
     with pytest.raises(InputError, match=r"The tokenizer has no \[MASK\] \(nor <mask>\), so"):
         Masking.from_tokenizer(bare)
@@ -185,7 +185,7 @@ OBJECTIVES = [
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_a_prediction_knows_nothing_of_the_token_under_its_mask(objective, tiny_config):
+def test_a_prediction_does_not_see_its_masked_token(objective, tiny_config):
     sizes = np.random.default_rng(0).integers(1, 9, (12, 6))
     ids = iter(range(10, 400))
     documents = [[[next(ids) for _ in range(n)] for n in document] for document in sizes]
@@ -211,7 +211,7 @@ def test_a_prediction_knows_nothing_of_the_token_under_its_mask(objective, tiny_
     assert seen > 2
 
 
-def test_masked_lm_counts_what_it_finds():
+def test_masked_lm_counts_correct_predictions():
     labels = np.array([[7, 3], [2, -100]])
     logits = np.zeros((2, 2, 9), "float32")
     logits[0, 0, 7], logits[0, 1, 4], logits[1, 0, 2] = 2, 1, 3

@@ -63,7 +63,7 @@ def test_pseudo_perplexity_masks_each_token_in_turn(bert):
         pseudo_perplexity(model, tokenizer, ["", "Ω"])
 
 
-def test_special_tokens_that_a_text_spells_are_text():
+def test_special_tokens_spelt_in_a_text_are_text():
     """As in a corpus: what is written <mask> hides nothing."""
     text = "the <mask> sat</s>"
     tokenizer = train_tokenizer([text], "bpe", 270, "roberta")[0]

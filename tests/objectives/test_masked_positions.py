@@ -45,7 +45,7 @@ def test_logits_at_positions_are_those_of_the_whole_text(family, tiny_config, ra
         ("deberta_v2", "masked_lm", False),
     ],
 )
-def test_what_is_trained_predicts_and_learns_as_the_whole_model(
+def test_the_trained_model_has_the_logits_and_gradients_of_the_whole_model(
     family, head, shortened, tiny_config, random_inputs
 ):
     sizes = {"vocabulary_size": 28, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}

@@ -22,7 +22,7 @@ def numbered(*documents):
     )
 
 
-def test_what_follows_and_what_is_of_another_document():
+def test_pairs_are_the_next_sentences_or_of_another_document():
     corpus = numbered([3, 2, 4], [1, 1], [], [6])
     passages = Passages.from_corpus(corpus, TEMPLATE, 40, 0.0, seed=0)
     assert passages.counts.tolist() == [3, 2] and passages.lengths.tolist() == [12, 5]

@@ -47,7 +47,7 @@ def test_a_tenth_of_passages_is_short():
     assert set(passage_counts([1] * 1000, 50, 0.0, np.random.default_rng(0))) == {50}
 
 
-def test_texts_of_other_documents_begin_wherever_enough_is_left():
+def test_texts_of_other_documents_begin_at_any_place_with_enough_left():
     corpus = numbered([2, 2, 2], [2, 2], [2, 2, 2, 2], [2])
     passages = Passages.from_corpus(corpus, TEMPLATE, 40, 0.0, seed=0)
     rng = np.random.default_rng(0)

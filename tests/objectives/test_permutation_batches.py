@@ -43,7 +43,7 @@ def test_spans_are_as_the_paper_says():
     assert spans.sum() * 6 == contexts[-1] + 6 * spans[-1]
 
 
-def test_exactly_one_in_k_tokens_is_predicted_in_spans_for_the_most_part():
+def test_exactly_one_in_k_tokens_is_predicted_mostly_in_spans():
     rng, in_spans, rows = np.random.default_rng(1), 0, 800
     chosen = np.zeros((rows, 128), bool)
     for row in chosen:
@@ -75,7 +75,7 @@ def test_the_order_of_a_part():
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
-def test_lanes_move_on_by_what_is_reused(tokens, bidirectional):
+def test_lanes_advance_by_the_reuse_length(tokens, bidirectional):
     objective = PermutationLM(8, predict_one_in=3, max_span=2, bidirectional=bidirectional)
     corpus = large_corpus(documents=30, lowest=7)
     batches = objective.batches(corpus, tokens, 4, 21, seed=4)
@@ -161,7 +161,7 @@ def test_segments_without_memory_cover_the_stream(tokens):
     assert set.union(*begins) == set(range(batches.rows)) and len(begins) == batches.rows
 
 
-def test_an_epoch_goes_on_from_any_batch(tokens):
+def test_an_epoch_resumes_from_any_batch(tokens):
     for objective in (MEMORY, PermutationLM(predict_one_in=3, max_span=2)):
         batches = objective.batches(large_corpus(documents=30, lowest=7), tokens, 4, 21, seed=1)
         whole = list(batches.epoch(2))

@@ -13,6 +13,7 @@ TEXTS = ["a cat sat on the mat", "the dog ran to a cat", "a b c d e"] * 20
 
 
 SIZES = {"vocabulary_size": 60, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+SIZES |= {"intermediate_dim": 32, "dropout": 0.0, "attention_dropout": 0.0}
 
 
 XLNET = XLNetConfig(**SIZES, initializer_range=0.4, memory_length=10, reuse_length=8)
@@ -86,7 +87,7 @@ def test_the_memory_is_of_the_reused_positions(tokens, no_graphs):
             np.testing.assert_array_equal(memory[:, 0], table[inputs["token_ids"][:, :8]])
 
 
-def test_what_does_not_fit_is_one_sentence(tokens):
+def test_bad_arguments_are_refused(tokens):
     corpus = large_corpus(documents=30, lowest=7)
     for given, message in [
         ({"predict_one_in": 0}, "predict_one_in=0 must be at least 1"),

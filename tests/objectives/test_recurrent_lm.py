@@ -30,7 +30,7 @@ def log_probabilities(model, ids):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("cell", CELLS)
-def test_lanes_go_on_from_their_state_and_gradients_stay_in_the_segment(cell):
+def test_lanes_carry_their_state_and_gradients_stay_in_the_segment(cell):
     config = RecurrentConfig(cell=cell, dropout=0.0, **SIZES)
     model = with_random_biases(build_model(config, "causal_lm", memory=True))
     objective = CausalLM(memory=True)
@@ -66,7 +66,7 @@ def test_lanes_go_on_from_their_state_and_gradients_stay_in_the_segment(cell):
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-def test_states_go_on_in_half_precision(precision):
+def test_states_carry_over_in_half_precision(precision):
     ids = np.random.default_rng(0).integers(0, 60, (2, 11))
     config, objective = RecurrentConfig(cell="lstm", dropout=0.0, **SIZES), CausalLM(memory=True)
     weights, losses = with_random_biases(build_model(config, "causal_lm")).get_weights(), []
@@ -84,7 +84,7 @@ def test_states_go_on_in_half_precision(precision):
     assert abs(losses[4] - losses[5]) > 0.03
 
 
-def test_texts_are_scored_from_the_state_before_them():
+def test_texts_are_scored_with_the_state_of_earlier_ones():
     config = RecurrentConfig(cell="gru", **SIZES)
     model = with_random_biases(build_model(config, "causal_lm"))
     ids = np.random.default_rng(1).integers(0, 60, 40).astype("int32")
@@ -107,7 +107,7 @@ def test_texts_are_scored_from_the_state_before_them():
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_a_fresh_output_bias_begins_at_the_log_shares_of_tokens(tokenizer, precision):
+def test_a_new_output_bias_starts_at_the_log_shares_of_tokens(tokenizer, precision):
     """Each token counts 0.1 times more; the end of each document is one, and padding is none."""
     keras.config.set_dtype_policy(precision)
     documents = [[[5, 5, 6]], [[7], [5]]]

@@ -67,7 +67,7 @@ def test_losses_by_hand():
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_the_trained_model_is_both_models_and_leaks_nothing(name, no_graphs):
+def test_the_trained_model_joins_both_models_without_leaks(name, no_graphs):
     objective = ReplacedTokens()
     models = objective.build(CONFIGS[name])
     trained = objective.trained(models)
@@ -103,7 +103,7 @@ def test_the_trained_model_is_both_models_and_leaks_nothing(name, no_graphs):
     np.testing.assert_array_equal(trained(other)["logits"], outputs["logits"])
 
 
-def test_the_generator_does_not_see_what_is_masked(tokenizer, no_graphs):
+def test_the_generator_does_not_see_masked_tokens(tokenizer, no_graphs):
     """Bit for bit, from the text on: what stood at a masked position changes no prediction."""
     objective = ReplacedTokens(masked=1.0, share=0.3)
     config = dataclasses.replace(CONFIGS["electra"], vocabulary_size=tokenizer.vocabulary_size)
@@ -132,7 +132,7 @@ def test_the_generator_does_not_see_what_is_masked(tokenizer, no_graphs):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_what_each_loss_trains(name, no_graphs):
+def test_each_loss_trains_its_own_weights(name, no_graphs):
     objective = ReplacedTokens()
     models = objective.build(CONFIGS[name])
     trained = objective.trained(models)
@@ -210,9 +210,7 @@ class Fitted(keras.Model):
 
 
 @pytest.mark.parametrize("name", ["electra", "deberta", "deberta_v3"])
-def test_training_moves_what_it_must_and_what_is_saved_is_whole(
-    name, tokenizer, tmp_path, no_graphs
-):
+def test_training_changes_both_models_and_saves_them_whole(name, tokenizer, tmp_path, no_graphs):
     objective = ReplacedTokens(share=0.4)
     config = dataclasses.replace(CONFIGS[name], vocabulary_size=tokenizer.vocabulary_size)
     objective.check(config, tokenizer)
@@ -244,7 +242,7 @@ def test_training_moves_what_it_must_and_what_is_saved_is_whole(
 
 
 @pytest.mark.parametrize("name", ["electra", "deberta_v3"])
-def test_a_training_goes_on_from_models_that_are_there(name, no_graphs):
+def test_training_starts_from_given_models(name, no_graphs):
     objective, inputs = ReplacedTokens(), make_batch()[0]
     old = objective.build(CONFIGS[name])
     if name == "deberta_v3":
@@ -336,7 +334,7 @@ def test_the_mask_decoder_trains_on_predicted_positions_alone(no_graphs):
     assert found["logits"].shape == (3, 2, 28)
 
 
-def test_what_does_not_fit_is_one_sentence(tokenizer):
+def test_bad_arguments_are_refused(tokenizer):
     for size in (0, -0.5, 1.5):
         with pytest.raises(InputError, match=f"generator_size={size} must be a share"):
             ReplacedTokens(generator_size=size)

@@ -31,13 +31,11 @@ CORPUS = Corpus.from_documents(
         ([], 5, True, []),
     ],
 )
-def test_stretches_are_whole_sentences_and_cut_ones_where_there_is_no_room(
-    sizes, room, packed, ends
-):
+def test_segments_end_at_sentences_or_at_the_maximum_length(sizes, room, packed, ends):
     assert stretch_ends(sizes, room, packed) == ends
 
 
-def test_segments_are_framed_and_batched():
+def test_segments_are_templated_and_batched():
     segments = Segments.from_corpus(CORPUS, TEMPLATE, max_length=7)
     assert len(segments) == 5
     assert segments.documents.tolist() == [0, 0, 1, 1, 3]

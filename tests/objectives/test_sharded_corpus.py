@@ -129,7 +129,7 @@ def test_many_threads_and_few_open_files_read_the_same(prepared, monkeypatch):
     assert corpus._open.cache_info().currsize == 1
 
 
-def test_the_folder_says_what_parts_documents(prepared, tmp_path):
+def test_the_folder_stores_the_separator_of_documents(prepared, tmp_path):
     """Flags do not count beside a prepared folder, nor in files with columns."""
     texts, table = prepared.parent / "texts.txt", tmp_path / "a.tsv.gz"
     table.write_bytes(b"")

@@ -49,7 +49,7 @@ def test_pairs_are_cut_a_token_at_a_time_from_the_longer():
 
 
 @pytest.mark.parametrize("objective", [NextSentence(), SentenceOrder()])
-def test_batches_are_framed_masked_and_half_and_half(objective):
+def test_batches_are_templated_masked_and_balanced(objective):
     corpus = many()
     batches = objective.batches(corpus, TOKENIZER, 4, 20, seed=5)
     labels, lengths = [], collections.Counter()
@@ -125,7 +125,7 @@ def test_pairs_are_padded_to_a_fixed_length():
         assert labels["tokens"].shape[1] == 16
 
 
-def test_what_pairs_cannot_be_made_of_is_one_sentence():
+def test_corpora_without_pairs_are_refused():
     lone, one = numbered([3], [4], [], [2]), numbered([3, 2, 4, 2])
     for objective in (NextSentence(), SentenceOrder()):
         with pytest.raises(InputError, match="No document of the corpus has two sentences, so"):

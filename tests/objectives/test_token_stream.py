@@ -68,7 +68,7 @@ def test_a_lane_reads_backwards():
     assert [backward.sentence_start(p) for p in range(10)] == [0] + [1] * 2 + [3] * 4 + [7] * 3
 
 
-def test_the_end_of_a_document_is_the_tokenizers():
+def test_the_end_token_is_the_tokenizers():
     assert end_token_id(Tokens(**{"</s>": 2, "<sep>": 4, "<eod>": 7})) == 7
     assert end_token_id(Tokens(**{"[SEP]": 3, "</s>": 2})) == 2
     assert end_token_id(Tokens(**{"[UNK]": 3})) is None
@@ -121,7 +121,7 @@ def test_segments_without_memory_are_the_stream_once():
 
 
 @pytest.mark.parametrize("memory", [False, True])
-def test_an_epoch_goes_on_from_any_batch(memory):
+def test_an_epoch_resumes_from_any_batch(memory):
     batches = CausalLM(memory).batches(large_corpus(), Tokens(), 2, 5, seed=1)
     whole = list(batches.epoch(2))
     for number, (inputs, labels) in enumerate(batches.dataset(lambda: 2, skip=3)):
@@ -135,7 +135,7 @@ def test_an_epoch_goes_on_from_any_batch(memory):
     assert batches.lengths.sum() == (2 * batches.lane_size if memory else batches.tokens - 1)
 
 
-def test_what_decides_the_batches_is_in_their_fingerprint():
+def test_the_fingerprint_covers_all_settings():
     def prints(corpus=None, memory=False, tokens=None, size=2, length=5, **options):
         return (
             CausalLM(memory)
@@ -151,7 +151,7 @@ def test_what_decides_the_batches_is_in_their_fingerprint():
     assert len(found) == 8 and prints() in found
 
 
-def test_too_few_tokens_are_one_sentence():
+def test_too_few_tokens_are_refused():
     with pytest.raises(InputError, match="There are 18 tokens, but a segment and the token after"):
         CausalLM().batches(CORPUS, Tokens(), 2, 18)
     with pytest.raises(InputError, match="but 4 lanes of max_length=5 and the token after tak"):

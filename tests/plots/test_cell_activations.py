@@ -4,6 +4,8 @@ import pytest
 
 from tfnlp.plots import cell_activations as activation_plots
 
+pytest.importorskip("matplotlib")
+
 
 def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
     import matplotlib

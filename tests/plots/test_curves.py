@@ -45,7 +45,7 @@ def test_each_loss_of_a_distillation_has_its_panel(tmp_path):
     assert (tmp_path / "curves.png").stat().st_size > 1000
 
 
-def test_one_loss_of_both_is_one_panel_and_a_number_that_is_not_finite_a_gap():
+def test_one_loss_has_one_panel_and_non_finite_numbers_leave_a_gap():
     metrics = [
         {"epoch": 1, "loss": 0.5, "val_loss": 0.6, "accuracy": 0.7, "val_accuracy": None},
         {"epoch": 2, "loss": 0.4, "val_loss": 0.5, "accuracy": 0.8, "val_accuracy": 0.9},

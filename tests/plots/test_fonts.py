@@ -1,12 +1,15 @@
 """Characters without a font, and tokens that look like mathematics."""
 
 import numpy as np
+import pytest
 
 from tfnlp.plots import fonts
 from tfnlp.plots.alignments import plot_alignments
 
+pytest.importorskip("matplotlib")
 
-def test_characters_without_a_font_are_told(tmp_path, monkeypatch, caplog):
+
+def test_characters_without_a_font_are_warned_of(tmp_path, monkeypatch, caplog):
     weights, path = {"": np.eye(2)}, tmp_path / "a.png"
     # What Matplotlib brings itself has no such character, a font that is installed may.
     monkeypatch.setattr(fonts, "KOREAN", ("no such font", "STIXGeneral"))
@@ -17,5 +20,5 @@ def test_characters_without_a_font_are_told(tmp_path, monkeypatch, caplog):
     assert plot_alignments(weights, ["a", "c"], ["b", "d"], path) and not caplog.text
 
 
-def test_tokens_are_no_mathematics(tmp_path):
+def test_tokens_are_not_parsed_as_mathematics(tmp_path):
     assert plot_alignments({"": np.eye(2)}, ["$$", "a"], ["b", r"$\q$"], tmp_path / "a.png")

@@ -67,7 +67,7 @@ def test_files(parts, tmp_path):
         write_features(tmp_path / "a.csv", texts, TEXTS, encodings)
 
 
-def test_files_that_cannot_be_written_are_told_before_the_work(tmp_path, monkeypatch):
+def test_unwritable_files_are_refused_before_the_work(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # as where it is not installed
     for name, said in (

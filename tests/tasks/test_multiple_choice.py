@@ -64,7 +64,7 @@ def test_badly_numbered_endings_are_named(names, message, tmp_path):
         read_choices(path)
 
 
-def test_beginnings_with_other_numbers_of_endings_are_named(tokenizer):
+def test_prompts_with_different_numbers_of_endings_are_named(tokenizer):
     # As many in all as three of each would be.
     examples = Choices(["a"] * 3, [["b"] * count for count in (2, 1, 3)], [0, 0, 0])
     with pytest.raises(InputError, match=r"endings\[1\] has 1 endings and endings\[0\] 2"):

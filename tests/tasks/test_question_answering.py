@@ -77,7 +77,7 @@ def test_bad_questions_are_named(fields, message, tmp_path):
         read_questions(path)
 
 
-def test_ids_of_questions_are_their_own(tmp_path):
+def test_duplicate_question_ids_are_refused(tmp_path):
     value = json.loads(squad("a film", [{"answer_start": 2, "text": "film"}]))
     value["data"] *= 2
     path = write(tmp_path / "a.json", json.dumps(value))

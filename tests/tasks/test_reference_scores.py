@@ -16,7 +16,7 @@ REFERENCE = "Half of my heart is in Havana ooh na na"
 HYPOTHESIS = "Half as my heart is in Obama ooh na"
 
 
-def test_words_are_counted_wherever_they_stand():
+def test_words_match_regardless_of_position():
     found = word_overlap([REFERENCE], [HYPOTHESIS])
     assert found["word_precision"] == 7 / 9
     assert found["word_recall"] == 7 / 10

@@ -31,7 +31,7 @@ def test_scores_that_are_no_numbers_are_named(text, tmp_path):
         read_scored_pairs(path)
 
 
-def test_the_loss_of_numbers_in_a_column_is_that_of_a_row():
+def test_the_loss_takes_labels_of_shape_b_and_b_1():
     logits = tf.constant([[1.0], [2.0], [4.0]])
     labels = np.array([1.0, 0.0, 1.0], "float32")
     for given in (labels, labels[:, None]):
@@ -57,7 +57,7 @@ def test_the_baseline_is_the_mean_of_the_training_labels():
     assert scores == {"pearson": 0.0, "spearman": 0.0, "mean_squared_error": 1.25}
 
 
-def test_a_fresh_regression_begins_at_the_training_mean(tiny_config):
+def test_a_new_regression_head_starts_at_the_training_mean(tiny_config):
     examples = ScoredExamples(["x"] * 3, None, [4.0, 5.0, 3.0])
     model = build_model(tiny_config, "classifier", 1)
     bias = model.get_layer("classifier").bias

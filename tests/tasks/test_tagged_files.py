@@ -118,7 +118,7 @@ def test_bad_characters_are_named(line, message, tmp_path):
         read_tagged(write(tmp_path / "a.tsv", f"{line}\n"), ["O", "B-LC"], "character")
 
 
-def test_words_with_comments_of_ones_own_and_characters_without_a_word_for_it(tmp_path):
+def test_custom_comments_and_a_hint_for_files_of_characters(tmp_path):
     path = write(tmp_path / "a.conll", "// a\tb\nthe\tO\n// c\nfilm\tB-x\n")
     assert read_tagged(path, comment_prefix="//").sentences == [["the", "film"]]
     path = write(path, "a\tO\n \tO\n")

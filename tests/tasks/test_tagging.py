@@ -79,7 +79,7 @@ def test_tags_that_do_not_fit_are_named(tokenizer):
         (["NOUN", "DET", "O"], "DET NOUN NOUN O O", "DET NOUN DET O O", None),
     ],
 )
-def test_what_is_scored_follows_from_the_tags(names, right, found, f1):
+def test_the_score_follows_from_the_tag_scheme(names, right, found, f1):
     task = Tagging(names)
     words = [str(i) for i in range(5)]
     window = Encoding([0] * 5, [0] * 5, offsets=[(0, 1)] * 5, words=list(range(5)), example=0)

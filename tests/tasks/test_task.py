@@ -98,7 +98,7 @@ def check_dev_loss_and_baseline(task, tokenizer, train, dev, run, figures):
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name != "answerer"])
-def test_losses_leave_padding_out(name, tiny_config, tokenizer):
+def test_losses_exclude_padding(name, tiny_config, tokenizer):
     """The loss of a batch is the mean of its parts, however they are padded and weighted."""
     task, data = data_for(name, ends=("film", "unbelievable plot !", "plot"))
     model = build_model(tiny_config, task.head, task.num_classes)
@@ -118,7 +118,7 @@ def test_losses_leave_padding_out(name, tiny_config, tokenizer):
         assert float(task.loss(labels, outputs, weights)) == pytest.approx(expected, abs=1e-5)
 
 
-def test_finetuner_saves_nothing_of_its_own(tiny_config):
+def test_the_finetuner_has_no_weights_of_its_own(tiny_config):
     task, _ = data_for("tagger")
     model = build_model(tiny_config, "tagger", 2)
     assert len(FineTuner(model, task).weights) == len(model.weights)

@@ -12,7 +12,7 @@ from tfnlp.utils.errors import InputError
 CONFIG = types.SimpleNamespace(pad_token_id=0, start_token_id=0, end_token_id=3)
 
 
-def test_texts_become_ids_without_a_frame_and_with_an_end(tokenizer):
+def test_texts_become_ids_with_an_end_token_alone(tokenizer):
     # [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, a 5, fine 6, film 7, dull 8
     texts = ParallelTexts(["a fine film", "dull"], ["film", "a film"])
     (batch,) = Translation().batches(texts, tokenizer, CONFIG, 14, 4).epoch()
@@ -62,7 +62,7 @@ def test_pairs_that_are_too_long_are_skipped_or_cut(tokenizer, caplog):
         Translation(too_long="drop")
 
 
-def test_two_tokenizers_have_each_its_own_end(tokenizer):
+def test_source_and_target_tokenizers_have_separate_end_tokens(tokenizer):
     target = train_tokenizer(["ein film"] * 20, "unigram", 40, "marian")[0]
     texts = ParallelTexts(["a fine film"], ["ein film"])
     config = types.SimpleNamespace(pad_token_id=2, start_token_id=2, end_token_id=0)

@@ -44,6 +44,6 @@ def test_sst2_has_less_than_a_tenth_padding(data_dir, minilm):
         assert batches.padding_share(epoch=seed) < 0.1
 
 
-def test_no_batch_size_is_refused():
+def test_a_batch_size_of_zero_is_refused():
     with pytest.raises(ValueError, match="batch_size=0"):
         LengthBatches([], 0)

@@ -88,7 +88,7 @@ def test_a_character_in_two_windows_has_the_tag_of_the_inner_one():
     assert found == [["B-PS", "O", "O", "O", "B-PS", "O"]]
 
 
-def test_a_long_text_takes_no_longer_by_the_character():
+def test_time_is_linear_in_the_length_of_a_text():
     """As many tokens as a book has: with a copy of the rest at each it took a minute."""
     count = 100_000
     window = window_of([(2 * i, 2 * i + 1) for i in range(count)])

@@ -27,7 +27,7 @@ def test_each_character_is_a_token_and_nothing_is_lost(tmp_path):
     assert pieces(tokenizer, "쁘") == ["ì", "ģ", "ĺ"]
 
 
-def test_the_most_frequent_have_the_room_there_is():
+def test_the_most_frequent_characters_fill_the_vocabulary():
     full = train_characters(TEXTS, 1000)
     # 256 bytes, the end and 8 more, of which 가, twice in the texts, takes two.
     small = train_characters(TEXTS, 265)
@@ -38,7 +38,7 @@ def test_the_most_frequent_have_the_room_there_is():
         train_characters(TEXTS, 256)
 
 
-def test_of_ascii_they_are_the_bytes():
+def test_for_ascii_characters_are_bytes():
     texts = ["the film is fine\n", "and the cast is dull"]
     characters, family = train_tokenizer(texts, "characters", 2000)
     bytes_alone = train_tokenizer(texts, "bpe", 257, "gpt2")[0]

@@ -40,7 +40,7 @@ def test_header(tmp_path):
     assert read_header(path) == ["a,\nb", "c"]
 
 
-def test_names_in_capitals_and_long_fields(tmp_path):
+def test_file_names_in_capitals_and_long_fields(tmp_path):
     path = tmp_path / "X.TSV"
     path.write_text(TSV)
     assert read_examples(path).labels == [1, 0]

@@ -128,7 +128,7 @@ def test_ends_of_characters():
     assert character_end("a\u200eb", 1) == 1
 
 
-def test_windows_that_hold_an_answer_in_part_are_told_from_dropped_characters():
+def test_windows_with_part_of_an_answer_have_no_answer():
     """Windows that end, or begin, in an answer have no answer, though U+200E has no token."""
     tokenizer = tokenizer_of("wordpiece, case")
     context = "the film in \u200eParis by river\u200e was good"
@@ -146,7 +146,7 @@ def test_windows_that_hold_an_answer_in_part_are_told_from_dropped_characters():
     assert answer_places(windows, []) == [(0, 0)] * len(windows)
 
 
-def test_windows_have_the_stride_in_common_or_half_of_their_room():
+def test_windows_share_the_stride_or_half_of_their_room():
     """[CLS] a [SEP], 8 tokens of the context and [SEP]."""
     tokenizer = tokenizer_of("wordpiece, case")
     context = "the film by the river in Paris was good and nice " * 3

@@ -39,7 +39,7 @@ def test_batches_of_encodings_and_of_lists_are_the_same(tokenizer):
     np.testing.assert_array_equal(a["token_ids"][0, 1], [2, 10, 7, 3, 12, 3, 9, 9, 9, 9])
 
 
-def test_groups_of_other_sizes_are_refused():
+def test_groups_of_different_sizes_are_refused():
     row = Encoding([1], [0])
-    with pytest.raises(ValueError, match=r"encodings\[1\] has 1 rows .* and encodings\[0\] 2"):
+    with pytest.raises(ValueError, match=r"encodings\[1\] has 1 choices and encodings\[0\] 2"):
         Encodings.from_list([[row] * 2, [row], [row] * 3])

@@ -66,7 +66,7 @@ def test_bad_json_is_named_by_example(value, message, tmp_path):
         read_examples(path, label_column="a.b.c", label_names=["0", "1"])
 
 
-def test_json_lines_under_the_name_of_json_are_told_so(tmp_path):
+def test_json_lines_named_json_are_refused_with_a_hint(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(JSONL)
     with pytest.raises(InputError, match=r"line 3: not valid JSON .*end the name in \.jsonl"):

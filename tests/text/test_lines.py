@@ -53,7 +53,7 @@ def test_lines_of_standard_input_are_those_of_a_file(tmp_path):
         list(decoded_lines(io.BytesIO(b"a\nb\xff"), "Standard input"))
 
 
-def test_decomposed_hangul_is_told_once(tmp_path, caplog):
+def test_decomposed_hangul_is_warned_of_once(tmp_path, caplog):
     lines = ["composed 한글", *[unicodedata.normalize("NFD", "한글")] * 2]
     (tmp_path / "x").write_text("\n".join(lines), encoding="utf-8")
     assert [line for _, line in read_lines(tmp_path / "x")] == lines  # as they are

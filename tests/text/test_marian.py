@@ -141,7 +141,7 @@ def test_codes_special_tokens_pairs_and_lengths(folder, pair_of_models):
     np.testing.assert_array_equal(tokenizer.special_token_ids, [0, 1, tokenizer.pad_token_id])
 
 
-def test_ids_as_translators_read_and_write_them(pair_of_models, english):
+def test_encode_closed_adds_the_end_token_alone(pair_of_models, english):
     tokenizer, texts = MarianTokenizer(*pair_of_models), [english[0], ""]
     closed = tokenizer.encode_closed(texts, 7)
     for text, found in zip(texts, closed, strict=True):

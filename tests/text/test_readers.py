@@ -65,7 +65,7 @@ def test_numbers_are_sorted_as_numbers(tmp_path):
     assert read_examples(path).label_names == ["10", "9", "nan"]
 
 
-def test_white_space_around_labels_is_left_out(tmp_path):
+def test_white_space_around_labels_is_stripped(tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text("sentence\tlabel\na\t1 \nb \t1\n\t 0\n")
     examples = read_examples(path)

@@ -96,6 +96,6 @@ def test_learning_takes_lone_surrogates():
         (lambda t: train_unigram([None], 50), r"texts\[0\] is None"),
     ],
 )
-def test_what_is_no_text_is_named(call, message, tokenizer):
+def test_values_other_than_strings_are_named(call, message, tokenizer):
     with pytest.raises(InputError, match=message):
         call(tokenizer)

@@ -51,7 +51,7 @@ def test_families_lowercase_as_their_released_models(tokenizers):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_lengths_without_room_are_named_and_no_call_panics(family, tokenizers):
+def test_lengths_without_room_are_named(family, tokenizers):
     tokenizer = tokenizers[family]
     one, two = (tokenizer._engine.num_special_tokens_to_add(pair) for pair in (False, True))
     text, words = TEXTS[0], TEXTS[0].split()
@@ -134,7 +134,7 @@ def test_pieces_give_what_the_whole_gives(tokenizers, monkeypatch):
             assert encode_all(tokenizers[family]) == whole
 
 
-def test_the_engines_encodings_do_not_pile_up():
+def test_encodings_of_the_engine_are_freed():
     code = (
         "import pathlib\n"
         "from tfnlp.text import LengthBatches, train_wordpiece\n"
@@ -170,7 +170,7 @@ def test_one_call_gives_a_models_inputs(tokenizer):
     assert tokenizer([])["token_ids"].shape == (0, 1)
 
 
-def test_decoding_leaves_special_tokens_out(tokenizer):
+def test_decoding_omits_special_tokens(tokenizer):
     inputs = tokenizer(["a fine film", "정말 지루하다 !"])
     assert tokenizer.decode(inputs["token_ids"]) == ["a fine film", "정말 지루하다!"]
     assert tokenizer.decode(inputs["token_ids"].tolist()) == ["a fine film", "정말 지루하다!"]

@@ -47,7 +47,7 @@ def test_training_is_deterministic_and_bad_sizes_are_named():
         UnigramTokenizer([("a", -1.0)], "albert")
 
 
-def test_how_well_a_tokenizer_fits_texts():
+def test_tokenizer_statistics():
     wordpiece = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "film", "##s"])
     # a film ##s / [UNK] a: 5 tokens of 4 words, one of them unknown.
     assert tokenizer_statistics(wordpiece, ["A films", "영화 a"]) == (5 / 4, 1 / 5)

@@ -68,7 +68,7 @@ def test_white_space_and_what_follows_are_one_word():
     np.testing.assert_array_equal(starts(np.array([[0, 1], [1, 0]])), [[0, 1], [1, 0]])
 
 
-def test_no_word_of_a_wrapped_text_goes_over_a_line_break():
+def test_words_end_at_line_breaks():
     text = "\n".join(CORPUS * 3)
     tokenizer = TOKENIZERS["byte-level BPE"]()
     masking = Masking.from_tokenizer(tokenizer, share=1.0, whole_words=True)

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from tfnlp.generation.search_algorithms import search
 from tfnlp.text.special_tokens import END_TOKENS, end_token_id
-from tfnlp.text.text_arguments import check_whole
+from tfnlp.text.text_arguments import check_at_least
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Beam, Sample
 from tfnlp.utils.progress import progress_bar
@@ -30,10 +30,7 @@ class Searcher:
     """
 
     def __init__(self, decoder, settings, batch_size):
-        check_whole(max_new_tokens=settings.steps, batch_size=batch_size)
-        for name, value in (("max_new_tokens", settings.steps), ("batch_size", batch_size)):
-            if value < 1:
-                raise InputError(f"{name}={value} must be at least 1.")
+        check_at_least(1, max_new_tokens=settings.steps, batch_size=batch_size)
         settings.constraints.check(decoder.vocabulary_size, settings.steps)
         strategy = settings.strategy
         if isinstance(strategy, Beam) and 2 * strategy.beams > decoder.vocabulary_size:

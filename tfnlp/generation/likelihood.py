@@ -7,7 +7,7 @@ from tfnlp.generation.batched_search import SHORTEST, find_end_token
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.text.continuations import unframed_ids
-from tfnlp.text.text_arguments import as_pairs, check_whole
+from tfnlp.text.text_arguments import as_pairs, check_at_least
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
 
@@ -35,9 +35,7 @@ class LikelihoodScorer:
                 f"head {head!r}; load one with the head 'causal_lm'."
             )
         check_vocabulary(tokenizer, model)
-        check_whole(batch_size=batch_size)
-        if batch_size < 1:
-            raise InputError(f"batch_size={batch_size} must be at least 1.")
+        check_at_least(1, batch_size=batch_size)
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.max_length = config_of(model).max_length
         self.end = find_end_token(tokenizer, end_token)

@@ -10,6 +10,7 @@ import hashlib
 import numpy as np
 
 from tfnlp.text.batches import IGNORED, LengthBatches
+from tfnlp.text.text_arguments import check_at_least
 from tfnlp.text.word_starts import WordStarts
 from tfnlp.utils.errors import InputError
 
@@ -52,8 +53,7 @@ class Masking:
                 f"share={self.share}, masked={self.masked} and replaced={self.replaced} must be "
                 "shares from 0 to 1, the first above 0, and the last two 1 at most together."
             )
-        if self.longest_span < 1:
-            raise InputError(f"longest_span={self.longest_span} must be at least 1.")
+        check_at_least(1, longest_span=self.longest_span)
         ordinary = np.zeros(np.max(self.ordinary_ids) + 2, bool)  # last entry: larger ids
         ordinary[self.ordinary_ids] = True
         object.__setattr__(self, "_ordinary", ordinary)

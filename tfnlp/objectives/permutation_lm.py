@@ -16,6 +16,7 @@ from tfnlp.objectives.lane_memory import check_memory, with_memory
 from tfnlp.objectives.objective import Objective, token_scores
 from tfnlp.objectives.permutation_batches import TARGETS, PermutationBatches
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
+from tfnlp.text.text_arguments import check_at_least
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy
 
@@ -49,10 +50,9 @@ class PermutationLM(Objective):
     loss_name: ClassVar[str] = "permutation_lm_loss"
 
     def __post_init__(self):
-        for name in ("reuse_length", "predict_one_in", "max_span"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name}={value} must be at least 1.")
+        check_at_least(1, predict_one_in=self.predict_one_in, max_span=self.max_span)
+        if self.memory:
+            check_at_least(1, reuse_length=self.reuse_length)
 
     @property
     def memory(self):

@@ -101,6 +101,14 @@ def check_whole(**numbers):
             raise InputError(f"{name}={value!r} must be a whole number.") from None
 
 
+def check_at_least(least, **numbers):
+    """Raise an `InputError` for a keyword argument that is not an integer of at least `least`."""
+    check_whole(**numbers)
+    for name, value in numbers.items():
+        if value < least:
+            raise InputError(f"{name}={value} must be at least {least}.")
+
+
 def _continues(character):
     return unicodedata.category(character).startswith("M") or _JAMO.match(character)
 
