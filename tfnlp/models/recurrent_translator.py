@@ -22,9 +22,8 @@ def run_recurrent_translator(config, inputs, options, head):
         head: "sequence_to_sequence", or None for no logits.
 
     Returns:
-        The outputs, a dict, as `build_model` describes them; and of the decoder what it reads and
-        gives, two tensors (B, T, D), and of the encoder that and what each layer gives, a list of
-        (B, S, D).
+        The outputs, a dict, as `build_model` describes them; the decoder's input and output, two
+        tensors (B, T, D); and the encoder's input and every layer's output, a list of (B, S, D).
     """
     embeddings = _embedding(config, options, "embeddings")
     embed_source = embeddings
@@ -42,9 +41,9 @@ def run_recurrent_translator(config, inputs, options, head):
         config.hidden_dim,
         config.num_layers,
         config.cell,
-        config.attention,
-        config.input_feeding and config.attention is not None,
-        config.dropout,
+        score=config.attention,
+        input_feeding=config.input_feeding and config.attention is not None,
+        dropout=config.dropout,
         dtype=options.dtype,
         name="decoder",
     )
@@ -52,8 +51,9 @@ def run_recurrent_translator(config, inputs, options, head):
     if config.attention is None:
         x = decoder(states[0], last)
     else:
-        seen = {"source_mask": inputs["encoder_padding_mask"]}
-        x, weights["attention_weights"] = decoder(states[0], last, source_states[-1], **seen)
+        x, weights["attention_weights"] = decoder(
+            states[0], last, source_states[-1], source_mask=inputs["encoder_padding_mask"]
+        )
     states.append(_dropout(config, options, "output_dropout")(x))
     outputs = {"sequence_output": states[-1], "encoder_output": source_states[-1]} | weights
     if head is not None:
@@ -110,13 +110,13 @@ class ReadsOwnTokens(keras.Model):
 
     def call(self, inputs, training=None):
         inputs = dict(inputs)
-        own = inputs.pop("own_tokens")
+        own_tokens = inputs.pop("own_tokens")
         config, decoder = self.model.text_config, self.model.get_layer("decoder")
         x, *source = self._before(inputs, training)
         every = ops.arange(config.vocabulary_size, dtype="int32")[None]
         rows = self.model.get_layer("embeddings")(every)[0]
         matrix = output_logits(self.model, ops.eye(config.hidden_dim, dtype=x.dtype))
-        arguments = {"own_tokens": own, "token_rows": rows, "output_matrix": matrix}
+        arguments = {"own_tokens": own_tokens, "token_rows": rows, "output_matrix": matrix}
         if config.attention is not None:
             arguments["source_mask"] = inputs["encoder_padding_mask"]
         x = decoder(x, *source, **arguments, training=training)
@@ -138,8 +138,8 @@ def decoder_inputs(model):
         that the decoder begins with (B, num_layers, states, D), and with attention the source's
         states (B, S, D).
     """
-    given = model.get_layer("decoder").input[: 2 + (config_of(model).attention is not None)]
-    return keras.Model(model.input, given)
+    with_source = config_of(model).attention is not None
+    return keras.Model(model.input, model.get_layer("decoder").input[: 2 + with_source])
 
 
 def output_logits(model, x):
