@@ -81,7 +81,7 @@ def test_encoder_block_names_sub_layers_that_it_lacks():
 
 
 def test_encoder_block_says_what_its_attention_says():
-    with pytest.raises(ValueError, match=r"num_heads=4 .* has 2 heads.*say the same"):
+    with pytest.raises(ValueError, match=r"num_heads=4 .* has 2 heads.*give both the same"):
         EncoderBlock(4, 8, attention=MultiHeadAttention(2, 8))
     with pytest.raises(ValueError, match=r"attention_dropout=0.3.* a dropout of 0.1"):
         EncoderBlock(2, 8, attention_dropout=0.3, attention=MultiHeadAttention(2, 8, dropout=0.1))

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tfnlp.checkpoints import check_saves, load_model, save_model
-from tfnlp.checkpoints.folder import family_of
+from tfnlp.checkpoints import check_saves, family_of, load_model, save_model
 from tfnlp.configs import CELLS
 from tfnlp.models import (
     FAMILIES,
@@ -50,7 +49,7 @@ def test_a_model_from_scratch_and_its_tokenizer_come_back_from_their_folder(fami
     np.testing.assert_allclose(again(loaded(TEXTS[:2]))["logits"], expected, atol=1e-6)
 
 
-def test_what_cannot_be_saved_is_refused_before_training():
+def test_models_that_no_folder_describes_are_refused_before_training():
     sizes = {"num_layers": 1, "hidden_dim": 16}
     with pytest.raises(InputError, match="has no openai-gpt with the head 'tagger'"):
         check_saves(build_model(config_by_name("gpt", **sizes), "tagger", 3))

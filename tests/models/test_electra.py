@@ -66,7 +66,7 @@ def test_each_saves_alone(models, inputs, tmp_path):
         np.testing.assert_allclose(again(inputs)["logits"], model(inputs)["logits"], atol=1e-6)
 
 
-def test_what_does_not_fit_is_named(models):
+def test_tables_that_cannot_be_shared_are_refused(models):
     generator, _ = models
     narrow = ElectraConfig(hidden_dim=24, num_heads=3, embedding_dim=12, **SIZES)
     with pytest.raises(ValueError, match=r"embedding_dim is 12, but .* 16"):

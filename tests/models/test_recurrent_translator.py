@@ -132,11 +132,7 @@ def test_dropout_is_drawn_in_training_alone():
     np.testing.assert_array_equal(model(inputs)["logits"], still(inputs, training=True)["logits"])
 
 
-def test_bad_settings_are_refused():
-    with pytest.raises(InputError, match="attention='luong' is unknown; use one of dot, general"):
-        RecurrentTranslatorConfig(attention="luong")
-    with pytest.raises(InputError, match="reverse_source=True has no effect with bidirectional"):
-        RecurrentTranslatorConfig(reverse_source=True)
+def test_heads_and_options_that_do_not_fit_are_refused():
     config = config_by_name("recurrent_translator", hidden_dim=8, attention=None)
     assert config.hidden_dim == 8 and config.attention == "general"  # None leaves it as it is
     with pytest.raises(InputError, match="head='causal_lm' does not fit the family"):

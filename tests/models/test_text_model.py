@@ -124,14 +124,6 @@ def test_activations_of_heads_are_saved(head, tmp_path):
     np.testing.assert_allclose(again(inputs)["logits"], model(inputs)["logits"], atol=1e-6)
 
 
-def test_configs_without_the_field_are_tied():
-    fields = BertConfig().get_config()
-    del fields["tie_embeddings"]
-    assert BertConfig.from_config(fields) == BertConfig()
-    with pytest.raises(InputError, match="enhanced_mask_decoder=True needs tie_embeddings=True"):
-        DebertaV2Config(enhanced_mask_decoder=True, tie_embeddings=False)
-
-
 @pytest.mark.parametrize(
     ("layer", "inputs"),
     [
@@ -139,7 +131,7 @@ def test_configs_without_the_field_are_tied():
         (LearnedPositionEncoding(6), tf.TensorSpec((None, None, 4), "float32")),
     ],
 )
-def test_lengths_that_show_at_run_time_alone(layer, inputs):
+def test_unknown_lengths_are_checked_when_the_graph_runs(layer, inputs):
     call = tf.function(layer, input_signature=[inputs])
     shape = [2, 6, 4][: len(inputs.shape)]
     assert call(tf.ones(shape, inputs.dtype)).shape == (2, 6, 4)
@@ -187,7 +179,7 @@ def test_texts_fit_the_positions():
         check_lengths(batches, keras.Model(x, both))
 
 
-def test_losses_and_metrics_go_by_the_names_of_outputs(no_graphs):
+def test_losses_and_metrics_are_of_outputs_with_labels(no_graphs):
     config = BertConfig(max_length=16, **SIZES | {"num_layers": 1})
     model = build_model(config, "answerer", hidden_states=True)
     inputs, count = make_inputs("answerer"), 2

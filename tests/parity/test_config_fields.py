@@ -16,13 +16,13 @@ import pytest
 from tests.parity.compare import near
 from tests.parity.test_dropout import RATES
 from tfnlp.checkpoints import load_model, save_model
+from tfnlp.checkpoints.families import FAMILIES
 from tfnlp.checkpoints.family import (
     ACTIVATION_NAMES,
     ACTIVATIONS,
     COMMON_HARMLESS,
     read_fields,
 )
-from tfnlp.checkpoints.folder import FAMILIES
 from tfnlp.functional.activations import get_activation
 from tfnlp.models import HEADS
 from tfnlp.utils.errors import InputError

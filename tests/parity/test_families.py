@@ -6,8 +6,7 @@ import tensorflow as tf
 from safetensors.numpy import load_file, save_file
 
 from tests.parity.compare import check_gradients, near
-from tfnlp.checkpoints import load_model, save_model
-from tfnlp.checkpoints.folder import family_of
+from tfnlp.checkpoints import family_of, load_model, save_model
 from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.models import BertConfig, XLNetConfig, build_model
 from tfnlp.utils.errors import InputError

@@ -9,8 +9,7 @@ import tensorflow as tf
 from safetensors.numpy import load_file, save_file
 
 from tests.parity.compare import check_gradients, near
-from tfnlp.checkpoints import load_model, read_head, save_model
-from tfnlp.checkpoints.folder import family_of
+from tfnlp.checkpoints import family_of, load_model, read_head, save_model
 from tfnlp.models import TransformerConfig, build_model
 from tfnlp.utils.errors import InputError
 
@@ -227,18 +226,24 @@ def test_config_of_a_released_model(tmp_path):
     path.write_text(json.dumps(fields | {"decoder_layerdrop": 0.1}))
     with pytest.raises(InputError, match=r"decoder_layerdrop=0\.1 is not supported"):
         load_model(tmp_path)
+    path.write_text(json.dumps(fields | {"decoder_vocab_size": 3}))
+    with pytest.raises(InputError, match="decoder_vocab_size=3 differs from vocab_size="):
+        load_model(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"max_length": None}, "max_length=None cannot be saved"),
-        ({"share_embeddings": False, "norm_first": True}, "cannot say share_embeddings=False"),
-        ({"tie_embeddings": False}, "cannot say share_embeddings=True"),
-        ({"layer_norm_epsilon": 1e-6}, "cannot say layer_norm_epsilon=1e-06"),
+        (
+            {"share_embeddings": False, "norm_first": True},
+            "has no field for share_embeddings=False",
+        ),
+        ({"tie_embeddings": False}, "has no field for share_embeddings=True"),
+        ({"layer_norm_epsilon": 1e-6}, "has no field for layer_norm_epsilon=1e-06"),
     ],
 )
-def test_what_their_config_cannot_say_is_refused(changes, message, tmp_path):
+def test_fields_that_their_config_lacks_are_refused(changes, message, tmp_path):
     sizes = {"vocabulary_size": 20, "num_layers": 1, "num_heads": 2, "hidden_dim": 8}
     config = TransformerConfig(**sizes | {"intermediate_dim": 8, "max_length": 9} | changes)
     with pytest.raises(InputError, match=message):

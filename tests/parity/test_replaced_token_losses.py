@@ -8,8 +8,7 @@ from safetensors.torch import load_file
 
 from tests.objectives.small import CONFIGS, make_batch
 from tests.parity.compare import check_gradients, near
-from tfnlp.checkpoints import save_model
-from tfnlp.checkpoints.folder import family_of
+from tfnlp.checkpoints import family_of, save_model
 from tfnlp.models import build_model
 from tfnlp.objectives import MaskedLM, ReplacedTokens, predict_at_positions
 

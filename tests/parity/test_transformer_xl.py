@@ -10,8 +10,7 @@ import tensorflow as tf
 from tests.parity import record_transformer_xl_dropout as dropout
 from tests.parity.compare import check_gradients, near
 from tests.parity.record_transformer_xl_model import CASES, SEGMENTS, draw, fields, segments
-from tfnlp.checkpoints import load_model, save_model
-from tfnlp.checkpoints.folder import family_of
+from tfnlp.checkpoints import family_of, load_model, save_model
 from tfnlp.checkpoints.tensors import TensorReader, write_tensors
 from tfnlp.layers import AdaptiveSoftmax
 from tfnlp.utils.errors import InputError

@@ -74,7 +74,7 @@ def test_a_recurrent_classifier_from_scratch_reads_both_ways(corpus, run, tmp_pa
     assert (config.cell, config.bidirectional, config.num_layers) == ("gru", True, 1)
     run("export_tflite", f"--model_dir={tmp_path}/run/best", f"--output_dir={tmp_path}/export")
     done = run("finetune_classifier", *flags, "--num_heads=2", "--output_dir=a", status=2)
-    assert "--num_heads=2 is nothing that the family gru has" in done.stderr
+    assert "--num_heads=2 is no field of the family gru" in done.stderr
 
 
 def test_the_whole_road(corpus, teacher, run, tmp_path):

@@ -103,12 +103,12 @@ def weights(config, head):
 def _lm_head(config):
     # Names of Microsoft's own files.
     stem = "lm_predictions.lm_head"
-    own = [*lm_transform(stem), Weight("lm_bias/bias", f"{stem}.bias", head=True)]
+    weights = [*lm_transform(stem), Weight("lm_bias/bias", f"{stem}.bias", head=True)]
     if config.enhanced_mask_decoder:
         yield Weight("decoder_positions/position_table", POSITIONS)
-        yield from own
+        yield from weights
         return
-    names = {weight.path: weight.name for weight in own if config.tie_embeddings}
+    names = {weight.path: weight.name for weight in weights if config.tie_embeddings}
     for weight in bert_lm_head(config):
         others = (names[weight.path],) if weight.path in names else ()
         yield dataclasses.replace(weight, other_names=others + weight.other_names)

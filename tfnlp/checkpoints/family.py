@@ -48,7 +48,7 @@ HEAD_FIELDS = {"head_dim": "head_dim"}
 
 
 def because(reason, *names):
-    """Return {name: reason}, for config fields without effect in what tfnlp computes."""
+    """Return {name: reason}, for config fields that change nothing that tfnlp computes."""
     return dict.fromkeys(names, reason)
 
 
@@ -65,7 +65,7 @@ COMMON_FIXED = {
 # Fields of any family without effect, and why.
 COMMON_HARMLESS = (
     because(
-        "says what the file is, or where it comes from",
+        "describes the file and its origin",
         *("_name_or_path", "model_type", "transformers_version", "finetuning_task", "language"),
     )
     | because("read by `read_head` and `read_labels`", "architectures", "id2label", "label2id")
@@ -75,7 +75,7 @@ COMMON_HARMLESS = (
     | because("which loss to train with; tasks have their own", "problem_type")
     | because("the type is an argument here", "dtype", "torch_dtype", "use_bfloat16")
     | because(
-        "which outputs are given; they are arguments here",
+        "outputs; they are arguments here",
         *("output_attentions", "output_hidden_states", "return_dict", "use_return_dict"),
         *("use_cache", "output_past", "return_dict_in_generate", "output_scores"),
     )
@@ -200,8 +200,8 @@ def read_fields(family, fields, path):
             raise InputError(
                 f"{path}: {name}={fields[name]!r} is not supported; only {value!r} is."
             )
-    known = (family.fields, family.fixed, family.harmless, family.defaults, family.aliases)
-    unknown = sorted(fields.keys() - set().union(*known))
+    groups = (family.fields, family.fixed, family.harmless, family.defaults, family.aliases)
+    unknown = sorted(fields.keys() - set().union(*groups))
     ours = {family.fields[name]: value for name, value in fields.items() if name in family.fields}
     ours = {
         name: value

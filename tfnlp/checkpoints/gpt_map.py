@@ -50,8 +50,8 @@ def _weights(config, head, token_table, position_table):
     for i in range(config.num_layers):
         ours, theirs = f"encoder_{i}", f"h.{i}"
         for k, part in enumerate(("query", "key", "value")):
-            for own, name in (("kernel", "weight"), ("bias", "bias")):
-                path = f"{ours}/attention/{part}/{own}"
+            for variable, name in (("kernel", "weight"), ("bias", "bias")):
+                path = f"{ours}/attention/{part}/{variable}"
                 yield Weight(path, f"{theirs}.attn.c_attn.{name}", part=(k, 3))
         yield from _dense(f"{ours}/attention/output", f"{theirs}.attn.c_proj")
         yield from norm(f"{ours}/attention_norm", f"{theirs}.ln_1")

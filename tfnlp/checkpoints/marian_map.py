@@ -118,10 +118,16 @@ def _attention(ours, theirs):
 def _decode(ours, fields):
     if not isinstance(ours.get("end_token_id", 0), int):
         raise InputError(f"eos_token_id={fields['eos_token_id']!r} is not supported; only one is.")
-    if not ours.get("tie_embeddings", True):  # then nothing is tied, whatever else is said
+    if not ours.get("tie_embeddings", True):  # then no tables are tied
         ours["share_embeddings"] = False
-    if ours.get("share_embeddings", True):  # of one table the decoder's size is the encoder's
-        ours.pop("target_vocabulary_size", None)
+    if ours.get("share_embeddings", True):
+        size = ours.get("vocabulary_size")
+        target_size = ours.pop("target_vocabulary_size", size)
+        if target_size != size:
+            raise InputError(
+                f"decoder_vocab_size={target_size} differs from vocab_size={size}, but encoder "
+                "and decoder share their table; set share_encoder_decoder_embeddings to false."
+            )
     return ours
 
 

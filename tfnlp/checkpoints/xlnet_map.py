@@ -54,13 +54,13 @@ def weights(config, head):
             yield Weight(path, f"{theirs}.rel_attn.{name}", shape=cube)
         path = f"{ours}/attention/output/kernel"
         yield Weight(path, f"{theirs}.rel_attn.o", transpose=True, shape=cube)
-        own = {
+        tables = {
             "content_bias": "r_w_bias",
             "position_bias": "r_r_bias",
             "segment_bias": "r_s_bias",
             "segment_table": "seg_embed",
         }
-        for part, name in own.items():
+        for part, name in tables.items():
             yield Weight(f"{ours}/attention/{part}", f"{theirs}.rel_attn.{name}")
         yield from norm(f"{ours}/attention_norm", f"{theirs}.rel_attn.layer_norm")
         yield from dense(f"{ours}/feed_forward/intermediate", f"{theirs}.ff.layer_1")

@@ -3,18 +3,18 @@
 from tfnlp.configs.base_config import family_name
 from tfnlp.utils.errors import InputError
 
-# Each head's name, and what it is for.
+# The prediction of each head.
 HEADS = {
     "classifier": "one class, or one number, for a text or a pair",
     "tagger": "one class for each token",
-    "answerer": "where an answer starts and ends",
-    "chooser": "which of several texts",
-    "masked_lm": "which token stood at each position",
-    "causal_lm": "which token comes next",
-    "permutation_lm": "which token stood at some positions, seen in any order",
+    "answerer": "first and last token of an answer",
+    "chooser": "one of several texts",
+    "masked_lm": "the token at each masked position",
+    "causal_lm": "the next token",
+    "permutation_lm": "tokens at some positions, in any order of the text",
     "discriminator": "whether each token was replaced",
-    "sequence_to_sequence": "which token of another text comes next",
-    "pretraining": "which token stood at each position, and how two texts belong together",
+    "sequence_to_sequence": "the next token of another text",
+    "pretraining": "the token at each masked position, and how two texts belong together",
 }
 # The heads that have all of "masked_lm".
 MASKED_LMS = ("masked_lm", "pretraining")

@@ -9,7 +9,7 @@ from typing import ClassVar
 from tfnlp.configs.base_config import BaseConfig, Pooling
 from tfnlp.utils.errors import InputError
 
-# The number of states that each cell goes on from: those of an LSTM are h and c.
+# The number of states of each cell: an LSTM has h and c.
 STATES = {"rnn": 1, "lstm": 2, "gru": 1}
 CELLS = tuple(STATES)
 

@@ -24,11 +24,11 @@ class RecurrentTranslatorConfig(BaseConfig):
         num_layers: the layers of the encoder, and of the decoder.
         hidden_dim: D, the width of the states; of two directions each has half.
         dropout: applied to embeddings and to each layer's output in training.
-        attention: how the decoder's states are compared with the encoder's: "dot", "general" or
-            "concat" (`ScoreAttention`); None for no attention, where the decoder knows of the
-            source by the state that it begins with alone.
-        input_feeding: whether each target token is read beside what attention made of the token
-            before (Luong et al., section 3.3); without attention nothing is.
+        attention: the score of the decoder's states with the encoder's: "dot", "general" or
+            "concat" (`ScoreAttention`); None for no attention, where the encoder's last state
+            alone reaches the decoder.
+        input_feeding: whether each target token is read beside the attentional output of the
+            token before (Luong et al., section 3.3); without attention no effect.
         bidirectional: whether the encoder reads from both ends (Bahdanau et al., section 3.2); the
             decoder then begins with projections of the two last states.
         reverse_source: whether the encoder reads the source from its last token on (Sutskever et

@@ -139,22 +139,22 @@ def config_by_name(family=None, size=None, **fields):
             family lacks, or that do not fit each other.
     """
     if family is not None:
-        family = _known("family", family, FAMILIES | ENCODER_DECODERS)
+        family = _checked_name("family", family, FAMILIES | ENCODER_DECODERS)
     if size is not None:
-        size = _known("size", size, SIZES)
+        size = _checked_name("size", size, SIZES)
     kind = (FAMILIES | ENCODER_DECODERS)[family or "bert"]
     config = SIZES[size] if size else kind() if kind.recurrent else kind(**SMALL)
     if family and type(config) is not kind:
         raise InputError(f"size={size} is of another family than family={family}; leave one out.")
     fields = {name: value for name, value in fields.items() if value is not None}
-    known = {field.name for field in dataclasses.fields(config)}
-    if "hidden_dim" in fields and "intermediate_dim" in known:
+    config_fields = {field.name for field in dataclasses.fields(config)}
+    if "hidden_dim" in fields and "intermediate_dim" in config_fields:
         fields = {"intermediate_dim": 4 * fields["hidden_dim"]} | fields
     if family in CELLS:
         fields = {"cell": family} | fields
-    for name in fields.keys() - known:
+    for name in fields.keys() - config_fields:
         raise InputError(
-            f"{name}={fields[name]} is nothing that the family {family or size} has; leave it out."
+            f"{name}={fields[name]} is no field of the family {family or size}; leave it out."
         )
     if "vocabulary_size" in fields and config.adaptive_softmax:
         # Clusters of tokens that there are not.
@@ -163,9 +163,9 @@ def config_by_name(family=None, size=None, **fields):
     return dataclasses.replace(config, **fields)
 
 
-def _known(what, name, names):
-    # As config.json spells families, too.
-    known = name.replace("-", "_")
-    if known not in names:
-        raise unknown_name(what, name, names)
-    return known
+def _checked_name(argument, name, names):
+    """Return a name with underscores for hyphens; raise an InputError unless it is in `names`."""
+    underscored = name.replace("-", "_")
+    if underscored not in names:
+        raise unknown_name(argument, name, names)
+    return underscored

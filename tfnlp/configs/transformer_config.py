@@ -30,8 +30,8 @@ class TransformerConfig(TextConfig):
         output_bias: whether a number is added to each logit; not trained, as in Marian.
         initializer_range: standard deviation of fresh weights, truncated at 2; if None, as in
             the authors' code, D ** -0.5 of tables, and Glorot & Bengio's (2010) of kernels.
-        start_token_id: what the decoder begins with; Marian's is the padding.
-        end_token_id: what ends a text.
+        start_token_id: the id that the decoder reads first; Marian's is the padding.
+        end_token_id: the id that ends a text.
 
     Raises:
         InputError: for a vocabulary of the decoder's own beside one table, and heads that do not

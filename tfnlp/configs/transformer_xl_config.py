@@ -17,7 +17,7 @@ class TransformerXLConfig(TextConfig):
         div_value: by how much each cluster is narrower than the one before.
         tie_projections: whether the softmax shares all projections but the first.
         memory_length: the most earlier positions to keep.
-        clamp_length: the farthest distance that is told apart; any if None.
+        clamp_length: larger distances count as this one; None for no limit.
         same_length: whether a position sees the last `memory_length` ones alone, itself
             included, so that all see equally many.
         share_biases: whether all blocks share the biases u and v.

@@ -11,7 +11,7 @@ class XLNetConfig(TextConfig):
     """The sizes and rates of an XLNet; defaults are those of XLNet-base, cased.
 
     Args:
-        clamp_length: the farthest distance that is told apart; any if None.
+        clamp_length: larger distances count as this one; None for no limit.
         memory_length: the most earlier positions to keep where the model has a memory; all
             if None.
         reuse_length: keep only the first positions of a segment, where the next one reads the

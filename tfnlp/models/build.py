@@ -1,7 +1,5 @@
 """Construction of a model of any family, with any head."""
 
-import numbers
-
 import keras
 
 from tfnlp import configs
@@ -39,6 +37,8 @@ ENCODERS = {
     configs.Gpt2Config: gpt.encode_gpt2,
     configs.RecurrentConfig: recurrent.encode_recurrent,
 }
+# The heads that predict tokens.
+LANGUAGE_MODELS = (*MASKED_LMS, "causal_lm", "permutation_lm")
 # Functions from sources and targets to outputs, and the states of both, by encoder-decoder.
 TRANSLATORS = {
     configs.TransformerConfig: transformer.run_transformer,
@@ -89,7 +89,7 @@ def build_model(
         "permutation_lm" also of `permutation_order` (B, L), the rank of each position in the
         order in which they are seen, and `target_mapping` (B, P, L), one-hot rows of the
         positions to predict. With `memory` also of `memory` (B, num_layers, M, D) float32, M
-        being 0 before the first segment. Its output is a dict of what the head gives:
+        being 0 before the first segment. Its output is a dict of the head's predictions:
 
         - "classifier": `logits` (B, C); "tagger": `logits` (B, L, C);
         - "answerer": `start_logits` and `end_logits` (B, L);
@@ -108,7 +108,7 @@ def build_model(
 
         An encoder-decoder takes a dict of `encoder_token_ids` and `encoder_padding_mask`, (B, S),
         and `decoder_token_ids`, (B, T), int32 each, and gives `logits` (B, T, V) float32, row t of
-        what comes after the decoder's token t; then `sequence_output` (B, T, D) of the decoder,
+        the token after the decoder's token t; then `sequence_output` (B, T, D) of the decoder,
         `encoder_output` (B, S, D), and on request `hidden_states`, `attention_scores` (B, N, T,
         T) and `queries`, `keys` and `values` of the decoder's blocks, those of their attention to
         the encoder, which begin with "cross_" (scores (B, N, T, S)), and those of the encoder's
@@ -117,27 +117,60 @@ def build_model(
 
     Raises:
         InputError: for a head that is unknown, for a head, a memory or shared embeddings that
-            the family cannot have, for a `block_size` below 1 or beside attention scores, and for
+            the family cannot have, for a `block_size` beside attention scores, and for
             projections of two streams.
+        ValueError: for a `block_size` below 1.
     """
     if type(config) not in ENCODERS | TRANSLATORS:
         raise TypeError(f"config is a {type(config).__name__}, not the config of a family.")
     check_head(config, head, num_classes)
-    _check_block_size(block_size, attention_scores)
-    asked = {"block_size": block_size, "attention_scores": attention_scores}
-    _check_attention(config, **asked, attention_projections=attention_projections)
+    if block_size is not None and attention_scores:
+        raise InputError(
+            f"block_size={block_size} never holds the attention scores; leave it out to have "
+            "them (attention_scores=True)."
+        )
+    requested = {"block_size": block_size, "attention_scores": attention_scores}
+    _check_attention(config, **requested, attention_projections=attention_projections)
     if memory:
         _check_memory(config, head)
-    options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
-    if type(config) in TRANSLATORS:
-        if shared_embeddings is not None:
-            _shared_tables(config, shared_embeddings)
-        return _build_encoder_decoder(config, head, hidden_states, options, name)
     if attention_projections and head == "permutation_lm":
         raise InputError(
             "attention_projections=True does not fit head='permutation_lm', whose blocks have two "
             "streams; leave it out."
         )
+    shared = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
+    options = BuildOptions(dtype, block_size, attention_scores, attention_projections)
+    if type(config) in TRANSLATORS:
+        return _build_encoder_decoder(config, head, hidden_states, options, name)
+    inputs = _inputs(config, head, memory)
+    texts = inputs
+    if head == "chooser":
+        texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
+    states, further, *new_memory = ENCODERS[type(config)](config, texts, options, **shared)
+    outputs = {"sequence_output": states[-1]}
+    is_whole_text = head in ("classifier", "chooser", "pretraining")
+    if is_whole_text or (head is None and config.pooling.pretrained):
+        outputs["pooled_output"] = heads.pool(
+            config, states[-1], texts["padding_mask"], dtype, head
+        )
+    if head in LANGUAGE_MODELS:
+        predictions = _predict_tokens(config, head, inputs, states, options)
+        if head == "pretraining":
+            pair_logits = heads.compare_texts(config, outputs["pooled_output"], dtype)
+            predictions["pair_logits"] = pair_logits
+        outputs = predictions | outputs
+    elif head is not None:
+        outputs = _predict(config, head, num_classes, inputs, outputs, dtype=dtype) | outputs
+    if hidden_states:
+        outputs["hidden_states"] = states
+    outputs |= further
+    if memory:
+        outputs["memory"] = new_memory[0]
+    return _model(config, head, inputs, outputs, name)
+
+
+def _inputs(config, head, memory):
+    """Return the inputs of an encoder by name."""
     shape = (None, None) if head == "chooser" else (None,)
     inputs = {
         key: keras.Input(shape, dtype="int32", name=key)
@@ -149,54 +182,41 @@ def build_model(
     if memory:
         shape = (config.num_layers, None, config.hidden_dim)
         inputs["memory"] = keras.Input(shape, dtype="float32", name="memory")
-    texts = inputs
-    if head == "chooser":
-        texts = {key: MergeChoices(name=f"merge_{key}")(x) for key, x in inputs.items()}
-    own = {} if shared_embeddings is None else _shared_tables(config, shared_embeddings)
-    states, further, *new_memory = ENCODERS[type(config)](config, texts, options, **own)
-    x, mask = states[-1], texts["padding_mask"]
-    outputs = {"sequence_output": x}
-    whole_text = head in ("classifier", "chooser", "pretraining")
-    if whole_text or (head is None and config.pooling.pretrained):
-        outputs["pooled_output"] = heads.pool(config, x, mask, dtype, head)
+    return inputs
+
+
+def _predict(config, head, num_classes, inputs, outputs, dtype):
+    """Return the outputs of a head that predicts no tokens."""
+    x = outputs["sequence_output"]
     if head == "classifier":
-        logits = heads.classify(
-            config, outputs["pooled_output"], num_classes, dtype, config.head_dropout
-        )
-        outputs = {"logits": logits} | outputs
-    elif head == "chooser":
-        logits = heads.classify(config, outputs["pooled_output"], 1, dtype, config.chooser_dropout)
-        logits = SplitChoices(dtype="float32", name="choices")(logits, inputs["token_ids"])
-        outputs = {"logits": logits} | outputs
-    elif head == "tagger":
-        outputs = {"logits": heads.tag(config, x, num_classes, dtype)} | outputs
-    elif head == "answerer":
+        pooled = outputs["pooled_output"]
+        return {"logits": heads.classify(config, pooled, num_classes, dtype, config.head_dropout)}
+    if head == "chooser":
+        pooled = outputs["pooled_output"]
+        logits = heads.classify(config, pooled, 1, dtype, config.chooser_dropout)
+        split = SplitChoices(dtype="float32", name="choices")
+        return {"logits": split(logits, inputs["token_ids"])}
+    if head == "tagger":
+        return {"logits": heads.tag(config, x, num_classes, dtype)}
+    if head == "answerer":
         start, end = heads.answer(config, x, dtype)
-        outputs = {"start_logits": start, "end_logits": end} | outputs
-    elif head == "discriminator":
-        outputs = {"logits": heads.discriminate(config, x, dtype)} | outputs
-    elif head is not None:
-        encoder = keras.Model(inputs, x)
-        embeddings = encoder.get_layer("embeddings")
-        if head in MASKED_LMS:
-            if config.enhanced_mask_decoder:
-                x = deberta.decode_masks(config, encoder, mask, states, options)
-            logits = heads.masked_lm(config, embeddings, x, dtype)
-        elif config.adaptive_softmax:
-            logits = heads.adaptive_lm(config, embeddings, x, dtype)
-        else:
-            use_bias = head != "causal_lm" or config.output_bias
-            logits = heads.lm(config, embeddings, x, dtype, use_bias)
-        if head == "pretraining":
-            pair_logits = heads.compare_texts(config, outputs["pooled_output"], dtype)
-            outputs = {"pair_logits": pair_logits} | outputs
-        outputs = {"logits": logits} | outputs
-    if hidden_states:
-        outputs["hidden_states"] = states
-    outputs |= further
-    if memory:
-        outputs["memory"] = new_memory[0]
-    return _model(config, head, inputs, outputs, name)
+        return {"start_logits": start, "end_logits": end}
+    return {"logits": heads.discriminate(config, x, dtype)}
+
+
+def _predict_tokens(config, head, inputs, states, options):
+    """Return the logits of a head that predicts tokens."""
+    x, dtype = states[-1], options.dtype
+    encoder = keras.Model(inputs, x)
+    embeddings = encoder.get_layer("embeddings")
+    if head in MASKED_LMS:
+        if config.enhanced_mask_decoder:
+            x = deberta.decode_masks(config, encoder, inputs["padding_mask"], states, options)
+        return {"logits": heads.masked_lm(config, embeddings, x, dtype)}
+    if config.adaptive_softmax:
+        return {"logits": heads.adaptive_lm(config, embeddings, x, dtype)}
+    use_bias = head != "causal_lm" or config.output_bias
+    return {"logits": heads.lm(config, embeddings, x, dtype, use_bias)}
 
 
 def _build_encoder_decoder(config, head, hidden_states, options, name):
@@ -234,25 +254,11 @@ def _check_memory(config, head):
         )
 
 
-def _check_attention(config, **asked):
+def _check_attention(config, **requested):
     """Raise an InputError for attention options of a recurrent network."""
-    given = [f"{name}={value}" for name, value in asked.items() if value]
-    if config.recurrent and given:
+    options = [f"{name}={value}" for name, value in requested.items() if value]
+    if config.recurrent and options:
         raise InputError(
-            f"{given[0]} is of a transformer's attention, and does not fit the family "
+            f"{options[0]} is of a transformer's attention, and does not fit the family "
             f"{family_name(config)!r}; leave it out."
-        )
-
-
-def _check_block_size(block_size, attention_scores):
-    if block_size is None:
-        return
-    if not isinstance(block_size, numbers.Integral) or block_size < 1:
-        raise InputError(
-            f"block_size={block_size!r} must be a whole number of at least 1, or None."
-        )
-    if attention_scores:
-        raise InputError(
-            f"block_size={block_size} never holds the attention scores; leave it out to have "
-            "them (attention_scores=True)."
         )

@@ -59,7 +59,7 @@ def read_layers(config, x, mask, dtype=None, initial=None, prefix=""):
         x: (B, L, E).
         mask: (B, L) boolean, true at real tokens; at others states stay as they are.
         dtype: of the layers.
-        initial: (B, layers, S, D), what each layer's S states begin with, of one direction; zeros
+        initial: (B, layers, S, D), the initial S states of each layer, of one direction; zeros
             if None.
         prefix: of the layers' names.
 

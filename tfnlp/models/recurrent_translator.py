@@ -22,9 +22,8 @@ def run_recurrent_translator(config, inputs, options, head):
         head: "sequence_to_sequence", or None for no logits.
 
     Returns:
-        The outputs, a dict, as `build_model` describes them; and of the decoder what it reads and
-        gives, two tensors (B, T, D), and of the encoder that and what each layer gives, a list of
-        (B, S, D).
+        The outputs, a dict, as `build_model` describes them; the decoder's input and output, two
+        tensors (B, T, D); and the encoder's input and every layer's output, a list of (B, S, D).
     """
     embeddings = _embedding(config, options, "embeddings")
     embed_source = embeddings
@@ -42,9 +41,9 @@ def run_recurrent_translator(config, inputs, options, head):
         config.hidden_dim,
         config.num_layers,
         config.cell,
-        config.attention,
-        config.input_feeding and config.attention is not None,
-        config.dropout,
+        score=config.attention,
+        input_feeding=config.input_feeding and config.attention is not None,
+        dropout=config.dropout,
         dtype=options.dtype,
         name="decoder",
     )
@@ -52,8 +51,9 @@ def run_recurrent_translator(config, inputs, options, head):
     if config.attention is None:
         x = decoder(states[0], last)
     else:
-        seen = {"source_mask": inputs["encoder_padding_mask"]}
-        x, weights["attention_weights"] = decoder(states[0], last, source_states[-1], **seen)
+        x, weights["attention_weights"] = decoder(
+            states[0], last, source_states[-1], source_mask=inputs["encoder_padding_mask"]
+        )
     states.append(_dropout(config, options, "output_dropout")(x))
     outputs = {"sequence_output": states[-1], "encoder_output": source_states[-1]} | weights
     if head is not None:
@@ -82,7 +82,7 @@ def _bridge(config, last, options):
     return ops.reshape(ops.concatenate(projected, axis=-1), shape)
 
 
-class WithScheduledSampling(keras.Model):
+class ReadsOwnTokens(keras.Model):
     """Recurrent encoder-decoder with scheduled sampling.
 
     Bengio et al. 2015, section 2.4; it is for training. In place of a target's token it can read
@@ -93,8 +93,8 @@ class WithScheduledSampling(keras.Model):
 
     Call arguments:
         inputs: those of the model, and `feed_predictions` (B, T), 1 where the decoder reads its
-            own prediction, the best token after the one before, in place of that of
-            `decoder_token_ids`; the first position is not affected.
+            most probable token in place of that of `decoder_token_ids`; at the first place it
+            changes nothing.
 
     Returns:
         A dict: `logits` (B, T, V) float32.
@@ -110,13 +110,17 @@ class WithScheduledSampling(keras.Model):
 
     def call(self, inputs, training=None):
         inputs = dict(inputs)
-        own = inputs.pop("feed_predictions")
+        feed_predictions = inputs.pop("feed_predictions")
         config, decoder = self.model.text_config, self.model.get_layer("decoder")
         x, *source = self._before(inputs, training)
         every = ops.arange(config.vocabulary_size, dtype="int32")[None]
         rows = self.model.get_layer("embeddings")(every)[0]
         matrix = output_logits(self.model, ops.eye(config.hidden_dim, dtype=x.dtype))
-        arguments = {"feed_predictions": own, "token_rows": rows, "output_matrix": matrix}
+        arguments = {
+            "feed_predictions": feed_predictions,
+            "token_rows": rows,
+            "output_matrix": matrix,
+        }
         if config.attention is not None:
             arguments["source_mask"] = inputs["encoder_padding_mask"]
         x = decoder(x, *source, **arguments, training=training)
@@ -126,8 +130,8 @@ class WithScheduledSampling(keras.Model):
 
 
 def scheduled_sampling_model(model):
-    """Wrap a recurrent encoder-decoder in `WithScheduledSampling`."""
-    return WithScheduledSampling(model, name=model.name)
+    """Build the `ReadsOwnTokens` of a recurrent encoder-decoder."""
+    return ReadsOwnTokens(model, name=model.name)
 
 
 def decoder_inputs(model):
@@ -138,8 +142,8 @@ def decoder_inputs(model):
         that the decoder begins with (B, num_layers, states, D), and with attention the source's
         states (B, S, D).
     """
-    given = model.get_layer("decoder").input[: 2 + (config_of(model).attention is not None)]
-    return keras.Model(model.input, given)
+    with_source = config_of(model).attention is not None
+    return keras.Model(model.input, model.get_layer("decoder").input[: 2 + with_source])
 
 
 def output_logits(model, x):

@@ -26,8 +26,8 @@ class BuildOptions:
     @property
     def block_arguments(self):
         """Call arguments that make a block return its `block_outputs`."""
-        asked = {"return_attention_scores": self.attention_scores}
-        return asked | ({"return_projections": True} if self.attention_projections else {})
+        scores = {"return_attention_scores": self.attention_scores}
+        return scores | ({"return_projections": True} if self.attention_projections else {})
 
 
 def weight_initializer(config):
@@ -99,26 +99,26 @@ def run_blocks(blocks, x, options, memory=None, attention_arguments=None, **argu
         blocks: `EncoderBlock`s.
         x: (B, L, D).
         options: a `BuildOptions`.
-        memory: (B, blocks, M, D), what each block sees of earlier segments.
+        memory: (B, blocks, M, D), each block's states of earlier segments.
         attention_arguments, arguments: as an `EncoderBlock` takes them.
 
     Returns:
-        The input and every block's output, a list of (B, L, D), and a dict of what is asked for
-        beside them: `attention_scores`, a list of (B, N, L, M + L); `queries`, a list of (B, N, L,
+        The input and every block's output, a list of (B, L, D), and a dict of the requested
+        outputs: `attention_scores`, a list of (B, N, L, M + L); `queries`, a list of (B, N, L,
         H), `keys` and `values`, lists of (B, N, M + L, H).
     """
     states, further = [x], {name: [] for name in options.block_outputs}
     for i, block in enumerate(blocks):
-        own = {} if memory is None else {"memory": memory[:, i]}
+        block_memory = {} if memory is None else {"memory": memory[:, i]}
         x = block(
             x,
-            attention_arguments=(attention_arguments or {}) | own or None,
+            attention_arguments=(attention_arguments or {}) | block_memory or None,
             **options.block_arguments,
             **arguments,
         )
         if further:
-            x, *of_block = x
-            for name, tensor in zip(further, of_block, strict=True):
+            x, *tensors = x
+            for name, tensor in zip(further, tensors, strict=True):
                 further[name].append(tensor)
         states.append(x)
     return states, further
@@ -157,7 +157,7 @@ def updated_memory(memory, states, memory_length, reuse_length=None):
 
     Args:
         memory: before it, (B, blocks, M, D); None where the model keeps none.
-        states: what went into each block, a list of (B, L, D).
+        states: the inputs of the blocks, a list of (B, L, D).
         memory_length, reuse_length: as `tfnlp.layers.update_memory` takes them.
 
     Returns:

@@ -31,15 +31,15 @@ class TextModel(keras.Model):
         return next((part.block_size for part in parts if hasattr(part, "block_size")), None)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """Compute the loss as Keras does, of the outputs that labels by name are given for."""
+        """Compute the loss as Keras does, for the outputs that have labels."""
         return super().compute_loss(x, y, _with_labels(y, y_pred), sample_weight, training)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Compute the metrics likewise: Keras takes those by name where all have labels."""
+        """Compute the metrics likewise; Keras alone would need labels for all outputs."""
         return super().compute_metrics(x, y, _with_labels(y, y_pred), sample_weight)
 
     def _run_through_graph(self, *args, **kwargs):
-        # `keras.models.clone_model` makes the clone from what this gives, and from nothing else.
+        # `keras.models.clone_model` makes the clone from these outputs alone.
         outputs = super()._run_through_graph(*args, **kwargs)
         for x in keras.tree.flatten(outputs):
             if isinstance(x, keras.KerasTensor):

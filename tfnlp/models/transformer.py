@@ -43,7 +43,7 @@ def run_transformer(config, inputs, options, head):
         name="positions",
     )
     drop = keras.layers.Dropout(config.dropout, dtype=options.dtype, name="embedding_dropout")
-    source_seen = inputs["encoder_padding_mask"][:, None, :]  # (B, 1, S)
+    source_mask = inputs["encoder_padding_mask"][:, None, :]  # (B, 1, S)
     block_arguments = {
         "norm_first": config.norm_first,
         "feed_forward_dropout": config.activation_dropout,
@@ -52,21 +52,21 @@ def run_transformer(config, inputs, options, head):
         encoder_blocks(config, options, **block_arguments),
         drop(place(embed_source(inputs["encoder_token_ids"]))),
         options,
-        attention_mask=source_seen,
+        attention_mask=source_mask,
     )
     _norm_last(config, options, source_states, "encoder_norm")
     states, further = _run_decoder(
         decoder_blocks(config, options, **block_arguments),
         drop(place(embed(inputs["decoder_token_ids"]))),
         source_states[-1],
-        source_seen,
+        source_mask,
         options,
     )
     _norm_last(config, options, states, "decoder_norm")
     outputs = {"sequence_output": states[-1], "encoder_output": source_states[-1]}
     if head is not None:
         outputs = {"logits": _logits(config, embed, states[-1], options.dtype)} | outputs
-    outputs |= further | {f"encoder_{name}": found for name, found in source_further.items()}
+    outputs |= further | {f"encoder_{name}": tensors for name, tensors in source_further.items()}
     return outputs, states, source_states
 
 
@@ -91,17 +91,18 @@ def decoder_blocks(config, options, **kwargs):
     ]
 
 
-def _run_decoder(blocks, x, source, source_seen, options):
+def _run_decoder(blocks, x, source, source_mask, options):
     """Run the decoder as `run_blocks` does; names of cross-attention outputs begin "cross_"."""
     names = ["attention_scores", "cross_attention_scores"] * options.attention_scores
     if options.attention_projections:
-        names += [f"{of}{what}" for of in ("", "cross_") for what in ("queries", "keys", "values")]
+        tensors = ("queries", "keys", "values")
+        names += [f"{prefix}{name}" for prefix in ("", "cross_") for name in tensors]
     states, further = [x], {name: [] for name in names}
     for block in blocks:
-        x = block(x, source, encoder_mask=source_seen, **options.block_arguments)
+        x = block(x, source, encoder_mask=source_mask, **options.block_arguments)
         if further:
-            x, *of_block = x
-            for name, tensor in zip(further, of_block, strict=True):
+            x, *tensors = x
+            for name, tensor in zip(further, tensors, strict=True):
                 further[name].append(tensor)
         states.append(x)
     return states, further

@@ -59,7 +59,7 @@ def encode_xlnet(config, inputs, options):
         masks = [ops.logical_and(m, ops.cast(mask, "bool")) for m in masks]
         arguments["target_mapping"] = inputs["target_mapping"]
         states, further, contents = _run_streams(
-            blocks, streams, options, masks, memory, arguments
+            blocks, streams, options, masks, memory=memory, arguments=arguments
         )
     else:
         x = embed(inputs["token_ids"])
@@ -78,7 +78,7 @@ def _run_streams(blocks, streams, options, masks, memory, arguments):
     """Run both streams through the blocks.
 
     Returns:
-        The query stream's states and scores, and what the content stream fed to each block.
+        The query stream's states and scores, and the content stream's inputs of each block.
     """
     content, query = streams
     states, scores, contents = [query], [], []

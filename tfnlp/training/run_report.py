@@ -11,8 +11,7 @@ import tensorflow as tf
 from absl import logging
 
 import tfnlp
-from tfnlp.checkpoints import read_config
-from tfnlp.checkpoints.folder import family_of
+from tfnlp.checkpoints import family_of, read_config
 from tfnlp.plots import plot_curves
 from tfnlp.training.inference import predict_batches
 from tfnlp.utils.files import write_json

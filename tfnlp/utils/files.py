@@ -77,14 +77,14 @@ def json_text(value, **options):
         value: dicts with string keys, lists, tuples and scalars.
         options: keyword arguments of `json.dumps`.
     """
-    return json.dumps(_sayable(value), ensure_ascii=False, allow_nan=False, **options)
+    return json.dumps(_null_if_not_finite(value), ensure_ascii=False, allow_nan=False, **options)
 
 
-def _sayable(value):
+def _null_if_not_finite(value):
     if isinstance(value, dict):
-        return {key: _sayable(entry) for key, entry in value.items()}
+        return {key: _null_if_not_finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_sayable(entry) for entry in value]
+        return [_null_if_not_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -124,10 +124,10 @@ def check_writable(path):
     path = pathlib.Path(path).absolute()
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file in it.")
-    there = next(folder for folder in path.parents if folder.exists())
-    if not there.is_dir():
-        raise InputError(f"{path} cannot be written: {there} is a file; choose another folder.")
-    if not os.access(there, os.W_OK):
+    parent = next(folder for folder in path.parents if folder.exists())
+    if not parent.is_dir():
+        raise InputError(f"{path} cannot be written: {parent} is a file; choose another folder.")
+    if not os.access(parent, os.W_OK):
         raise InputError(
-            f"{path} cannot be written: {there} is closed to writing; choose another folder."
+            f"{path} cannot be written: {parent} is closed to writing; choose another folder."
         )

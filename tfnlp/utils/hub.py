@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 
+import huggingface_hub as hub
 from tqdm import tqdm
 
 from tfnlp.utils.errors import InputError
@@ -43,7 +44,7 @@ def find_folder(source, files):
         )
     folder = pathlib.Path(source)
     if source and folder.is_dir():
-        _check_no_run(folder)
+        _check_not_run(folder)
         return folder
     if source and folder.exists():
         raise InputError(f"{folder} is a file; give the folder that it lies in.")
@@ -72,46 +73,44 @@ def fetch_weights(source, folder, names):
     Raises:
         InputError: if a file does not exist or could not be fetched.
     """
-    hub = _library(source)
     for file in names:
         if (folder / file).exists():
             continue
         try:
-            _download(hub, source, folder, file)
+            _download(source, folder, file)
         except hub.errors.EntryNotFoundError as e:
             if isinstance(e, hub.errors.LocalEntryNotFoundError):
-                raise _explained(e, hub, source, file) from e
+                raise _explained(e, source, file) from e
             name = NAME.fullmatch(source)["name"]
-            raise _no_weights(hub, source, name, folder.name, file) from e
+            raise _no_weights(source, name, folder.name, file) from e
         except Exception as e:  # errors of HTTP, Xet and disk have no common class
-            raise _explained(e, hub, source, file) from e
+            raise _explained(e, source, file) from e
 
 
-def fetch_whole(source, folder, whole, names):
+def fetch_whole(source, folder, file, names):
     """Fetch the single weight file that replaces shards, if the model on the Hub has it.
 
     It takes precedence over shards, as in `transformers` and in a local folder that has both.
 
     Args:
         source, folder: as in `fetch_weights`.
-        whole: name of the single file.
+        file: name of the single file.
         names: names of the shards; if all of them exist, nothing is fetched.
 
     Raises:
         InputError: if the file exists and could not be fetched.
     """
-    if all((folder / file).exists() for file in names):
+    if all((folder / name).exists() for name in names):
         return
-    hub = _library(source)
     try:
-        _download(hub, source, folder, whole)
+        _download(source, folder, file)
     except hub.errors.EntryNotFoundError:
         pass  # also while offline: fetching the shards next reports that
     except Exception as e:  # as above
-        raise _explained(e, hub, source, whole) from e
+        raise _explained(e, source, file) from e
 
 
-def _download(hub, source, folder, file):
+def _download(source, folder, file):
     name = NAME.fullmatch(source)["name"]
     hub.hf_hub_download(name, file, revision=folder.name, tqdm_class=_DownloadBar)
 
@@ -124,7 +123,7 @@ def refused_pickle(path):
     )
 
 
-def _check_no_run(folder):
+def _check_not_run(folder):
     if (folder / "config.json").exists() or not (folder / "flags.json").exists():
         return
     best = folder / "best"
@@ -141,41 +140,26 @@ def _no_folder(source):
 
 
 def _fetch_files(source, files):
-    hub = _library(source)
     name, revision = NAME.fullmatch(source).group("name", "revision")
-    wanted = _COMMITS.get(source, revision)
+    commit = _COMMITS.get(source, revision)
     try:
         folder = hub.snapshot_download(
-            name, revision=wanted, allow_patterns=list(files), tqdm_class=_NoBar
+            name, revision=commit, allow_patterns=list(files), tqdm_class=_NoBar
         )
     except Exception as e:  # as above
-        raise _explained(e, hub, source) from e
+        raise _explained(e, source) from e
     folder = pathlib.Path(folder)
     _COMMITS[source] = folder.name
     return folder
-
-
-def _library(source):
-    try:
-        import huggingface_hub
-        import huggingface_hub.errors
-    except ImportError:
-        raise InputError(
-            f"{source} is no folder here, and to fetch a model of that name takes a package: "
-            "pip install huggingface_hub."
-        ) from None
-    return huggingface_hub
 
 
 class _DownloadBar(tqdm):
     """Progress bar with the settings of tfnlp, off where the Hub's own setting turns bars off."""
 
     def __init__(self, *args, **kwargs):
-        from huggingface_hub.utils import are_progress_bars_disabled
-
         kwargs.pop("name", None)  # some versions of the Hub pass a bar group
-        own = bar_settings() | {"disable": are_progress_bars_disabled()}
-        super().__init__(*args, **kwargs | own)
+        settings = bar_settings() | {"disable": hub.utils.are_progress_bars_disabled()}
+        super().__init__(*args, **kwargs | settings)
 
 
 class _NoBar(tqdm):
@@ -186,14 +170,14 @@ class _NoBar(tqdm):
         super().__init__(*args, **kwargs | {"disable": True})
 
 
-def _no_weights(hub, source, name, commit, file):
+def _no_weights(source, name, commit, file):
     """Return the `InputError` for a model on the Hub without the weight file `file`."""
     try:
-        there = hub.HfApi().list_repo_files(name, revision=commit)
+        files = hub.HfApi().list_repo_files(name, revision=commit)
     except Exception as e:  # as above
-        return _explained(e, hub, source, file)
+        return _explained(e, source, file)
     for pickle in PICKLES:
-        if pickle in there:
+        if pickle in files:
             return refused_pickle(f"{source} on the Hugging Face Hub: {pickle}")
     return InputError(
         f"{source} on the Hugging Face Hub holds no {file}; take a model that is saved with "
@@ -201,7 +185,7 @@ def _no_weights(hub, source, name, commit, file):
     )
 
 
-def _explained(error, hub, source, file=None):
+def _explained(error, source, file=None):
     """Return the `InputError` that explains in one sentence why a download failed."""
     errors, constants = hub.errors, hub.constants
     name, revision = NAME.fullmatch(source).group("name", "revision")
@@ -237,9 +221,9 @@ def _explained(error, hub, source, file=None):
                 f"{missing} is not in the cache, {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
                 "keeps from fetching it; unset it once, or copy the cache from elsewhere."
             )
-        where = "is neither a folder here nor in the cache" if not file else "is not in the cache"
+        place = "is not in the cache" if file else "is neither a folder here nor in the cache"
         return InputError(
-            f"{missing} {where}, and {constants.ENDPOINT} did not answer "
+            f"{missing} {place}, and {constants.ENDPOINT} did not answer "
             f"({_reason(error)}); check the connection, or the name."
         )
     if status is not None:

@@ -25,7 +25,7 @@ class BaseBlock(BaseLayer):
     """Base class of the transformer blocks: arguments, sub-layers and residuals.
 
     A sub-layer named `part` has a norm and a dropout: the attributes `{part}_norm` and
-    `{part}_dropout_layer`, where `_around` does not say otherwise.
+    `{part}_dropout_layer`, unless a subclass overrides `_around`.
 
     Args:
         num_heads: N; must divide the input width D where there is no `key_dim`.
@@ -50,6 +50,7 @@ class BaseBlock(BaseLayer):
 
     def __init__(
         self,
+        *,
         num_heads,
         intermediate_dim,
         activation,
@@ -58,7 +59,6 @@ class BaseBlock(BaseLayer):
         norm_first,
         layer_norm_epsilon,
         kernel_initializer,
-        *,
         block_size=None,
         key_dim=None,
         **kwargs,

@@ -24,7 +24,7 @@ class ConvolutionBlock(BaseLayer):
         bias_initializer, bias_regularizer, bias_constraint: for its bias.
 
     Call arguments:
-        inputs: (B, L, D), what is convolved; zeros are put in place of padding.
+        inputs: (B, L, D), to convolve; zeros replace padding.
         states: (B, L, D), the output of the block beside it.
         padding_mask: (B, L), 1 at real tokens; the Keras mask of the inputs if None.
 

@@ -35,14 +35,14 @@ class DecoderBlock(BaseBlock):
         inputs: (B, T, D), the decoder's states.
         encoder_outputs: (B, S, D'); None with an `encoder_cache`.
         attention_mask: (B, T, T), (B, 1, T), (T, T) or (B, N, T, T), true where a position may
-            see another; with `use_causal_mask` no position sees a later one whatever it says.
+            see another; with `use_causal_mask` never a later one.
         encoder_mask: (B, T, S), (B, 1, S) or (B, N, T, S), true where T may see S.
         use_causal_mask: hide every position after the query's own.
         return_attention_scores: also return the scores of both attentions.
         return_projections: also return query, key and value of both, as `MultiHeadAttention`
             gives them.
         cache: of the self-attention, as `MultiHeadAttention` takes it: keys, values and a place.
-            `attention_mask` (B, T, C) alone says what is seen then.
+            `attention_mask` (B, T, C) is then the only mask.
         encoder_cache: of the attention to the encoder, from its `project_source`.
 
     Returns:
@@ -68,14 +68,14 @@ class DecoderBlock(BaseBlock):
         **kwargs,
     ):
         super().__init__(
-            num_heads,
-            intermediate_dim,
-            activation,
-            dropout,
-            attention_dropout,
-            norm_first,
-            layer_norm_epsilon,
-            kernel_initializer,
+            num_heads=num_heads,
+            intermediate_dim=intermediate_dim,
+            activation=activation,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            norm_first=norm_first,
+            layer_norm_epsilon=layer_norm_epsilon,
+            kernel_initializer=kernel_initializer,
             **kwargs,
         )
         self.feed_forward_dropout = feed_forward_dropout
@@ -116,35 +116,36 @@ class DecoderBlock(BaseBlock):
         shape, source_shape = inputs.shape, getattr(encoder_outputs, "shape", None)
         check_states(inputs=shape, encoder_outputs=source_shape)
         heads = {"num_heads": self.num_heads}
-        how = {
-            "training": training,
-            "return_attention_scores": return_attention_scores,
-            "return_projections": return_projections,
-        }
         if cache is None:
-            seen = combine_masks(shape, shape, attention_mask, key_mask=inputs_mask, **heads)
-            seeing = {"attention_mask": seen, "use_causal_mask": use_causal_mask}
+            mask = combine_masks(shape, shape, attention_mask, key_mask=inputs_mask, **heads)
+            arguments = {"attention_mask": mask, "use_causal_mask": use_causal_mask}
         else:
-            seeing = {"attention_mask": attention_mask, "cache": cache}
+            arguments = {"attention_mask": attention_mask, "cache": cache}
         if encoder_cache is None:
-            of_encoder = encoder_mask, None, encoder_outputs_mask, "encoder_mask"
-            encoder_seen = combine_masks(shape, source_shape, *of_encoder, **heads)
-            crossing = {"value": encoder_outputs, "attention_mask": encoder_seen}
+            masks = encoder_mask, None, encoder_outputs_mask, "encoder_mask"
+            mask = combine_masks(shape, source_shape, *masks, **heads)
+            cross_arguments = {"value": encoder_outputs, "attention_mask": mask}
         else:
-            crossing = {"attention_mask": encoder_mask, "cache": encoder_cache}
+            cross_arguments = {"attention_mask": encoder_mask, "cache": encoder_cache}
         scores, projections = [], []
 
-        def attended(attention, x, seeing):
-            found = attention(x, **seeing, **how)
+        def run(attention, x, arguments):
+            outputs = attention(
+                x,
+                return_attention_scores=return_attention_scores,
+                return_projections=return_projections,
+                training=training,
+                **arguments,
+            )
             if not (return_attention_scores or return_projections):
-                return found
-            x, *further = found
+                return outputs
+            x, *further = outputs
             scores.extend(further[: int(return_attention_scores)])
             projections.extend(further[int(return_attention_scores) :])
             return x
 
-        attend = functools.partial(attended, self.attention, seeing=seeing)
-        cross_attend = functools.partial(attended, self.cross_attention, seeing=crossing)
+        attend = functools.partial(run, self.attention, arguments=arguments)
+        cross_attend = functools.partial(run, self.cross_attention, arguments=cross_arguments)
         feed_forward = functools.partial(self.feed_forward, training=training)
         x = self._residual("attention", attend, inputs, training)
         x = self._residual("cross_attention", cross_attend, x, training)
@@ -163,13 +164,13 @@ class DecoderBlock(BaseBlock):
         **kwargs,
     ):
         output = self._specs(inputs.shape)
-        asked = {
+        requested = {
             "return_attention_scores": return_attention_scores,
             "return_projections": return_projections,
         }
-        if not any(asked.values()):
+        if not any(requested.values()):
             return output
-        _, *own = self.attention.compute_output_spec(inputs, **asked)
-        _, *crossing = self.cross_attention.compute_output_spec(inputs, encoder_outputs, **asked)
+        _, *specs = self.attention.compute_output_spec(inputs, **requested)
+        _, *cross = self.cross_attention.compute_output_spec(inputs, encoder_outputs, **requested)
         scores = int(return_attention_scores)
-        return output, *own[:scores], *crossing[:scores], *own[scores:], *crossing[scores:]
+        return output, *specs[:scores], *cross[:scores], *specs[scores:], *cross[scores:]

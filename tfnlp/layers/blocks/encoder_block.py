@@ -38,7 +38,7 @@ class EncoderBlock(BaseBlock):
         shared_parts: a dict of the layers that `share` gave to two blocks, as they are loaded.
         kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
             bias_initializer: for the kernels and biases of the feed-forward network and of the
-            attention, but not of one that is given.
+            attention, unless `attention` is passed.
 
     Call arguments:
         inputs: (B, L, D).
@@ -47,7 +47,7 @@ class EncoderBlock(BaseBlock):
         return_attention_scores: also return the scores before the softmax.
         attention_arguments: a dict of further tensors that `attention` takes, passed on as
             they are; with `norm_first` those that it names in `STATES` are normalised before.
-        value: (B, S, D), what the inputs attend to; the inputs if None.
+        value: (B, S, D), the states to attend to; the inputs if None.
         return_projections: also return the attention's query (B, N, L, H), key (B, N, S, H) and
             value (B, N, S, H).
 
@@ -85,17 +85,17 @@ class EncoderBlock(BaseBlock):
                 f"{SUBLAYERS}."
             )
         if attention is not None:
-            _check_given(attention, num_heads, attention_dropout, block_size)
+            _check_attention(attention, num_heads, attention_dropout, block_size)
             block_size = getattr(attention, "block_size", None)
         super().__init__(
-            num_heads,
-            intermediate_dim,
-            activation,
-            dropout,
-            attention_dropout,
-            norm_first,
-            layer_norm_epsilon,
-            kernel_initializer,
+            num_heads=num_heads,
+            intermediate_dim=intermediate_dim,
+            activation=activation,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            norm_first=norm_first,
+            layer_norm_epsilon=layer_norm_epsilon,
+            kernel_initializer=kernel_initializer,
             block_size=block_size,
             **kwargs,
         )
@@ -148,16 +148,16 @@ class EncoderBlock(BaseBlock):
         """
         if self.built or not block.built:
             raise ValueError(
-                f"{self.name} is to share the {part} of {block.name}: build that one first, and "
-                "this one after."
+                f"{self.name} cannot share the {part} of {block.name}: build {block.name} first, "
+                f"and {self.name} after share()."
             )
         for name in (part, f"{part}_norm"):
-            own = getattr(self, name)
-            if own is not None:
-                self._tracker.untrack(own)  # Keras would still quantise it, which was never built
+            unbuilt = getattr(self, name)
+            if unbuilt is not None:
+                self._tracker.untrack(unbuilt)  # else Keras quantises it
             setattr(self, name, getattr(block, name))
-            for one in (self, block):
-                one.shared_parts = sorted({*one.shared_parts, name})
+            for owner in (self, block):
+                owner.shared_parts = sorted({*owner.shared_parts, name})
         if part == "attention":
             self.num_heads, self.attention_dropout = block.num_heads, block.attention_dropout
             self.block_size = block.block_size
@@ -181,16 +181,16 @@ class EncoderBlock(BaseBlock):
     ):
         check_states(inputs=inputs.shape, value=getattr(value, "shape", None))
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
-        own = {"mask": inputs_mask if mask is None else mask, "value_mask": value_mask}
+        optional = {"mask": inputs_mask if mask is None else mask, "value_mask": value_mask}
         if value is not None:
-            own["value"] = self._before("attention", value)
+            optional["value"] = self._before("attention", value)
         states = getattr(self.attention, "STATES", ())
         arguments = {
             name: self._before("attention", x) if name in states and x is not None else x
             for name, x in (attention_arguments or {}).items()
         }
         # Not every attention takes these, so they are passed on only if present.
-        arguments |= {name: x for name, x in own.items() if x is not None}
+        arguments |= {name: x for name, x in optional.items() if x is not None}
         if use_causal_mask:
             arguments["use_causal_mask"] = True
         if return_projections:
@@ -261,19 +261,19 @@ def _deserialized(part):
     )
 
 
-def _check_given(attention, num_heads, attention_dropout, block_size):
+def _check_attention(attention, num_heads, attention_dropout, block_size):
     """Raise a ValueError if the block's arguments contradict those of its attention."""
-    own_heads = getattr(attention, "num_heads", num_heads)
-    own_dropout = getattr(attention, "dropout", attention_dropout)
-    own_size = getattr(attention, "block_size", None)
-    if num_heads != own_heads or attention_dropout not in (0, own_dropout):
+    heads = getattr(attention, "num_heads", num_heads)
+    dropout = getattr(attention, "dropout", attention_dropout)
+    size = getattr(attention, "block_size", None)
+    if num_heads != heads or attention_dropout not in (0, dropout):
         raise ValueError(
             f"num_heads={num_heads} and attention_dropout={attention_dropout} do not fit the "
-            f"given attention, which has {own_heads} heads and a dropout of {own_dropout}; "
-            "say the same of both."
+            f"given attention, which has {heads} heads and a dropout of {dropout}; give both the "
+            "same."
         )
-    if block_size not in (None, own_size):
+    if block_size not in (None, size):
         raise ValueError(
             f"block_size={block_size} does not fit the given attention, which has "
-            f"block_size={own_size}; say it of the attention alone."
+            f"block_size={size}; give it to the attention alone."
         )

@@ -3,7 +3,7 @@
 import keras
 
 from tfnlp.functional.activations import get_activation
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_sizes
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -38,8 +38,7 @@ class FeedForward(BaseLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if intermediate_dim < 1:
-            raise ValueError(f"intermediate_dim={intermediate_dim} must be at least 1.")
+        check_sizes(intermediate_dim=intermediate_dim)
         self.supports_masking = True
         self.intermediate_dim = intermediate_dim
         self.activation = activation

@@ -7,7 +7,7 @@ from tfnlp.functional.attention import masked_softmax
 from tfnlp.layers.attention.score_attention import ScoreAttention
 from tfnlp.layers.core.base_layer import BaseLayer, check_sizes
 
-# Each cell, and the states that it goes on from.
+# The class of each cell, and its number of states.
 CELLS = {
     "rnn": (keras.layers.SimpleRNNCell, 1),
     "lstm": (keras.layers.LSTMCell, 2),
@@ -34,7 +34,7 @@ class RecurrentDecoderBlock(BaseLayer):
 
     Call arguments:
         inputs: (B, T, E), embeddings of the target.
-        initial_state: (B, num_layers, S, D), what each cell's S states begin with: of an LSTM h
+        initial_state: (B, num_layers, S, D), the initial S states of each cell: of an LSTM h
             and c, of the others h.
         value: (B, L, D'), the source's states; None without attention.
         source_mask: (B, L), 1 at the source's real tokens.
@@ -117,44 +117,44 @@ class RecurrentDecoderBlock(BaseLayer):
         inputs = ops.cast(inputs, self.compute_dtype)
         width, one = inputs.shape[-1], ops.ones_like(inputs[..., :1])
         # As one tensor: with TensorFlow, Keras cannot scan several of unknown length.
-        read = [inputs]
+        steps = [inputs]
         drops = training and self.dropout and self.num_layers > 1
         if drops:
             kept = ops.repeat(one, (self.num_layers - 1) * self.units, axis=-1)
-            read.append(self.dropout_layer(kept, training=True))
+            steps.append(self.dropout_layer(kept, training=True))
         if feed_predictions is not None:
-            own = ops.cast(feed_predictions, self.compute_dtype)[..., None]
-            # Before the first there is nothing of its own.
-            read.append(ops.concatenate([0 * one[:, :1], own[:, 1:]], axis=1))
+            fed = ops.cast(feed_predictions, self.compute_dtype)[..., None]
+            # Before the first token the decoder has predicted none.
+            steps.append(ops.concatenate([0 * one[:, :1], fed[:, 1:]], axis=1))
             token_rows = ops.cast(token_rows, self.compute_dtype)
             output_matrix = ops.cast(output_matrix, self.compute_dtype)
-        read = read[0] if len(read) == 1 else ops.concatenate(read, axis=-1)
+        steps = steps[0] if len(steps) == 1 else ops.concatenate(steps, axis=-1)
 
-        def step(carried, now):
-            states, output, _ = carried
-            x, kept = now[:, :width], now[:, width:] if drops else None
+        def step(carry, inputs):
+            states, output, _ = carry
+            x, kept = inputs[:, :width], inputs[:, width:] if drops else None
             if feed_predictions is not None:
                 best = ops.argmax(ops.matmul(output, output_matrix), axis=-1)
-                x = ops.where(now[:, -1:] > 0, ops.take(token_rows, best, axis=0), x)
-            carried = self.step(x, states, output, source, kept)
-            return carried, carried
+                x = ops.where(inputs[:, -1:] > 0, ops.take(token_rows, best, axis=0), x)
+            carry = self.step(x, states, output, source, kept)
+            return carry, carry
 
         first = (states, zeros, scores)
-        _, (_, outputs, scores) = ops.scan(step, first, ops.swapaxes(read, 0, 1))
+        _, (_, outputs, scores) = ops.scan(step, first, ops.swapaxes(steps, 0, 1))
         outputs = ops.swapaxes(outputs, 0, 1)
         if source is None:
             return outputs
-        seen = None if source[2] is None else source[2][:, None, None]
+        mask = None if source[2] is None else source[2][:, None, None]
         scores = ops.swapaxes(scores, 0, 1)[:, None]  # (B, 1, T, L)
-        return outputs, masked_softmax(scores, seen)[:, 0]
+        return outputs, masked_softmax(scores, mask)[:, 0]
 
     def prepare(self, value, source_mask=None):
         """Return the source's states, keys (B, L, ...) and mask; None without attention."""
         if self.attention is None:
             return None
         value = ops.cast(value, self.compute_dtype)
-        seen = None if source_mask is None else ops.cast(source_mask, "bool")
-        return value, self.attention.project_keys(value), seen
+        mask = None if source_mask is None else ops.cast(source_mask, "bool")
+        return value, self.attention.project_keys(value), mask
 
     def step(self, x, states, output, source, kept=None):
         """Read one token of each target.
@@ -163,9 +163,8 @@ class RecurrentDecoderBlock(BaseLayer):
             x: (R, E); R is B, or B * K where each source has K targets, side by side.
             states: a tuple of (R, D), those of each cell in turn.
             output: (R, D), of the token before; zeros before the first.
-            source: what `prepare` gives, of B sources.
-            kept: (R, (num_layers - 1) * D), by what is multiplied what goes from cell to cell;
-                None for nothing.
+            source: the result of `prepare` for B sources.
+            kept: (R, (num_layers - 1) * D), the dropout mask between cells; None without one.
 
         Returns:
             The new states, the output (R, D), and the scores (R, L) before the softmax, (R, 0)
@@ -173,28 +172,28 @@ class RecurrentDecoderBlock(BaseLayer):
         """
         if self.input_feeding:
             x = ops.concatenate([x, output], axis=-1)
-        new = []
+        new_states = []
         for i, cell in enumerate(self.cells):
-            own = states[i * self.num_states : (i + 1) * self.num_states]
-            x, after = cell(x, list(own))
-            new += after
+            cell_states = states[i * self.num_states : (i + 1) * self.num_states]
+            x, cell_states = cell(x, list(cell_states))
+            new_states += cell_states
             if kept is not None and i + 1 < self.num_layers:
                 x = x * kept[:, i * self.units : (i + 1) * self.units]
         if source is None:
-            return tuple(new), x, x[:, :0]
-        value, keys, seen = source
+            return tuple(new_states), x, x[:, :0]
+        value, keys, mask = source
         query = ops.reshape(x, (ops.shape(value)[0], -1, self.units))  # (B, K, D)
         context, scores = self.attention(
             query,
             value,
             keys,
-            attention_mask=None if seen is None else seen[:, None],
+            attention_mask=None if mask is None else mask[:, None],
             keys_projected=True,
             return_attention_scores=True,
         )
         context = ops.reshape(context, (-1, value.shape[-1]))
         scores = ops.reshape(scores, (-1, ops.shape(scores)[-1]))
-        return tuple(new), self.combine(ops.concatenate([context, x], axis=-1)), scores
+        return tuple(new_states), self.combine(ops.concatenate([context, x], axis=-1)), scores
 
     def compute_output_spec(self, inputs, initial_state, value=None, *args, **kwargs):
         outputs = (*inputs.shape[:2], self.units)

@@ -18,10 +18,10 @@ class SharedEncoder(BaseBlock):
     attention only, feed-forward only). Each part is shared with its layer norm.
 
     Args:
-        num_layers: how many blocks an input goes through.
+        num_layers: the number of blocks that an input goes through.
         num_heads: N; must divide the input width D where there is no `key_dim`.
         intermediate_dim: F, the inner width of the feed-forward networks.
-        sharing: "all", "attention", "feed_forward" or "none": what the layers of a group share.
+        sharing: "all", "attention", "feed_forward" or "none": the shared part of a group.
         num_groups: groups of consecutive layers that share; layer i is of group
             `i * num_groups // num_layers`.
         activation, dropout, attention_dropout, norm_first, layer_norm_epsilon,
@@ -63,14 +63,14 @@ class SharedEncoder(BaseBlock):
         **kwargs,
     ):
         super().__init__(
-            num_heads,
-            intermediate_dim,
-            activation,
-            dropout,
-            attention_dropout,
-            norm_first,
-            layer_norm_epsilon,
-            kernel_initializer,
+            num_heads=num_heads,
+            intermediate_dim=intermediate_dim,
+            activation=activation,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            norm_first=norm_first,
+            layer_norm_epsilon=layer_norm_epsilon,
+            kernel_initializer=kernel_initializer,
             **kwargs,
         )
         if sharing not in SHARING:

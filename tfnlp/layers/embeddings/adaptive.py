@@ -32,8 +32,8 @@ class AdaptiveEmbedding(TokenLayer):
         dropout: applied to the output in training.
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the tables.
         kernel_initializer, kernel_regularizer, kernel_constraint: for the projections.
-        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
-            `mask_zero` of `keras.layers.Embedding`; none if None.
+        pad_token_id: the id of padding, which a Keras mask hides from later layers, like
+            `mask_zero` of `keras.layers.Embedding`; None for no mask.
 
     Call arguments:
         token_ids: (B, L) integers below V.

@@ -5,7 +5,7 @@ from keras import ops
 
 from tfnlp.functional.masks import hide_padding
 from tfnlp.functional.products import times_table
-from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS
+from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, check_sizes
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
 
@@ -25,8 +25,8 @@ class FactorizedEmbedding(TokenLayer):
         embeddings_initializer: for the table.
         kernel_initializer: for the projection.
         use_output_bias: whether the tied output adds a bias (V,), as ALBERT's does.
-        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
-            `mask_zero` of `keras.layers.Embedding`; none if None.
+        pad_token_id: the id of padding, which a Keras mask hides from later layers, like
+            `mask_zero` of `keras.layers.Embedding`; None for no mask.
         embeddings_regularizer, embeddings_constraint: for the table.
         kernel_regularizer, kernel_constraint: for the projection.
         bias_initializer, bias_regularizer, bias_constraint: for both biases.
@@ -58,13 +58,9 @@ class FactorizedEmbedding(TokenLayer):
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
-        for name, size in (
-            ("vocabulary_size", vocabulary_size),
-            ("embedding_dim", embedding_dim),
-            ("hidden_dim", hidden_dim),
-        ):
-            if size < 1:
-                raise ValueError(f"{name}={size} must be at least 1.")
+        check_sizes(
+            vocabulary_size=vocabulary_size, embedding_dim=embedding_dim, hidden_dim=hidden_dim
+        )
         self.vocabulary_size = vocabulary_size
         self.embedding_dim = embedding_dim
         self.hidden_dim = hidden_dim

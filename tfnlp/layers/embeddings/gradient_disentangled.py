@@ -1,4 +1,4 @@
-"""Embeddings that are another layer's, which they do not train, plus what sets them apart."""
+"""Embeddings that add trained differences to another layer's tables, without training those."""
 
 import keras
 from keras import ops

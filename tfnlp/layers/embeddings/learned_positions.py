@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from tfnlp.functional.positions import check_length
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer
+from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, BaseLayer, check_sizes
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -29,8 +29,7 @@ class LearnedPositionEncoding(BaseLayer):
 
     def __init__(self, max_length, embeddings_initializer="uniform", **kwargs):
         super().__init__(**kwargs)
-        if max_length < 1:
-            raise ValueError(f"max_length={max_length} must be at least 1.")
+        check_sizes(max_length=max_length)
         self.supports_masking = True
         self.max_length = max_length
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)

@@ -44,8 +44,9 @@ class SinusoidalPositionEncoding(BaseLayer):
         if dim % 2:
             raise ValueError(f"inputs have width {dim}, but sinusoids need an even one.")
         if self.max_length is not None:
-            how = self.max_wavelength, self.interleaved
-            self._rows = sinusoid_table(self.max_length, dim, *how)
+            self._rows = sinusoid_table(
+                self.max_length, dim, self.max_wavelength, self.interleaved
+            )
 
     def call(self, inputs, positions=None):
         inputs = check_length("inputs", inputs, self.max_length)

@@ -36,8 +36,8 @@ class TextEmbedding(TokenLayer):
         embedding_dim: E, the width of the tables; D, and no projection, if None.
         position_offset: rows before the first position's, as RoBERTa has them.
         use_norm: whether the sum is normalised.
-        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
-            `mask_zero` of `keras.layers.Embedding`; none if None.
+        pad_token_id: the id of padding, which a Keras mask hides from later layers, like
+            `mask_zero` of `keras.layers.Embedding`; None for no mask.
         embeddings_regularizer, embeddings_constraint: for the tables.
         kernel_regularizer, kernel_constraint, bias_initializer, bias_regularizer,
             bias_constraint: for the projection.
@@ -111,14 +111,14 @@ class TextEmbedding(TokenLayer):
         """
         if self.built or not embedding.built:
             raise ValueError(
-                f"{self.name} is to share the tables of {embedding.name}: build that one first, "
-                "and this one after."
+                f"{self.name} cannot share the tables of {embedding.name}: build "
+                f"{embedding.name} first, and {self.name} after share()."
             )
         sizes = ("vocabulary_size", "embedding_dim", "max_length", "num_segments")
         for name in (*sizes, "position_offset", "use_norm"):
-            own, other = getattr(self, name), getattr(embedding, name)
-            if own != other:
-                raise ValueError(f"{name} is {own}, but that of the tables to share is {other}.")
+            value, other = getattr(self, name), getattr(embedding, name)
+            if value != other:
+                raise ValueError(f"{name} is {value}, but that of the tables to share is {other}.")
         # In a function, so that Keras does not take it for a part of this layer.
         self._owner = lambda: embedding
         self._take_tables(embedding)

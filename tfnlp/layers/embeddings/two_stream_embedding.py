@@ -21,9 +21,9 @@ class TwoStreamEmbedding(TokenLayer):
         dropout: applied to both in training.
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: for the token
             table and the vector.
-        pad_token_id: the id of padding, which later layers are told by a Keras mask, as by
-            `mask_zero` of `keras.layers.Embedding`; none if None.
-            It is of h; g starts without one.
+        pad_token_id: the id of padding, which a Keras mask hides from later layers, like
+            `mask_zero` of `keras.layers.Embedding`; None for no mask.
+            Only h has the mask; g starts without one.
 
     Call arguments:
         token_ids: (B, L) integers below V; with `reverse` states (..., D).

@@ -16,10 +16,9 @@ class AdaptiveSoftmax(BaseLayer):
 
     Grave et al. 2017, 'Efficient softmax approximation for GPUs', section 4: the first cluster's
     softmax also has an entry for each later cluster c, and
-    `log p(w) = log p(c) + log p(w | c)`. With labels only the clusters that they fall into are
-    computed, each for its own positions, which is what makes it fast. Transformer-XL (Dai et al.
-    2019) ties tables and projections to those of its `AdaptiveEmbedding`, but the first
-    projection.
+    `log p(w) = log p(c) + log p(w | c)`. With labels, each cluster is computed only at the
+    positions whose labels it holds, which makes the layer fast. Transformer-XL (Dai et al. 2019)
+    ties tables and projections to those of its `AdaptiveEmbedding`, but the first projection.
 
     Args:
         vocabulary_size: V, the number of tokens.
@@ -27,8 +26,8 @@ class AdaptiveSoftmax(BaseLayer):
         embedding_dim: E, the width of the first cluster; that of the states if None.
         div_value: by how much each cluster is narrower than the one before. With 1 and E = D
             there are no projections.
-        kernel_initializer, kernel_regularizer, kernel_constraint: for the weights that are not
-            given.
+        kernel_initializer, kernel_regularizer, kernel_constraint: for the weights that the
+            call does not pass.
         bias_initializer, bias_regularizer, bias_constraint: for the biases.
 
     Call arguments:
@@ -103,36 +102,36 @@ class AdaptiveSoftmax(BaseLayer):
             return _log_probs(rows, tables[i], self.biases[i], projections.get(i))
 
         if labels is not None:
-            return self._of_labels(states, first, later, labels)
-        found = [first[..., : self.ends[1]]]
+            return self._label_log_probs(states, first, later, labels)
+        log_probs = [first[..., : self.ends[1]]]
         for i in range(1, len(self.biases)):
             column = self.ends[1] + i - 1
-            found.append(first[..., column : column + 1] + later(i, states))
-        return ops.concatenate(found, axis=-1) if self.cutoffs else found[0]
+            log_probs.append(first[..., column : column + 1] + later(i, states))
+        return ops.concatenate(log_probs, axis=-1) if self.cutoffs else log_probs[0]
 
-    def _of_labels(self, states, first, later, labels):
+    def _label_log_probs(self, states, first, later, labels):
         """Compute the log-probabilities (...,) of the labels only."""
         shape = ops.shape(labels)
         rows = ops.reshape(states, (-1, states.shape[-1]))  # (R, D)
         first = ops.reshape(first, (-1, first.shape[-1]))
         labels = ops.reshape(ops.cast(labels, "int32"), (-1,))  # (R,)
-        known = labels >= 0
+        is_label = labels >= 0
         labels = ops.maximum(labels, 0)
         cluster = sum((ops.cast(labels >= c, "int32") for c in self.cutoffs), 0 * labels)
         column = ops.where(cluster > 0, self.ends[1] + cluster - 1, labels)
-        found = ops.take_along_axis(first, column[:, None], axis=-1)[:, 0]
+        log_probs = ops.take_along_axis(first, column[:, None], axis=-1)[:, 0]
         for i in range(1, len(self.biases)):
-            here = cluster == i
+            in_cluster = cluster == i
             # JAX compiles for known shapes only: there every cluster is computed for all rows.
-            known_shapes = keras.backend.backend() == "jax"
-            indices = ops.arange(ops.shape(rows)[0]) if known_shapes else ops.nonzero(here)[0]
+            every_row = keras.backend.backend() == "jax"
+            indices = ops.arange(ops.shape(rows)[0]) if every_row else ops.nonzero(in_cluster)[0]
             size = self.ends[i + 1] - self.ends[i]
-            own = ops.clip(ops.take(labels, indices) - self.ends[i], 0, size - 1)
+            offsets = ops.clip(ops.take(labels, indices) - self.ends[i], 0, size - 1)
             value = later(i, ops.take(rows, indices, axis=0))  # (R_i, V_i)
-            value = ops.take_along_axis(value, own[:, None], axis=-1)[:, 0]
-            value = ops.where(ops.take(here, indices), value, 0.0)
-            found = found + ops.scatter(indices[:, None], value, ops.shape(labels))
-        return ops.reshape(ops.where(known, found, 0.0), shape)
+            value = ops.take_along_axis(value, offsets[:, None], axis=-1)[:, 0]
+            value = ops.where(ops.take(in_cluster, indices), value, 0.0)
+            log_probs = log_probs + ops.scatter(indices[:, None], value, ops.shape(labels))
+        return ops.reshape(ops.where(is_label, log_probs, 0.0), shape)
 
     def compute_output_spec(self, states, tables=None, projections=None, labels=None):
         if labels is not None:

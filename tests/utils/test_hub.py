@@ -13,7 +13,7 @@ import pytest
 import safetensors.numpy
 from huggingface_hub import constants
 
-from tests.checkpoints.hub_server import COMMITS, HubServer
+from tests.utils.hub_server import COMMITS, HubServer
 from tfnlp.checkpoints import load_model, read_config, read_head, read_labels, save_model
 from tfnlp.models import build_model
 from tfnlp.text import load_tokenizer
@@ -64,7 +64,7 @@ def assert_same_weights(model, other):
         np.testing.assert_array_equal(a, b)
 
 
-def test_only_what_is_read_is_fetched_and_once(server, folder, files):
+def test_only_needed_files_are_fetched_and_once(server, folder, files):
     others = {"pytorch_model.bin": b"x", "README.md": b"x", "onnx/model.onnx": b"x"}
     server.models[NAME] = files | others | {"model.weights.h5": b"x", "run.py": b"x"}
     tokenizer = load_tokenizer(NAME)
@@ -132,7 +132,7 @@ def test_a_folder_wins_over_a_name(server, tmp_path, monkeypatch, tokenizer):
     assert not server.asked
 
 
-def test_a_download_that_breaks_is_taken_up_or_told(server, files, monkeypatch):
+def test_a_broken_download_is_resumed_or_reported(server, files, monkeypatch):
     folder = hub.find_folder(NAME, ["config.json"])
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     server.cuts["model.safetensors"] = 1000
@@ -203,7 +203,7 @@ assert "keras" not in sys.modules
 """
 
 
-def test_the_hubs_own_settings_hold(files, tmp_path, tokenizer):
+def test_settings_of_the_hub_client_hold(files, tmp_path, tokenizer):
     server = HubServer({NAME: files})
     home = {"HF_ENDPOINT": server.url, "HF_HOME": str(tmp_path / "home"), "HF_TOKEN": "hf_abc"}
 
@@ -227,15 +227,8 @@ def test_the_hubs_own_settings_hold(files, tmp_path, tokenizer):
     )
 
 
-def test_without_the_package_folders_load_and_names_say_what_to_install(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert load_tokenizer(folder).vocabulary_size > 20
-    with pytest.raises(InputError, match=r"a/b is no folder here.*pip install huggingface"):
-        load_model("a/b")
-
-
 @pytest.mark.parametrize("load", [load_model, load_tokenizer, read_labels])
-def test_what_is_no_checkpoint_is_told_for_what_it_is(load, folder, tmp_path):
+def test_what_is_no_checkpoint_is_named(load, folder, tmp_path):
     for wrong in (None, 5, ["a"]):
         with pytest.raises(TypeError, match=r"folder=.* is no path; give a checkpoint's folder"):
             load(wrong)

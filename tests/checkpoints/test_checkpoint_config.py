@@ -1,0 +1,46 @@
+"""What config.json of a folder says."""
+
+import json
+
+import pytest
+
+from tfnlp.checkpoints import load_model, read_config
+from tfnlp.utils.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"model_type": "gpt9"}, "model_type='gpt9' is not a supported family"),
+        ({"hidden_act": "mish"}, "hidden_act='mish' is not one of"),
+        ({"position_embedding_type": "relative_key"}, "only 'absolute' is"),
+        ({"num_attention_heads": 5}, "num_heads=5 does not divide"),
+    ],
+)
+def test_configs_of_other_models_are_named(fields, message, saved):
+    path = saved / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    with pytest.raises(InputError, match=message):
+        load_model(saved)
+
+
+def test_missing_and_broken_configs_are_named(saved, tmp_path):
+    (saved / "config.json").write_text("{")
+    with pytest.raises(InputError, match="line 1: not valid JSON"):
+        load_model(saved)
+    (saved / "config.json").unlink()
+    with pytest.raises(InputError, match=r"config\.json is missing"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("distance", [-1, 0])
+def test_a_deberta_without_a_largest_distance_has_that_of_its_table(distance, tmp_path):
+    fields = {"model_type": "deberta-v2", "max_position_embeddings": 24, "hidden_size": 32}
+    fields |= {"num_attention_heads": 4, "relative_attention": True, "pos_att_type": ["c2p"]}
+    fields |= {"max_relative_positions": distance, "position_buckets": distance}
+    (tmp_path / "config.json").write_text(json.dumps(fields), encoding="utf-8")
+    config = read_config(tmp_path)
+    assert (config.max_distance, config.num_buckets, config.max_length) == (24, None, 24)
+    fields |= {"max_relative_positions": 1, "position_buckets": -1}
+    (tmp_path / "config.json").write_text(json.dumps(fields), encoding="utf-8")
+    assert read_config(tmp_path).max_distance == 1

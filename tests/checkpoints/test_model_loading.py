@@ -1,0 +1,89 @@
+"""Loading of models from folders."""
+
+import numpy as np
+import pytest
+
+from tests.checkpoints.stored_tensors import tensors_of
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.layers import fake_quantize, get_ranges, set_ranges
+from tfnlp.models import build_model
+from tfnlp.quantization.fake_quantization import count_parameters, in_float
+from tfnlp.utils.errors import InputError
+
+
+def test_a_new_head_starts_fresh_where_the_number_of_classes_differs(saved):
+    model = load_model(saved, "classifier", num_classes=5)
+    assert model.output["logits"].shape == (None, 5)
+    kernel = next(w for w in model.weights if w.path == "encoder_0/attention/query/kernel")
+    stored = tensors_of(saved)["bert.encoder.layer.0.attention.self.query.weight"]
+    np.testing.assert_array_equal(kernel, stored.T)
+
+
+def test_ranges_come_with_what_was_trained_under_them_alone(saved):
+    model = load_model(saved, "classifier")
+    fake_quantize(model)
+    ranges = {name: [-2.0, 3.0] for name in get_ranges(model)}
+    set_ranges(model, ranges)
+    save_model(model, saved)
+    assert get_ranges(load_model(saved, "classifier")) == ranges
+    assert get_ranges(load_model(saved)) == ranges
+    assert get_ranges(load_model(saved, "classifier", num_classes=5)) == {}
+    assert get_ranges(load_model(saved, "tagger", num_classes=2)) == {}
+    with in_float(model):
+        save_model(model, saved)
+    assert get_ranges(load_model(saved, "classifier")) == {}
+    assert count_parameters(model) == load_model(saved, "classifier").count_params()
+    model = build_model(model.text_config, "masked_lm")
+    fake_quantize(model)
+    save_model(model, saved)
+    encoder = load_model(saved)  # without lm_transform, and its pooler is new
+    blocks = {f"encoder_{i}" for i in range(model.text_config.num_layers)}
+    assert {name.partition("/")[0] for name in get_ranges(encoder)} == blocks
+    assert encoder.get_layer("embeddings").is_fake_quantized
+
+
+def test_a_missing_head_is_refused_with_the_head_that_is_there(tmp_path, tiny_config):
+    save_model(build_model(tiny_config, "tagger", 3), tmp_path / "tagger")
+    message = "no classifier head, but is a tagger of the family 'bert'; give num_classes to start"
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path / "tagger", "classifier")
+    assert load_model(tmp_path / "tagger", "classifier", 3).output["logits"].shape == (None, 3)
+    save_model(build_model(tiny_config), tmp_path / "encoder")
+    message = "has no tagger head, but is an encoder of the family 'bert'; give num_classes"
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path / "encoder", "tagger")
+
+
+def test_loading_takes_little_more_memory_than_the_weights(tmp_path):
+    import pathlib
+    import subprocess
+    import sys
+
+    if not pathlib.Path("/proc/self/status").exists():
+        pytest.skip("the peak of a process's memory is read from /proc")
+    code = """
+import pathlib, sys
+from tfnlp.checkpoints import load_model, save_model
+from tfnlp.models import BertConfig, build_model
+
+def memory(kind):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return int(next(x for x in lines if x.startswith(kind)).split()[1]) * 1024
+
+folder = sys.argv[1]
+if sys.argv[2] == "save":
+    save_model(build_model(BertConfig(vocabulary_size=10000, num_layers=8)), folder)
+else:
+    build_model(BertConfig(10, 1, 2, 8, 8))  # what TensorFlow needs once
+    before = memory("VmRSS")
+    load_model(folder)
+    print((memory("VmHWM") - before) / pathlib.Path(folder, "model.safetensors").stat().st_size)
+"""
+    for step in ("save", "load"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path), step],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    assert 0.9 < float(done.stdout.splitlines()[-1]) < 1.3

@@ -1,0 +1,53 @@
+"""Files of tensors, whole, in shards, broken."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from tests.checkpoints.stored_tensors import tensors_of
+from tfnlp.checkpoints import load_model
+from tfnlp.utils.errors import InputError
+
+
+def test_loads_shards(saved, random_inputs, tiny_config):
+    expected = load_model(saved, "classifier")
+    tensors = tensors_of(saved)
+    names = sorted(tensors)
+    parts = {"a.safetensors": names[::2], "b.safetensors": names[1::2]}
+    for file, part in parts.items():
+        safetensors.numpy.save_file({n: tensors[n] for n in part}, saved / file)
+    (saved / "model.safetensors").unlink()
+    weight_map = {n: file for file, part in parts.items() for n in part}
+    index = saved / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": weight_map}))
+    inputs = random_inputs(2, 5, tiny_config.vocabulary_size)
+    np.testing.assert_array_equal(
+        load_model(saved, "classifier")(inputs)["logits"], expected(inputs)["logits"]
+    )
+    (saved / "b.safetensors").unlink()
+    with pytest.raises(InputError, match=r"b\.safetensors is missing"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lambda b: b[: len(b) // 2], "not a whole safetensors file"),
+        (lambda b: b"\x80\x04junk" + b[6:], "not a whole safetensors file"),
+        (lambda b: b"", "not a whole safetensors file"),
+    ],
+)
+def test_broken_files_are_named(content, message, saved):
+    path = saved / "model.safetensors"
+    path.write_bytes(content(path.read_bytes()))
+    with pytest.raises(InputError, match=message) as error:
+        load_model(saved)
+    assert str(path) in str(error.value)
+
+
+def test_pickles_are_refused_with_the_way_to_convert(saved):
+    (saved / "model.safetensors").rename(saved / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"pytorch_model\.bin is not safetensors.*convert it"):
+        load_model(saved)

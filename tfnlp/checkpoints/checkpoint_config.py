@@ -1,0 +1,133 @@
+"""Family, config, head, labels and task settings of a checkpoint, by its config.json."""
+
+from absl import logging
+
+from tfnlp.checkpoints.families import FAMILIES
+from tfnlp.checkpoints.family import read_fields
+from tfnlp.checkpoints.keras_hub_preset import PRESET_INDEX, read_preset, read_task
+from tfnlp.checkpoints.tensors import INDEX
+from tfnlp.configs import MASKED_LMS
+from tfnlp.text.keras_hub_tokenizer import ASSET_NAMES, ASSETS, is_preset_file
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
+from tfnlp.utils.hub import find_folder, is_hub_name
+
+# Files to fetch from the Hub before the weights, whose names they contain.
+FETCHED = ("config.json", INDEX, "task.json", PRESET_INDEX)
+# Files to fetch of a keras-hub preset, whose tokenizer has the padding token.
+FETCHED_OF_PRESET = (*FETCHED, "tokenizer.json", *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
+
+
+def find_checkpoint(source):
+    """Return the local folder of a checkpoint, with all files except the weights.
+
+    Args:
+        source: as `folder` in `load_model`.
+    """
+    folder = find_folder(source, FETCHED)
+    if is_hub_name(source) and is_preset_file(folder / "config.json"):
+        folder = find_folder(source, FETCHED_OF_PRESET)
+    return folder
+
+
+def read_config(folder):
+    """Return the model config of a checkpoint.
+
+    Args:
+        folder: as in `load_model`.
+
+    Raises:
+        InputError: if config.json is missing, broken, or of a family that tfnlp lacks.
+    """
+    return read_family(find_checkpoint(folder))[1]
+
+
+def read_labels(folder):
+    """Return the class names of a checkpoint, in order of their ids, or None.
+
+    Args:
+        folder: as in `load_model`.
+    """
+    id2label = read_json(find_checkpoint(folder) / "config.json").get("id2label")
+    if not id2label:
+        return None
+    return [id2label[key] for key in sorted(id2label, key=int)]
+
+
+def read_task_settings(folder):
+    """Return the input settings of a checkpoint's head, as `save_model` wrote them.
+
+    Args:
+        folder: as in `load_model`.
+
+    Returns:
+        A dict, such as {"unit": "character"} of a tagger; empty where there are none.
+    """
+    by_head = read_json(find_checkpoint(folder) / "config.json").get("task_specific_params")
+    settings = by_head.get(read_head(folder)) if isinstance(by_head, dict) else None
+    return settings if isinstance(settings, dict) else {}
+
+
+def read_head(folder):
+    """Return the head of a checkpoint: one of `tfnlp.models.HEADS`, or None.
+
+    Args:
+        folder: as in `load_model`.
+
+    Raises:
+        InputError: if config.json names a model of `transformers` that tfnlp lacks.
+    """
+    folder = find_checkpoint(folder)
+    family, _ = read_family(folder)
+    heads = {name: head for head, name in family.architectures.items()}
+    architecture = read_architecture(folder) or family.architectures[None]
+    if architecture not in heads:
+        raise InputError(
+            f"{folder / 'config.json'}: the model {architecture} is none of {', '.join(heads)}."
+        )
+    return heads[architecture]
+
+
+def read_family(folder):
+    """Return the `Family` and the config of a local folder."""
+    path = folder / "config.json"
+    if is_preset_file(path):
+        preset, config, unknown = read_preset(folder)
+        family = preset.family
+    else:
+        fields = read_json(path)
+        families = {family.model_type: family for family in FAMILIES}
+        if fields.get("model_type") not in families:
+            raise InputError(
+                f"{path}: model_type={fields.get('model_type')!r} is not a supported family; use "
+                f"one of {', '.join(families)}."
+            )
+        family = families[fields["model_type"]]
+        config, unknown = read_fields(family, fields, path)
+    if unknown:
+        logging.warning("%s: not known, so without effect: %s.", path, ", ".join(unknown))
+    return family, config
+
+
+def read_architecture(folder):
+    """Return the class of `transformers` or keras-hub that a local folder names, or None."""
+    path = folder / "config.json"
+    if is_preset_file(path):
+        return read_task(folder)
+    architectures = read_json(path).get("architectures")
+    return architectures[0] if architectures else None
+
+
+def may_have_head(folder, family, head):
+    """Return whether a local folder's head is `head`, or unknown."""
+    same = MASKED_LMS if head in MASKED_LMS else (head,)
+    others = {name for kind, name in family.architectures.items() if kind not in (None, *same)}
+    return read_architecture(folder) not in others
+
+
+def describe_head(folder, family):
+    """Return the head and family of a local folder in words, such as "a tagger of the ..."."""
+    heads = {name: head for head, name in family.architectures.items()}
+    architecture = read_architecture(folder) or family.architectures[None]
+    head = heads.get(architecture, architecture) or "encoder"
+    return f"{'an' if head[0] in 'ae' else 'a'} {head} of the family {family.model_type!r}"

@@ -1,0 +1,190 @@
+"""Loading of models from Hugging Face folders and keras-hub presets."""
+
+import dataclasses
+
+import numpy as np
+from absl import logging
+
+from tfnlp.checkpoints.checkpoint_config import (
+    describe_head,
+    find_checkpoint,
+    may_have_head,
+    read_architecture,
+    read_family,
+    read_labels,
+)
+from tfnlp.checkpoints.keras_hub_preset import read_preset
+from tfnlp.checkpoints.keras_hub_weights import PRESET_WEIGHTS, PresetReader, preset_files
+from tfnlp.checkpoints.tensors import WEIGHTS, TensorReader, untouched, weight_names
+from tfnlp.checkpoints.weight_assignment import (
+    HEAD_LAYERS,
+    assign_weights,
+    encoder_prefix,
+    stored_name,
+)
+from tfnlp.layers.core.initializers import no_fresh_weights
+from tfnlp.models import build_model
+from tfnlp.quantization.fake_quantization import set_ranges
+from tfnlp.text.keras_hub_tokenizer import is_preset_file
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import read_json
+from tfnlp.utils.hub import fetch_weights, fetch_whole, is_hub_name
+
+# Heads that fine-tuning adds to an encoder.
+TASK_HEADS = ("classifier", "tagger", "answerer", "chooser")
+
+
+def load_model(folder, head=None, num_classes=None, **options):
+    """Build the model of a checkpoint and load its weights.
+
+    Args:
+        folder: holds config.json and model.safetensors (or its index and shards), as Hugging
+            Face has it; or is a preset of keras-hub; or the name of a model on the Hugging
+            Face Hub, "owner/model" or "owner/model@revision", where no such folder is.
+        head: None for the encoder alone, or one of `tfnlp.models.HEADS`. Where the folder has
+            no such head, it starts from fresh weights.
+        num_classes: of a new head; as many as the folder's where None.
+        options: `hidden_states`, `attention_scores`, `attention_projections`, `memory`,
+            `block_size` and `dtype`, as `build_model` takes them.
+
+    Returns:
+        A `TextModel`, see `tfnlp.models.build_model`; one that was saved fake-quantised is so
+        again, unless it has a new head. Its tokenizer is
+        `tfnlp.text.load_tokenizer(folder)`.
+
+    Raises:
+        TypeError: if `folder` is neither a path nor a name.
+        InputError: if a file is missing or broken or could not be fetched, or a weight
+            missing, left over or of another shape than in config.json.
+    """
+    folder, family, config, reader = _open_checkpoint(folder)
+    config = family.adapt(config, reader.names())
+    config = _untied_as_stored(config, family, head, reader)
+    has_head = may_have_head(folder, family, head)
+    stored_classes = _stored_classes(family, head, reader) if has_head else None
+    num_classes = num_classes or stored_classes
+    if head in ("classifier", "tagger") and not num_classes:
+        labels = read_labels(folder) if has_head else None
+        if labels is None:
+            raise InputError(
+                f"{reader.description} has no {head} head, but is "
+                f"{describe_head(folder, family)}; give num_classes to start a new one."
+            )
+        num_classes = len(labels)
+    with no_fresh_weights(untouched):
+        model = build_model(config, head, num_classes, **options)
+    if stored_classes and stored_classes != num_classes:
+        # Another task's head: start a fresh one, as a new task needs.
+        logging.warning(
+            "%s has a head of %d classes; a new one of %d starts from random weights.",
+            folder,
+            stored_classes,
+            num_classes,
+        )
+        has_head = False
+    fresh = assign_weights(model, family, reader, has_head)
+    if fresh:
+        # Fine-tuning starts a new head on an encoder; a head that config.json names is missed.
+        is_named = has_head and read_architecture(folder) == family.architectures.get(head)
+        if head in TASK_HEADS and not is_named:
+            logging.info("A new %s starts on the encoder of %s.", head, reader.description)
+        else:
+            names = ", ".join(fresh)
+            logging.warning("Not in %s, so random: %s.", reader.description, names)
+    _restore_ranges(model, folder, has_head)
+    return model
+
+
+def read_pooler(folder):
+    """Return the pooler of a checkpoint's encoder, to save it with a model without one.
+
+    Args:
+        folder: as in `load_model`.
+
+    Returns:
+        A dict of tensors by their names, as `save_model` takes it; empty where there is none.
+    """
+    _, family, config, reader = _open_checkpoint(folder)
+    prefix, names, tensors = encoder_prefix(family, reader), set(reader.names()), {}
+    for weight in family.weights(config, None):
+        name = stored_name(weight, prefix, names)
+        if name and weight.path.startswith("pooler/"):
+            tensors[family.prefix + weight.name] = reader.read(name)
+    return tensors
+
+
+def _open_checkpoint(source):
+    """Return a checkpoint's local folder, its `Family`, its config, and its tensor reader."""
+    folder = find_checkpoint(source)
+    # Before the weights, which may be large, are fetched.
+    family, config = read_family(folder)
+    is_preset = is_preset_file(folder / "config.json")
+    if is_hub_name(source):
+        list_files, single = (
+            (preset_files, PRESET_WEIGHTS) if is_preset else (weight_names, WEIGHTS)
+        )
+        if single not in list_files(folder):
+            fetch_whole(source, folder, single, list_files(folder))
+        fetch_weights(source, folder, list_files(folder))
+        logging.info("%s is at commit %s.", source, folder.name)
+    if is_preset:
+        return folder, family, config, PresetReader(folder, read_preset(folder)[0], config)
+    return folder, family, config, TensorReader(folder)
+
+
+def _untied_as_stored(config, family, head, reader):
+    """Return the config, untied if the file has an output that differs from the token table.
+
+    `transformers` 5 does the same, even against config.json.
+    """
+    one_table = not (config.enhanced_mask_decoder or config.adaptive_softmax)
+    predicts = head == config.language_model or (
+        head == "pretraining" and config.pretrained_on_pairs
+    )
+    if not (config.tie_embeddings and predicts and one_table):
+        return config
+    prefix, names = encoder_prefix(family, reader), reader.names()
+    untied = dataclasses.replace(config, tie_embeddings=False)
+    weights = {weight.path: weight for weight in family.weights(untied, head)}
+    table = stored_name(weights["embeddings/token_table"], prefix, names)
+    output = stored_name(weights["lm_output/kernel"], "", names)
+    if not (table and output) or np.array_equal(reader.read(table), reader.read(output)):
+        return config
+    logging.warning(
+        "%s: %s is not %s, so the output is read as a table of its own; set "
+        "tie_word_embeddings=false in config.json.",
+        reader.description,
+        output,
+        table,
+    )
+    return untied
+
+
+def _stored_classes(family, head, reader):
+    """Return the number of classes of a stored classifier or tagger; None without one."""
+    if head not in ("classifier", "tagger"):
+        return None
+    weights = family.weights(family.config(), head)
+    last = next(w for w in weights if w.path == "classifier/kernel")
+    if last.name not in reader.names():
+        return None
+    return reader.shape(last.name)[0 if last.transpose else -1]
+
+
+def _restore_ranges(model, folder, has_head):
+    """Fake-quantise a model by the ranges in config.json; one with a new head stays in float."""
+    path = folder / "config.json"
+    ranges = read_json(path).get("activation_ranges")
+    if not ranges or not (has_head or model.head is None):
+        return
+    try:
+        if has_head:
+            set_ranges(model, ranges)
+            return
+        # The encoder of a model with a head; a new pooler stays in float.
+        for layer in model.layers:
+            of_layer = {name: x for name, x in ranges.items() if name.startswith(f"{layer.path}/")}
+            if of_layer or layer.name not in HEAD_LAYERS:
+                set_ranges(layer, of_layer)
+    except ValueError as e:
+        raise InputError(f"{path}: activation_ranges: {e}") from None

@@ -1,0 +1,129 @@
+"""Saving of models as Hugging Face folders."""
+
+import collections
+import pathlib
+
+import numpy as np
+
+from tfnlp.checkpoints.families import family_of
+from tfnlp.checkpoints.family import read_fields, write_fields
+from tfnlp.checkpoints.tensors import WEIGHTS, write_tensors
+from tfnlp.checkpoints.weight_assignment import part_axis
+from tfnlp.layers import GradientDisentangledEmbedding
+from tfnlp.models import config_of
+from tfnlp.quantization.fake_quantization import get_ranges
+from tfnlp.text.special_tokens import end_token_id
+from tfnlp.text.tokenizer_files import check_tokenizer_family
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import write_json
+
+
+def save_model(model, folder, labels=None, tokenizer=None, task_settings=None, pooler=None):
+    """Write a model as a Hugging Face folder that `transformers` loads.
+
+    One that is fake-quantised computes in float there; `load_model` gives it its ranges back.
+
+    Args:
+        model: from `tfnlp.models.build_model` or `load_model`.
+        folder: created if need be; config.json and model.safetensors in it are replaced,
+            each only once it is written whole.
+        labels: class names in order of their ids; LABEL_0, LABEL_1, ... where None.
+        tokenizer: written beside the model, in place of one that is there; None for none.
+        task_settings: a dict of how the head reads texts, for `read_task_settings`; None for
+            none.
+        pooler: the result of `read_pooler`, for a model without one; None for none.
+
+    Raises:
+        InputError: if a file cannot be written, `transformers` has no such model or no field
+            for something in its config, or the tokenizer is another family's.
+    """
+    folder = pathlib.Path(folder)
+    config = config_of(model)
+    family = family_of(config)
+    check_saves(model)
+    fields = write_fields(family, config)
+    tensors = (pooler or {}) | _tensors(model, family) | family.constants(config, model.head)
+    _check_read_back(family, config, fields, tensors)
+    fields["architectures"] = [family.architectures[model.head]]
+    if model.head in ("classifier", "tagger"):
+        fields |= _label_fields(model, labels)
+    if task_settings:
+        fields["task_specific_params"] = {model.head: dict(task_settings)}
+    if ranges := get_ranges(model):
+        fields["activation_ranges"] = ranges
+    if tokenizer is not None:
+        check_tokenizer_family(folder, family.model_type, getattr(tokenizer, "family", None))
+        if model.head == "causal_lm" and (end := end_token_id(tokenizer)) is not None:
+            # By which `transformers` knows where a text ends; else it takes GPT-2's own id.
+            fields |= {"bos_token_id": end, "eos_token_id": end}
+    write_tensors(folder / WEIGHTS, tensors)
+    write_json(folder / "config.json", fields)
+    if family.generation is not None and model.head is not None:
+        write_json(folder / "generation_config.json", family.generation(config))
+    if tokenizer is not None:
+        tokenizer.save(folder)
+
+
+def check_saves(model):
+    """Check that `save_model` supports the model's head and config.
+
+    Raises:
+        InputError: if it does not.
+    """
+    config = config_of(model)
+    family = family_of(config)
+    if model.head not in family.architectures:
+        raise InputError(
+            f"`transformers` has no {family.model_type} with the head {model.head!r}, so it "
+            "cannot be saved as its folder; save the model as a .keras file."
+        )
+    write_fields(family, config)
+
+
+def _check_read_back(family, config, fields, tensors):
+    """Raise an InputError unless the written folder would be read as the same config."""
+    written, _ = read_fields(family, fields, "config.json")
+    written = family.adapt(written, list(tensors))
+    differences = [
+        f"{name}={value!r} (read back as {getattr(written, name)!r})"
+        for name, value in vars(config).items()
+        # None is what the family means without the field.
+        if value is not None and getattr(written, name) != value
+    ]
+    if differences:
+        raise InputError(
+            f"config.json of a {family.model_type} has no field for {', '.join(differences)}; "
+            "save the model as a .keras file, or build it with the value that is read back."
+        )
+
+
+def _label_fields(model, labels):
+    """Return the fields of config.json with the class names of a classifier or a tagger."""
+    classes = model.output["logits"].shape[-1]
+    labels = labels or [f"LABEL_{i}" for i in range(classes)]
+    if len(labels) != classes:
+        raise ValueError(f"labels has {len(labels)} names, but the model {classes} classes.")
+    return {
+        "id2label": {str(i): str(label) for i, label in enumerate(labels)},
+        "label2id": {str(label): i for i, label in enumerate(labels)},
+    }
+
+
+def _tensors(model, family):
+    """Return the tensors of a model by their Hugging Face names."""
+    variables = {v.path: v for v in model.weights}
+    for layer in model.layers:
+        if isinstance(layer, GradientDisentangledEmbedding):  # whole tables, not differences
+            variables |= {f"{layer.path}/{name}": table for name, table in layer.sums().items()}
+    parts = collections.defaultdict(list)
+    for weight in family.weights(model.text_config, model.head):
+        value = np.asarray(variables[weight.path])
+        value = value.T if weight.transpose else value
+        value = value.reshape(weight.shape) if weight.shape else value
+        prefix = family.prefix if model.head and not weight.head else ""
+        for name in (weight.name, *(weight.other_names if weight.all_names else ())):
+            parts[prefix + name, part_axis(weight)].append(value)
+    return {
+        name: np.ascontiguousarray(np.concatenate(values, axis) if values[1:] else values[0])
+        for (name, axis), values in parts.items()
+    }
