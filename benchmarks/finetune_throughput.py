@@ -81,10 +81,12 @@ def training_config():
 def tfnlp_trainer(data):
     """Return a function that trains tfnlp's model for the steps of a round."""
     from tfnlp.checkpoints import load_model
-    from tfnlp.training import compile_classifier
+    from tfnlp.tasks import Classification
+    from tfnlp.training import FineTuner
 
     model = load_model(FLAGS.model_dir, "classifier", 2)
-    trained = compile_classifier(model, training_config().optimizer(model, len(data)))
+    trained = FineTuner(model, Classification(["negative", "positive"]))
+    training_config().compile(trained, len(data), model)
     dataset = data.dataset().take(FLAGS.steps)
     return lambda: trained.fit(dataset, verbose=0, shuffle=False)
 

@@ -66,13 +66,16 @@ def hostile_strings(count, seed=0):
 
 def agreements(model, tokenizer, labels, folder, texts, quantizations, max_length):
     """Return {quantisation: share of texts with the Keras model's label}."""
+    import numpy as np
+
     from distill.export.tflite import export_tflite
     from distill.runtime import TextClassifier
     from tfnlp.text import LengthBatches
-    from tfnlp.training.run_report import predict_logits
+    from tfnlp.training.inference import predict_batches
 
     encodings = tokenizer.encode(texts, max_length=max_length)
-    expected = predict_logits(model, LengthBatches(encodings, 32)).argmax(1)
+    logits = predict_batches(model, LengthBatches(encodings, 32))["logits"]
+    expected = np.argmax(logits, 1)
     expected = [labels[i] for i in expected]
     shares = {}
     for quantization in quantizations:

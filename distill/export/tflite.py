@@ -52,7 +52,7 @@ from tfnlp.quantization.fake_quantization import SMALL, converting, in_float
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import replaced_when_whole
+from tfnlp.utils.files import atomic_replace
 
 INPUTS = {
     "ids": "Token ids, [CLS] first and [SEP] last.",
@@ -226,7 +226,7 @@ def export_tflite(
         checked = {"check": check} if check else {}
         return add_files(add_metadata(content, metadata), settings | checked, files)
 
-    with replaced_when_whole(path) as temporary:
+    with atomic_replace(path) as temporary:
         file = pathlib.Path(temporary)
         file.write_bytes(with_metadata())
         if check_inputs is not None and check_inputs.texts:

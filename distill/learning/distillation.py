@@ -235,7 +235,7 @@ def _fit_intermediate(distiller, task, splits, batches, config, run, made_from):
     with warnings.catch_warnings():
         # The head gets no gradients here; the second phase trains it.
         warnings.filterwarnings("ignore", "Gradients do not exist for variables")
-        fit(distiller, batches, config, folder, lambda: None, made_from=train | made_from)
+        fit(distiller, batches, config, folder, lambda: None, fingerprints=train | made_from)
     plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
 
 

@@ -172,7 +172,7 @@ def distill_general(
             config,
             run,
             lambda: save_model(student, run.best, tokenizer=tokenizer),
-            made_from={
+            fingerprints={
                 "teacher_dir": model_fingerprint(teacher),
                 "model": content_fingerprint(student.text_config),
                 **made_from,

@@ -31,7 +31,14 @@ from tfnlp.text.answers import window_answers
 from tfnlp.text.batches import IGNORED
 from tfnlp.text.tags import first_tokens
 from tfnlp.text.tokenizer import Encoding
-from tfnlp.training import FineTuner, RunFolder, TrainingConfig, encode_batches, finetune
+from tfnlp.training import (
+    FineTuner,
+    RunFolder,
+    Splits,
+    TrainingConfig,
+    encode_batches,
+    finetune,
+)
 from tfnlp.training.adversarial import AdversarialRegularizer
 from tfnlp.utils.errors import InputError
 
@@ -637,8 +644,9 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
     regularizer = AdversarialRegularizer(model, task.outputs, 0.5) if adversarial else None
     config = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
     run = RunFolder(tmp_path / "run", {})
+    data = Splits(train, dev, 32)
     figures = finetune(
-        task, model, tokenizer, train, dev, config, run, 32, regularizer=regularizer
+        task, model, tokenizer, data, config=config, run=run, regularizer=regularizer
     )
     assert figures[f"dev_{task.monitor}"] > 0.95
     assert "dev_only_answer" not in figures
