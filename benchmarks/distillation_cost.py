@@ -69,7 +69,7 @@ def make_turns():
     from tfnlp.models import BertConfig, build_model
     from tfnlp.tasks import Classification
     from tfnlp.text import Encodings, LengthBatches
-    from tfnlp.training import TrainingConfig, compile_classifier, optimizer_of
+    from tfnlp.training import FineTuner, TrainingConfig, optimizer_of
     from tfnlp.training.inference import input_signature
 
     config = BertConfig(num_layers=6, hidden_dim=384, intermediate_dim=1536)
@@ -95,7 +95,9 @@ def make_turns():
         return optimizer_of(TrainingConfig(batch_size=FLAGS.batch_size), model, 1000)
 
     def alone(student):
-        return compile_classifier(student, optimizer(student)), batches()
+        tuner = FineTuner(student, task)
+        tuner.compile(optimizer(student), jit_compile=False)
+        return tuner, batches()
 
     def distilled(student, known=False):
         terms = make_terms(FLAGS.method, teacher, student, task)

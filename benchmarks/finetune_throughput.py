@@ -81,10 +81,12 @@ def training_config():
 def tfnlp_trainer(data):
     """Return a function that trains tfnlp's model for the steps of a round."""
     from tfnlp.checkpoints import load_model
-    from tfnlp.training import compile_classifier, optimizer_of
+    from tfnlp.tasks import Classification
+    from tfnlp.training import FineTuner, compile_model
 
     model = load_model(FLAGS.model_dir, "classifier", 2)
-    trained = compile_classifier(model, optimizer_of(training_config(), model, len(data)))
+    trained = FineTuner(model, Classification(["negative", "positive"]))
+    compile_model(training_config(), trained, len(data), model)
     dataset = data.dataset().take(FLAGS.steps)
     return lambda: trained.fit(dataset, verbose=0, shuffle=False)
 

@@ -70,11 +70,11 @@ def agreements(model, tokenizer, labels, folder, texts, quantizations, max_lengt
     from distill.export.tflite import export_tflite
     from distill.runtime import TextClassifier
     from tfnlp.text import LengthBatches
-    from tfnlp.training.run_report import predict_logits
+    from tfnlp.training.inference import predict_batches
 
     encodings = tokenizer.encode(texts, max_length=max_length)
-    expected = predict_logits(model, LengthBatches(encodings, 32)).argmax(1)
-    expected = [labels[i] for i in expected]
+    logits = predict_batches(model, LengthBatches(encodings, 32))["logits"]
+    expected = [labels[row.argmax()] for row in logits]
     shares = {}
     for quantization in quantizations:
         path = folder / f"{quantization}.tflite"

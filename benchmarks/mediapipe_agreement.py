@@ -34,10 +34,12 @@ print(json.dumps([max(c, key=lambda x: x.score).category_name for c in found]))
 
 
 def main():
+    import numpy as np
+
     from distill.runtime import TextClassifier
     from tfnlp.checkpoints import load_model, read_labels
     from tfnlp.text import LengthBatches, WordPieceTokenizer, read_examples
-    from tfnlp.training.run_report import predict_logits
+    from tfnlp.training.inference import predict_batches
 
     texts = read_examples(FLAGS.input, FLAGS.text_column, label_column=None).texts
     done = subprocess.run(
@@ -51,11 +53,10 @@ def main():
     classifier = TextClassifier(FLAGS.model, num_threads=2)
     tokenizer = WordPieceTokenizer.from_folder(FLAGS.model_dir)
     encodings = tokenizer.encode(texts, max_length=classifier.max_length)
-    logits = predict_logits(
-        load_model(FLAGS.model_dir, "classifier"), LengthBatches(encodings, 32)
-    )
+    model = load_model(FLAGS.model_dir, "classifier")
+    logits = predict_batches(model, LengthBatches(encodings, 32))["logits"]
     labels = read_labels(FLAGS.model_dir)
-    ours = [labels[i] for i in logits.argmax(1)]
+    ours = [labels[i] for i in np.argmax(logits, 1)]
     runtime = [answer.label for answer in classifier.classify(texts)]
     for name, found in (("MediaPipe", theirs), ("distill.runtime", runtime)):
         same = sum(a == b for a, b in zip(found, ours, strict=True))

@@ -522,14 +522,11 @@ def finetune(task, make_model, train, dev, test=None):
                 task,
                 model,
                 tokenizer,
-                train,
-                dev,
-                config,
-                run,
-                FLAGS.max_length,
-                test,
-                regularizer,
-                compress,
+                data=training.Splits(train, dev, FLAGS.max_length, test),
+                config=config,
+                run=run,
+                regularizer=regularizer,
+                compress=compress,
             )
 
 

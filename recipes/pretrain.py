@@ -308,15 +308,6 @@ def read_corpus(paths, tokenizer):
     )
 
 
-def make_batches(objective, corpus, tokenizer, shuffle):
-    """Return the objective's batches of a corpus."""
-    sizes = (FLAGS.batch_size, FLAGS.max_length)
-    batches = objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
-    if FLAGS.fixed_length and shuffle:  # batches of token streams have one length anyway
-        batches.fixed_length = FLAGS.max_length
-    return batches
-
-
 def main():
     import keras
 
@@ -339,21 +330,16 @@ def main():
             pooler = checkpoints.read_pooler(FLAGS.model_dir)
         for model in started.values():
             common.check_fit(model, tokenizer)
-        dev_batches = None
-        if FLAGS.dev:
-            dev = read_corpus(FLAGS.dev, tokenizer)
-            dev_batches = make_batches(objective, dev, tokenizer, shuffle=False)
+        dev = read_corpus(FLAGS.dev, tokenizer) if FLAGS.dev else None
         corpus = read_corpus(FLAGS.corpus, tokenizer)
-        batches = make_batches(objective, corpus, tokenizer, shuffle=True)
         reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
         figures = training.pretrain(
             objective,
             started,
             tokenizer,
-            batches,
-            dev_batches,
-            settings,
-            run,
+            data=training.Splits(corpus, dev, FLAGS.max_length),
+            config=settings,
+            run=run,
             on_nan=FLAGS.on_nan,
             steps_per_epoch=FLAGS.steps_per_epoch,
             task_settings=reading | {"texts": len(corpus)},

@@ -118,25 +118,24 @@ def make_tokenizer(texts):
     return tokenizer
 
 
-def make_batches(objective, texts, tokenizer, shuffle):
-    """Build the objective's batches of texts; without `shuffle`, they are for evaluation.
+def make_corpus(objective, texts, tokenizer, held_out=False):
+    """Encode texts.
 
     Raises:
-        InputError: if the texts have no token, or are too short for the objective.
+        InputError: if the texts have no token, or held out ones are too short for the objective.
     """
 
     corpus = objectives.corpus_of(texts, tokenizer, sentences="lines")
     if corpus is None:
         raise InputError("The texts have no token; give files with text.")
-    sizes = FLAGS.batch_size, FLAGS.max_length
-    try:
-        return objective.batches(corpus, tokenizer, *sizes, seed=FLAGS.seed, shuffle=shuffle)
-    except InputError as e:
-        if shuffle:
-            raise
-        held_out = "The tenth of `corpus` that is held out"
-        name = f"dev={','.join(FLAGS.dev)}" if FLAGS.dev else held_out
-        raise InputError(f"{name}: {e}") from None
+    if held_out:
+        try:
+            objective.batches(corpus, tokenizer, FLAGS.batch_size, FLAGS.max_length, shuffle=False)
+        except InputError as e:
+            tenth = "The tenth of `corpus` that is held out"
+            name = f"dev={','.join(FLAGS.dev)}" if FLAGS.dev else tenth
+            raise InputError(f"{name}: {e}") from None
+    return corpus
 
 
 def main():
@@ -169,10 +168,13 @@ def main():
             objective,
             started,
             tokenizer,
-            make_batches(objective, texts, tokenizer, shuffle=True),
-            make_batches(objective, dev, tokenizer, shuffle=False),
-            settings,
-            run,
+            data=training.Splits(
+                make_corpus(objective, texts, tokenizer),
+                make_corpus(objective, dev, tokenizer, held_out=True),
+                FLAGS.max_length,
+            ),
+            config=settings,
+            run=run,
             on_nan=FLAGS.on_nan,
             task_settings=reading | {"texts": len(texts)},
         )

@@ -25,9 +25,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 # The suite runs in two processes, a file in one of them: were a long file given out last, one
 # process would wait for the other.
 LONG = (
-    *("parity/test_dropout.py", "training/test_strategies.py", "parity/test_training.py"),
-    *("training/test_resumable_fit.py", "recipes/", "distill/", "tasks/"),
-    "parity/test_families.py",
+    *("parity/test_dropout.py", "training/test_strategy.py", "parity/test_training.py"),
+    *("recipes/", "distill/", "tasks/", "parity/test_families.py"),
 )
 
 

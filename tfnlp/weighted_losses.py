@@ -34,29 +34,29 @@ def weighted_mean(values, *weights):
     values = ops.cast(values, "float32")
     weight = entry_weights(values, *weights)
     total, weight = ops.sum(values * weight), ops.sum(weight)
-    if reads_parts():
-        return _thread.parts.mean(total, weight)
+    if computes_part():
+        return _thread.recorder.mean(total, weight)
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
         return ops.divide_no_nan(total, weight)
     fixed = [ops.stop_gradient(total), ops.stop_gradient(weight)]
     all_total, all_weight = context.all_reduce(tf.distribute.ReduceOp.SUM, fixed)
-    own = ops.divide_no_nan(total, all_weight)
+    local = ops.divide_no_nan(total, all_weight)
     share = ops.divide_no_nan(all_total, all_weight) / context.num_replicas_in_sync
     # All replicas return the same value, so that means over replicas or steps stay exact.
-    return own + ops.stop_gradient(share - own)
+    return local + ops.stop_gradient(share - local)
 
 
-# Each replica has its own thread, and so its own parts.
+# Each replica has its own thread, and so its own recorder.
 _thread = threading.local()
 
 
-def reads_parts():
-    """Return whether this thread computes losses for a part of a batch; see `in_parts`."""
-    return getattr(_thread, "parts", None) is not None
+def computes_part():
+    """Return whether this thread computes losses of a part of a batch; see `means_by`."""
+    return getattr(_thread, "recorder", None) is not None
 
 
-class CountedWeights:
+class RecordedWeights:
     """Recorder of the weight of each `weighted_mean`, in order, to count a batch's parts."""
 
     def __init__(self):
@@ -82,29 +82,29 @@ class KnownWeights:
         self.seen = 0
 
     def mean(self, total, weight):
-        own = ops.divide_no_nan(total, self.weights[self.seen])
+        mean = ops.divide_no_nan(total, self.weights[self.seen])
         self.seen += 1
-        return own + ops.stop_gradient((self.scale - 1) * own)
+        return mean + ops.stop_gradient((self.scale - 1) * mean)
 
 
-class KeptSums:
+class RecordedSums:
     """Recorder of the sum and weight of each `weighted_mean`, for sums over evaluation batches."""
 
     def __init__(self):
-        self._found = []
+        self._means = []
 
     def mean(self, total, weight):
         value = ops.divide_no_nan(total, weight)
-        self._found.append((value, total, weight))
+        self._means.append((value, total, weight))
         return value
 
-    def of(self, loss):
+    def sum_and_weight(self, loss):
         """Return the weighted sum of entries and the sum of weights behind a `weighted_mean`.
 
         Raises:
             ValueError: if the loss did not come from `weighted_mean`.
         """
-        for value, total, weight in self._found:
+        for value, total, weight in self._means:
             if value is loss:
                 return total, weight
         raise ValueError(
@@ -113,13 +113,13 @@ class KeptSums:
 
 
 @contextlib.contextmanager
-def in_parts(parts):
+def means_by(recorder):
     """Compute this thread's `weighted_mean` by an object such as `KnownWeights`."""
-    _thread.parts = parts
+    _thread.recorder = recorder
     try:
-        yield parts
+        yield recorder
     finally:
-        _thread.parts = None
+        _thread.recorder = None
 
 
 def entry_weights(values, *weights):
@@ -135,7 +135,7 @@ def entry_weights(values, *weights):
     return product
 
 
-def whole(loss):
+def mean_over_replicas(loss):
     """Return the mean over all replicas from a replica's share `loss`, for a metric."""
     context = tf.distribute.get_replica_context()
     return loss if context is None else loss * context.num_replicas_in_sync
@@ -176,8 +176,8 @@ def token_cross_entropy(labels, logits, *weights, label_smoothing=0.0):
     labels = ops.convert_to_tensor(labels)
     real = ops.not_equal(labels, IGNORED)
     rows = ops.reshape(ops.cast(logits, "float32"), (-1, logits.shape[-1]))
-    found = ops.reshape(ops.where(real, labels, 0), (-1,))
-    values = _row_entropies(tf.cast(found, "int32"), rows, label_smoothing)
+    classes = ops.reshape(ops.where(real, labels, 0), (-1,))
+    values = _row_entropies(tf.cast(classes, "int32"), rows, label_smoothing)
     return weighted_mean(ops.reshape(values, ops.shape(labels)), real, *weights)
 
 
@@ -215,8 +215,8 @@ def log_likelihood(labels, logits, weights):
 
 def correct(labels, logits, weights):
     """Return the weighted number of labels with the largest logit and the sum of the weights."""
-    found = ops.cast(ops.argmax(logits, axis=-1), labels.dtype)
-    return ops.sum(ops.cast(found == labels, "float32") * weights), ops.sum(weights)
+    predicted = ops.cast(ops.argmax(logits, axis=-1), labels.dtype)
+    return ops.sum(ops.cast(predicted == labels, "float32") * weights), ops.sum(weights)
 
 
 class CrossEntropy(keras.losses.Loss):

@@ -26,7 +26,7 @@ from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.text.text_arguments import check_whole
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import replaced_when_whole
+from tfnlp.utils.files import atomic_replace
 
 # Defaults: lengths of prompt chunks, the most tokens of a file, and the most new tokens.
 LENGTHS, MAX_LENGTH, NEW_TOKENS = (16, 64), 256, 64
@@ -192,7 +192,7 @@ def _frame_sizes(tokenizer):
 
 
 def _write(path, content):
-    with replaced_when_whole(path) as temporary:
+    with atomic_replace(path) as temporary:
         pathlib.Path(temporary).write_bytes(content)
 
 

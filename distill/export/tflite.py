@@ -36,7 +36,7 @@ from tfnlp.quantization.fake_quantization import converting, in_float
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import replaced_when_whole
+from tfnlp.utils.files import atomic_replace
 
 INPUTS = {
     "ids": "Token ids, [CLS] first and [SEP] last.",
@@ -110,7 +110,7 @@ def export_tflite(model, path, tokenizer, labels=None, options=None, task_settin
     options = options or Export()
     file = _TextFile(model, tokenizer, labels, options, task_settings)
     content = file.convert()
-    with replaced_when_whole(path) as temporary:
+    with atomic_replace(path) as temporary:
         temporary = pathlib.Path(temporary)
         temporary.write_bytes(file.complete(content))
         if options.check_inputs is not None and options.check_inputs.texts:

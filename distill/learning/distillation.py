@@ -213,7 +213,7 @@ def _fit_first_phases(phases, distillers, batches, config, run, made_from):
         with warnings.catch_warnings():
             # The head gets no gradients from layers; a later phase trains it.
             warnings.filterwarnings("ignore", "Gradients do not exist for variables")
-            fit(distiller, batches, phase_config, folder, lambda: None, made_from=made_from)
+            fit(distiller, batches, phase_config, folder, lambda: None, fingerprints=made_from)
         plot_curves(folder.metrics(), folder.path / "curves.png", metric=None)
 
 

@@ -5,12 +5,12 @@ from keras import ops
 
 from distill.learning.teacher_outputs import output_key
 from distill.learning.terms import at_step, check_terms, pick_output
-from tfnlp.training.strategy import CompressedSteps, UnequalShares
+from tfnlp.training.trainer import Trainer
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import whole
+from tfnlp.weighted_losses import mean_over_replicas
 
 
-class Distiller(CompressedSteps, UnequalShares, keras.Model):
+class Distiller(Trainer):
     """Student model with its task's loss and the terms by which it learns from its teacher.
 
     The training loss is `hard_label_weight * task.loss(labels, outputs) + sum of weight * loss of
@@ -83,7 +83,7 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
         count, loss = ops.shape(keras.tree.flatten(x)[0])[0], ops.zeros(())
         if self.task is not None:
             part = self.task.loss(labels, self._task_outputs(y_pred), sample_weight)
-            self.hard_label_tracker.update_state(whole(part), sample_weight=count)
+            self.hard_label_tracker.update_state(mean_over_replicas(part), sample_weight=count)
             # A loss of weight 0 must not reach the gradients: these would be 0 instead of None,
             # so that weights decay, and NaN where the loss is infinite.
             if self.hard_label_weight:
@@ -96,7 +96,7 @@ class Distiller(CompressedSteps, UnequalShares, keras.Model):
             part = term.loss(
                 teacher_outputs, y_pred, _padding_mask(x), sample_weight, labels, step
             )
-            self.trackers[term.name].update_state(whole(part), sample_weight=count)
+            self.trackers[term.name].update_state(mean_over_replicas(part), sample_weight=count)
             if callable(term.weight) or term.weight:
                 loss = loss + at_step(term.weight, step) * part
         return loss

@@ -166,7 +166,7 @@ def distill_general(teacher, student, texts, config, run, terms, masked_lm_weigh
             config,
             run,
             lambda: save_model(student, run.best, tokenizer=teacher.tokenizer),
-            made_from=teacher.fingerprints(student),
+            fingerprints=teacher.fingerprints(student),
         )
     figures = {
         "parameters": count_parameters(student),

@@ -12,7 +12,7 @@ from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text import Examples
 from tfnlp.text.batches import IGNORED
-from tfnlp.training import FineTuner, RunFolder, TrainingConfig, encode_batches, finetune
+from tfnlp.training import FineTuner, RunFolder, Splits, TrainingConfig, encode_batches, finetune
 from tfnlp.training.adversarial import AdversarialRegularizer
 
 
@@ -65,7 +65,13 @@ def test_every_task_is_learned(name, adversarial, tiny_config, tokenizer, tmp_pa
     config = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
     run = RunFolder(tmp_path / "run", {})
     figures = finetune(
-        task, model, tokenizer, train, dev, config, run, 32, regularizer=regularizer
+        task,
+        model,
+        tokenizer,
+        Splits(train, dev, 32),
+        config=config,
+        run=run,
+        regularizer=regularizer,
     )
     assert figures[f"dev_{task.monitor}"] > 0.95
     assert "dev_only_answer" not in figures

@@ -101,7 +101,7 @@ def train(strategy, name, parts=1):
         history = pretrainer.fit(data, verbose=0, shuffle=False).history
         logs = {key: values[-1] for key, values in history.items()}
     after = [v.numpy() for v in pretrainer.trainable_variables]
-    return after, largest_difference(before, after), logs, pretrainer.left_out()
+    return after, largest_difference(before, after), logs, pretrainer.skip_reason()
 
 
 def largest_difference(a, b):

@@ -2,7 +2,7 @@
 
     python tests/training/strategy_runs.py differences.json
 
-A program of its own for `test_strategies.py`, as a process has logical devices only if it asks
+A program of its own for `test_strategy.py`, as a process has logical devices only if it asks
 for them before TensorFlow starts; all cases are in one, which starts TensorFlow once.
 """
 
@@ -33,12 +33,11 @@ from tfnlp.training import (
     RunFolder,
     TrainingConfig,
     adamw,
-    compile_classifier,
+    compile_model,
     fit,
     make_strategy,
 )
 from tfnlp.training.adversarial import AdversarialRegularizer
-from tfnlp.training.optimizer import optimizer_of
 from tfnlp.training.run_folder import TIMES
 
 V, L = 20, 7
@@ -204,7 +203,8 @@ def resume(strategy):
         keras.utils.set_random_seed(0)
         with strategy.scope():
             model = text_model(TASKS["classification"], dropout=0.5)
-            trained = compile_classifier(model, optimizer_of(config, model, len(data)))
+            trained = FineTuner(model, TASKS["classification"])
+            compile_model(config, trained, len(data), model)
         folder = RunFolder(folder, {})
         fit(trained, data, config, folder, lambda: None, evaluate=evaluate)
         logs = [{k: v for k, v in m.items() if k not in TIMES} for m in folder.metrics()]

@@ -12,11 +12,8 @@ import safetensors.numpy
 import tensorflow as tf
 
 from tests.training.test_resumable_fit import make_batches
-from tfnlp.training import RunFolder, TrainingConfig, fit
-from tfnlp.training.optimizer import optimizer_of
-from tfnlp.training.run_report import write_report
+from tfnlp.training import RunFolder, TrainingConfig, fit, optimizer_of
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import json_text
 
 NAN = math.nan
 
@@ -130,19 +127,6 @@ def test_patience_begins_once_a_compression_is_complete(tmp_path):
     batches, save = make_batches(25), lambda: None
     fit(model, batches, config, run, save, monitor="val_x", evaluate=lambda: {"val_x": 0.5})
     assert len(run.metrics()) == 5
-
-
-def test_figures_that_are_no_numbers_are_null(tmp_path):
-    run = RunFolder(tmp_path / "run", {})
-    run.log({"epoch": 1, "loss": 0.5, "val_x": 0.5})
-    run.log({"epoch": 2, "loss": 0.4, "val_x": NAN})
-    write_report(run, {"dev_x": NAN, "test_x": -math.inf, "parameters": 3}, metric="x")
-    text = (run.path / "figures.json").read_text()
-    assert json.loads(text) == {"dev_x": None, "test_x": None, "parameters": 3}
-    card = (run.path / "README.md").read_text()
-    assert "| dev x | no finite number |" in card and "| test x | no finite number |" in card
-    assert json_text({"a": [1.5, (NAN, {"b": math.inf})]}) == '{"a": [1.5, [null, {"b": null}]]}'
-    assert (run.path / "curves.png").stat().st_size > 1000
 
 
 def test_a_loss_that_becomes_nan_stops_the_run_and_keeps_what_was_good(tmp_path):

@@ -13,7 +13,7 @@ from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.regression import ScoredExamples
 from tfnlp.tasks.tagging import TaggedSentences
 from tfnlp.text.readers import Examples
-from tfnlp.training import RunFolder, TrainingConfig, finetune
+from tfnlp.training import RunFolder, Splits, TrainingConfig, finetune
 from tfnlp.training.finetuning import check_varied
 from tfnlp.utils.errors import InputError
 
@@ -58,7 +58,9 @@ def test_the_best_epoch_on_dev_is_reported_and_test_is_scored_by_itself(
     model = build_model(one_layer, "classifier", 2)
     config = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-2)
     run = RunFolder(tmp_path / "run", {})
-    figures = finetune(task, model, tokenizer, TRAIN, DEV, config, run, 16, TEST)
+    figures = finetune(
+        task, model, tokenizer, Splits(TRAIN, DEV, 16, TEST), config=config, run=run
+    )
     assert [examples for examples, _ in task.calls] == [DEV, DEV, DEV, DEV, TEST]
     assert [m["val_accuracy"] for m in run.metrics()] == [0.5, 0.9, 0.4]
     by_epoch = [logits for _, logits in task.calls[:3]]
@@ -84,7 +86,7 @@ def test_other_examples_or_another_model_are_noticed_on_resuming(one_layer, toke
         task = Classification(list(labels))
         model = build_model(model_config, "classifier", 2)
         run = RunFolder(tmp_path / "run", flags)
-        return finetune(task, model, tokenizer, train, dev, config, run, 16)
+        return finetune(task, model, tokenizer, Splits(train, dev, 16), config=config, run=run)
 
     figures = start()
     assert start() == figures
@@ -108,7 +110,7 @@ def test_a_rate_that_breaks_the_weights_ends_in_one_sentence(one_layer, tokenize
     config = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e30, warmup_share=0.0)
     run = RunFolder(tmp_path / "run", {})
     with pytest.raises(InputError, match="lower learning_rate"):
-        finetune(task, model, tokenizer, TRAIN, DEV, config, run, 16)
+        finetune(task, model, tokenizer, Splits(TRAIN, DEV, 16), config=config, run=run)
     assert not run.best.exists() and run.metrics() == []
 
 
@@ -126,7 +128,8 @@ def test_numbers_begin_at_the_training_mean(distilled, one_layer, tokenizer, tmp
         teacher, student = Teacher([model], tokenizer, task), make_student(model, hidden_dim=16)
         figures = distill(teacher, student, TaskData(tokenizer, train, dev), still, run)
     else:
-        figures = finetune(task, model, tokenizer, train, dev, still, run, 16)
+        data = Splits(train, dev, 16)
+        figures = finetune(task, model, tokenizer, data, config=still, run=run)
     best = load_model(run.best, "classifier")
     np.testing.assert_array_equal(best.get_layer("classifier").bias, [45.0])
     assert figures["dev_only_answer"] == pytest.approx(45, abs=1)
@@ -143,10 +146,10 @@ def test_examples_of_one_label_alone_are_refused():
     names = ["bad", "good"]
     alike = Examples(["a fine film", "fine"], labels=[1, 1], label_names=names)
     with pytest.raises(InputError, match="All examples of `train` have the label 'good', so"):
-        finetune(Classification(names), None, None, alike, DEV, None, None, 16)
+        finetune(Classification(names), None, None, Splits(alike, DEV, 16), None, None)
     tagged = TaggedSentences([["a", "film"], ["fine"]], [["O", "O"], ["O"]])
     with pytest.raises(InputError, match="All examples of `train` have the tag 'O', so"):
-        finetune(Tagging(["O", "B-x"]), None, None, tagged, tagged, None, None, 16)
+        finetune(Tagging(["O", "B-x"]), None, None, Splits(tagged, tagged, 16), None, None)
     check_varied(Tagging(["O", "B-x"]), TaggedSentences([["a", "b"]], [["O", "B-x"]]))
     check_varied(Classification(names), TRAIN)
     check_varied(MultipleChoice(), Choices(["a", "b"], [["c", "d"], ["e", "f"]], [0, 0]))

@@ -17,7 +17,7 @@ from tfnlp.checkpoints import (
 from tfnlp.models import ElectraConfig, build_model, config_by_name
 from tfnlp.objectives import Corpus, MaskedLM, ReplacedTokens
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import RunFolder, TrainingConfig, start_models
+from tfnlp.training import RunFolder, Splits, TrainingConfig, start_models
 from tfnlp.training.pretraining import pretrain
 from tfnlp.utils.errors import InputError
 
@@ -51,10 +51,11 @@ def test_trains_logs_each_loss_and_saves_each_model(tmp_path, tokenizer):
     objective = ReplacedTokens(generator_size=0.5)
     models = objective.build(small(tokenizer))
     size = (tokenizer, config.batch_size, LENGTH)
-    batches = objective.batches(make_corpus(tokenizer), *size)
-    dev = objective.batches(make_corpus(tokenizer, 10, 1), *size, shuffle=False)
+    corpora = make_corpus(tokenizer), make_corpus(tokenizer, 10, 1)
+    dev = objective.batches(corpora[1], *size, shuffle=False)
     run = RunFolder(tmp_path / "run", {"seed": 0})
-    figures = pretrain(objective, models, tokenizer, batches, dev, config, run)
+    data = Splits(*corpora, max_length=LENGTH)
+    figures = pretrain(objective, models, tokenizer, data, config=config, run=run)
     metrics = run.metrics()
     for m in metrics:
         for part in ("", "val_"):
@@ -125,10 +126,10 @@ def test_a_pooler_is_kept_as_it_came(family, tmp_path, tokenizer):
     training = TrainingConfig(epochs=1, batch_size=8, learning_rate=1e-2)
     for number, start in enumerate((first, second), 1):
         models = start_models(MaskedLM(), read_config(start), start)
-        batches = MaskedLM().batches(make_corpus(tokenizer), tokenizer, 8, LENGTH)
+        data = Splits(make_corpus(tokenizer), None, LENGTH)
         run = RunFolder(tmp_path / str(number), {})
         kept = {"task_settings": {"max_length": LENGTH}, "pooler": read_pooler(start)}
-        pretrain(MaskedLM(), models, tokenizer, batches, None, training, run, **kept)
+        pretrain(MaskedLM(), models, tokenizer, data, config=training, run=run, **kept)
     assert read_head(run.best) == "masked_lm" and read_pooler(run.best).keys() == pooler.keys()
     for name, value in read_pooler(run.best).items():
         np.testing.assert_array_equal(value, pooler[name])
@@ -179,7 +180,7 @@ def test_lanes_are_not_read_in_parts(tmp_path):
     objective, family, fields = OBJECTIVES["causal_lm"]
     tokenizer = WordPieceTokenizer(TOKENS)
     models = start_models(objective, small_config(family, fields))
-    batches = objective.batches(pretrain_corpus(), tokenizer, 4, 14)
+    data, run = Splits(pretrain_corpus(), None, 14), RunFolder(tmp_path, {})
     config = TrainingConfig(batch_size=4, accumulation_steps=2)
     with pytest.raises(InputError, match="accumulation_steps=2 does not go with a memory"):
-        pretrain(objective, models, tokenizer, batches, None, config, RunFolder(tmp_path, {}))
+        pretrain(objective, models, tokenizer, data, config=config, run=run)

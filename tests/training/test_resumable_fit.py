@@ -13,10 +13,11 @@ import safetensors
 from tests.kills import KILLS, Killed, killed_after
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
+from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
-from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit
-from tfnlp.training.optimizer import optimizer_of
+from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit
+from tfnlp.training.inference import predict_batches
 from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 
@@ -38,12 +39,24 @@ def train(folder, tiny_config, config=CONFIG, stop_after=None, dev=True):
     keras.utils.set_random_seed(0)
     batches = make_batches(tiny_config.vocabulary_size)
     model = build_model(tiny_config, "classifier", 2)
-    trained = compile_classifier(model, optimizer_of(config, model, len(batches)))
+    trained = FineTuner(model, Classification(["a", "b"]))
+    compile_model(config, trained, len(batches), model)
     run = RunFolder(folder, {"seed": 0})
-    dev_batches = make_batches(tiny_config.vocabulary_size, False) if dev else None
+    dev_batches = make_batches(tiny_config.vocabulary_size, False)
+
+    def evaluate():
+        loss = trained.evaluate(dev_batches.dataset(), verbose=0)
+        return {"val_loss": loss, "val_accuracy": accuracy(model, dev_batches)}
+
+    options = {"monitor": "val_accuracy", "evaluate": evaluate} if dev else {}
     with killed_after(stop_after):
-        fit(trained, batches, config, run, lambda: save_model(model, run.best), dev_batches)
+        fit(trained, batches, config, run, lambda: save_model(model, run.best), **options)
     return model, run
+
+
+def accuracy(model, batches):
+    logits = np.stack(predict_batches(model, batches)["logits"])
+    return float(np.mean(logits.argmax(1) == batches.labels))
 
 
 def metrics_of(run):
@@ -160,8 +173,6 @@ def test_learns_and_leaves_a_run_folder(tmp_path, small_config):
     assert list((run.path / "events").iterdir())
     best = load_model(run.best, "classifier")
     dev = make_batches(small_config.vocabulary_size, False)
-    from tfnlp.training.run_report import accuracy
-
     assert accuracy(best, dev) == pytest.approx(max(m["val_accuracy"] for m in metrics))
 
 

@@ -3,15 +3,15 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
+import textwrap
 
-import keras
 import numpy as np
 import pytest
+import safetensors
 import safetensors.numpy
-import tensorflow as tf
 
-import tfnlp
 from tests.training.test_best_epoch import tiny_model
 from tests.training.test_resumable_fit import make_batches
 from tfnlp.training import RunFolder, TrainingConfig, fit
@@ -53,7 +53,8 @@ def test_a_finished_run_goes_on_with_more_epochs(copy, tmp_path, caplog):
     with caplog.at_level("INFO", "absl"):
         model, run = train(copy, 4)
     assert (
-        "is finished after 2 epochs and goes on to 4, by the learning rates that 4" in caplog.text
+        "is finished after 2 epochs and continues to 4, with the learning rates of a"
+        in caplog.text
     )
     weights.append(model.get_weights()[0])
     assert np.abs(weights[1] - weights[0]).max() > 1e-3
@@ -124,9 +125,7 @@ def test_other_files_are_not_overwritten(name, copy, finished):
         path.symlink_to(finished)
     else:
         path.write_text("mine")
-    with pytest.raises(
-        InputError, match=rf"cannot be overwritten, as .*{name} is no file of a run"
-    ):
+    with pytest.raises(InputError, match=rf"cannot be overwritten: .*{name} is no file of a run"):
         RunFolder(copy, {"epochs": 2, "seed": 0}, overwrite=True)
     (copy / "flags.json").unlink()
     with pytest.raises(InputError, match="is not a run's folder"):
@@ -164,47 +163,61 @@ def test_a_run_keeps_the_name_of_what_it_was_made_from(copy, tmp_path, caplog):
     assert "\n| model_dir | /moved/away/m |\n" in (copy / "README.md").read_text()
     RunFolder(copy, given)  # once more
     # What it was made from is looked at under the name that is given now.
-    run._check_made_from({"model_dir": 1}, {"model_dir": 1})
+    run._check_fingerprints({"model_dir": 1}, {"model_dir": 1})
     with pytest.raises(InputError, match=rf"other content of model_dir \({new}\)"):
-        run._check_made_from({"model_dir": 1}, {"model_dir": 2})
+        run._check_fingerprints({"model_dir": 1}, {"model_dir": 2})
     # Before its first state it is made from what is given now.
     (copy / "state.safetensors").unlink()
     assert RunFolder(copy, given).flags == given
 
 
-def test_the_card_tells_the_model_that_was_trained(tmp_path):
-    flags = {"max_length": 16, "epochs": 3, "pair_column": None}
-    run = RunFolder(tmp_path / "run", flags)
-    sizes = {"hidden_size": 8, "num_hidden_layers": 6, "num_attention_heads": 2}
-    write_json(run.best / "config.json", {"model_type": "bert", **sizes})
-    run.log({"epoch": 1, "loss": 0.5, "val_accuracy": 0.5})
-    run.log({"epoch": 2, "loss": 0.5, "val_accuracy": 0.5})
-    records = [m | {"time": 0.0, "seconds": 1000.4} for m in run.metrics()]
-    run._write_metrics(records)
-    scores = {"parameters": 1234, "dev_accuracy": 0.75, "dev_only_answer": "O"}
-    figures = scores | {"dev_baseline_accuracy": 0.5}
-    write_report(run, figures, examples={"train": 12345, "dev": 6})
-    card = (run.path / "README.md").read_text()
-    model, made_with = card.split("## Model")[1].split("## Made with")
-    model, trained = model.split("## Trained")
-    for line in (
-        "train examples | 12,345",
-        "dev examples | 6",
-        "seconds of training | 2,001",
-        "end of training | 1970-01-01 00:00 UTC",
-        f"tfnlp | {tfnlp.__version__}",
-        f"keras | {keras.__version__}",
-        f"tensorflow | {tf.__version__}",
-        f"python | {sys.version.split()[0]}",
-    ):
-        assert f"\n| {line} |\n" in trained
-    assert "\n| dev accuracy | 0.7500 | 0.5000 |\n" in card
-    assert "\n| dev only answer | O |  |\n" in card and "baseline accuracy" not in card
-    plot = "\n![Loss and score by epoch](curves.png)\n"
-    assert (run.best / "README.md").read_text() == card.replace(f"{plot}\n", "\n", 1)
-    assert plot in card
-    for line in ("family | bert", "num_layers | 6", "hidden_dim | 8", "max_length | 512"):
-        assert f"\n| {line} |\n" in model
-    assert "| parameters | 1,234 |" in card
-    lines = [line for line in made_with.splitlines() if line.startswith("| ")]
-    assert lines == ["| flag | value |", "| --- | --- |", "| max_length | 16 |", "| epochs | 3 |"]
+def test_a_second_run_in_a_folder_is_refused(tmp_path):
+    """Also by a process of its own, which frees the folder when it is killed."""
+    RunFolder(tmp_path / "run", {"seed": 0}).start()
+    first, second = (RunFolder(tmp_path / "run", {"seed": 0}) for _ in range(2))
+    said = r"run is in use by another run; wait until it ends, or give another folder\.$"
+    with first.alone():
+        with pytest.raises(InputError, match=said), second.alone():
+            pass
+        with pytest.raises(InputError, match=said):
+            RunFolder(tmp_path / "run", {"seed": 0}, overwrite=True)
+    with second.alone():
+        pass
+    program = """
+        import fcntl, sys, time
+        file = open(sys.argv[1], "w")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        print("locked", flush=True)
+        time.sleep(60)
+    """
+    lock = str(tmp_path / "run" / ".lock")
+    command = [sys.executable, "-c", textwrap.dedent(program), lock]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "locked\n"
+        with pytest.raises(InputError, match=said):
+            RunFolder(tmp_path / "run", {"seed": 0})
+        process.kill()
+    RunFolder(tmp_path / "run", {"seed": 0}, overwrite=True).start()
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == [".lock", "flags.json"]
+
+
+def test_two_fresh_runs_cannot_both_begin(tmp_path):
+    first, second = (RunFolder(tmp_path / "run", {}) for _ in range(2))
+    with first.alone():
+        first.start()
+        with pytest.raises(InputError, match="is in use by another run"), second.alone():
+            pass
+
+
+def test_a_run_does_not_go_on_from_another_that_came_in_between(tmp_path):
+    """Both found an empty folder, and the second was through before the first began."""
+    first, second = (RunFolder(tmp_path / "run", {"learning_rate": x}) for x in (0.1, 0.2))
+    with second.alone():
+        second.start()
+        second.save_state({}, {}, {"epoch": 1}, {})
+        assert second.load_state({}, {}) == ({"epoch": 1}, {})
+    message = "holds another run: there `learning_rate` is 0.2, here 0.1"
+    with first.alone(), pytest.raises(InputError, match=message):
+        first.load_state({}, {})
+    with pytest.raises(InputError, match="holds a run of another recipe, or of an older one: "):
+        RunFolder(tmp_path / "run", {"learning_rate": 0.2, "beams": 4})

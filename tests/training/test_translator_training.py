@@ -14,7 +14,8 @@ from tfnlp.tasks import ParallelTexts, Translation
 from tfnlp.tasks.scheduled_sampling import ScheduledSampling
 from tfnlp.tasks.translation_batches import TranslationBatches
 from tfnlp.text import WordPieceTokenizer
-from tfnlp.training import RunFolder, TrainingConfig, train_translator
+from tfnlp.training import RunFolder, Splits, TrainingConfig, train_translator
+from tfnlp.training.translator_training import RecentWeights
 from tfnlp.utils.errors import InputError
 
 ENGLISH = ("one", "two", "three", "dogs", "cats", "run", "sleep", "and", "big", "small")
@@ -53,7 +54,7 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
     run = RunFolder(folder, {})
     model = build_model(config, "sequence_to_sequence")
 
-    def fitted(model, batches):
+    def sample(model, batches):
         return scheduled_sampling_model(model), ScheduledSampling(
             batches, sampling, settings.epochs
         )
@@ -63,13 +64,11 @@ def train(folder, config, settings=SETTINGS, stop_after=None, sampling=None, cou
             Translation(),
             model,
             WordPieceTokenizer(TOKENS),
-            make_pairs(count, 0),
-            make_pairs(20, 1),
-            settings,
-            run,
+            Splits(make_pairs(count, 0), make_pairs(20, 1), max_length=10),
+            config=settings,
+            run=run,
             max_tokens=100,
-            max_length=10,
-            fitted=fitted if sampling else None,
+            sample=sample if sampling else None,
             **kwargs,
         )
     return model, run, figures
@@ -156,3 +155,33 @@ def test_a_share_of_own_tokens_that_rises():
     (*_, (one, _)), (*_, (same, _)) = batches.epoch(2), batches.epoch(2, skip=3)
     np.testing.assert_array_equal(one["feed_predictions"], same["feed_predictions"])
     assert batches.fingerprint() != ScheduledSampling(pairs, 0.7, epochs=5).fingerprint()
+
+
+def make(value):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="dense")], name="m")
+    model.set_weights([np.full((2, 3), value, "float32"), np.full(3, -value, "float32")])
+    return model
+
+
+def test_the_mean_is_over_the_last_epochs_alone(tmp_path):
+    recent = RecentWeights(tmp_path / "recent", 3)
+    for epoch, value in enumerate((100.0, 1.0, 2.0, 6.0), start=1):
+        recent.keep(epoch, make(value))
+    assert len([*(tmp_path / "recent").iterdir()]) == 3
+    model = make(0.0)
+    recent.load_mean(model, 4)
+    np.testing.assert_array_equal(model.get_weights()[0], np.full((2, 3), 3.0))
+    np.testing.assert_array_equal(model.get_weights()[1], np.full(3, -3.0))
+
+
+def test_fewer_epochs_and_an_epoch_that_is_trained_once_more(tmp_path):
+    recent = RecentWeights(tmp_path, 3)
+    for epoch, value in ((1, 1.0), (2, 9.0), (2, 3.0)):
+        recent.keep(epoch, make(value))
+    model = make(0.0)
+    recent.load_mean(model, 2)
+    np.testing.assert_array_equal(model.get_weights()[0], np.full((2, 3), 2.0))
+    # What a run that was killed behind the state it goes on from had written is dropped.
+    recent.keep(1, make(5.0))
+    with pytest.raises(InputError, match=r"epoch_2\.safetensors, of the mean over 2 epochs"):
+        recent.load_mean(model, 2)

@@ -21,10 +21,11 @@ import sys
 import keras
 import numpy as np
 
+from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.text.tokenizer import Encoding
-from tfnlp.training import RunFolder, TrainingConfig, compile_classifier, fit, make_strategy
-from tfnlp.training.optimizer import optimizer_of
+from tfnlp.training import FineTuner, RunFolder, TrainingConfig, fit, make_strategy, optimizer_of
+from tfnlp.training.inference import evaluator
 from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.worker_cluster import read_cluster
@@ -72,11 +73,21 @@ def train(strategy, folder, writes, config=CONFIG, kill_at=None, number=signal.S
         optimizer = optimizer_of(config, model, len(data))
         # Adam divides a gradient by its size: of one that is 0 but for rounding it makes a step.
         optimizer.epsilon = 1e-3
-        trained = compile_classifier(model, optimizer)
+        task = Classification(["a", "b"])
+        trained = FineTuner(model, task)
+        trained.compile(optimizer, jit_compile=False)
     if kill_at is not None:
         kill_at_step(trained, kill_at, number)
     run = RunFolder(folder, {}, writes=writes)
-    fit(trained, data, config, run, lambda: run.best.mkdir(exist_ok=True), dev=dev)
+    run_on_dev = evaluator(model, task, dev)
+
+    def evaluate():
+        outputs, loss = run_on_dev()
+        accuracy = np.mean(np.argmax(outputs["logits"], 1) == dev.labels)
+        return {"val_loss": loss, "val_accuracy": float(accuracy)}
+
+    options = {"monitor": "val_accuracy", "evaluate": evaluate}
+    fit(trained, data, config, run, lambda: run.best.mkdir(exist_ok=True), **options)
     logs = [{k: v for k, v in m.items() if k not in TIMES} for m in run.metrics()]
     return [w.numpy() for w in model.weights], logs
 

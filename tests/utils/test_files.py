@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import replaced_when_whole, write_text
+from tfnlp.utils.files import atomic_replace, write_text
 
 
 def test_a_file_has_the_usual_rights_and_the_mask_is_left_alone(tmp_path, monkeypatch):
@@ -25,10 +25,10 @@ def test_a_file_has_the_usual_rights_and_the_mask_is_left_alone(tmp_path, monkey
 def test_what_is_not_whole_leaves_no_trace(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("before")
-    with pytest.raises(KeyError), replaced_when_whole(path) as temporary:
+    with pytest.raises(KeyError), atomic_replace(path) as temporary:
         assert os.path.dirname(temporary) == str(tmp_path)
         raise KeyError
     message = r"a\.txt could not be written \(No space left on device\)"
-    with pytest.raises(InputError, match=message), replaced_when_whole(path):
+    with pytest.raises(InputError, match=message), atomic_replace(path):
         raise OSError(28, "No space left on device")
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["a.txt"]

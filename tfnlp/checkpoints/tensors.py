@@ -10,7 +10,7 @@ import safetensors
 import safetensors.numpy
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import read_json, replaced_when_whole
+from tfnlp.utils.files import atomic_replace, read_json
 from tfnlp.utils.hub import PICKLES, refused_pickle
 
 WEIGHTS = "model.safetensors"
@@ -31,7 +31,7 @@ DTYPES = {
 
 def write_tensors(path, tensors, metadata=None):
     """Write a dict of NumPy arrays atomically as one safetensors file."""
-    with replaced_when_whole(path) as temporary:
+    with atomic_replace(path) as temporary:
         try:
             safetensors.numpy.save_file(tensors, temporary, metadata=metadata or {"format": "pt"})
         except safetensors.SafetensorError as e:

@@ -20,7 +20,7 @@ import numpy as np
 from tfnlp.corpora.documents import encode_documents
 from tfnlp.corpora.tfrecords import document_to_bytes, frame
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import read_json, replaced_when_whole, write_json
+from tfnlp.utils.files import atomic_replace, read_json, write_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -58,7 +58,7 @@ def write_shard(folder, number, texts, texts_hash, *, tokenizer, sentences):
     all_lengths = [np.zeros(0, "int32")]
     digest, unknown = hashlib.sha256(), tokenizer.unknown_token_id
     path = shard_path(folder, number, "tfrecord")
-    with replaced_when_whole(path) as temporary, open(temporary, "wb") as file:
+    with atomic_replace(path) as temporary, open(temporary, "wb") as file:
         for token_ids, lengths in encode_documents(texts, tokenizer, sentences):
             if not len(token_ids):
                 counts["empty"] += 1
@@ -97,7 +97,7 @@ def _save(path, array):
     """Save an array atomically, and return the SHA-256 of the file."""
     content = io.BytesIO()
     np.save(content, array)
-    with replaced_when_whole(path) as temporary:
+    with atomic_replace(path) as temporary:
         pathlib.Path(temporary).write_bytes(content.getvalue())
     return hashlib.sha256(content.getvalue()).hexdigest()
 

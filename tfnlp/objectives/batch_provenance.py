@@ -3,16 +3,16 @@
 import copy
 import dataclasses
 
-# The number of values that are listed; the others are only counted.
-SAID = 5
+# The number of documents or shards that are listed; the others are only counted.
+LISTED = 5
 
 
-class _NotedCorpus:
+class _RecordingCorpus:
     """A corpus that records which documents are read."""
 
     def __init__(self, corpus):
         self.corpus = corpus
-        self.read = set()
+        self.documents = set()
 
     def __len__(self):
         return len(self.corpus)
@@ -22,15 +22,18 @@ class _NotedCorpus:
         if not callable(value):
             return value
 
-        def noted(*arguments):  # the first argument of a reading method is the document index
-            self.read.update(map(int, arguments[:1]))
+        def record(*arguments):  # the first argument of a reading method is the document index
+            self.documents.update(map(int, arguments[:1]))
             return value(*arguments)
 
-        return noted
+        return record
 
 
 def read_documents(batches, epoch, number):
     """Return the documents of a batch, by building it once more.
+
+    A batch's rows alone do not tell them: lanes of a stream, pairs and packed segments read
+    others too.
 
     Args:
         batches: the batches of an objective.
@@ -39,33 +42,37 @@ def read_documents(batches, epoch, number):
     Returns:
         Their indices in the corpus, ascending.
     """
-    again = copy.copy(batches)
+    batches = copy.copy(batches)
+    corpus = _RecordingCorpus(_corpus_of(batches))
     if hasattr(batches, "corpus"):
-        again.corpus = noted = _NotedCorpus(batches.corpus)
+        batches.corpus = corpus
     else:
-        noted = _NotedCorpus(batches.encodings.corpus)
-        again.encodings = again._rows = dataclasses.replace(batches.encodings, corpus=noted)
-    next(iter(again.epoch(epoch, number)))
-    return sorted(noted.read)
+        batches.encodings = batches._rows = dataclasses.replace(batches.encodings, corpus=corpus)
+    next(iter(batches.epoch(epoch, number)))
+    return sorted(corpus.documents)
 
 
-def batch_origin(batches, epoch, number):
-    """Describe the documents of a batch, and their shards, as text.
+def describe_documents(batches, epoch, number):
+    """Return the documents of a batch, and their shards, as text.
 
     Args:
         batches, epoch, number: as in `read_documents`.
     """
     documents = read_documents(batches, epoch, number)
-    corpus = batches.corpus if hasattr(batches, "corpus") else batches.encodings.corpus
-    said = f"documents {_some(documents)}"
+    corpus = _corpus_of(batches)
+    text = f"documents {_first(documents)}"
     if hasattr(corpus, "shard"):
         shards = dict.fromkeys(corpus.shard(i) for i in documents)
-        said += f" of {_some(shards)}"
-    return said
+        text += f" of {_first(shards)}"
+    return text
 
 
-def _some(values):
+def _corpus_of(batches):
+    return batches.corpus if hasattr(batches, "corpus") else batches.encodings.corpus
+
+
+def _first(values):
     """Return the first of some values as text, and how many more there are."""
     values = list(map(str, values))
-    more = f" and {len(values) - SAID} more" if len(values) > SAID else ""
-    return ", ".join(values[:SAID]) + more
+    more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+    return ", ".join(values[:LISTED]) + more

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import check_writable, replaced_when_whole
+from tfnlp.utils.files import atomic_replace, check_writable
 from tfnlp.utils.progress import progress_bar
 
 # Selections from the hidden states of all layers, a list of (B, L, D).
@@ -94,7 +94,7 @@ def write_features(path, features, texts, encodings):
         columns["text"] = np.repeat(np.arange(len(features)), counts)
         columns["token_id"] = np.concatenate([e.token_ids for e in encodings])
     if path.suffix == ".npz":
-        with replaced_when_whole(path) as temporary, open(temporary, "wb") as file:
+        with atomic_replace(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, **columns)
     else:
         _write_parquet(path, columns, texts)
@@ -111,5 +111,5 @@ def _write_parquet(path, columns, texts):
         **{key: value for key, value in columns.items() if key != "text"},
         "features": pyarrow.FixedSizeListArray.from_arrays(rows.ravel(), rows.shape[1]),
     }
-    with replaced_when_whole(path) as temporary:
+    with atomic_replace(path) as temporary:
         pyarrow.parquet.write_table(pyarrow.table(table), temporary)

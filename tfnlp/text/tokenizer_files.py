@@ -3,7 +3,7 @@
 import pathlib
 
 from tfnlp.utils.errors import InputError
-from tfnlp.utils.files import read_json, replaced_when_whole, write_text
+from tfnlp.utils.files import atomic_replace, read_json, write_text
 
 # The files from which tfnlp or `transformers` loads tokenizers.
 FILES = (
@@ -58,7 +58,7 @@ def write_tokenizer(folder, tokenizer, files):
     check_tokenizer_family(folder, read_family(folder), getattr(tokenizer, "family", None))
     for name, content in files.items():
         if isinstance(content, bytes):
-            with replaced_when_whole(folder / name) as temporary:
+            with atomic_replace(folder / name) as temporary:
                 pathlib.Path(temporary).write_bytes(content)
         else:
             write_text(folder / name, content)

@@ -1,7 +1,9 @@
 """Training: strategies, schedules, run folders, and a `fit` that resumes exactly."""
 
 from .adversarial import AdversarialRegularizer as AdversarialRegularizer
-from .finetuning import FineTuner as FineTuner
+from .experiment import Experiment as Experiment
+from .experiment import Splits as Splits
+from .finetuning import FineTuning as FineTuning
 from .finetuning import encode_batches as encode_batches
 from .finetuning import finetune as finetune
 from .fingerprints import content_fingerprint as content_fingerprint
@@ -12,15 +14,18 @@ from .optimizer import compile_model as compile_model
 from .optimizer import optimizer_of as optimizer_of
 from .precision import check_precision as check_precision
 from .precision import set_precision as set_precision
+from .pretraining import Pretraining as Pretraining
 from .pretraining import pretrain as pretrain
 from .pretraining import start_models as start_models
-from .resumable_fit import compile_classifier as compile_classifier
 from .resumable_fit import fit as fit
 from .run_folder import TOKENIZER as TOKENIZER
 from .run_folder import RunFolder as RunFolder
 from .schedules import WarmupLinearDecay as WarmupLinearDecay
 from .schedules import vaswani_peak as vaswani_peak
 from .strategy import make_strategy as make_strategy
+from .trainer import FineTuner as FineTuner
+from .trainer import Trainer as Trainer
 from .training_config import TrainingConfig as TrainingConfig
+from .translator_training import TranslatorTraining as TranslatorTraining
 from .translator_training import train_translator as train_translator
 from .workers import is_chief as is_chief

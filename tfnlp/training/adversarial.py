@@ -98,11 +98,12 @@ class AdversarialRegularizer:
         sizes = [ops.max(ops.abs(p), axis=list(range(1, len(p.shape)))) for p in pulls.values()]
         factor = PULL / ops.maximum(sum(sizes), SMALLEST)  # (B,)
         pulls = {key: _by_example(factor, pull) * pull for key, pull in pulls.items()}
-        found = model_tape.gradient(moved, move, output_gradients=pulls)
-        # Each text has the factor of its example, also with several choices per example.
-        texts = ops.shape(found)[0] // ops.maximum(ops.shape(factor)[0], 1)  # a share may be empty
+        gradients = model_tape.gradient(moved, move, output_gradients=pulls)
+        # Each text has the factor of its example, also with several choices per example. A
+        # replica's share may be empty.
+        texts = ops.shape(gradients)[0] // ops.maximum(ops.shape(factor)[0], 1)
         factor = ops.repeat(factor, texts)
-        return found / _by_example(factor, found)
+        return gradients / _by_example(factor, gradients)
 
     def _again(self, part, inputs):
         """Run a part of the model in training mode with the stored dropout seeds."""

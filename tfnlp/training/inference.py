@@ -31,8 +31,7 @@ def predict(
         (L, ...), one per text. Outputs per layer, such as `hidden_states` and `attention_scores`,
         are a list per text with an array per layer, (L, D) and (N, L, L). Padding is removed. A
         chooser scores each pair separately: its logits are (texts, 1), and its other outputs have
-            a
-        leading axis of 1.
+        a leading axis of 1.
 
     Raises:
         InputError: if a text is not a string, or the model lacks an output.
@@ -55,10 +54,10 @@ def predict(
     if getattr(model, "head", None) == "chooser":  # score each ending separately
         encodings = dataclasses.replace(encodings, choices=1)
     batches = LengthBatches(encodings, batch_size, pad_token_id=tokenizer.pad_token_id)
-    found = predict_batches(model, batches, outputs)
+    rows_by_output = predict_batches(model, batches, outputs)
     return {
         key: rows if _by_token_or_layer(model, key) else _stacked(rows, model.output[key].shape)
-        for key, rows in found.items()
+        for key, rows in rows_by_output.items()
     }
 
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfnlp.training.optimizer import ReplicaLossScaleOptimizer
-from tfnlp.weighted_losses import whole
+from tfnlp.weighted_losses import mean_over_replicas
 
 # A loss explodes if it is above this multiple of the mean of earlier losses, taken as at least 1.
 EXPLODES = 10.0
@@ -59,8 +59,8 @@ class FiniteMean(keras.metrics.Mean):
         super().update_state(ops.where(finite, values, 0.0), weight)
 
 
-class LeavesOutBadSteps:
-    """Mixin for a `keras.Model` that skips bad steps and reports them.
+class SkipsNonFiniteSteps:
+    """Mixin for a `Trainer` that skips bad steps and reports them.
 
     A loss that explodes becomes NaN, and so do its gradients, so that the optimizer skips the
     step. All replicas use the same loss.
@@ -82,18 +82,18 @@ class LeavesOutBadSteps:
 
     def watched(self, loss):
         """Return the loss of a training step, or NaN if it explodes."""
-        here, usual = ops.stop_gradient(whole(loss)), self.last_step[2]
-        finite = ops.isfinite(here)
+        value, usual = ops.stop_gradient(mean_over_replicas(loss)), self.last_step[2]
+        finite = ops.isfinite(value)
         limit = EXPLODES * ops.maximum(usual, 1.0)
-        exploded = ops.logical_and(usual > 0, here > limit)
+        exploded = ops.logical_and(usual > 0, value > limit)
         kind = ops.where(finite, ops.where(exploded, EXPLODED, FINE), NOT_FINITE)
-        mean = ops.where(usual > 0, DECAY * usual + (1 - DECAY) * here, here)
+        mean = ops.where(usual > 0, DECAY * usual + (1 - DECAY) * value, value)
         mean = ops.where(kind == FINE, mean, usual)
-        shown = ops.where(finite, here, 0.0)
+        shown = ops.where(finite, value, 0.0)
         self.last_step.assign(ops.stack([ops.cast(kind, "float32"), shown, mean]))
         return loss * ops.where(kind == EXPLODED, np.nan, 1.0)
 
-    def left_out(self):
+    def skip_reason(self):
         """Return the reason why the last step was skipped, or None if it was not."""
         kind, loss, usual = np.asarray(self.last_step)
         if kind == NOT_FINITE:
@@ -104,7 +104,7 @@ class LeavesOutBadSteps:
             return "the gradients are not finite"
         return None
 
-    def forget(self):
+    def reset_non_finite(self):
         """Reset non-trainable variables that are not finite, such as a memory of a bad batch."""
         for variable in self.non_trainable_variables:
             floating = keras.backend.is_float_dtype(variable.dtype)

@@ -143,8 +143,8 @@ def _sum_over_replicas(gradients):
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
         return gradients
-    found = [g for g in gradients if g is not None]
-    summed = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, found))
+    present = [g for g in gradients if g is not None]
+    summed = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, present))
     return [None if g is None else next(summed) for g in gradients]
 
 
@@ -293,7 +293,7 @@ def averaged_weights(model):
         yield
         return
     variables = optimizer._trainable_variables
-    kept = [tf.identity(v.value) for v in variables]
+    weights = [tf.identity(v.value) for v in variables]
     for variable, average in zip(
         variables, optimizer._model_variables_moving_average, strict=True
     ):
@@ -301,5 +301,5 @@ def averaged_weights(model):
     try:
         yield
     finally:
-        for variable, value in zip(variables, kept, strict=True):
+        for variable, value in zip(variables, weights, strict=True):
             variable.assign(value)

@@ -45,11 +45,11 @@ def check_precision(policy, name="precision"):
     if policy == "float32":
         return
     code = _PROBE.format(dtype=policy.removeprefix("mixed_"))
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
-    if done.returncode:
-        illegal = done.returncode == -signal.SIGILL
-        why = "illegal instruction" if illegal else "see TensorFlow's own message"
+    process = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    if process.returncode:
+        illegal = process.returncode == -signal.SIGILL
+        reason = "illegal instruction" if illegal else "see TensorFlow's own message"
         raise InputError(
-            f"{name}={policy} does not work on this processor ({why}); use float32, or "
+            f"{name}={policy} does not work on this processor ({reason}); use float32, or "
             "set the environment variable ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16."
         )

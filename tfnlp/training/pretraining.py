@@ -1,64 +1,179 @@
-"""Pretraining for an objective, from batches to a finished run."""
+"""Pretraining for an objective, from a corpus to a finished run."""
 
-import keras
+import dataclasses
+import hashlib
+import itertools
+
 import tensorflow as tf
 from absl import logging
-from keras import ops
 
 from tfnlp.checkpoints import check_saves, load_model, read_config, save_model
 from tfnlp.models import build_model, check_lengths, check_vocabulary
-from tfnlp.objectives.batch_provenance import batch_origin
+from tfnlp.objectives.batch_provenance import describe_documents
 from tfnlp.quantization.fake_quantization import count_parameters
+from tfnlp.text import LengthBatches
+from tfnlp.training.experiment import Experiment
 from tfnlp.training.fingerprints import content_fingerprint
-from tfnlp.training.fixed_step_epochs import Rounds
-from tfnlp.training.non_finite_steps import FiniteMean, LeavesOutBadSteps
 from tfnlp.training.optimizer import compile_model
-from tfnlp.training.resumable_fit import fit
 from tfnlp.training.run_folder import TIMES
 from tfnlp.training.run_report import write_report
-from tfnlp.training.strategy import UnequalShares
+from tfnlp.training.trainer import Pretrainer, weighted_sum
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.formatting import counted
-from tfnlp.weighted_losses import KeptSums, in_parts, reads_parts, whole
+from tfnlp.weighted_losses import RecordedSums, means_by
 
 
-class Pretrainer(LeavesOutBadSteps, UnequalShares, keras.Model):
-    """Trainable wrapper of the models of an objective, which are saved without it.
-
-    The loss is the weighted sum of the objective's losses; each is also logged by its name,
-    without its weight. A step whose loss or gradients are not finite, or whose loss explodes,
-    changes no weight.
+def pretrain(objective, models, tokenizer, data, config, run, **options):
+    """Train models for an objective, and keep those of the last epoch.
 
     Args:
-        objective: see `tfnlp.objectives`.
-        trained: the model that its method `trained` returns.
+        objective, models, tokenizer, data, config, run, options: the fields of `Pretraining`.
+
+    Returns:
+        A dict of figures: sizes, and the losses and scores of the last epoch.
+
+    Raises:
+        InputError: if a model does not fit objective, tokenizer or corpora, or cannot be saved as
+            a folder; if dev has no token to score; and as `fit`.
+    """
+    fields = {"data": data, "config": config, "run": run}
+    return Pretraining(objective, models, tokenizer, **fields, **options).run_all()
+
+
+@dataclasses.dataclass
+class Pretraining(Experiment):
+    """The pretraining of one or several models for an objective.
+
+    `run.best` is the folder of the first model; each further one has a folder of its name beside
+    it.
+
+    Args:
+        task: an objective, see `tfnlp.objectives`.
+        model: {name: `TextModel`}, from `start_models`, all with one tokenizer.
+        data: `Splits` of corpora, see `tfnlp.objectives.Corpus`; dev may be None.
+        tokenizer, config, run: as in `Experiment`.
+        on_nan: as in `tfnlp.training.resumable_fit.FitOptions`.
+        steps_per_epoch: steps of an epoch, across passes over the batches; one full pass where
+            None.
+        task_settings: a dict of settings of the corpora, such as `max_length` and `documents`,
+            which `save_model` writes and `evaluate_lm` follows; None for none.
+        pooler: the result of `read_pooler` for the folder that the first model started from, kept
+            if the objective trains none; None for none.
     """
 
-    def __init__(self, objective, trained, **kwargs):
-        super().__init__(**kwargs)
-        self.objective = objective
-        self.trained = trained
-        # A single loss equals the total loss.
-        names = objective.loss_weights if len(objective.loss_weights) > 1 else ()
-        self.trackers = {name: FiniteMean(name=name) for name in names}
-        self.built = True
+    on_nan: str = "stop"
+    steps_per_epoch: int | None = None
+    task_settings: dict | None = None
+    pooler: dict | None = None
 
-    def call(self, inputs, training=None):
-        return self.trained(inputs, training=training)
+    @property
+    def first_model(self):
+        return next(iter(self.model.values()))
 
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        losses = self.objective.losses(y, y_pred, sample_weight)
-        count = ops.shape(keras.tree.flatten(x)[0])[0]
-        for name, tracker in self.trackers.items():
-            tracker.update_state(whole(losses[name]), sample_weight=count)
-        loss = weighted_sum(losses, self.objective.loss_weights)
-        # With gradient accumulation the step checks the sum over the parts.
-        return self.watched(loss) if training and not reads_parts() else loss
+    @property
+    def memory(self):
+        """True if the model remembers the last batch, in a lane for each row."""
+        return self.task.memory
 
+    def check(self):
+        for model in self.model.values():
+            check_vocabulary(self.tokenizer, model)
+            check_saves(model)
+        if self.memory and self.config.accumulation_steps > 1:
+            raise InputError(
+                f"accumulation_steps={self.config.accumulation_steps} does not go with a memory, "
+                "whose lanes continue from batch to batch; give a smaller batch_size instead."
+            )
 
-def weighted_sum(losses, weights):
-    """Return the sum of losses times their weights, both dicts with the same keys."""
-    return sum(weights[name] * loss for name, loss in losses.items())
+    def encode(self):
+        sizes = self.config.batch_size, self.data.max_length
+        batches = {
+            name: self.task.batches(
+                corpus, self.tokenizer, *sizes, seed=self.config.seed, shuffle=name == "train"
+            )
+            for name, corpus in self.data.parts().items()
+        }
+        if self.config.fixed_length:  # token streams have one length anyway
+            batches["train"].fixed_length = self.data.max_length
+        for model in self.model.values():
+            check_lengths(batches["train"], model)
+        logging.info(
+            "%s of %s in %s.",
+            counted(len(batches["train"].lengths), "text"),
+            counted(batches["train"].lengths.sum(), "token"),
+            counted(len(batches["train"]), "batch", "batches"),
+        )
+        self.passes = batches["train"]
+        if self.steps_per_epoch:
+            batches["train"] = FixedStepEpochs(self.passes, self.steps_per_epoch)
+        return batches
+
+    def build(self):
+        self.task.initialise_head(self.first_model, self.passes)
+        models = self.model if len(self.model) > 1 else self.first_model
+        lanes = {"batch_size": self.config.batch_size} if self.memory else {}
+        trainer = Pretrainer(self.task, self.task.trained(models, **lanes))
+        compile_model(self.config, trainer, len(self.batches["train"]))
+        return trainer
+
+    def fit(self):
+        dev = self.batches.get("dev")
+        if dev is not None:
+            self._run_on_dev = Evaluator(self.task, self.trainer.model, dev.signature())
+            self._run_on_dev.check(dev)
+        super().fit()
+
+    def evaluate_dev(self):
+        if "dev" not in self.batches:
+            return {}
+        metrics = self._run_on_dev(self.batches["dev"])
+        return {f"val_{name}": value for name, value in metrics.items()}
+
+    def save(self):
+        for name, model in self.model.items():
+            is_first = model is self.first_model
+            save_model(
+                model,
+                self.run.best if is_first else self.run.path / name,
+                tokenizer=self.tokenizer,
+                task_settings=self.task_settings,
+                pooler=self.pooler if is_first else None,
+            )
+
+    def fingerprints(self):
+        configs = [model.text_config for model in self.model.values()]
+        fingerprints = {
+            "model": content_fingerprint(configs),
+            "the objective": content_fingerprint([type(self.task).__name__, self.task]),
+        }
+        if "dev" in self.batches:
+            fingerprints["the encoded dev batches"] = self.batches["dev"].fingerprint()
+        return fingerprints
+
+    def describe_batch(self, epoch, number):
+        step = epoch * len(self.batches["train"]) + number
+        return describe_documents(self.passes, *divmod(step, len(self.passes)))
+
+    def evaluate(self):
+        """Return model and data sizes, and the metrics of the last epoch."""
+        sizes = {name: count_parameters(model) for name, model in self.model.items()}
+        first = sizes.pop(next(iter(sizes)))
+        last = self.run.metrics()[-1]
+        return {
+            "parameters": first,
+            **{f"{name}_parameters": size for name, size in sizes.items()},
+            "texts": len(self.passes.lengths),
+            "tokens": int(self.passes.lengths.sum()),
+            **{k: v for k, v in last.items() if k not in ("epoch", *TIMES, "learning_rate")},
+            "steps": self.config.epochs * len(self.batches["train"]),
+        }
+
+    def report(self, figures):
+        scores = [
+            name for name in figures if name.startswith("val_") and not name.endswith("loss")
+        ]
+        metric = scores[0].removeprefix("val_") if scores else None
+        write_report(self.run, figures, metric=metric, epoch="last")
 
 
 class Evaluator:
@@ -66,7 +181,7 @@ class Evaluator:
 
     Args:
         objective: see `tfnlp.objectives`.
-        trained: the model that its method `trained` returns.
+        model: the model that its method `trained` returns.
         signature: of the batches.
 
     Call arguments:
@@ -77,18 +192,18 @@ class Evaluator:
         tokens; `loss`, their weighted sum; and its scores, means over the scored entries.
     """
 
-    def __init__(self, objective, trained, signature):
+    def __init__(self, objective, model, signature):
         self.objective = objective
 
         @tf.function(input_signature=list(signature))
-        def measured(inputs, labels):
-            outputs = trained(inputs, training=False)
-            with in_parts(KeptSums()) as kept:
+        def measure(inputs, labels):
+            outputs = model(inputs, training=False)
+            with means_by(RecordedSums()) as recorder:
                 losses = objective.losses(labels, outputs)
-            sums = {name: kept.of(loss) for name, loss in losses.items()}
+            sums = {name: recorder.sum_and_weight(loss) for name, loss in losses.items()}
             return sums, objective.scores(labels, outputs)
 
-        self._measured = measured
+        self._measure = measure
 
     def check(self, batches):
         """Check that each loss has an entry, reading only as many batches as needed.
@@ -98,7 +213,7 @@ class Evaluator:
         """
         missing = set(self.objective.loss_weights)
         for inputs, labels in batches.epoch():
-            losses, _ = self._measured(inputs, labels)
+            losses, _ = self._measure(inputs, labels)
             missing -= {name for name, (_, weight) in losses.items() if float(weight) > 0}
             if not missing:
                 return
@@ -110,10 +225,10 @@ class Evaluator:
     def __call__(self, batches):
         sums = {}
         for inputs, labels in batches.epoch():
-            losses, scores = self._measured(inputs, labels)
+            losses, scores = self._measure(inputs, labels)
             for name, (total, weight) in (losses | scores).items():
-                before, weights = sums.get(name, (0.0, 0.0))
-                sums[name] = before + float(total), weights + float(weight)
+                old_total, old_weight = sums.get(name, (0.0, 0.0))
+                sums[name] = old_total + float(total), old_weight + float(weight)
         means = {name: total / weight for name, (total, weight) in sums.items() if weight}
         losses = {name: means[name] for name in self.objective.loss_weights}
         if len(losses) == 1:  # a loss alone is the whole loss
@@ -154,126 +269,36 @@ def start_models(objective, config, folder=None, generator=None, **options):
     return {"model": model}
 
 
-def pretrain(
-    objective,
-    models,
-    tokenizer,
-    batches,
-    dev_batches,
-    config,
-    run,
-    made_from=None,
-    on_nan="stop",
-    steps_per_epoch=None,
-    task_settings=None,
-    pooler=None,
-):
-    """Train models for an objective, and keep those of the last epoch.
-
-    A killed run resumes from its folder and ends with the same weights. `run.best` is the folder
-    of the first model; each further one has a folder of its name beside it.
+class FixedStepEpochs:
+    """Batches in epochs of a fixed number of steps, continued across passes over the data.
 
     Args:
-        objective: see `tfnlp.objectives`.
-        models: {name: `TextModel`}, built in the scope of the strategy to train under.
-        tokenizer: of all models.
-        batches: the objective's training batches.
-        dev_batches: to evaluate on after each epoch; None for none.
-        config: a `TrainingConfig`.
-        run: the `RunFolder` to write to.
-        made_from: a dict of fingerprints, as in `fit`.
-        on_nan: as in `fit`.
-        steps_per_epoch: steps of an epoch, across passes over the batches; one full pass where
-            None.
-        task_settings: a dict of the batches' settings, such as `max_length` and `documents`, which
-            `save_model` writes and `evaluate_lm` follows; None for none.
-        pooler: the result of `read_pooler` for the folder that the first model started from, kept
-            if the objective trains none; None for none.
-
-    Returns:
-        A dict of figures: sizes, and the losses and scores of the last epoch.
-
-    Raises:
-        InputError: if a model does not fit objective, tokenizer or batches, or cannot be saved as
-            a folder; if dev batches have no token to score; and as `fit`.
+        batches: `LengthBatches`, or an object with its methods.
+        steps: of an epoch.
     """
-    for model in models.values():
-        check_vocabulary(tokenizer, model)
-        check_saves(model)
-        check_lengths(batches, model)
-    rounds = Rounds(batches, steps_per_epoch) if steps_per_epoch else batches
-    first = next(iter(models.values()))
-    if objective.memory and config.accumulation_steps > 1:
-        raise InputError(
-            f"accumulation_steps={config.accumulation_steps} does not go with a memory, whose "
-            "lanes go on from batch to batch as a whole; give a smaller batch_size instead."
-        )
-    objective.initialise_head(first, batches)
-    # A memory has a lane for each row of a batch.
-    lanes = {"batch_size": config.batch_size} if objective.memory else {}
-    trained = objective.trained(models if len(models) > 1 else first, **lanes)
-    pretrainer = Pretrainer(objective, trained)
-    compile_model(config, pretrainer, len(rounds))
-    logging.info(
-        "%s of %s in %s.",
-        counted(len(batches.lengths), "text"),
-        counted(batches.lengths.sum(), "token"),
-        counted(len(batches), "batch", "batches"),
-    )
 
-    def origin(epoch, number):
-        step = epoch * len(rounds) + number
-        return batch_origin(batches, *divmod(step, len(batches)))
+    dataset = LengthBatches.dataset
 
-    evaluate = None
-    if dev_batches is not None:
-        measure = Evaluator(objective, trained, dev_batches.signature())
-        measure.check(dev_batches)
+    def __init__(self, batches, steps):
+        self.batches = batches
+        self.steps = steps
+        self.lengths = batches.lengths
 
-        def evaluate():
-            return {f"val_{name}": value for name, value in measure(dev_batches).items()}
+    def __len__(self):
+        return self.steps
 
-    def save():
-        how = {"tokenizer": tokenizer, "task_settings": task_settings}
-        for number, (name, model) in enumerate(models.items()):
-            folder = run.path / name if number else run.best
-            save_model(model, folder, **how, pooler=None if number else pooler)
+    def epoch(self, epoch=0, skip=0):
+        """Yield the batches of an epoch, without the first `skip`."""
+        step, end = epoch * self.steps + skip, (epoch + 1) * self.steps
+        while step < end:
+            passes, number = divmod(step, len(self.batches))
+            yield from itertools.islice(self.batches.epoch(passes, number), end - step)
+            step += len(self.batches) - number
 
-    made_from = {
-        "model": content_fingerprint([model.text_config for model in models.values()]),
-        "the objective": content_fingerprint([type(objective).__name__, objective]),
-        **(made_from or {}),
-    }
-    if dev_batches is not None:
-        made_from["the encoded dev batches"] = dev_batches.fingerprint()
-    fit(
-        pretrainer,
-        rounds,
-        config,
-        run,
-        save,
-        monitor=None,
-        evaluate=evaluate,
-        made_from=made_from,
-        on_nan=on_nan,
-        origin=origin,
-    )
-    figures = _figures(models, batches, run)
-    figures["steps"] = config.epochs * len(rounds)
-    scores = [name for name in figures if name.startswith("val_") and not name.endswith("loss")]
-    metric = scores[0].removeprefix("val_") if scores else None
-    write_report(run, figures, metric=metric, epoch="last")
-    return figures
+    def signature(self):
+        """Return the `tf.TensorSpec`s of a batch."""
+        return self.batches.signature()
 
-
-def _figures(models, batches, run):
-    """Return model and data sizes, and the metrics of the last epoch."""
-    (first, *further) = models.items()
-    last = run.metrics()[-1]
-    return {
-        "parameters": count_parameters(first[1]),
-        **{f"{name}_parameters": count_parameters(model) for name, model in further},
-        "texts": len(batches.lengths),
-        "tokens": int(batches.lengths.sum()),
-        **{k: v for k, v in last.items() if k not in ("epoch", *TIMES, "learning_rate")},
-    }
+    def fingerprint(self):
+        """Return a SHA-256 of everything that decides the batches of every epoch."""
+        return hashlib.sha256(f"{self.batches.fingerprint()} {self.steps}".encode()).hexdigest()

@@ -1,11 +1,14 @@
 """Training loop around Keras' `fit`: progress, early stopping, best weights, and exact resume."""
 
+import collections
 import contextlib
 import dataclasses
 import functools
 import math
+import re
 import signal
 import threading
+from collections.abc import Callable
 
 import keras
 import numpy as np
@@ -15,10 +18,8 @@ from tqdm import tqdm
 
 from tfnlp.training.optimizer import averaged_weights
 from tfnlp.training.run_folder import BAD_BATCH
-from tfnlp.training.strategy import UnequalShares
-from tfnlp.training.variable_names import metric_names, variable_names
 from tfnlp.training.workers import (
-    agreed,
+    any_worker,
     check_same,
     lost_workers,
     several_workers,
@@ -27,7 +28,6 @@ from tfnlp.training.workers import (
 )
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
-from tfnlp.weighted_losses import CrossEntropy
 
 # Number of consecutive bad batches at which the data is no longer blamed.
 MOST_IN_A_ROW = 10
@@ -35,38 +35,32 @@ MOST_IN_A_ROW = 10
 LEAST_LOSS_SCALE = 1e-4
 
 
-class ClassifierLogits(UnequalShares, keras.Model):
-    """Keras model from the inputs of a classifier to its logits."""
+@dataclasses.dataclass(frozen=True)
+class FitOptions:
+    """Options of `fit`.
 
-
-def compile_classifier(model, optimizer):
-    """Return a compiled model from the inputs of a classifier to its logits.
-
-    It shares every weight with `model`.
+    Args:
+        monitor: the metric that is highest in the best epoch; without it, each epoch counts as the
+            best. An epoch with a non-finite value (NaN) is never the best, but the first epoch is
+            always saved.
+        evaluate: function without arguments, called after each epoch; returns a dict of further
+            metrics.
+        fingerprints: a dict of fingerprints (`tfnlp.training.fingerprints`) of further inputs that
+            decide the result, by name, such as "train"; that of `batches` is added.
+        on_nan: "stop", or "skip" to continue without the update of a bad batch, for a model that
+            skips such updates (`tfnlp.training.non_finite_steps`).
+        describe_batch: function from an epoch and a batch's number in it, both from 0, to a
+            description of the batch's sources, or None; None for no description.
     """
-    trained = ClassifierLogits(model.input, model.output["logits"])
-    trained.compile(
-        optimizer,
-        loss=CrossEntropy(),
-        metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
-        jit_compile=False,
-    )
-    return trained
+
+    monitor: str | None = None
+    evaluate: Callable | None = None
+    fingerprints: dict = dataclasses.field(default_factory=dict)
+    on_nan: str = "stop"
+    describe_batch: Callable | None = None
 
 
-def fit(
-    model,
-    batches,
-    config,
-    run,
-    save_best,
-    dev=None,
-    monitor="val_accuracy",
-    evaluate=None,
-    made_from=None,
-    on_nan="stop",
-    origin=None,
-):
+def fit(model, batches, config, run, save_best, **options):
     """Train a compiled model, or resume a killed run of the same folder.
 
     A resumed run ends with the same weights as an uninterrupted one. The state holds weights,
@@ -79,18 +73,7 @@ def fit(
         config: a `TrainingConfig`.
         run: the `RunFolder` to write to.
         save_best: function without arguments, called after each epoch that is the best so far.
-        dev: the `LengthBatches` that Keras evaluates on after each epoch, or None.
-        monitor: the metric that is highest in the best epoch; without it, each epoch counts as the
-            best. An epoch with a non-finite value (NaN) is never the best, but the first epoch is
-            always saved.
-        evaluate: function without arguments, called after each epoch; returns a dict of further
-            metrics.
-        made_from: a dict of fingerprints (`tfnlp.training.fingerprints`) of further inputs that
-            decide the result, by name, such as "train"; those of `batches` and `dev` are added.
-        on_nan: "stop", or "skip" to continue without the update of a bad batch, for a model that
-            skips such updates (`tfnlp.training.non_finite_steps`).
-        origin: function from an epoch and a batch's number in it, both from 0, to a description of
-            the batch's sources; None for none.
+        options: the fields of `FitOptions`.
 
     Raises:
         InputError: if there is a `patience` without a metric, before any work. If the loss or a
@@ -102,7 +85,8 @@ def fit(
             is lost.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the current step, with the state saved.
     """
-    if config.patience and (monitor is None or (dev is None and evaluate is None)):
+    options = FitOptions(**options)
+    if config.patience and None in (options.monitor, options.evaluate):
         raise InputError(
             f"patience={config.patience} has no effect here, where the last epoch is kept and no "
             "score on dev is waited for; leave it out."
@@ -110,78 +94,69 @@ def fit(
     strategy = model.distribute_strategy
     with strategy.scope():
         model.optimizer.build(model.trainable_variables)
-    made_from = {**(made_from or {}), "the encoded batches": batches.fingerprint()}
-    if dev is not None:
-        made_from["the encoded dev batches"] = dev.fingerprint()
-    recorder = _Recorder(batches, config, run, save_best, monitor, evaluate, made_from)
-    recorder.on_nan, recorder.origin = on_nan, origin
+    fingerprints = {**options.fingerprints, "the encoded batches": batches.fingerprint()}
+    options = dataclasses.replace(options, fingerprints=fingerprints)
+    recorder = _Recorder(batches, config, run, save_best, options)
     recorder.set_model(model)
     with run.alone():
         recorder.restore()
         facts = {"flags": run.flags, "settings": dataclasses.asdict(config)}
-        check_same(strategy, facts | {"data": made_from, "state": recorder.progress})
+        check_same(strategy, facts | {"data": fingerprints, "state": recorder.progress})
         if recorder.finished():
             logging.info("%s is complete; nothing to train.", run.path)
             return
         run.start()
         recorder.open()
-        _train(model, batches, config, recorder, dev)
+        with (
+            contextlib.closing(recorder),
+            _stopped_by_signals(recorder),
+            contextlib.suppress(_Stopped),
+            lost_workers(strategy),
+            _errors_of(batches),
+        ):
+            _fit_epochs(model, batches, config.epochs, recorder)
+            wait_for_all(strategy)  # the chief has saved
     if not recorder.finished():
         raise KeyboardInterrupt
 
 
-def _train(model, batches, config, recorder, dev):
-    """Run Keras' `fit` until the training is finished or a signal requests a stop."""
+def _fit_epochs(model, batches, epochs, recorder):
+    """Run Keras' `fit` until the training is finished; a recorder's signal ends it earlier."""
     strategy = model.distribute_strategy
     several = several_workers(strategy)
-    with (
-        contextlib.closing(recorder),
-        _asked_to_stop_by_signals(recorder),
-        contextlib.suppress(_Stopped),
-        lost_workers(strategy),
-        _errors_of(batches, dev),
-    ):
-        dev_data = None
-        if dev is not None:
-            dev_data = shared_dataset(strategy, dev.dataset(), len(dev))
 
-        @functools.cache  # with several workers a new dataset would retrace the steps
-        def data(skip):
-            found = batches.dataset(lambda: recorder.progress["epoch"], skip)
-            return shared_dataset(strategy, found, len(batches) - skip)
+    @functools.cache  # with several workers a new dataset would retrace the steps
+    def dataset(skip):
+        data = batches.dataset(lambda: recorder.progress["epoch"], skip)
+        return shared_dataset(strategy, data, len(batches) - skip)
 
-        while not recorder.finished():
-            start, skip = recorder.progress["epoch"], recorder.progress["step"]
-            steps_on_dev = len(dev) if several and dev is not None else None
-            if skip == len(batches):
-                recorder.finish_epoch(dev_data, steps_on_dev)
-                continue
-            model.fit(
-                data(skip),
-                # The rest of an interrupted epoch needs its own `fit`, since Keras assumes as
-                # many steps for every epoch. So does each epoch of several workers, whose
-                # datasets Keras cannot count.
-                epochs=start + 1 if skip or several else config.epochs,
-                initial_epoch=start,
-                steps_per_epoch=len(batches) - skip if several else None,
-                validation_data=dev_data,
-                validation_steps=steps_on_dev,
-                callbacks=[recorder],
-                shuffle=False,
-                verbose=0,
-            )
-        wait_for_all(strategy)  # the chief has saved
+    while not recorder.finished():
+        start, skip = recorder.progress["epoch"], recorder.progress["step"]
+        if skip == len(batches):
+            recorder.finish_epoch()
+            continue
+        model.fit(
+            dataset(skip),
+            # The rest of an interrupted epoch needs its own `fit`, since Keras assumes as
+            # many steps for every epoch. So does each epoch of several workers, whose
+            # datasets Keras cannot count.
+            epochs=start + 1 if skip or several else epochs,
+            initial_epoch=start,
+            steps_per_epoch=len(batches) - skip if several else None,
+            callbacks=[recorder],
+            shuffle=False,
+            verbose=0,
+        )
 
 
 @contextlib.contextmanager
-def _errors_of(*sources):
+def _errors_of(batches):
     """Re-raise an InputError of batches that tf.data wrapped in an error of its own."""
     try:
         yield
     except tf.errors.OpError:
-        for source in sources:
-            if getattr(source, "error", None) is not None:
-                raise source.error from None
+        if getattr(batches, "error", None) is not None:
+            raise batches.error from None
         raise
 
 
@@ -192,17 +167,13 @@ class _Stopped(Exception):
 class _Recorder(keras.callbacks.Callback):
     """Callback that updates the run folder, shows progress, and stops the training."""
 
-    on_nan, origin = "stop", None
-
-    def __init__(self, batches, config, run, save_best, monitor, evaluate, made_from):
+    def __init__(self, batches, config, run, save_best, options):
         super().__init__()
         self.batches = batches
         self.config = config
         self.run = run
         self.save_best = save_best
-        self.monitor = monitor
-        self.evaluate = evaluate
-        self.made_from = made_from
+        self.options = options
         # `epoch` and `step` count finished ones; `step` is within the epoch.
         self.progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "stopped": False}
         self.signal = None
@@ -212,13 +183,13 @@ class _Recorder(keras.callbacks.Callback):
     def restore(self):
         """Load the state from the run folder, if there is one."""
         self.variables = variable_names(self.model)
-        state = self.run.load_state(self.variables, self.made_from)
+        state = self.run.load_state(self.variables, self.options.fingerprints)
         if state is None:
             return
         self.progress, self.sums = state
-        bad = self.progress.pop("bad", None)
-        if bad and self.on_nan != "skip":
-            raise InputError(bad)
+        error = self.progress.pop("bad", None)
+        if error and self.options.on_nan != "skip":
+            raise InputError(error)
         self.run.truncate_metrics(self.progress["epoch"])
         if not self.finished():
             logging.info(
@@ -234,23 +205,15 @@ class _Recorder(keras.callbacks.Callback):
     def open(self):
         """Start the progress bar and the event writer."""
         steps = len(self.batches)
-        done = self.progress["epoch"] * steps + self.progress["step"]
         self.bar = progress_bar(
             total=self.config.epochs * steps,
-            initial=done,
+            initial=self.progress["epoch"] * steps + self.progress["step"],
             unit="step",
             disable=not self.run.writes,
         )
         self.events = tf.summary.create_noop_writer()
         if self.run.writes:
             self.events = tf.summary.create_file_writer(str(self.run.path / "events"))
-
-    def on_test_begin(self, logs=None):
-        self.tested = averaged_weights(self.model)
-        self.tested.__enter__()
-
-    def on_test_end(self, logs=None):
-        self.tested.__exit__(None, None, None)
 
     def on_epoch_begin(self, epoch, logs=None):
         self.bar.set_description(f"epoch {epoch + 1}/{self.config.epochs}", refresh=False)
@@ -262,55 +225,42 @@ class _Recorder(keras.callbacks.Callback):
                 variable.assign_add(self.sums[name])
             self.sums = {}
         self.progress["step"] += 1
-        self.look_for_bad_step(logs["loss"])
-        whole = self.progress["step"] == len(self.batches)
+        self.check_step(logs["loss"])
+        epoch_ends = self.progress["step"] == len(self.batches)
         self.bar.update()
         if self.progress["step"] % 20 == 0:
             self.bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
-        stop = self.asked_to_stop()
-        if stop or whole or self.progress["step"] % self.config.checkpoint_steps == 0:
+        stop = self.stop_requested()
+        if stop or epoch_ends or self.progress["step"] % self.config.checkpoint_steps == 0:
             self.check_weights()
-            if whole:  # keep the metrics, since the evaluation on dev may fail
-                found = self.model.get_metrics_result()
-                self.progress["logs"] = {key: float(value) for key, value in found.items()}
+            if epoch_ends:  # keep the metrics, since the evaluation on dev may fail
+                metrics = self.model.get_metrics_result()
+                self.progress["logs"] = {key: float(value) for key, value in metrics.items()}
             self.save()
         if stop:
             raise _Stopped
 
-    def asked_to_stop(self):
+    def stop_requested(self):
         """Return whether this or another worker received a signal."""
-        return agreed(self.model.distribute_strategy, self.signal is not None)
+        return any_worker(self.model.distribute_strategy, self.signal is not None)
 
-    def finish_epoch(self, dev_data, steps):
-        """Evaluate after an epoch whose steps are complete, and end it."""
-        self.sums, logs = {}, dict(self.progress["logs"])
-        if dev_data is not None:
-            found = self.model.evaluate(
-                dev_data, steps=steps, callbacks=[self], verbose=0, return_dict=True
-            )
-            logs |= {f"val_{key}": value for key, value in found.items()}
-        self.on_epoch_end(self.progress["epoch"], logs)
+    def finish_epoch(self):
+        """End an epoch whose steps were complete when the run was killed."""
+        self.sums = {}
+        self.on_epoch_end(self.progress["epoch"], self.progress["logs"])
 
     def on_epoch_end(self, epoch, logs=None):
         logs = {key: float(value) for key, value in logs.items()}
-        if self.evaluate is not None:
+        if self.options.evaluate is not None:
             with averaged_weights(self.model):
-                logs |= self.evaluate()
+                logs |= self.options.evaluate()
         self.progress |= {"epoch": epoch + 1, "step": 0}
         self.progress.pop("logs", None)
         if "skipped" in self.progress:
             logs["skipped_steps"] = self.progress["skipped"]
         logs["learning_rate"] = float(self.model.optimizer.learning_rate)
-        self.run.log({"epoch": epoch + 1, **logs})
-        with self.events.as_default(step=epoch + 1):
-            for key, value in logs.items():
-                if math.isfinite(value):
-                    tf.summary.scalar(key, value)
-        self.events.flush()
-        shown = ", ".join(f"{key} {value:.4f}" for key, value in logs.items() if "rate" not in key)
-        if self.run.writes:
-            tqdm.write(f"epoch {epoch + 1}: {shown}")
-        score = logs.get(self.monitor)
+        self.log(logs)
+        score = logs.get(self.options.monitor)
         # A model counts as the best only once its compression is complete.
         compressor = getattr(self.model, "compressor", None)
         complete = compressor is None or compressor.complete(self.model.optimizer.iterations)
@@ -325,8 +275,21 @@ class _Recorder(keras.callbacks.Callback):
                 self.progress["stopped"] = True
                 self.model.stop_training = True
         self.save()
-        if not self.finished() and self.asked_to_stop():
+        if not self.finished() and self.stop_requested():
             raise _Stopped
+
+    def log(self, logs):
+        """Write the metrics of an epoch to metrics.jsonl, the events and the terminal."""
+        epoch = self.progress["epoch"]
+        self.run.log({"epoch": epoch, **logs})
+        with self.events.as_default(step=epoch):
+            for key, value in logs.items():
+                if math.isfinite(value):
+                    tf.summary.scalar(key, value)
+        self.events.flush()
+        shown = ", ".join(f"{key} {value:.4f}" for key, value in logs.items() if "rate" not in key)
+        if self.run.writes:
+            tqdm.write(f"epoch {epoch}: {shown}")
 
     def write_best(self):
         """Save the best weights, if this process writes."""
@@ -341,14 +304,14 @@ class _Recorder(keras.callbacks.Callback):
         if not math.isfinite(score):
             logging.warning(
                 "%s is %s after epoch %d, which does not count as the best.",
-                self.monitor,
+                self.options.monitor,
                 score,
                 self.progress["epoch"],
             )
             return False
         return self.progress["best"] is None or score > self.progress["best"]
 
-    def look_for_bad_step(self, loss):
+    def check_step(self, loss):
         """Check the last step; count it if it is bad and may be skipped.
 
         Raises:
@@ -357,26 +320,26 @@ class _Recorder(keras.callbacks.Callback):
         scale = getattr(self.model.optimizer, "dynamic_scale", None)
         if scale is not None and (scale := float(np.asarray(scale))) < LEAST_LOSS_SCALE:
             raise self.diverged(f"the gradients are not finite at a loss scale of {scale:.0e}")
-        left_out = getattr(self.model, "left_out", None)
-        if left_out is None:
+        if not hasattr(self.model, "skip_reason"):
             if not math.isfinite(loss):
                 raise self.diverged(f"the loss is {loss}")
             return
-        what = left_out()
-        if what is None:
+        reason = self.model.skip_reason()
+        if reason is None:
             self.progress["in_a_row"] = 0
             return
         # The step changed no weights, so the state can be saved.
-        self.model.forget()
+        self.model.reset_non_finite()
         skipped, in_a_row = (self.progress.get(key, 0) + 1 for key in ("skipped", "in_a_row"))
         self.progress |= {"skipped": skipped, "in_a_row": in_a_row}
-        if self.on_nan == "skip" and in_a_row < MOST_IN_A_ROW:
-            tqdm.write(f"Skipped {self.place()}: {what}.")
+        skips = self.options.on_nan == "skip"
+        if skips and in_a_row < MOST_IN_A_ROW:
+            tqdm.write(f"Skipped {self.last_step()}: {reason}.")
             return
-        way = "on_nan=skip goes on without it"
-        if self.on_nan == "skip":
-            way = f"as {in_a_row} batches in a row were skipped, it is not the data"
-        error = self.diverged(what, way)
+        advice = "on_nan=skip goes on without it"
+        if skips:
+            advice = f"as {in_a_row} batches in a row were skipped, it is not the data"
+        error = self.diverged(reason, advice)
         if self.progress["step"] < len(self.batches):  # else the earlier state leads here again
             self.progress["bad"] = str(error)
             self.save()
@@ -390,12 +353,12 @@ class _Recorder(keras.callbacks.Callback):
         Raises:
             InputError: if a variable is not finite.
         """
-        for name, variable in self.variables.items():
+        for variable in self.variables.values():
             floating = keras.backend.is_float_dtype(variable.dtype)
             if floating and not np.isfinite(np.asarray(variable)).all():
-                raise self.diverged(f"{name} is not finite")
+                raise self.diverged(f"{variable.path} is not finite")
 
-    def diverged(self, what, way="the same command leads here again"):
+    def diverged(self, reason, advice="the same command leads here again"):
         """Save the last batch, and return the error for a training with non-finite numbers."""
         epoch, step = self.progress["epoch"], self.progress["step"]
         batch = next(iter(self.batches.epoch(epoch, step - 1)))
@@ -404,16 +367,17 @@ class _Recorder(keras.callbacks.Callback):
         if self.run.state_path.exists():
             kept = f"{self.run.path} keeps the last good weights"
         return InputError(
-            f"At {self.place()} {what} ({kept}, and the batch is in "
-            f"{self.run.path / BAD_BATCH}): {way}; or start anew in another folder or by "
+            f"At {self.last_step()} {reason} ({kept}, and the batch is in "
+            f"{self.run.path / BAD_BATCH}): {advice}; or start anew in another folder or by "
             "`overwrite`, with a lower learning_rate, a longer warm-up or another precision."
         )
 
-    def place(self):
+    def last_step(self):
         """Return the last step and the sources of its batch, in words."""
         epoch, step = self.progress["epoch"], self.progress["step"]
-        made_from = f" ({self.origin(epoch, step - 1)})" if self.origin else ""
-        return f"step {step} of epoch {epoch + 1}{made_from}"
+        describe = self.options.describe_batch
+        sources = describe and describe(epoch, step - 1)
+        return f"step {step} of epoch {epoch + 1}" + (f" ({sources})" if sources else "")
 
     def close(self):
         self.bar.close()
@@ -421,25 +385,55 @@ class _Recorder(keras.callbacks.Callback):
 
     def save(self):
         # All workers read the variables, though only one writes: each holds a part of the sums.
-        found = metric_names(self.model) if self.progress["step"] else {}
-        sums = {name: np.asarray(variable) for name, variable in found.items()}
-        self.run.save_state(self.variables, sums, self.progress, self.made_from)
+        sums = metric_names(self.model) if self.progress["step"] else {}
+        sums = {name: np.asarray(variable) for name, variable in sums.items()}
+        self.run.save_state(self.variables, sums, self.progress, self.options.fingerprints)
+
+
+def variable_names(model):
+    """Return all variables that the training depends on by names that every process gives them.
+
+    Args:
+        model: a compiled `keras.Model`, its optimizer built.
+    """
+    metrics = {id(v) for v in model.metrics_variables}
+    variables = [v for v in model.variables if id(v) not in metrics]
+    return _by_stable_names([*variables, *model.optimizer.variables])
+
+
+def metric_names(model):
+    """Return the variables of a model's metrics by stable names, a dict."""
+    return _by_stable_names(model.metrics_variables)
+
+
+def _by_stable_names(variables):
+    """Return {path: variable}, without the numbers in paths that Keras counts through a process.
+
+    Variables whose paths differ by such numbers alone ("dense_7", "dense_8") are told apart by
+    their order. The order alone would exchange variables of a model whose layers changed places.
+    """
+    seen, named = collections.Counter(), {}
+    for variable in {id(v): v for v in variables}.values():
+        name = re.sub(r"_\d+(?=[/_]|$)", "", variable.path)
+        named[f"{name}#{seen[name]}" if seen[name] else name] = variable
+        seen[name] += 1
+    return named
 
 
 @contextlib.contextmanager
-def _asked_to_stop_by_signals(recorder):
+def _stopped_by_signals(recorder):
     """Let SIGINT and SIGTERM request a stop after the current step."""
 
-    def ask(number, frame):
+    def request_stop(number, frame):
         recorder.signal = number
         tqdm.write("Stopping after this step; the state is being saved.")
         # A second signal takes effect at once.
         signal.signal(number, signal.SIG_DFL)
 
     # Python allows handlers only in the main thread.
-    main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM) if main else ()
-    previous = {number: signal.signal(number, ask) for number in numbers}
+    in_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
+    previous = {number: signal.signal(number, request_stop) for number in numbers}
     try:
         yield
     finally:

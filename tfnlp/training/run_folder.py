@@ -16,10 +16,10 @@ from absl import logging
 from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import (
+    atomic_replace,
     json_text,
     make_folder,
     read_json,
-    replaced_when_whole,
     write_json,
     write_text,
 )
@@ -33,7 +33,7 @@ BAD_BATCH = "bad_batch.npz"
 TOKENIZER = "tokenizer"
 # Files that a run writes, by folder, including those of tasks and recipes.
 MODEL = ("*.json", "*.safetensors", "*.txt", "*.model")
-WRITTEN = {
+RUN_FILES = {
     ".": ("flags.json", "metrics.jsonl", "figures.json", "README.md", "state.safetensors")
     + ("curves*.png", "n_best.json", "*translations.tsv", LOCK, BAD_BATCH),
     "best": (*MODEL, "README.md"),
@@ -54,7 +54,7 @@ INTERMEDIATE = "intermediate"
 class RunFolder:
     """Flags, metrics, events, weights and model card of one run.
 
-    | file | what |
+    | file | content |
     | --- | --- |
     | `flags.json` | the flags that decide the result |
     | `metrics.jsonl` | one object for each epoch |
@@ -90,11 +90,11 @@ class RunFolder:
         self.averaged = self.path / "averaged"
         self.metrics_path = self.path / "metrics.jsonl"
         self.state_path = self.path / "state.safetensors"
-        # As JSON gives them back: lists for tuples, strings for keys.
+        # As read back from JSON: lists for tuples, strings for keys.
         self.flags = json.loads(json_text(flags))
-        self._given = self.flags  # as `flags`, whatever the run's own say of moved files
+        self._flags_now = self.flags  # `flags` below may keep the old names of moved files
         self.overwritten = []  # the files to delete before the run starts
-        self.tokenizer = None  # that the run learned, and must find again to go on
+        self.tokenizer = None  # one that the run learned, which a resumed run must have again
         self._lock = None  # a file descriptor, while it is held
         self._writing = False
         self._since = time.time()  # of the start, or of the last metrics
@@ -104,53 +104,53 @@ class RunFolder:
         self._stored = read_json(stored_path) if stored_path.exists() else None
         if self._stored is None:
             # Folders alone are what a kill while a run is overwritten may leave.
-            held = [p for p in self.path.rglob("*") if not p.is_dir() and p.name != LOCK]
-            if self.path.exists() and (not self.path.is_dir() or held):
+            files = [p for p in self.path.rglob("*") if not p.is_dir() and p.name != LOCK]
+            if self.path.exists() and (not self.path.is_dir() or files):
                 raise InputError(
                     f"{self.path} exists and is not a run's folder; give another folder."
                 )
         elif overwrite:
-            self.overwritten = self._files_of_the_run()
+            self.overwritten = self._run_files()
         else:
-            self._take_up(self._stored)
+            self._adopt(self._stored)
 
-    def _files_of_the_run(self):
+    def _run_files(self):
         files = [path for path in self.path.rglob("*") if path.is_symlink() or not path.is_dir()]
         for path in files:
-            if not _written_by_runs(path.relative_to(self.path)):
+            if not _is_run_file(path.relative_to(self.path)):
                 raise InputError(
-                    f"{self.path} cannot be overwritten, as {path} is no file of a run; move it "
+                    f"{self.path} cannot be overwritten: {path} is no file of a run; move it "
                     "away, or give another folder."
                 )
-        # Last of all the flags are replaced: a kill before leaves what is known for a run.
+        # The flags are replaced last, so that after a kill the folder still counts as a run's.
         kept = (self.path / "flags.json", self.path / LOCK)
         return [path for path in files if path not in kept]
 
-    def _take_up(self, stored):
-        """Check that the stored flags are those of this run; take over moved paths and epochs."""
-        stored, here = dict(stored), self._given
+    def _adopt(self, stored):
+        """Check that the stored flags are those of this run; keep old paths and earlier epochs."""
+        stored, flags = dict(stored), self._flags_now
         earlier = stored.pop("earlier_epochs", [])
         differing = {
-            key for key in stored.keys() | here if not _same(stored.get(key), here.get(key))
+            key for key in stored.keys() | flags if not _same(stored.get(key), flags.get(key))
         }
-        moved = {key for key in differing if _moved(stored.get(key), here.get(key))}
+        moved = {key for key in differing if _moved(stored.get(key), flags.get(key))}
         differing = sorted(differing - moved)
-        if differing == ["epochs"] and self._finished(stored.get("epochs"), here.get("epochs")):
+        if differing == ["epochs"] and self._finished(stored.get("epochs"), flags.get("epochs")):
             earlier = [*earlier, stored["epochs"]]
             logging.info(
-                "%s is finished after %d epochs and goes on to %d, by the learning rates that %d "
-                "epochs have from there; `overwrite` trains all of them anew.",
+                "%s is finished after %d epochs and continues to %d, with the learning rates of a "
+                "training of that length; `overwrite` trains all epochs anew.",
                 self.path,
                 stored["epochs"],
-                *[here["epochs"]] * 2,
+                flags["epochs"],
             )
         elif differing:
             key = differing[0]
-            alone = any((one in stored) != (one in here) for one in differing)
-            other = "a run of another recipe, or of an older one" if alone else "another run"
-            there, now = (_flag_text(flags.get(key)) for flags in (stored, here))
+            other_names = any((name in stored) != (name in flags) for name in differing)
+            other = "a run of another recipe, or of an older one" if other_names else "another run"
+            there, here = (_flag_text(values.get(key)) for values in (stored, flags))
             raise InputError(
-                f"{self.path} holds {other}: there `{key}` is {there}, here {now}; give another "
+                f"{self.path} holds {other}: there `{key}` is {there}, here {here}; give another "
                 "folder, the same settings to resume it, or `overwrite` to delete it."
             )
         for key in sorted(moved):
@@ -159,10 +159,10 @@ class RunFolder:
                 key,
                 self.path,
                 stored[key],
-                here[key],
+                flags[key],
             )
-        if self.state_path.exists():  # it was made from what had that name
-            self.flags = here | {key: stored[key] for key in moved}
+        if self.state_path.exists():  # the state belongs to the old names
+            self.flags = flags | {key: stored[key] for key in moved}
         if earlier:
             self.flags = self.flags | {"earlier_epochs": earlier}
 
@@ -199,7 +199,7 @@ class RunFolder:
             return
         if self._writing and self._lock is None:
             make_folder(self.path)
-            self._lock = self._locked()
+            self._lock = self._acquire()
         for path in self.overwritten:
             path.unlink(missing_ok=True)
         self.overwritten = []
@@ -221,7 +221,7 @@ class RunFolder:
             yield
             return
         if (self.path / "flags.json").exists():
-            self._lock = self._locked()
+            self._lock = self._acquire()
         self._writing = True
         try:
             yield
@@ -230,12 +230,12 @@ class RunFolder:
                 os.close(self._lock)
             self._lock, self._writing = None, False
 
-    def _locked(self):
+    def _acquire(self):
         """Return a file descriptor that holds the folder's lock until its process ends."""
         try:
             lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
-            return None  # closed to writing, which the first file that is written says
+            return None  # not writable: writing the first file raises a clear error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -272,20 +272,20 @@ class RunFolder:
             return []
         return [json.loads(line) for line in self.metrics_path.read_text().splitlines()]
 
-    def save_state(self, variables, sums, progress, made_from):
+    def save_state(self, variables, sums, progress, fingerprints):
         """Write a state of the training atomically as one file.
 
         Args:
             variables: a dict of the variables.
             sums: a dict of the metrics' sums within the epoch; empty at its end.
             progress: a dict of JSON values.
-            made_from: a dict of the fingerprints of inputs that decide the result, by name.
+            fingerprints: a dict of the fingerprints of inputs that decide the result, by name.
         """
         if not self.writes:
             return
         arrays = {f"{VARIABLE}{name}": np.asarray(v) for name, v in variables.items()}
         arrays |= {f"{SUM}{name}": np.asarray(v) for name, v in sums.items()}
-        metadata = {"progress": json_text(progress), "made_from": json_text(made_from)}
+        metadata = {"progress": json_text(progress), "fingerprints": json_text(fingerprints)}
         write_tensors(self.state_path, arrays, metadata)
 
     def save_bad_batch(self, batch):
@@ -300,16 +300,16 @@ class RunFolder:
             else:
                 arrays[part or "inputs"] = value
         with (
-            replaced_when_whole(self.path / BAD_BATCH) as temporary,
+            atomic_replace(self.path / BAD_BATCH) as temporary,
             open(temporary, "wb") as file,
         ):
             np.savez(file, **arrays)
 
-    def load_state(self, variables, made_from):
+    def load_state(self, variables, fingerprints):
         """Restore the variables from the file of `save_state`.
 
         Args:
-            variables, made_from: as in `save_state`.
+            variables, fingerprints: as in `save_state`.
 
         Returns:
             The progress and the metrics' sums; None for a fresh run.
@@ -323,51 +323,46 @@ class RunFolder:
         flags = self.path / "flags.json"
         stored = read_json(flags) if flags.exists() else self._stored
         if stored != self._stored:  # a run that began and ended since this one looked
-            self._take_up(stored)
+            self._adopt(stored)
         try:
             with safetensors.safe_open(str(self.state_path), framework="numpy") as file:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 metadata = file.metadata()
             progress = json.loads(metadata["progress"])
-            stored = json.loads(metadata["made_from"]) if "made_from" in metadata else None
+            stored = json.loads(metadata["fingerprints"])
         except (safetensors.SafetensorError, KeyError, TypeError, OSError) as e:
             raise InputError(
                 f"{self.state_path} is broken ({e}); delete it to start the run anew."
             ) from None
-        if stored is None:
-            raise InputError(
-                f"{self.state_path} is of an older version, which did not name its tensors; "
-                "delete it to start the run anew."
-            )
-        self._check_made_from(stored, made_from)
-        found = _without(VARIABLE, arrays)
-        self._check_tensors(found, variables)
+        self._check_fingerprints(stored, fingerprints)
+        values = _with_prefix(VARIABLE, arrays)
+        self._check_tensors(values, variables)
         for name, variable in variables.items():
-            variable.assign(found[name])
-        return progress, _without(SUM, arrays)
+            variable.assign(values[name])
+        return progress, _with_prefix(SUM, arrays)
 
-    def _check_made_from(self, stored, made_from):
-        for what in [*made_from, *(stored.keys() - made_from)]:
-            if (what in stored) != (what in made_from):
+    def _check_fingerprints(self, stored, fingerprints):
+        for name in [*fingerprints, *(stored.keys() - fingerprints)]:
+            if (name in stored) != (name in fingerprints):
                 raise InputError(
-                    f"{self.path} was trained with{'' if what in stored else 'out'} {what}; do so "
+                    f"{self.path} was trained with{'' if name in stored else 'out'} {name}; do so "
                     "to go on, or start anew in another folder or by `overwrite`."
                 )
-            if stored.get(what) != made_from.get(what):
-                path = self._given.get(what)
+            if stored.get(name) != fingerprints.get(name):
+                path = self._flags_now.get(name)
                 raise InputError(
-                    f"{self.path} was trained on other content of {what}"
-                    f"{f' ({path})' if path else ''} than is there now: put back what it held "
-                    "to go on, or start anew in another folder or by `overwrite`."
+                    f"{self.path} was trained on other content of {name}"
+                    f"{f' ({path})' if path else ''} than is there now: restore that to resume "
+                    "it, or start anew in another folder or by `overwrite`."
                 )
 
-    def _check_tensors(self, found, variables):
-        for name in [*variables, *(found.keys() - variables)]:
-            there, here = _described(found.get(name)), _described(variables.get(name))
-            if there != here:
+    def _check_tensors(self, values, variables):
+        for name in [*variables, *(values.keys() - variables)]:
+            stored, expected = (_described(d.get(name)) for d in (values, variables))
+            if stored != expected:
                 raise InputError(
-                    f"{self.state_path} is the state of another model: {name} is {there} there "
-                    f"and {here} here; start anew in another folder or by `overwrite`."
+                    f"{self.state_path} is the state of another model: {name} is {stored} there "
+                    f"and {expected} here; start anew in another folder or by `overwrite`."
                 )
 
     def write_model_card(self, text, best_text):
@@ -384,34 +379,34 @@ class RunFolder:
             write_text(self.best / "README.md", best_text)
 
 
-def _written_by_runs(path):
-    """Return whether a path within the folder is a file that runs write, complete or temporary."""
+def _is_run_file(path):
+    """Return whether a path within the folder is a run's file, complete or temporary."""
     if path.parts[0] == INTERMEDIATE and len(path.parts) > 1:
         path = path.relative_to(INTERMEDIATE)
     name = path.name
-    if name.startswith(".") and name != LOCK:  # of `files.replaced_when_whole`, left by a kill
+    if name.startswith(".") and name != LOCK:  # left by a kill in `atomic_replace`
         name = name[1:].rpartition(".")[0]
-    return any(fnmatch.fnmatch(name, p) for p in WRITTEN.get(path.parent.as_posix(), ()))
+    return any(fnmatch.fnmatch(name, p) for p in RUN_FILES.get(path.parent.as_posix(), ()))
 
 
-def _same(stored, here):
+def _same(stored, value):
     """Return whether two flags are equal, or paths of one file."""
-    if stored == here or not (isinstance(stored, str) and isinstance(here, str)):
-        return stored == here
-    now = pathlib.Path(here)
-    return now.exists() and pathlib.Path(stored).resolve() == now.resolve()
+    if stored == value or not (isinstance(stored, str) and isinstance(value, str)):
+        return stored == value
+    path = pathlib.Path(value)
+    return path.exists() and pathlib.Path(stored).resolve() == path.resolve()
 
 
-def _moved(stored, here):
+def _moved(stored, value):
     """Return whether the path of a flag no longer exists, and an existing one replaces it.
 
     For files, and for a teacher, fingerprints in the state show whether the content is the same.
     For the initial model, which was trained further, the state has all weights.
     """
-    if not (isinstance(stored, str) and isinstance(here, str)):
+    if not (isinstance(stored, str) and isinstance(value, str)):
         return False
-    there = pathlib.Path(stored)
-    return there.is_absolute() and not there.exists() and pathlib.Path(here).exists()
+    old = pathlib.Path(stored)
+    return old.is_absolute() and not old.exists() and pathlib.Path(value).exists()
 
 
 def _flag_text(value):
@@ -425,5 +420,5 @@ def _described(tensor):
     return f"{keras.backend.standardize_dtype(tensor.dtype)} {tuple(tensor.shape)}"
 
 
-def _without(prefix, arrays):
+def _with_prefix(prefix, arrays):
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}

@@ -6,27 +6,15 @@ import math
 import platform
 
 import keras
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
 import tfnlp
 from tfnlp.checkpoints import family_of, read_config
 from tfnlp.plots import plot_curves
-from tfnlp.training.inference import predict_batches
 from tfnlp.utils.files import write_json
 
-BASELINE = "The baseline says the commonest training label of all examples, or the mean number."
-
-
-def predict_logits(model, batches):
-    """Return the logits of all examples, (examples, C), in the examples' order."""
-    return np.stack(predict_batches(model, batches)["logits"])
-
-
-def accuracy(model, batches):
-    """Return the share of examples whose most probable class is the label."""
-    return float(np.mean(predict_logits(model, batches).argmax(1) == batches.labels))
+BASELINE = "The baseline predicts the commonest training label, or the mean number, for all."
 
 
 def write_report(run, figures, labels=None, metric="accuracy", epoch="best", examples=None):
@@ -46,24 +34,29 @@ def write_report(run, figures, labels=None, metric="accuracy", epoch="best", exa
     plot = plot_curves(run.metrics(), run.path / "curves.png", metric)
     facts = _training_facts(run, examples or {})
     # `best/` has no plot, and may be shared alone.
-    cards = [_model_card(run, labels, figures, facts, epoch, shown) for shown in (plot, False)]
+    cards = [
+        _model_card(run, labels, figures, facts, epoch, plot=has_plot)
+        for has_plot in (plot, False)
+    ]
     run.write_model_card(*cards)
     for key, value in figures.items():
-        logging.info("%s: %s", key, _shown(value))
+        logging.info("%s: %s", key, _text(value))
         if key.endswith("_only_answer"):
             split = key.removesuffix("_only_answer").replace("_", " ")
             logging.warning(
                 "All of %s gets one answer, %s, though the right ones differ.",
                 split,
-                _shown(value),
+                _text(value),
             )
-    where = run.best, run.path
     logging.info(
-        "The %s epoch's weights are in %s, the model card is %s/README.md.", epoch, *where
+        "The %s epoch's weights are in %s, the model card is %s/README.md.",
+        epoch,
+        run.best,
+        run.path,
     )
 
 
-def _shown(value):
+def _text(value):
     if isinstance(value, str):
         return value
     if isinstance(value, float) and not math.isfinite(value):
@@ -71,7 +64,7 @@ def _shown(value):
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
 
 
-def _facts(run):
+def _model_facts(run):
     """Return the family and config of the kept weights as a dict; empty if there are none."""
     if not (run.best / "config.json").exists():
         return {}
@@ -96,16 +89,16 @@ def _training_facts(run, examples):
     return facts | versions
 
 
-def _measured(figures):
-    """Return the lines of the table of figures, a baseline beside each score that has one."""
-    shown = {key: _shown(value) for key, value in figures.items() if value is not None}
+def _figure_lines(figures):
+    """Return the lines of the table of figures, with baselines beside their scores."""
+    texts = {key: _text(value) for key, value in figures.items() if value is not None}
     if not any("_baseline_" in key for key in figures):
-        return _table("figure", {key.replace("_", " "): value for key, value in shown.items()})
+        return _table("figure", {key.replace("_", " "): value for key, value in texts.items()})
     lines = ["| figure | value | baseline |", "| --- | --- | --- |"]
-    for key, value in shown.items():
+    for key, value in texts.items():
         split, _, score = key.partition("_")
         if not score.startswith("baseline_"):
-            baseline = shown.get(f"{split}_baseline_{score}", "")
+            baseline = texts.get(f"{split}_baseline_{score}", "")
             lines.append(f"| {key.replace('_', ' ')} | {value} | {baseline} |")
     return [*lines, "", BASELINE]
 
@@ -120,11 +113,11 @@ def _model_card(run, labels, figures, facts, epoch, plot):
     lines = [f"# {run.path.name}", ""]
     if labels and len(labels) > 1:  # not the number of a regression
         lines += [f"Classes: {', '.join(map(str, labels))}.", ""]
-    lines += ["## Measured", "", *_measured(figures)]
+    lines += ["## Measured", "", *_figure_lines(figures)]
     if plot:
         lines += ["", "![Loss and score by epoch](curves.png)"]
     # From the weights: flags do not give the sizes of a model loaded from a folder.
-    config = _facts(run)
+    config = _model_facts(run)
     lines += ["", "## Model", "", *_table("field", config)] if config else []
     lines += ["", "## Trained", "", *_table("fact", facts)]
     lines += ["", "## Made with", "", *_table("flag", run.flags)]

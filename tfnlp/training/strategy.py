@@ -2,15 +2,12 @@
 
 import functools
 
-import keras
 import tensorflow as tf
 from absl import logging
 
-from tfnlp.training.accumulation import step_in_parts
-from tfnlp.training.workers import several_workers
 from tfnlp.utils.errors import InputError, unknown_name
 from tfnlp.utils.worker_cluster import read_cluster
-from tfnlp.weighted_losses import reads_parts
+from tfnlp.weighted_losses import computes_part
 
 STRATEGIES = ("auto", "one_device", "mirrored", "multi_worker")
 
@@ -37,7 +34,7 @@ def make_strategy(name="auto"):
         cluster = read_cluster()
         if len(cluster.workers) > 1:
             logging.info(
-                "Worker %d waits for all %d workers: %s. Until they are there TensorFlow takes no "
+                "Worker %d waits for all %d workers: %s. Until they connect TensorFlow takes no "
                 "signal but SIGKILL.",
                 cluster.index,
                 len(cluster.workers),
@@ -71,62 +68,9 @@ def _multi_worker():
         return tf.distribute.MultiWorkerMirroredStrategy()
     except RuntimeError as e:
         raise InputError(
-            "strategy='multi_worker' was asked for after TensorFlow had begun to work, when "
-            f"processes cannot find each other any more ({e}); make the strategy first."
+            "strategy='multi_worker' must be made before any other TensorFlow operation, or "
+            f"processes cannot connect ({e}); make the strategy first."
         ) from None
-
-
-class UnequalShares:
-    """Mixin for a `keras.Model` whose replicas may have unequal shares of a batch.
-
-    Keras builds metrics and losses before the first step from the mean of all shares of a batch,
-    which requires equal ones; here they are built from the first share. With several workers Keras
-    3.15 averages a step's logs over an axis that scalars lack, so they get one. A step is made in
-    `accumulation_steps` parts.
-    """
-
-    accumulation_steps = 1
-
-    def train_step(self, data):
-        if self.accumulation_steps == 1:
-            return super().train_step(data)
-        return step_in_parts(self, data, self.accumulation_steps)
-
-    def _make_function(self, step_function):
-        if not several_workers(self.distribute_strategy):
-            return super()._make_function(step_function)
-
-        def step(data):
-            return keras.tree.map_structure(lambda value: value[None], step_function(data))
-
-        return super()._make_function(step)
-
-    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        strategy = self.distribute_strategy
-        if iterator is not None and strategy.num_replicas_in_sync > 1:
-            _, _, batches = next(iter(iterator))
-            data_batch = keras.tree.map_structure(
-                lambda value: strategy.experimental_local_results(value)[0], next(batches)
-            )
-            iterator = None
-        super()._maybe_symbolic_build(iterator, data_batch)
-
-
-class CompressedSteps:
-    """Mixin for a `keras.Model` whose weights a compressor constrains during training.
-
-    `compressor` is a layer, such as a `distill.compression.weight_pruning.Pruner`, or None. After
-    each step `after_step(number)` restores the constraint on the weights. An epoch may be the best
-    only once `complete()` is true. The compressor's weights are part of the run's state.
-    """
-
-    compressor = None
-
-    def train_step(self, data):
-        logs = super().train_step(data)
-        if self.compressor is not None:
-            self.compressor.after_step(self.optimizer.iterations)
-        return logs
 
 
 def replica_rows(count):
@@ -140,9 +84,9 @@ def replica_rows(count):
     """
     context = tf.distribute.get_replica_context()
     # Replicas cannot communicate within the loop over a batch's parts.
-    if context.num_replicas_in_sync == 1 or reads_parts():
+    if context.num_replicas_in_sync == 1 or computes_part():
         return 0, count
     replica = context.replica_id_in_sync_group
-    own = tf.one_hot(replica, context.num_replicas_in_sync, dtype="int32") * count
-    counts = context.all_reduce(tf.distribute.ReduceOp.SUM, own)  # (replicas,)
+    shares = tf.one_hot(replica, context.num_replicas_in_sync, dtype="int32") * count
+    counts = context.all_reduce(tf.distribute.ReduceOp.SUM, shares)  # (replicas,)
     return tf.reduce_sum(counts[:replica]), tf.reduce_sum(counts)

@@ -1,55 +1,33 @@
 """Training of a translator, from pairs of texts to a finished run."""
 
+import dataclasses
 import math
+import pathlib
+from collections.abc import Callable
 
+import numpy as np
+import safetensors
 from absl import logging
 
 from tfnlp.checkpoints import check_saves, load_model, save_model
+from tfnlp.checkpoints.tensors import write_tensors
 from tfnlp.models import check_lengths, check_vocabulary, config_of
 from tfnlp.quantization.fake_quantization import count_parameters
+from tfnlp.training.experiment import Experiment
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.training.optimizer import compile_model
-from tfnlp.training.pretraining import Evaluator, Pretrainer
-from tfnlp.training.resumable_fit import fit
+from tfnlp.training.pretraining import Evaluator
 from tfnlp.training.run_report import write_report
-from tfnlp.training.weight_averaging import RecentWeights
+from tfnlp.training.trainer import Pretrainer
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.files import make_folder
 
 
-def train_translator(
-    task,
-    model,
-    tokenizer,
-    train,
-    dev,
-    config,
-    run,
-    max_tokens,
-    max_length,
-    average_epochs=0,
-    fitted=None,
-    score=None,
-    on_nan="stop",
-):
+def train_translator(task, model, tokenizer, data, config, run, **options):
     """Train a translator, keep the epoch with the lowest perplexity on dev, and report scores.
 
-    A killed run resumes from its folder and ends with the same weights. `run.best` is the folder
-    of the best epoch; `run.averaged` that of the mean of the last epochs' weights, if requested.
-
     Args:
-        task: a `Translation`.
-        model: with the head "sequence_to_sequence", made in the scope of the strategy; it ends
-            with the last epoch's weights, or their mean.
-        tokenizer: of both languages, or a `MarianTokenizer` pair; saved in the run's folders.
-        train, dev: `ParallelTexts`.
-        config: a `TrainingConfig`.
-        run: the `RunFolder` to write to.
-        max_tokens: the most tokens of a batch, as `TranslationBatches` counts them.
-        max_length: the most tokens of a text, the end token counted.
-        average_epochs: n, number of last epochs whose weights are averaged; 0 for none.
-        fitted: function from model and batches to a model of the same weights and the batches to
-            fit it on; None to use them unchanged.
-        score: function from a model and a prefix to a dict of final figures; None for none.
-        on_nan: as in `fit`.
+        task, model, tokenizer, data, config, run, options: the fields of `TranslatorTraining`.
 
     Returns:
         A dict of figures; those of the mean of the weights begin with "averaged_".
@@ -58,74 +36,185 @@ def train_translator(
         InputError: if a text is too long and the task does not cut or skip it, the model cannot be
             saved as a folder, and as `fit`.
     """
-    check_vocabulary(tokenizer, model)
-    check_saves(model)
-    known = (tokenizer, config_of(model), max_tokens, max_length)
-    batches = task.batches(train, *known, shuffle=True, seed=config.seed)
-    dev_batches = task.batches(dev, *known)
-    for each in (batches, dev_batches):
-        check_lengths(each, model)
-    logging.info(
-        "%d pairs in %d batches of at most %d tokens, %.1f %% of them padding.",
-        len(batches.sources),
-        len(batches),
-        max_tokens,
-        100 * batches.padding_share(),
-    )
-    trained, read = (model, batches) if fitted is None else fitted(model, batches)
-    trainer = Pretrainer(task, trained)
-    compile_model(config, trainer, len(batches))
-    measure = Evaluator(task, model, dev_batches.signature())
-    recent = RecentWeights(run.path / "recent", average_epochs)
-
-    def evaluate():
-        if average_epochs and run.writes:
-            recent.keep(len(run.metrics()) + 1, model)
-        return {f"val_{name}": value for name, value in measured(measure, dev_batches).items()}
-
-    def save(folder=run.best):
-        save_model(model, folder, tokenizer=tokenizer)
-
-    fit(
-        trainer,
-        read,
-        config,
-        run,
-        save,
-        monitor="val_log_likelihood",
-        evaluate=evaluate,
-        made_from={
-            "model": content_fingerprint(config_of(model)),
-            "the task": content_fingerprint(task),
-            "the encoded dev batches": dev_batches.fingerprint(),
-        },
-        on_nan=on_nan,
-    )
-    epochs = len(run.metrics())
-    figures = {
-        "parameters": count_parameters(model),
-        "pairs": len(batches.sources),
-        "epochs": epochs,
-        "steps": epochs * len(batches),
-    }
-    found = {"": load_model(run.best, task.head)}
-    if average_epochs:
-        recent.load_mean(model, epochs)
-        if run.writes:
-            save(run.averaged)
-        found["averaged_"] = model
-    for prefix, scored in found.items():
-        measure = Evaluator(task, scored, dev_batches.signature())
-        of_it = {f"dev_{name}": value for name, value in measured(measure, dev_batches).items()}
-        if score is not None:
-            of_it |= score(scored, prefix)
-        figures |= {f"{prefix}{name}": value for name, value in of_it.items()}
-    counts = {"train": len(train), "dev": len(dev)}
-    write_report(run, figures, metric="perplexity", examples=counts)
-    return figures
+    fields = {"data": data, "config": config, "run": run}
+    return TranslatorTraining(task, model, tokenizer, **fields, **options).run_all()
 
 
-def measured(measure, batches):
-    """Return the metrics of an `Evaluator` and the perplexity, exp(-log-likelihood of a token)."""
-    found = measure(batches)
-    return found | {"perplexity": math.exp(min(-found["log_likelihood"], 700.0))}
+@dataclasses.dataclass
+class TranslatorTraining(Experiment):
+    """The training of a translator.
+
+    `run.best` is the folder of the best epoch; `run.averaged` that of the mean of the last epochs'
+    weights, if requested.
+
+    Args:
+        task: a `Translation`.
+        model: with the head "sequence_to_sequence"; it ends with the last epoch's weights, or
+            their mean.
+        tokenizer: of both languages, or a `MarianTokenizer` pair; saved in the run's folders.
+        data: `Splits` of `ParallelTexts`; `max_length` counts the end token.
+        config, run: as in `Experiment`.
+        max_tokens: the most tokens of a batch, as `TranslationBatches` counts them.
+        average_epochs: n, number of last epochs whose weights are averaged; 0 for none.
+        sample: function from model and batches to a model of the same weights and the batches to
+            fit it on, such as for scheduled sampling; None to use them unchanged.
+        score: function from a model and a prefix to a dict of final figures; None for none.
+        on_nan: as in `tfnlp.training.resumable_fit.FitOptions`.
+    """
+
+    max_tokens: int
+    average_epochs: int = 0
+    sample: Callable | None = None
+    score: Callable | None = None
+    on_nan: str = "stop"
+
+    monitor = "val_log_likelihood"
+
+    def check(self):
+        check_vocabulary(self.tokenizer, self.model)
+        check_saves(self.model)
+
+    def encode(self):
+        sizes = self.max_tokens, self.data.max_length
+        options = {"shuffle": True, "seed": self.config.seed}
+        batches = {
+            name: self.task.batches(
+                texts,
+                self.tokenizer,
+                config_of(self.model),
+                *sizes,
+                **(options if name == "train" else {}),
+            )
+            for name, texts in self.data.parts().items()
+        }
+        for split in batches.values():
+            check_lengths(split, self.model)
+        self.pairs = batches["train"]
+        logging.info(
+            "%d pairs in %d batches of at most %d tokens, %.1f %% of them padding.",
+            len(self.pairs.sources),
+            len(self.pairs),
+            self.max_tokens,
+            100 * self.pairs.padding_share(),
+        )
+        return batches
+
+    def build(self):
+        fitted = self.model
+        if self.sample is not None:
+            fitted, self.batches["train"] = self.sample(self.model, self.pairs)
+        trainer = Pretrainer(self.task, fitted)
+        compile_model(self.config, trainer, len(self.pairs))
+        return trainer
+
+    def fit(self):
+        self._measure_dev = self._measure(self.model)
+        self.recent = RecentWeights(self.run.path / "recent", self.average_epochs)
+        super().fit()
+
+    def evaluate_dev(self):
+        if self.average_epochs and self.run.writes:
+            self.recent.keep(len(self.run.metrics()) + 1, self.model)
+        return {f"val_{name}": value for name, value in self._measure_dev().items()}
+
+    def _measure(self, model):
+        """Return a function that computes a model's metrics and perplexity on dev."""
+        dev = self.batches["dev"]
+        measure = Evaluator(self.task, model, dev.signature())
+
+        def measure_dev():
+            metrics = measure(dev)
+            # exp(-log-likelihood of a token)
+            return metrics | {"perplexity": math.exp(min(-metrics["log_likelihood"], 700.0))}
+
+        return measure_dev
+
+    def save(self):
+        self._save_in(self.run.best)
+
+    def _save_in(self, folder):
+        save_model(self.model, folder, tokenizer=self.tokenizer)
+
+    def fingerprints(self):
+        return {
+            "model": content_fingerprint(config_of(self.model)),
+            "the task": content_fingerprint(self.task),
+            "the encoded dev batches": self.batches["dev"].fingerprint(),
+        }
+
+    def evaluate(self):
+        """Return sizes, and the scores of the best epoch and of the mean of the weights."""
+        epochs = len(self.run.metrics())
+        figures = {
+            "parameters": count_parameters(self.model),
+            "pairs": len(self.pairs.sources),
+            "epochs": epochs,
+            "steps": epochs * len(self.pairs),
+        }
+        figures |= self._figures_of(load_model(self.run.best, self.task.head), "")
+        if self.average_epochs:
+            self.recent.load_mean(self.model, epochs)
+            if self.run.writes:
+                self._save_in(self.run.averaged)
+            figures |= self._figures_of(self.model, "averaged_")
+        return figures
+
+    def _figures_of(self, model, prefix):
+        figures = {f"dev_{name}": value for name, value in self._measure(model)().items()}
+        if self.score is not None:
+            figures |= self.score(model, prefix)
+        return {f"{prefix}{name}": value for name, value in figures.items()}
+
+    def report(self, figures):
+        counts = {name: len(texts) for name, texts in self.data.parts().items()}
+        write_report(self.run, figures, metric="perplexity", examples=counts)
+
+
+class RecentWeights:
+    """Weights after each of the last epochs, in files of a folder, and their mean.
+
+    Vaswani et al. 2017, section 6.1.
+
+    Args:
+        folder: of the files `epoch_1.safetensors`, ...; created if missing.
+        count: n, number of epochs to keep.
+    """
+
+    def __init__(self, folder, count):
+        self.folder, self.count = pathlib.Path(folder), count
+
+    def keep(self, epoch, model):
+        """Write the weights after an epoch, counted from 1, and delete files of older epochs."""
+        make_folder(self.folder)
+        arrays = {variable.path: np.asarray(variable) for variable in model.weights}
+        write_tensors(self._path(epoch), arrays)
+        for path in self.folder.glob("epoch_*.safetensors"):
+            if not epoch - self.count < int(path.stem.removeprefix("epoch_")) <= epoch:
+                path.unlink()
+
+    def load_mean(self, model, epoch):
+        """Set a model's weights to the mean over the n epochs that end with `epoch`.
+
+        With fewer epochs than n it is the mean of all.
+
+        Raises:
+            InputError: if the file of an epoch is missing or broken.
+        """
+        epochs = range(max(epoch - self.count, 0) + 1, epoch + 1)
+        sums = {variable.path: 0.0 for variable in model.weights}
+        for number in epochs:
+            path = self._path(number)
+            try:
+                with safetensors.safe_open(str(path), framework="numpy") as file:
+                    for name in sums:
+                        sums[name] = sums[name] + file.get_tensor(name).astype("float64")
+            except (safetensors.SafetensorError, OSError) as e:
+                raise InputError(
+                    f"{path}, of the mean over {len(epochs)} epochs, cannot be read ({e}); start "
+                    "the run anew by `overwrite`, or without the mean in another folder."
+                ) from None
+        for variable in model.weights:
+            variable.assign(sums[variable.path] / len(epochs))
+
+    def _path(self, epoch):
+        return self.folder / f"epoch_{epoch}.safetensors"

@@ -45,33 +45,35 @@ def shared_dataset(strategy, data, batches):
     if not several_workers(strategy):
         return data
 
-    def own(context):
+    def shares_of(context):
         replicas = context.num_replicas_in_sync
-        here = replicas // context.num_input_pipelines
-        first = context.input_pipeline_id * here
+        local = replicas // context.num_input_pipelines
+        first = context.input_pipeline_id * local
 
         def shares(*batch):
             rows = tf.shape(tf.nest.flatten(batch)[0])[0]
 
-            def share(replica):
-                own = slice(rows * replica // replicas, rows * (replica + 1) // replicas)
-                return tf.data.Dataset.from_tensors(tf.nest.map_structure(lambda v: v[own], batch))
+            def share_of(replica):
+                share = slice(rows * replica // replicas, rows * (replica + 1) // replicas)
+                return tf.data.Dataset.from_tensors(
+                    tf.nest.map_structure(lambda v: v[share], batch)
+                )
 
             return functools.reduce(
-                lambda a, b: a.concatenate(b), [share(first + i) for i in range(here)]
+                lambda a, b: a.concatenate(b), [share_of(first + i) for i in range(local)]
             )
 
-        found = data.flat_map(shares)
-        return found.apply(tf.data.experimental.assert_cardinality(batches * here)).prefetch(4)
+        count = tf.data.experimental.assert_cardinality(batches * local)
+        return data.flat_map(shares).apply(count).prefetch(4)
 
-    return strategy.distribute_datasets_from_function(own)
+    return strategy.distribute_datasets_from_function(shares_of)
 
 
-def agreed(strategy, asked):
-    """Return whether any worker asks for something; all must call it at the same step."""
+def any_worker(strategy, value):
+    """Return whether a value is true on any worker; all must call it at the same step."""
     if not several_workers(strategy):
-        return asked
-    return _total(strategy, float(asked)) > 0
+        return value
+    return _total(strategy, float(value)) > 0
 
 
 def wait_for_all(strategy):
@@ -102,8 +104,7 @@ def lost_workers(strategy):
         reason = re.search(r"aborted by:\s*(.*?)[\s:.]*$", e.message, re.MULTILINE)
         raise InputError(
             "The training cannot go on without another worker "
-            f"({reason[1] if reason else type(e).__name__}); start all of them again, and it goes "
-            "on from what is saved."
+            f"({reason[1] if reason else type(e).__name__}); start all of them again to resume."
         ) from None
 
 
@@ -119,14 +120,14 @@ def check_same(strategy, facts):
     """
     if not several_workers(strategy):
         return
-    found = [json.loads(text) for text in _gathered(strategy, json.dumps(facts))]
-    for number, theirs in enumerate(found):
-        for what, first in found[0].items():
-            other = theirs[what]
+    facts_by_worker = [json.loads(text) for text in _gathered(strategy, json.dumps(facts))]
+    for number, worker_facts in enumerate(facts_by_worker):
+        for name, first in facts_by_worker[0].items():
+            other = worker_facts[name]
             for key in sorted(first.keys() | other):
                 if first.get(key) != other.get(key):
                     raise InputError(
-                        f"The workers were not started alike: of the {what}, `{key}` is "
+                        f"The workers were not started alike: of the {name}, `{key}` is "
                         f"{first.get(key)!r} for the first and {other.get(key)!r} for number "
                         f"{number} (counted from 0); start all with the same flags, files and "
                         "run folder, which all have to see."
@@ -135,14 +136,14 @@ def check_same(strategy, facts):
 
 def _gathered(strategy, text):
     """Return the texts of all replicas, in their order."""
-    own = np.frombuffer(text.encode(), np.uint8).astype("int32")
+    code = np.frombuffer(text.encode(), np.uint8).astype("int32")
 
     def gather():
         context = tf.distribute.get_replica_context()
-        lengths = context.all_gather(tf.constant([len(own)]), axis=0)
-        return lengths, context.all_gather(tf.constant(own), axis=0)
+        lengths = context.all_gather(tf.constant([len(code)]), axis=0)
+        return lengths, context.all_gather(tf.constant(code), axis=0)
 
-    found = tf.function(lambda: strategy.run(gather))()
-    lengths, codes = (strategy.experimental_local_results(v)[0].numpy() for v in found)
+    gathered = tf.function(lambda: strategy.run(gather))()
+    lengths, codes = (strategy.experimental_local_results(v)[0].numpy() for v in gathered)
     parts = np.split(codes, np.cumsum(lengths)[:-1])
     return [part.astype(np.uint8).tobytes().decode() for part in parts]

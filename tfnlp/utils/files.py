@@ -33,8 +33,8 @@ def read_json(path):
 
 
 @contextlib.contextmanager
-def replaced_when_whole(path):
-    """Yield a temporary path beside `path`, and move it over `path` once it is completely written.
+def atomic_replace(path):
+    """Yield a temporary path beside `path`, and move it over `path` once it is fully written.
 
     After a full disk or a kill the previous file is untouched.
 
@@ -66,7 +66,7 @@ def replaced_when_whole(path):
 
 def write_text(path, text):
     """Write UTF-8 text atomically."""
-    with replaced_when_whole(path) as temporary:
+    with atomic_replace(path) as temporary:
         pathlib.Path(temporary).write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -77,14 +77,14 @@ def json_text(value, **options):
         value: dicts with string keys, lists, tuples and scalars.
         options: keyword arguments of `json.dumps`.
     """
-    return json.dumps(_null_if_not_finite(value), ensure_ascii=False, allow_nan=False, **options)
+    return json.dumps(_finite_or_none(value), ensure_ascii=False, allow_nan=False, **options)
 
 
-def _null_if_not_finite(value):
+def _finite_or_none(value):
     if isinstance(value, dict):
-        return {key: _null_if_not_finite(entry) for key, entry in value.items()}
+        return {key: _finite_or_none(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_null_if_not_finite(entry) for entry in value]
+        return [_finite_or_none(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -108,7 +108,7 @@ def make_folder(path):
         pathlib.Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise InputError(
-            f"{path} could not be made ({e.strerror or e}); choose another folder."
+            f"{path} could not be created ({e.strerror or e}); choose another folder."
         ) from e
 
 
@@ -124,10 +124,10 @@ def check_writable(path):
     path = pathlib.Path(path).absolute()
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file in it.")
-    parent = next(folder for folder in path.parents if folder.exists())
-    if not parent.is_dir():
-        raise InputError(f"{path} cannot be written: {parent} is a file; choose another folder.")
-    if not os.access(parent, os.W_OK):
+    folder = next(folder for folder in path.parents if folder.exists())
+    if not folder.is_dir():
+        raise InputError(f"{path} cannot be written: {folder} is a file; choose another folder.")
+    if not os.access(folder, os.W_OK):
         raise InputError(
-            f"{path} cannot be written: {parent} is closed to writing; choose another folder."
+            f"{path} cannot be written: {folder} is closed to writing; choose another folder."
         )

@@ -32,7 +32,7 @@ from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
 from tfnlp.text.readers import Examples
-from tfnlp.training import RunFolder, TrainingConfig, finetune
+from tfnlp.training import RunFolder, Splits, TrainingConfig, finetune
 from tfnlp.utils.errors import InputError
 
 LABELS = ["bad", "good"]
@@ -63,7 +63,8 @@ def run(tiny_config, tokenizer, tmp_path_factory):
     train, dev = (Examples(TEXTS[s], None, labels[s]) for s in (slice(48), slice(48, None)))
     run = RunFolder(tmp_path_factory.mktemp("run"), {})
     training = TrainingConfig(epochs=8, batch_size=8, learning_rate=2e-3)
-    finetune(Classification(LABELS), model, tokenizer, train, dev, training, run, LENGTH)
+    data = Splits(train, dev, LENGTH)
+    finetune(Classification(LABELS), model, tokenizer, data, config=training, run=run)
     return run
 
 

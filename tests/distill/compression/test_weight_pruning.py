@@ -21,7 +21,7 @@ from tests.kills import KILLS, killed_after
 from tests.training.test_finetuning import DEV, TRAIN, Scripted
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
-from tfnlp.training import RunFolder, TrainingConfig, finetune
+from tfnlp.training import RunFolder, Splits, TrainingConfig, finetune
 from tfnlp.training.finetuning import compressed_steps
 from tfnlp.training.fingerprints import content_fingerprint
 from tfnlp.utils.errors import InputError
@@ -80,9 +80,9 @@ def test_a_killed_pruning_ends_with_the_same_weights_and_zeros(one_layer, tokeni
         model = build_model(one_layer, "classifier", 2)
         config = TrainingConfig(epochs=3, batch_size=4, learning_rate=1e-2, checkpoint_steps=1)
         pruning = PruningConfig(0.6, end_step=4, frequency=2)
-        arguments = (TRAIN, DEV, config, RunFolder(folder, {}), 16)
+        options = {"config": config, "run": RunFolder(folder, {}), "compress": pruning.pruner}
         with killed_after(stop_after):
-            figures = finetune(task, model, tokenizer, *arguments, compress=pruning.pruner)
+            figures = finetune(task, model, tokenizer, Splits(TRAIN, DEV, 16), **options)
         return figures, model, task
 
     figures, whole, task = run(tmp_path / "whole")

@@ -5,6 +5,7 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.kills import KILLS, killed_after
 from tests.training.test_resumable_fit import make_batches
@@ -12,8 +13,11 @@ from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import build_model
 from tfnlp.tasks import Classification
 from tfnlp.text import LengthBatches
-from tfnlp.training import FineTuner, RunFolder, TrainingConfig, fit
-from tfnlp.training.optimizer import averaged_weights, compile_model
+from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit, optimizer_of
+from tfnlp.training.optimizer import (
+    averaged_weights,
+)
+from tfnlp.utils.errors import InputError
 
 ALL = TrainingConfig(
     epochs=3,
@@ -46,7 +50,14 @@ def train(folder, text_config, config, stop_after=None, fixed_length=None, count
     trained.optimizer.epsilon = 1e-3
     run = RunFolder(folder, {})
     with killed_after(stop_after):
-        fit(trained, train, config, run, lambda: save_model(model, run.best), dev, "none")
+        fit(
+            trained,
+            train,
+            config,
+            run,
+            lambda: save_model(model, run.best),
+            evaluate=lambda: {"val_loss": trained.evaluate(dev.dataset(), verbose=0)},
+        )
     return trained, run
 
 
@@ -120,3 +131,57 @@ def test_batches_of_one_length_pad_with_the_token_that_pads():
             assert (padded[name][:, length:] == fill).all()
     assert fixed.padding_share() == pytest.approx(1 - fixed.lengths.sum() / 55)
     assert fixed.fingerprint() != batches.fingerprint()
+
+
+def test_warmup_in_steps_and_the_second_beta_reach_the_optimizer():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    config = TrainingConfig(epochs=2, learning_rate=1.0, warmup_steps=4, beta_2=0.5)
+    optimizer = optimizer_of(config, model, steps_per_epoch=10)
+    assert optimizer.beta_2 == 0.5
+    assert float(optimizer._learning_rate(3)) == pytest.approx(0.75)
+    with pytest.raises(InputError, match="warmup_steps=4 is more than the 2 steps"):
+        optimizer_of(config, model, steps_per_epoch=1)
+    for wrong in ({"beta_2": 1.0}, {"warmup_steps": -1}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))}="):
+            TrainingConfig(**wrong)
+
+
+def test_a_config_gives_warm_up_decay_and_clipping():
+    inputs = keras.Input((1,))
+    model = keras.Model(inputs, keras.layers.Dense(1, kernel_initializer="ones")(inputs))
+    kernel, bias = model.trainable_variables
+    config = TrainingConfig(
+        epochs=3, learning_rate=0.5, warmup_share=0.25, weight_decay=0.2, clip_norm=0.1
+    )
+    optimizer = optimizer_of(config, model, steps_per_epoch=4)
+    optimizer.build([kernel, bias])
+    rates, weight = [], 1.0
+    for _ in range(13):
+        rates.append(float(optimizer.learning_rate))
+        optimizer.apply([tf.zeros_like(kernel), tf.zeros_like(bias)])
+        weight *= 1 - 0.2 * rates[-1]
+        np.testing.assert_allclose(kernel, [[weight]], rtol=1e-6)
+    # 3 of 12 steps up, 9 down.
+    expected = [0, 1 / 3, 2 / 3, *(np.arange(9, 0, -1) / 9), 0]
+    assert rates == pytest.approx(0.5 * np.array(expected), abs=1e-7)
+    np.testing.assert_array_equal(bias, [0])
+    # A gradient of length 5, clipped, is a tenth of the first momentum.
+    optimizer.apply([tf.constant([[3.0]]), tf.constant([4.0])])
+    found = [float(np.squeeze(m)) for m in optimizer._momentums]
+    assert found == pytest.approx([0.1 * 0.1 * 3 / 5, 0.1 * 0.1 * 4 / 5], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"schedule": "step"}, "schedule=step is unknown; use one of linear, cosine"),
+        ({"optimizer": "sgd"}, "optimizer=sgd is unknown; use one of adamw, lamb"),
+        ({"ema_decay": 1.0}, "ema_decay=1.0 must be at least 0"),
+        ({"layer_decay": 0.0}, "layer_decay=0.0 must be above 0"),
+        ({"accumulation_steps": 5}, "accumulation_steps=5 must divide batch_size=32"),
+        ({"xla": True}, "xla=True compiles the steps anew for each length"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        TrainingConfig(**arguments)

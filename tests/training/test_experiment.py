@@ -1,0 +1,50 @@
+"""The order of a training, which every kind of it has."""
+
+import dataclasses
+
+import pytest
+
+from tfnlp.training import Experiment, Splits
+
+
+@dataclasses.dataclass
+class Recorded(Experiment):
+    """Records the calls of its methods."""
+
+    def __post_init__(self):
+        self.calls = []
+
+    def check(self):
+        self.calls.append("check")
+
+    def encode(self):
+        self.calls.append("encode")
+        return {name: len(examples) for name, examples in self.data.parts().items()}
+
+    def build(self):
+        self.calls.append(f"build for {self.batches}")
+        return "trainer"
+
+    def fit(self):
+        self.calls.append(f"fit {self.trainer}")
+
+    def evaluate(self):
+        return {"accuracy": 1.0}
+
+    def report(self, figures):
+        self.calls.append(f"report {figures}")
+
+
+def test_an_experiment_encodes_builds_fits_evaluates_and_reports():
+    experiment = Recorded("task", "model", "tokenizer", Splits([1, 2], None, 16, [3]), None, None)
+    assert experiment.run_all() == {"accuracy": 1.0}
+    sizes = {"train": 2, "test": 1}
+    assert experiment.calls == [
+        *("check", "encode", f"build for {sizes}", "fit trainer"),
+        "report {'accuracy': 1.0}",
+    ]
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(TypeError, match="teacher"):
+        Recorded("task", "model", "tokenizer", Splits([], [], 16), None, None, teacher=1)

@@ -1,0 +1,62 @@
+"""The step that every training runs."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.training.test_resumable_fit import make_batches
+from tfnlp.models import build_model
+from tfnlp.tasks import Classification
+from tfnlp.training import FineTuner, RunFolder, TrainingConfig, compile_model, fit
+
+CONFIG = TrainingConfig(epochs=2, batch_size=4, learning_rate=1e-2)
+
+
+def make_trainer(tiny_config, kind=FineTuner):
+    keras.utils.set_random_seed(0)
+    model = build_model(dataclasses.replace(tiny_config, num_layers=1), "classifier", 2)
+    trainer = kind(model, Classification(["a", "b"]))
+    compile_model(CONFIG, trainer, 7, model)
+    return trainer
+
+
+class KerasStep(FineTuner):
+    def train_step(self, data):
+        return keras.Model.train_step(self, data)
+
+
+def test_the_step_is_that_of_keras(tiny_config):
+    """With dropout, bit for bit."""
+    batches, ends = make_batches(tiny_config.vocabulary_size), []
+    for kind in (FineTuner, KerasStep):
+        trainer = make_trainer(tiny_config, kind)
+        history = trainer.fit(batches.dataset(), epochs=2, shuffle=False, verbose=0).history
+        ends.append((history["loss"], trainer.get_weights()))
+    assert ends[0][0] == ends[1][0]
+    for ours, theirs in zip(ends[0][1], ends[1][1], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+class GradientNorms(FineTuner):
+    """As `Trainer` would log them: a metric, updated where all gradients pass."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.gradient_norm = keras.metrics.Mean(name="gradient_norm")
+
+    def apply_gradients(self, gradients):
+        self.gradient_norm.update_state(tf.linalg.global_norm(gradients))
+        super().apply_gradients(gradients)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_metric_of_the_gradients_is_logged(parts, tiny_config, tmp_path):
+    batches = make_batches(tiny_config.vocabulary_size)
+    trainer = make_trainer(tiny_config, GradientNorms)
+    trainer.accumulation_steps = parts
+    run = RunFolder(tmp_path / "run", {})
+    fit(trainer, batches, CONFIG, run, lambda: None)
+    assert all(m["gradient_norm"] > 1e-3 for m in run.metrics())
