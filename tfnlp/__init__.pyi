@@ -1,6 +1,7 @@
 """tfnlp: exact, fast Keras 3 layers and models for NLP transformers, up to export for phones."""
 
 from . import checkpoints as checkpoints
+from . import configs as configs
 from . import corpora as corpora
 from . import functional as functional
 from . import generation as generation
