@@ -1,6 +1,8 @@
 """Configs of all families: saving, and fields that do not fit each other."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -82,3 +84,11 @@ def test_dropouts_and_activations_of_heads():
     assert XLNetConfig().tagger_dropout == 0.0
     assert ElectraConfig(activation="relu").lm_activation == "gelu"
     assert GptConfig(activation="relu").lm_activation == "relu"
+
+
+def test_configs_load_no_framework():
+    code = (
+        "import sys, tfnlp.configs; tfnlp.configs.config_by_name('lstm'); "
+        "print({'keras', 'tensorflow'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
