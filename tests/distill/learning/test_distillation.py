@@ -30,7 +30,7 @@ from tfnlp.training import RunFolder, TrainingConfig, predict
 from tfnlp.training.run_folder import TIMES
 from tfnlp.utils.errors import InputError
 
-README = pathlib.Path(__file__).parents[3] / "README.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "distillation.md"
 TASK = Tagging(["O", "B-x", "I-x"])
 SENTENCES = [["a", "fine", "film"], ["un", "film"], ["the", "plot", "is", "dull"]]
 TAGS = [["O", "B-x", "I-x"], ["O", "O"], ["O", "B-x", "O", "O"]]
@@ -205,8 +205,8 @@ def test_a_student_of_fewer_tokens_learns_what_the_teacher_says_of_each_text(
         distill(owner, student, data, still, run, phases)
 
 
-def test_the_lines_of_the_readme(small_config, tokenizer, tmp_path, monkeypatch):
-    section = README.read_text(encoding="utf-8").split("## Distilling from Python")[1]
+def test_the_page_on_distillation(small_config, tokenizer, tmp_path, monkeypatch):
+    section = PAGE.read_text(encoding="utf-8").split("## Distilling from Python")[1]
     (lines,) = re.findall(r"```python\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
     model = build_model(dataclasses.replace(small_config, num_layers=3), "classifier", 2)
     folder = tmp_path / "runs/teacher/best"
