@@ -48,7 +48,8 @@ from distill.runtime.associated_files import (
 from distill.runtime.litert_runners import CLASSES, STRING_CLASSIFIER
 from tfnlp.layers import AdaptiveEmbedding
 from tfnlp.models import check_vocabulary, submodel
-from tfnlp.quantization.fake_quantization import SMALL, converting, in_float
+from tfnlp.quantization.fake_quantization import converting, in_float
+from tfnlp.quantization.rounded_products import SMALL
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.tokenizer import Tokenizer
 from tfnlp.utils.errors import InputError
