@@ -171,7 +171,7 @@ def products(batch, length, streams=0, softmax=False):
     """
     import tensorflow as tf
 
-    from tfnlp.functional.attention import attend
+    from tfnlp.functional.attention import fused_attention
 
     shape, count = (WIDTH, WIDTH), 5 if streams else 4
     kernels = [tf.Variable(tf.random.normal(shape, stddev=0.03)) for _ in range(count)]
@@ -190,7 +190,7 @@ def products(batch, length, streams=0, softmax=False):
         for x in xs:
             q = heads(x, kernels[0])
             scores = tf.matmul(q, k, transpose_b=True)
-            context = attend(scores, v) if softmax else tf.matmul(scores, v)
+            context = fused_attention(scores, v) if softmax else tf.matmul(scores, v)
             found.append(tf.matmul(tf.reshape(context, (-1, WIDTH)), kernels[3]))
             if streams:
                 found.append(tf.matmul(q, r, transpose_b=True))

@@ -11,7 +11,7 @@ count the same where it is None.
 import numpy as np
 from keras import ops
 
-from tfnlp.functional.attention import join_heads, scaled, split_heads
+from tfnlp.functional.attention_heads import join_heads, scaled, split_heads
 from tfnlp.layers import LastState
 from tfnlp.weighted_losses import check_classes
 

@@ -176,3 +176,22 @@ def recurrent(layer, query, value, key, mask):
             e = np.exp(scores[b, i] - scores[b, i][seen].max()) * seen
             context[b, i] = (e / e.sum()) @ value[b]
     return context, scores
+
+
+def inputs(batch, length, width, source=None, masked=True, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(batch, length, width)).astype("float32")
+    mask = np.ones((batch, length, source or length), bool)
+    if masked:
+        mask = rng.random(mask.shape) < 0.7
+        mask[0, 0] = False  # a query that may see nothing
+    return x, mask
+
+
+def randomise(layer, seed=0):
+    rng = np.random.default_rng(seed)
+    layer.set_weights([rng.normal(size=w.shape, scale=0.5) for w in layer.weights])
+
+
+def near(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * max(1, np.abs(expected).max()))

@@ -1,114 +1,87 @@
-"""The mathematics of scaled dot-product attention, without weights."""
+"""Scaled dot-product attention: as the paper states it, with fewer passes, and in blocks."""
+
+import dataclasses
 
 from keras import ops
 
-from tfnlp.functional.masks import MASKED
-from tfnlp.functional.shapes import reshape
+from tfnlp.functional.attention_tiles import TilePlan
+from tfnlp.functional.masks import additive_mask, zero_masked_rows
+from tfnlp.functional.products import fold_column, plain_product, product_minus, times_transposed
+from tfnlp.functional.relative_scores import RelativeTerm
+from tfnlp.functional.segment_scores import SegmentTerm
 
 
-def split_heads(x, num_heads):
-    """Split (B, L, N * H) into (B, N, L, H)."""
-    batch, length, width = ops.shape(x)
-    x = reshape(x, (batch, length, num_heads, width // num_heads))
-    return ops.transpose(x, (0, 2, 1, 3))
-
-
-def join_heads(x):
-    """Join (B, N, L, H) into (B, L, N * H)."""
-    batch, heads, length, size = ops.shape(x)
-    return reshape(ops.transpose(x, (0, 2, 1, 3)), (batch, length, heads * size))
-
-
-def split_table(x, num_heads):
-    """Split (R, N * H) into (N, R, H)."""
-    x = ops.reshape(x, (-1, num_heads, x.shape[-1] // num_heads))
-    return ops.transpose(x, (1, 0, 2))
-
-
-def scaled(query, terms=1):
-    """Divide the query by sqrt(terms * H): it is smaller than the scores, so cheaper to scale."""
-    return query * ops.cast((terms * query.shape[-1]) ** -0.5, query.dtype)
-
-
-def add_by_head(x, bias):
-    """Add a bias (N, H) to (B, N, T, H); its gradient is summed over one axis at a time.
-
-    TensorFlow takes three times as long to sum over two axes with another between them.
-    """
-    return x + ops.broadcast_to(bias[:, None], (ops.shape(x)[0], *bias[:, None].shape))
-
-
-def masked_softmax(scores, mask=None):
-    """Compute softmax over the last axis in float32, with zeros where `mask` is false.
+@dataclasses.dataclass(frozen=True)
+class Scores:
+    """Scores `query . key + terms`, not computed yet: by `compute`, or a tile at a time.
 
     Args:
-        scores: (B, N, T, S), any float type.
-        mask: boolean, broadcasts to (B, T, S) or has 4 axes, as `combine_masks` gives it, or None.
-
-    Returns:
-        (B, N, T, S) in the type of `scores`. A row that is masked throughout is uniform
-        here; `zero_masked_rows` clears what it attends to.
+        query: (B, N, T, H), scaled already.
+        key: (B, N, S, H).
+        terms: further terms, a `RelativeTerm` or a `SegmentTerm` each; `+` adds one.
+        has_content: whether `query . key` counts; without it there must be a term.
     """
-    if scores.shape[-1] == 1:  # ones; Keras warns of a softmax over one entry
-        return ops.exp(scores - scores)
-    x = ops.cast(scores, "float32")
-    if mask is not None:
-        x = x + additive_mask(mask)
-    return ops.cast(ops.softmax(x, axis=-1), scores.dtype)
+
+    query: object
+    key: object
+    terms: tuple = ()
+    has_content: bool = True
+
+    def __add__(self, term):
+        return dataclasses.replace(self, terms=(*self.terms, term))
+
+    def compute(self, product=plain_product):
+        """Compute the scores, (B, N, T, S)."""
+        scores = 0.0
+        if self.has_content:
+            scores = product("scores", times_transposed, query=self.query, key=self.key)
+        lengths = ops.shape(self.query)[2], ops.shape(self.key)[2]
+        for term in self.terms:
+            scores += term.compute(*lengths, product)
+        return scores
 
 
-def additive_mask(mask):
-    """Return 0 where a mask is true, else MASKED, float32; (B, T, S) becomes (B, 1, T, S)."""
-    added = ops.where(mask, 0.0, MASKED)
-    return added if len(mask.shape) == 4 else added[:, None]
-
-
-def zero_masked_rows(context, mask):
-    """Set `context` (B, N, T, H) to zero for queries whose keys are all masked."""
-    if mask is None:
-        return context
-    seen = ops.any(mask, axis=-1, keepdims=True)
-    seen = seen if len(mask.shape) == 4 else ops.expand_dims(seen, 1)
-    return context * ops.cast(seen, context.dtype)
-
-
-def attend(
-    scores,
-    value,
-    mask=None,
-    dropout_layer=None,
-    training=None,
-    quantizer=None,
-    product=ops.matmul,
-):
+def attention(scores, value, mask=None, dropout=None, product=plain_product, name="context"):
     """Compute softmax(scores) . value (Vaswani et al. 2017, eq. 1).
 
     Args:
-        scores: (B, N, T, S), before mask and softmax.
+        scores: (B, N, T, S), before mask and softmax; all without N for one head.
         value: (B, N, S, H), or (B, 1, S, H) for all heads; the scores may be (1, N, T, S).
         mask: boolean, broadcasts to (B, T, S) or has 4 axes, or None.
-        dropout_layer: a `keras.layers.Dropout` for the attention weights, or None.
-        training: whether dropout is on.
-        quantizer: a `FakeQuantizer` for the attention weights, or None.
-        product: what multiplies rounded weights and values.
+        dropout: a `keras.layers.Dropout` for the attention weights, which drops; or None.
+        product: a layer's product of weights and values.
+        name: of the result for `product`.
 
     Returns:
         (B, N, T, H), zeros where a query may see nothing.
     """
-    drops = dropout_layer is not None and dropout_layer.rate and training
-    if quantizer is not None:
-        # Zeros before the product: the next product rounds what comes out of this one as it is.
-        weights = quantizer(zero_masked_rows(masked_softmax(scores, mask), mask))
-        weights = dropout_layer(weights, training=True) if drops else weights
-        return product(weights, value)
+    weights = zero_masked_rows(masked_softmax(scores, mask), mask)
+    if dropout is None:
+        return product(name, weights=weights, value=value)
+
+    def dropped_product(weights, value):
+        return ops.matmul(dropout(weights, training=True), value)
+
+    return product(name, dropped_product, weights=weights, value=value)
+
+
+def fused_attention(scores, value, mask=None, dropout=None, product=plain_product, name="context"):
+    """Compute `attention` with fewer passes over the scores, forward and backward.
+
+    Rows without keys are set to zero in the context, which is smaller than the weights, and the
+    gradient of the softmax is one pass.
+    """
+    if product is not plain_product:
+        # Zeros before the product: the next product rounds this one's result as it is.
+        return attention(scores, value, mask, dropout, product=product, name=name)
     # The gradient below is of scores and values that have the same texts and heads.
-    if drops or tuple(value.shape[:2]) != tuple(scores.shape[:2]):
+    if dropout is not None or tuple(value.shape[:-2]) != tuple(scores.shape[:-2]):
         weights = masked_softmax(scores, mask)
-        weights = dropout_layer(weights, training=True) if drops else weights
+        weights = weights if dropout is None else dropout(weights, training=True)
         return zero_masked_rows(ops.matmul(weights, value), mask)
 
     @ops.custom_gradient
-    def attention(scores, value):
+    def attend(scores, value):
         weights = masked_softmax(scores, mask)
         context = ops.matmul(weights, value)
 
@@ -120,34 +93,78 @@ def attend(
                 keepdims=True,
             )
             # With the mean as a feature of the product, the softmax's gradient is one pass.
-            by_weights = product_less(*less(upstream, value, mean))
+            by_weights = product_minus(*fold_column(upstream, value, mean))
             by_scores = ops.cast(weights, "float32") * by_weights
             by_value = ops.matmul(ops.swapaxes(weights, -1, -2), upstream)
             return ops.cast(by_scores, scores.dtype), by_value
 
         return context, gradient
 
-    return zero_masked_rows(attention(scores, value), mask)
+    return zero_masked_rows(attend(scores, value), mask)
 
 
-def less(a, b, column):
-    """Return the arguments of `product_less`, the column folded into a and b if in float32.
+def blockwise_attention(scores, value, mask=None, dropout=None, *, block_size, training=False):
+    """Compute `attention` of `Scores` without holding the (T, S) scores.
 
-    In float32 the column becomes a feature of `a`, at no cost, and None is returned for it. A
-    subtraction would be another pass over the scores.
+    Rabe & Staats 2021, 'Self-attention Does Not Need O(n^2) Memory', section 2: a running
+    maximum, sum and weighted sum over blocks of keys, for each block of queries. The gradient
+    computes each block's scores anew: with o the output and p the weights,
+    ds = p * (dp - sum(do * o)).
 
     Args:
-        a: (B, N, T, H).
-        b: (B, N, S, H).
-        column: (B, N, T, 1) float32.
+        scores: `Scores`, at most one of whose terms is a `SegmentTerm`.
+        value, mask, dropout: as `attention` takes them.
+        block_size: queries and keys in a block, made a multiple of 4.
+        training: look, at run time, for tiles all of whose offsets share a row of a table, which
+            then cost little. Not in exports: TensorFlow cannot freeze two models with conditions
+            in nested loops in one process, as it gives parts of both the same names.
+
+    Returns:
+        (B, N, T, H), zeros where a query may see nothing.
     """
-    if a.dtype != "float32":
-        return a, b, column
-    a = ops.concatenate([a, -column], axis=-1)
-    return a, ops.concatenate([b, ops.ones_like(b[..., :1])], axis=-1), None
+    query = scores.query if scores.has_content else ops.zeros_like(scores.query)
+    key = scores.key
+    segments = [term for term in scores.terms if isinstance(term, SegmentTerm)]
+    plan = TilePlan(
+        block_size,
+        lengths=(ops.shape(query)[2], ops.shape(key)[2]),
+        terms=[term for term in scores.terms if isinstance(term, RelativeTerm)],
+        find_far=training,
+        dropout=0.0 if dropout is None else dropout.rate,
+        seed=None if dropout is None else dropout.seed_generator.next(),
+    )
+    plan.set_masks(mask, segments[0].is_same if segments else None)
+
+    @ops.custom_gradient
+    def attend(query, key, value, *tables):
+        output, log_sum = plan.forward(query, key, value, tables)
+
+        def gradient(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            return plan.backward(upstream, output, log_sum, (query, key, value), tables)
+
+        return output, gradient
+
+    tables = [x for n in range(len(plan.terms)) for x in plan.split_term(n)]
+    tables += [plan.split(term.by_segment) for term in segments]
+    blocks = plan.split(query), plan.split(key, True), plan.split(value, True)
+    return zero_masked_rows(plan.join(attend(*blocks, *tables)), mask)
 
 
-def product_less(a, b, column):
-    """Compute a . b^T, minus `column` if it is not None, (B, N, T, S) float32."""
-    product = ops.cast(ops.matmul(a, ops.swapaxes(b, -1, -2)), "float32")
-    return product if column is None else product - column
+def masked_softmax(scores, mask=None):
+    """Compute softmax over the last axis in float32, with zeros where `mask` is false.
+
+    Args:
+        scores: (B, N, T, S) or (B, T, S), any float type.
+        mask: boolean, broadcasts to (B, T, S) or has 4 axes, as `combine_masks` gives it, or None.
+
+    Returns:
+        (B, N, T, S) in the type of `scores`. A row that is masked throughout is uniform
+        here; `zero_masked_rows` clears its context.
+    """
+    if scores.shape[-1] == 1:  # ones; Keras warns of a softmax over one entry
+        return ops.exp(scores - scores)
+    x = ops.cast(scores, "float32")
+    if mask is not None:
+        x = x + additive_mask(mask, len(scores.shape))
+    return ops.cast(ops.softmax(x, axis=-1), scores.dtype)

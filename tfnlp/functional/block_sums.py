@@ -39,7 +39,7 @@ def add_first(sums, added):
     return (block, *sums[1:])
 
 
-def turn(sums, steps):
+def rotate(sums, steps):
     """Rotate `sums` so that block `steps` is first; a negative one counts from the end."""
     if isinstance(sums, StackedSums):
         first = ops.mod(sums.first + steps, ops.shape(sums.blocks)[0])

@@ -40,16 +40,31 @@ def combine_masks(
         if len(mask.shape) == 4 and mask.shape[1] == 1:
             mask = ops.squeeze(mask, 1)
     by_head = mask is not None and len(mask.shape) == 4
-    for given, given_name, shape, axis in (
+    for padding, padding_name, shape, axis in (
         (key_mask, "key_mask", key_shape, -2),
         (query_mask, "query_mask", query_shape, -1),
     ):
-        if given is not None:
-            _check_padding(given_name, given, shape)
+        if padding is not None:
+            _check_padding(padding_name, padding, shape)
             # `expand_dims`: TFLite has no strided slices of booleans, which indices would be.
-            given = ops.expand_dims(ops.cast(given, "bool"), axis)
-            mask = _both(mask, ops.expand_dims(given, 1) if by_head else given)
+            padding = ops.expand_dims(ops.cast(padding, "bool"), axis)
+            mask = _both(mask, ops.expand_dims(padding, 1) if by_head else padding)
     return mask
+
+
+def additive_mask(mask, axes=4):
+    """Return 0 where a mask is true, else MASKED, float32; with an axis of heads if due."""
+    added = ops.where(mask, 0.0, MASKED)
+    return added if len(mask.shape) == axes else added[:, None]
+
+
+def zero_masked_rows(x, mask):
+    """Set `x`, (B, N, T, ...) or (B, T, ...), to zero for queries whose keys are all masked."""
+    if mask is None:
+        return x
+    has_keys = ops.any(mask, axis=-1, keepdims=True)
+    has_keys = has_keys if len(mask.shape) == len(x.shape) else ops.expand_dims(has_keys, 1)
+    return x * ops.cast(has_keys, x.dtype)
 
 
 def causal_mask(target_length, source_length):
@@ -98,8 +113,8 @@ def permutation_masks(order, key_order=None):
 def with_memory(mask, memory_length):
     """Prepend `memory_length` visible positions to a mask (..., S)."""
     mask = ops.cast(mask, "bool")
-    seen = ops.ones((*ops.shape(mask)[:-1], memory_length), dtype="bool")
-    return ops.concatenate([seen, mask], axis=-1)
+    visible = ops.ones((*ops.shape(mask)[:-1], memory_length), dtype="bool")
+    return ops.concatenate([visible, mask], axis=-1)
 
 
 def set_mask(x, mask):
@@ -112,7 +127,7 @@ def set_mask(x, mask):
     return x
 
 
-def hide_padding(x, token_ids, pad_token_id):
+def attach_padding_mask(x, token_ids, pad_token_id):
     """Attach the padding mask of `token_ids` to `x`, as `mask_zero` does, if there is a pad id."""
     return x if pad_token_id is None else set_mask(x, padding_mask(token_ids, pad_token_id))
 
@@ -122,8 +137,8 @@ def _both(a, b):
 
 
 def _check_length(name, mask, axis, length):
-    given = mask.shape[axis]
-    if length is not None and given is not None and given not in (1, length):
+    size = mask.shape[axis]
+    if length is not None and size is not None and size not in (1, length):
         raise ValueError(
             f"{name} has shape {tuple(mask.shape)}, but axis {axis} must be {length} "
             "(or 1) to fit the attention scores."

@@ -35,7 +35,7 @@ def update_memory(memory, states, memory_length=None, reuse_length=None):
     return ops.stop_gradient(states)
 
 
-def after_memory(memory, key, value, key_mask=None):
+def prepend_memory(memory, key, value, key_mask=None):
     """Prepend a memory, which all queries may see, to key, value and their Keras mask.
 
     Args:

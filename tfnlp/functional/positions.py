@@ -117,6 +117,34 @@ def _farthest_distance(max_distance, num_buckets):
     return min(int(last) + 2, LONGEST_DISTANCE)
 
 
+def offset_rows(rows_by_distance, length, source_length):
+    """Return the row of a relative table for each offset of a key from a query.
+
+    Args:
+        rows_by_distance: as `distance_rows` gives them.
+        length: T, the queries, which are the last T of the keys.
+        source_length: S.
+
+    Returns:
+        (T + S - 1,), the furthest behind first; a NumPy array if both lengths are known.
+    """
+    is_known = isinstance(length, int) and isinstance(source_length, int)
+    xp = np if is_known else ops
+    distances = source_length - 1 - xp.arange(length + source_length - 1)
+    reach = len(rows_by_distance) // 2
+    distances = xp.clip(distances, -reach, reach)
+    return xp.take(rows_by_distance, distances + reach, axis=0)
+
+
+def used_rows(table, rows):
+    """Return the part of a table (R, D) that falling `rows` read, and the rows within it."""
+    first, last = rows[-1], rows[0]
+    shape = (last + 1 - first, table.shape[-1])
+    if isinstance(rows, np.ndarray):
+        first, shape = int(first), tuple(map(int, shape))
+    return ops.slice(table, (first, 0), shape), rows - first
+
+
 def check_length(name, inputs, max_length):
     """Return the input; raise a ValueError if it is longer than a table of positions.
 

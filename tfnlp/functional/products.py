@@ -1,10 +1,24 @@
-"""Products with a table that all texts of a batch share."""
+"""Products of tensors, and of a tensor with a table that all texts of a batch share."""
 
 import math
 
 from keras import ops
 
 from tfnlp.functional.shapes import reshape
+
+
+def plain_product(name, compute=ops.matmul, **factors):
+    """Return `compute` of the factors.
+
+    This is the product of a float layer; `tfnlp.quantization.rounded_products` has that of a
+    fake-quantised one, which rounds factors and result by their names.
+    """
+    return compute(*factors.values())
+
+
+def times_transposed(a, b):
+    """Compute `a . b^T`, (..., T, S), for a (..., T, H) and b (..., S, H)."""
+    return ops.matmul(a, ops.swapaxes(b, -1, -2))
 
 
 def times_table(x, table):
@@ -27,3 +41,26 @@ def times_table(x, table):
     rows, columns = ops.shape(table)[-2:]
     y = ops.matmul(ops.reshape(x, (-1, rows)), ops.reshape(table, (rows, columns)))
     return reshape(y, (*sizes[:-1], columns))
+
+
+def fold_column(a, b, column):
+    """Return the arguments of `product_minus`, the column folded into a and b if in float32.
+
+    In float32 the column becomes a feature of `a`, at no cost, and None is returned for it. A
+    subtraction would be another pass over the scores.
+
+    Args:
+        a: (B, N, T, H).
+        b: (B, N, S, H).
+        column: (B, N, T, 1) float32.
+    """
+    if a.dtype != "float32":
+        return a, b, column
+    a = ops.concatenate([a, -column], axis=-1)
+    return a, ops.concatenate([b, ops.ones_like(b[..., :1])], axis=-1), None
+
+
+def product_minus(a, b, column):
+    """Compute a . b^T, minus `column` if it is not None, (B, N, T, S) float32."""
+    product = ops.cast(ops.matmul(a, ops.swapaxes(b, -1, -2)), "float32")
+    return product if column is None else product - column

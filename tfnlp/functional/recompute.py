@@ -20,26 +20,26 @@ def recomputable(call):
     def recomputing(self, *args, **kwargs):
         if not (self.recompute and kwargs.get("training")):
             return call(self, *args, **kwargs)
-        given = keras.tree.flatten((args, kwargs))
-        moves = [i for i, x in enumerate(given) if _has_gradient(x)]
+        arguments = keras.tree.flatten((args, kwargs))
+        moves = [i for i, x in enumerate(arguments) if _has_gradient(x)]
         # State before the first call: seeds and all else that a call changes.
         states = [(v, ops.copy(v)) for v in self.non_trainable_variables]
         structure = []
 
         def compute(*tensors):
-            flat = list(given)
+            flat = list(arguments)
             for i, tensor in zip(moves, tensors, strict=True):
                 flat[i] = tensor
-            own, named = keras.tree.pack_sequence_as((args, kwargs), flat)
+            positional, named = keras.tree.pack_sequence_as((args, kwargs), flat)
             if not structure:
-                found = call(self, *own, **named)
-                structure.append(found)
+                results = call(self, *positional, **named)
+                structure.append(results)
             else:
                 with keras.StatelessScope(state_mapping=states):
-                    found = call(self, *own, **named)
-            return keras.tree.flatten(found)
+                    results = call(self, *positional, **named)
+            return keras.tree.flatten(results)
 
-        outputs = keras.tree.flatten(keras.remat(compute)(*(given[i] for i in moves)))
+        outputs = keras.tree.flatten(keras.remat(compute)(*(arguments[i] for i in moves)))
         for output, first in zip(outputs, keras.tree.flatten(structure[0]), strict=True):
             set_mask(output, getattr(first, "_keras_mask", None))
         return keras.tree.pack_sequence_as(structure[0], outputs)

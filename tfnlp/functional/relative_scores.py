@@ -1,24 +1,14 @@
-"""Scores by relative position, by shifting rather than gathering."""
+"""Scores by relative position: as they are defined, and by shifting rather than gathering."""
 
 import dataclasses
 
 from keras import ops
 
-from tfnlp.functional.products import times_table
+from tfnlp.functional.products import plain_product, times_table
 from tfnlp.functional.relative_shift import shift_rows, unshift
 
 
-def num_blocks(length):
-    """Return the number of query blocks; each block reads only the offsets that it needs.
-
-    With 1 block a product has twice the columns in use, with 4 it has 5/4, with 8 it has 9/8. If
-    blocks are short, the products get too small.
-    """
-    is_long = isinstance(length, int) and length >= 256 and length % 8 == 0
-    return 8 if is_long else 4
-
-
-def relative_scores(query, position_key, rows, source_length, causal=False):
+def relative_scores(query, position_key, rows, source_length):
     """Compute `query_i . position_key[rows[T - 1 - i + j]]` for every query i and key j.
 
     Args:
@@ -27,6 +17,22 @@ def relative_scores(query, position_key, rows, source_length, causal=False):
         rows: (T + S - 1,) integers below R: the row of the table for each offset of a key
             from a query, the furthest behind first.
         source_length: S.
+
+    Returns:
+        (B, N, T, S).
+    """
+    length = ops.shape(query)[2]
+    i, j = ops.arange(length)[:, None], ops.arange(source_length)[None]
+    rows = ops.take(rows, length - 1 - i + j)  # (T, S)
+    keys = ops.take(position_key, rows, axis=1)  # (N, T, S, H)
+    return ops.einsum("bnth,ntsh->bnts", query, keys)
+
+
+def shifted_relative_scores(query, position_key, rows, source_length, causal=False):
+    """Compute `relative_scores` from products with the rows, which a shift aligns with the keys.
+
+    Args:
+        query, position_key, rows, source_length: as `relative_scores` takes them.
         causal: leave out the keys after each query's own, where the result is not meaningful
             then; the last query's own key is the last, and S + 1 rows are read.
 
@@ -49,6 +55,16 @@ def relative_scores(query, position_key, rows, source_length, causal=False):
         return relative_scores_forward(query, keys, layout), gradient
 
     return scores(query, position_key)
+
+
+def num_blocks(length):
+    """Return the number of query blocks; each block reads only the offsets that it needs.
+
+    With 1 block a product has twice the columns in use, with 4 it has 5/4, with 8 it has 9/8. If
+    blocks are short, the products get too small.
+    """
+    is_long = isinstance(length, int) and length >= 256 and length % 8 == 0
+    return 8 if is_long else 4
 
 
 class Layout:
@@ -131,31 +147,72 @@ def _sum_rows(by_keys, windows, shape):
 
 @dataclasses.dataclass
 class RelativeTerm:
-    """Relative scores `vectors . position_key[rows[...]]` to add, see `relative_scores`.
+    """Term of the scores by relative position, `vectors . position_key[rows[...]]`.
 
     Args:
-        vectors: (B, N, T, H) of the queries, or (B, N, S, H) of the keys.
-        position_key: (N, R, H).
+        name: of the term.
+        factors: {name: tensor} of the vectors, (B, N, T, H) of the queries or (B, N, S, H) of
+            the keys, and of the table of projected positions, (N, R, H).
         rows: (T + S - 1,), as `relative_scores` takes them.
         of_keys: whether the vectors are the keys', so that the scores come out transposed;
             the first row is then the furthest ahead.
-        causal: as `relative_scores` takes it.
-        find_far: whether tiles all of whose offsets share a row are found, at run time, to cost
-            little; `rows` never fall then, or never rise.
-        name: of the scores among what a fake-quantised layer rounds, or None.
+        causal: whether the table has no rows for keys after the query's own.
+        shares_rows: whether far offsets share a row; `rows` never fall then, or never rise.
     """
 
-    vectors: object
-    position_key: object
+    name: str
+    factors: dict
     rows: object
     of_keys: bool = False
     causal: bool = False
-    find_far: bool = False
-    name: str | None = None
+    shares_rows: bool = False
 
-    def scores(self, query, key):
-        """Compute all scores (B, N, T, S) for queries (B, N, T, H) and keys (B, N, S, H)."""
-        arguments = self.vectors, self.position_key, self.rows
-        if self.of_keys:
-            return ops.swapaxes(relative_scores(*arguments, ops.shape(query)[2]), -1, -2)
-        return relative_scores(*arguments, ops.shape(key)[2], self.causal)
+    def __post_init__(self):
+        self.vectors, self.position_key = self.factors.values()
+
+    def compute(self, length, source_length, product=plain_product):
+        """Compute the scores, (B, N, T, S)."""
+
+        def scores(vectors, position_key):
+            if self.of_keys:
+                x = shifted_relative_scores(vectors, position_key, self.rows, length)
+                return ops.swapaxes(x, -1, -2)
+            return shifted_relative_scores(
+                vectors, position_key, self.rows, source_length, self.causal
+            )
+
+        return product(self.name, scores, **self.factors)
+
+
+def query_to_position(position_query, position_key, rows, causal=False):
+    """Return Transformer-XL's terms by position, `(q_i + v) . W_R R_{i-j}` (b and d).
+
+    Dai et al. 2019, section 3.3. The arguments are those of `RelativeTerm`.
+    """
+    factors = {"position_query": position_query, "position_key": position_key}
+    return RelativeTerm("position_scores", factors, rows, causal=causal)
+
+
+def content_to_position(query, position_key, rows):
+    """Return DeBERTa's term c2p, `q_i . k^r_{r(i, j)}` (He et al. 2020, eq. 4)."""
+    factors = {"query": query, "position_key": position_key}
+    return RelativeTerm("c2p", factors, rows, shares_rows=True)
+
+
+def position_to_content(key, position_query, rows):
+    """Return DeBERTa's term p2c, `k_j . q^r_{r(i, j)}` (He et al. 2020, eq. 4)."""
+    factors = {"key": key, "position_query": position_query}
+    return RelativeTerm("p2c", factors, ops.flip(rows), of_keys=True, shares_rows=True)
+
+
+def position_to_position(query, position_product, rows):
+    """Return DeBERTa's term p2p, `q^r_{r(i, j)} . k^r_{r(i, j)}` (He et al. 2020, eq. 2).
+
+    Args:
+        query: (B, N, T, H), for its shape alone.
+        position_product: (N, R, 1), the product of each row's query and key.
+        rows: as `relative_scores` takes them.
+    """
+    # One number for each head and row: vectors of length 1.
+    factors = {"ones": ops.ones_like(query[..., :1]), "position_product": position_product}
+    return RelativeTerm("p2p", factors, rows, shares_rows=True)

@@ -16,10 +16,9 @@ class SegmentTerm:
 
     by_segment: object
     is_same: object
-    name = None  # a product with two vectors, too small to be rounded
 
-    def scores(self, query, key):
-        """Compute all scores (B, N, T, S) for queries (B, N, T, H) and keys (B, N, S, H)."""
+    def compute(self, length, source_length, product=None):
+        """Compute the scores, (B, N, T, S); never rounded, of a product with two vectors."""
         return segment_scores(self.by_segment, self.is_same)
 
 

@@ -11,10 +11,10 @@ import math
 import keras
 import numpy as np
 from keras import ops
-from keras.src.backend import AutocastScope  # not public, and there is no other way
 
-# TFLite keeps smaller weights in float32.
-SMALL = 1024
+from tfnlp.functional.products import plain_product
+from tfnlp.quantization.rounded_products import RoundedProducts, rounded_rows
+
 # An attention weight of exactly 1 has no step, so that 0 has one and all are 1 / 256 apart.
 WEIGHT_RANGE = (0.0, 255 / 256)
 # A range so many times wider than the mean size of its numbers has outliers. Of a normal
@@ -82,10 +82,10 @@ class FakeQuantizer(keras.layers.Layer):
         low, high = self.limits or (self.low, self.high)
         return keras.quantizers.fake_quant_with_min_max_vars(inputs, low, high)
 
-    def _widened(self, bound, found):
-        """Return a bound of the range after a batch with bound `found`; at least zero."""
-        narrowed = self.momentum * bound + (1 - self.momentum) * ops.maximum(found, 0.0)
-        return ops.maximum(found, narrowed)
+    def _widened(self, bound, batch_bound):
+        """Return a bound of the range after a batch with such a bound; at least zero."""
+        narrowed = self.momentum * bound + (1 - self.momentum) * ops.maximum(batch_bound, 0.0)
+        return ops.maximum(batch_bound, narrowed)
 
 
 class FakeQuantized:
@@ -127,120 +127,30 @@ class FakeQuantized:
         return [(name, part) for name, part in parts(self) if isinstance(part, FakeQuantized)]
 
     def rounded_tensors(self):
-        """Return {tensor name: limits of its range, or None} for the tensors to round."""
+        """Return {tensor name: how it is rounded} for the tensors of the layer's products.
+
+        None is for a range that follows the training, (low, high) for a fixed one. "part.tensor"
+        is a tensor that a part of the layer rounds, by its own quantizer.
+        """
         return {}
 
-    def _quantizer(self, name):
-        """Return the `FakeQuantizer` of a tensor; None if it is not rounded."""
+    def quantizer(self, name):
+        """Return the `FakeQuantizer` of a tensor, a part's if that rounds it; None for others."""
+        rounding = self.rounded_tensors().get(name) if self.is_fake_quantized else None
+        if isinstance(rounding, str):
+            part, tensor = rounding.split(".")
+            return getattr(self, part).quantizer(tensor)
         return self.fake_quantizers.get(name) if self.is_fake_quantized else None
 
-    def _rounded(self, name, x):
-        """Round a tensor if the layer is fake-quantised and has a quantizer for it."""
-        quantizer = self._quantizer(name)
-        return x if quantizer is None else quantizer(x)
+    def products(self, training=None):
+        """Return the function `product(name, compute, **factors)` for one call of the layer."""
+        return RoundedProducts(self, training) if self.is_fake_quantized else plain_product
 
-    def _in_integers(self, x, training, *quantizers):
-        """Return whether to compute a product of `x` as a .tflite file does.
-
-        True for float32 at inference, if every quantizer is there and none observes, unless the
-        model is being converted.
-        """
-        floats = training or self.is_converted or None in quantizers or x.dtype != "float32"
-        return not floats and not any(quantizer.observes for quantizer in quantizers)
-
-    def _integer_product(self, a, b, of, into, training=None):
-        """Compute `a . b`, at inference as a .tflite file does; the caller rounds it by `into`.
-
-        Args:
-            a: (..., T, H).
-            b: (..., H, S).
-            of: the `FakeQuantizer`s that rounded `a` and `b`; None where there is none.
-            into: that of what comes out, or None.
-            training: whether it is not inference.
-        """
-        if not self._in_integers(a, training, *of, into):
-            return ops.matmul(a, b)
-        twice = ops.not_equal(of[1].zero_point, 0)
-        return integer_product(a, b, [quantizer.step for quantizer in of], into.step, twice)
-
-    def _take_rows(self, table, ids):
-        """Take rows of a table (R, D), each rounded by itself as in a .tflite file."""
-        small = table.shape[0] * table.shape[1] < SMALL
-        if not self.is_fake_quantized or small:
-            return ops.take(table, ids, axis=0)
-        with AutocastScope(None):
-            rows = round_weights(ops.take(table, ids, axis=0), -1)
-        return ops.cast(rows, self.compute_dtype)
-
-    def _rounded_dense(self, x, training):
-        """Compute `x . kernel + bias` for rounded x (rows, D), each unit's weights rounded.
-
-        A file holds the bias in steps of the input's times the unit's.
-        """
-        inputs, into = self.fake_quantizers["inputs"], self.fake_quantizers["outputs"]
-        # In the variables' type: a cast to half precision before would change the steps.
-        with AutocastScope(None):
-            kernel = ops.convert_to_tensor(self.kernel)
-            bias = 0.0 if self.bias is None else ops.convert_to_tensor(self.bias)
-            steps = weight_steps(kernel, 0)  # (1, units)
-            of_sums = inputs.step * steps[0]
-            if self._in_integers(x, training, inputs, into):
-                sums = ops.matmul(whole(x, inputs.step), whole(kernel, steps))
-                # As XNNPACK does, in this order.
-                counts = (sums + whole(bias, of_sums)) * (of_sums / into.step)
-                return whole(counts, 1.0) * into.step
-            kernel, bias = whole(kernel, steps) * steps, whole(bias, of_sums) * of_sums
-        kernel, bias = (ops.cast(w, self.compute_dtype) for w in (kernel, bias))
-        x = ops.matmul(x, kernel)
-        return x if self.bias is None else ops.add(x, bias)
-
-
-def round_weights(x, axis):
-    """Round weights to 1/127ths of the largest along an axis; gradients pass unchanged."""
-    steps = weight_steps(x, axis)
-    return whole(x, steps) * steps
-
-
-def weight_steps(x, axis):
-    """Return the step size of `round_weights` along an axis, without gradient."""
-    steps = ops.maximum(ops.max(ops.abs(x), axis=axis, keepdims=True) / 127, 1e-12)
-    return ops.stop_gradient(steps)
-
-
-def whole(x, step):
-    """Return x / step, rounded; the gradient is that of the quotient."""
-    count = x / step
-    return count + ops.stop_gradient(ops.round(count) - count)
-
-
-def integer_product(a, b, steps, step, twice):
-    """Compute `a . b` as LiteRT's integer BATCH_MATMUL does, before rounding to whole steps.
-
-    Where 0 of `b` is not the integer 0, LiteRT rounds twice: to a grid of 2^-n steps just wider
-    than the product of those of `a` and `b`, then to whole steps, halves away from zero, which is
-    `MultiplyByQuantizedMultiplier` of gemmlowp. Some 0.3 % of what comes out is one step off by
-    it. XNNPACK, which runs dense layers, rounds once.
-
-    Args:
-        a: (..., T, H), multiples of a step.
-        b: (..., H, S), likewise.
-        steps: those of `a` and of `b`.
-        step: of what comes out.
-        twice: a boolean, whether LiteRT rounds twice.
-
-    Returns:
-        (..., T, S), to be rounded to multiples of `step`. The gradient is the product's.
-    """
-    # Sums of whole numbers are exact in float32, but not what they are multiplied by.
-    sums = ops.matmul(*(whole(x, of) for x, of in zip((a, b), steps, strict=True)))
-    *steps, step = (ops.cast(x, "float64") for x in (*steps, step))
-    of_sums = steps[0] * steps[1]
-    grid = step * ops.minimum(2.0 ** (ops.floor(ops.log2(of_sums / step)) + 1), 0.5)
-    count = ops.round(ops.cast(sums, "float64") * (of_sums / grid))
-    # Half of the grid more moves none but those that are halves of a step.
-    rounded = ops.cast((count + ops.sign(count) / 2) * grid, "float32")
-    product = sums * ops.cast(of_sums, "float32")
-    return product + ops.stop_gradient(ops.where(twice, rounded, product) - product)
+    def lookup(self, table, ids):
+        """Return the rows `ids` of a table (R, D), rounded if the layer is fake-quantised."""
+        if self.is_fake_quantized:
+            return rounded_rows(table, ids, self.compute_dtype)
+        return ops.take(table, ids, axis=0)
 
 
 def fake_quantize(model):
@@ -288,6 +198,8 @@ def _add_quantizers(layer, path):
     quantizers = {}
     with keras.name_scope(name, override_parent=parent):
         for tensor, limits in layer.rounded_tensors().items():
+            if isinstance(limits, str):
+                continue
             quantizers[tensor] = FakeQuantizer(limits, name=f"{tensor}_range")
             quantizers[tensor].build(None)
     layer._tracker.unlock()  # as `keras.layers.Dense.quantize` does to add its scales

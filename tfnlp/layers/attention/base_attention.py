@@ -1,14 +1,11 @@
 """Base class of the attention layers."""
 
-import functools
-
 import keras
 from keras import ops
 
-from tfnlp.functional.attention import attend, join_heads, split_heads
-from tfnlp.functional.blockwise_attention import blockwise_attention
-from tfnlp.functional.masks import causal_mask, combine_masks
-from tfnlp.functional.memory import after_memory
+from tfnlp.functional.attention import blockwise_attention, fused_attention
+from tfnlp.functional.attention_heads import join_heads, split_heads
+from tfnlp.layers.attention.attention_call import AttentionCall
 from tfnlp.layers.core.base_layer import (
     BIAS_OPTIONS,
     KERNEL_OPTIONS,
@@ -22,8 +19,9 @@ from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 class BaseAttention(BaseLayer):
     """Base class of the attention layers: projections, input checks and output.
 
-    `call` of a subclass begins with `_inputs`, adds to the scores what its paper does, and ends
-    with `_attend`. Arguments by position are those of `keras.layers.MultiHeadAttention`.
+    `call` of a subclass gathers its arguments by `_gather`, projects the inputs by `_inputs`,
+    forms the `Scores` of its paper, and ends with `_attend`. Arguments by position are those of
+    `keras.layers.MultiHeadAttention`.
 
     Args:
         num_heads: N, the number of heads.
@@ -83,7 +81,14 @@ class BaseAttention(BaseLayer):
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def rounded_tensors(self):
-        return {"query": None, "scores": None, "weights": WEIGHT_RANGE}
+        return {
+            "query": None,
+            "scores": None,
+            "weights": WEIGHT_RANGE,
+            "key": "key.outputs",
+            "value": "value.outputs",
+            "context": "output_dense.inputs",
+        }
 
     def _projection(self, units, name, shape, initializer=None, **kwargs):
         """Build a dense layer for inputs or context; `kwargs` override its default options."""
@@ -113,100 +118,61 @@ class BaseAttention(BaseLayer):
             self.output_initializer,
         )
 
-    def _inputs(self, query, value, key, masks, use_causal_mask=False, memory=None):
-        """Project the inputs and combine all masks into one, the first step of `call`.
+    def _gather(self, *masks, training=None, **options):
+        """Return the `AttentionCall` of a call's masks, `training` and options."""
+        product = self.products(training)
+        return AttentionCall(*masks, training=training, product=product, **options)
+
+    def _inputs(self, call, query, value=None, key=None, memory=None):
+        """Project the inputs and combine all masks into one.
 
         Args:
-            query, value, key: as `fill_inputs` takes them.
-            masks: the `query_mask`, `value_mask`, `key_mask`, `attention_mask` and `mask` of
-                the call, each of which may be None.
-            use_causal_mask: whether to hide every position after the query's own.
-            memory: (B, M, D) to put before key and value, or None.
+            call: the `AttentionCall`.
+            query, value, key, memory: as `AttentionCall.fill` takes them.
 
         Returns:
-            Query (B, N, T, H), key (B, N, S, H), value (B, N, S, H'), and what may be seen, as
+            Query (B, N, T, H), key (B, N, S, H), value (B, N, S, H'), and the mask as
             `combine_masks` gives it.
         """
-        value, key, attention_mask, query_mask, key_mask = fill_inputs(query, value, key, *masks)
-        check_states(query=query.shape, value=value.shape, key=key.shape)
-        key, value, key_mask = after_memory(memory, key, value, key_mask)
-        seen = seen_keys(
-            query, key, attention_mask, query_mask, key_mask, use_causal_mask, self.num_heads
-        )
-        return *self._project(query, key, value), seen
+        key, value, key_mask = call.fill(query, value, key, memory)
+        mask = call.combine_masks(query, key, key_mask, self.num_heads)
+        return *self._project(query, key, value), mask
 
     def _project(self, query, key, value):
         """Project query, key and value, and split them by head."""
         pairs = ((self.query, query), (self.key, key), (self.value, value))
         return (split_heads(dense(x), self.num_heads) for dense, x in pairs)
 
-    def _attend(
-        self,
-        query,
-        key,
-        value,
-        seen,
-        terms=(),
-        segment_term=None,
-        mapping=None,
-        training=None,
-        return_attention_scores=False,
-        projections=(),
-    ):
-        """Compute scores, softmax, dropout and the output projection, the last step of `call`.
+    def _attend(self, call, scores, value, mask, mapping=None):
+        """Compute softmax(scores) . value, with dropout, and the output projection.
 
         Args:
-            query: (B, N, T, H), scaled, and `_rounded`.
-            key: (B, N, S, H).
+            call: the `AttentionCall`.
+            scores: `Scores`.
             value: (B, N, S, H').
-            seen: boolean, as `combine_masks` gives it, or None.
-            terms: `RelativeTerm`s to add to the scores.
-            segment_term: a `SegmentTerm` to add to them, or None.
+            mask: boolean, as `combine_masks` gives it, or None.
             mapping: (B, P, T) by which to take predictions from positions, or None.
-            training: whether dropout is on.
-            return_attention_scores: also return the scores.
-            projections: what to return after them.
 
         Returns:
-            (B, T, D) or (B, P, D), or a tuple of it, the scores before mask and softmax, (B, N, T,
-            S), and the projections, as asked for.
+            The output (B, T, D) or (B, P, D), and the scores before mask and softmax, (B, N, T,
+            S), or None with `block_size`.
         """
-        self._check_scores(return_attention_scores)
+        self._check_scores(call.return_attention_scores)
+        dropout = self.dropout_layer if self.dropout and call.training else None
         if self.block_size:
-            scores, rate = None, self.dropout if training else 0.0
-            context = blockwise_attention(
-                query,
-                key,
-                value,
-                seen,
-                self.block_size,
-                terms,
-                segment_term,
-                dropout=rate,
-                seed=self.dropout_layer.seed_generator.next() if rate else None,
-            )
+            options = {"block_size": self.block_size, "training": bool(call.training)}
+            context = blockwise_attention(scores, value, mask, dropout, **options)
+            scores = None
         else:
-            of = self._quantizer("query"), self._quantizer_of("key")
-            into = self._quantizer("scores")
-            scores = self._integer_product(query, ops.swapaxes(key, -1, -2), of, into, training)
-            scores = self._rounded("scores", scores)
-            for term in terms if segment_term is None else (*terms, segment_term):
-                scores += self._rounded(term.name, term.scores(query, key))
-            of = self._quantizer("weights"), self._quantizer_of("value")
-            into = None if mapping is not None else self.output_dense._quantizer("inputs")
-            product = functools.partial(self._integer_product, of=of, into=into, training=training)
-            how = self.dropout_layer, training, self._quantizer("weights"), product
-            context = attend(scores, value, seen, *how)
+            scores = scores.compute(call.product)  # (B, N, T, S)
+            name = "context" if mapping is None else "mapped_context"
+            context = fused_attention(
+                scores, value, mask, dropout, product=call.product, name=name
+            )
         context = join_heads(context)  # (B, T, N * H')
         if mapping is not None:
             context = ops.matmul(mapping, context)  # (B, P, N * H')
-        output = self.output_dense(context)
-        further = [scores] * bool(return_attention_scores) + list(projections)
-        return (output, *further) if further else output
-
-    def _quantizer_of(self, name):
-        """Return the `FakeQuantizer` of the "key" or "value" that attention reads, or None."""
-        return self._quantizer(name) or getattr(self, name)._quantizer("outputs")
+        return self.output_dense(context), scores
 
     def _check_scores(self, return_attention_scores):
         if return_attention_scores and self.block_size:
@@ -250,87 +216,19 @@ class BaseAttention(BaseLayer):
         return super().fields() | {"activity_regularizer": self.projection_regularizer}
 
 
-def fill_inputs(
-    query,
-    value=None,
-    key=None,
-    query_mask=None,
-    value_mask=None,
-    key_mask=None,
-    attention_mask=None,
-    mask=None,
-):
-    """Fill in omitted value, key and masks.
-
-    Args:
-        query: (B, T, D).
-        value: (B, S, D'); the query if None.
-        key: (B, S, D'); the value if None.
-        query_mask: (B, T), as Keras passes it on. One of more axes is an `attention_mask`: in
-            a call by position, `layer(x, x, x, mask)`, it is in this one's place.
-        value_mask: (B, S); with `key_mask` both hold.
-        key_mask: (B, S).
-        attention_mask: as `combine_masks` takes it.
-        mask: the `query_mask` where the query is the only tensor.
-
-    Returns:
-        `value`, `key`, `attention_mask`, `query_mask` and `key_mask`, the masks None where there
-        are none.
-
-    Raises:
-        ValueError: if both `query_mask` and `attention_mask` are attention masks.
-    """
-    if query_mask is not None and len(query_mask.shape) > 2:
-        if attention_mask is not None:
-            raise ValueError(
-                f"query_mask has shape {tuple(query_mask.shape)}, but must have 2 axes, "
-                "(batch, target), beside an attention_mask."
-            )
-        attention_mask, query_mask = query_mask, None
-    query_mask = mask if query_mask is None else query_mask
-    if value is None:
-        value, value_mask = query, query_mask if value_mask is None else value_mask
-    if key is None:
-        key = value
-    if key_mask is None:
-        key_mask = value_mask
-    elif value_mask is not None and value_mask is not key_mask:
-        key_mask = ops.logical_and(key_mask, value_mask)
-    return value, key, attention_mask, query_mask, key_mask
-
-
-def seen_keys(
-    query,
-    key,
-    attention_mask=None,
-    query_mask=None,
-    key_mask=None,
-    use_causal_mask=False,
-    num_heads=1,
-):
-    """Combine all masks into one, in the form of `combine_masks`; None if nothing is masked."""
-    seen = combine_masks(
-        query.shape, key.shape, attention_mask, query_mask, key_mask, num_heads=num_heads
-    )
-    if not use_causal_mask:
-        return seen
-    causal = causal_mask(ops.shape(query)[1], ops.shape(key)[1])
-    return causal if seen is None else ops.logical_and(seen, causal)
-
-
-def given_or_own(name, given, own):
-    """Return the shared tensor if the layer was built with one, else the layer's own.
+def select_weight(name, shared, weight):
+    """Return the shared tensor if the layer was built with one, else the layer's weight.
 
     Raises:
         ValueError: if the shared tensor is present now but was not at build time, or vice versa.
     """
-    if given is None:
-        if own is None:
+    if shared is None:
+        if weight is None:
             raise ValueError(f"{name} was given when the layer was built, so it must be given.")
-        return ops.convert_to_tensor(own)
-    if own is not None:
+        return ops.convert_to_tensor(weight)
+    if weight is not None:
         raise ValueError(f"{name} is given, but the layer was built with one of its own.")
-    return given
+    return shared
 
 
 def add_lengths(*lengths):

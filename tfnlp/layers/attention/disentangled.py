@@ -4,12 +4,18 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfnlp.functional.attention import scaled, split_heads, split_table
-from tfnlp.functional.positions import check_distances, distance_rows
-from tfnlp.functional.relative_scores import RelativeTerm
-from tfnlp.layers.attention.base_attention import BaseAttention, given_or_own
+from tfnlp.functional.attention import Scores
+from tfnlp.functional.attention_heads import scaled, split_table
+from tfnlp.functional.positions import check_distances, distance_rows, offset_rows, used_rows
+from tfnlp.functional.relative_scores import (
+    content_to_position,
+    position_to_content,
+    position_to_position,
+)
+from tfnlp.layers.attention.base_attention import BaseAttention, select_weight
+from tfnlp.layers.attention.joint_projection import build_joint_projection, project_jointly
 from tfnlp.layers.attention.relative_position_table import RelativePositionTable
-from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS, check_states
+from tfnlp.layers.core.base_layer import EMBEDDINGS_OPTIONS
 
 ATTENTION_TERMS = ("c2c", "c2p", "p2c", "p2p")
 
@@ -168,24 +174,10 @@ class DisentangledAttention(BaseAttention):
                 )
 
     def _build_inputs(self, query_shape, value_shape=None, key_shape=None):
-        if not self.joint_projection:
+        if self.joint_projection:
+            build_joint_projection(self, query_shape, value_shape, key_shape)
+        else:
             super()._build_inputs(query_shape, value_shape, key_shape)
-            return
-        value_shape = value_shape or query_shape
-        check_states(query=query_shape, value=value_shape, key=key_shape)
-        widths = {query_shape[-1], (key_shape or value_shape)[-1], value_shape[-1]}
-        if len(widths) > 1:
-            raise ValueError(
-                f"query, key and value have widths {sorted(widths)}, but must be equally wide "
-                "for joint_projection=True."
-            )
-        units = self.num_heads * self.key_dim
-        self.joint = self._projection(3 * units, "joint", query_shape, use_bias=False)
-        if self.use_bias:
-            self.query_bias, self.value_bias = (
-                self._weight("bias", name, (units,), self.bias_initializer)
-                for name in ("query_bias", "value_bias")
-            )
 
     def call(
         self,
@@ -204,80 +196,63 @@ class DisentangledAttention(BaseAttention):
         mask=None,
         return_projections=False,
     ):
-        masks = query_mask, value_mask, key_mask, attention_mask, mask
-        q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
-        projections = (q, k, v) if return_projections else ()
-        q, v = self._rounded("query", scaled(q, len(self.terms))), self._rounded("value", v)
+        call = self._gather(
+            query_mask,
+            value_mask,
+            key_mask,
+            attention_mask,
+            mask,
+            use_causal_mask=use_causal_mask,
+            training=training,
+            return_attention_scores=return_attention_scores,
+            return_projections=return_projections,
+        )
+        q, k, v, mask = self._inputs(call, query, value, key)
+        content = scaled(q, len(self.terms))  # (B, N, T, H)
         lengths = ops.shape(q)[2], ops.shape(k)[2]
-        rows, kr, qr = self._positions(position_table, *lengths, training)
-        # Not in exports: TensorFlow cannot freeze two models with conditions in nested loops in
-        # one process, as it gives parts of both the same names.
-        find_far, terms = bool(training), []
-        if "c2p" in self.terms:
-            terms.append(RelativeTerm(q, kr, rows, find_far=find_far, name="c2p"))
-        if "p2c" in self.terms:
-            of_keys = {"of_keys": True, "find_far": find_far, "name": "p2c"}
-            terms.append(RelativeTerm(k, qr, ops.flip(rows), **of_keys))
-        if "p2p" in self.terms:
-            # One number for each head and row: vectors of length 1.
-            product = ops.sum(qr * kr, axis=-1, keepdims=True)
-            terms.append(RelativeTerm(ops.ones_like(q[..., :1]), product, rows, find_far=find_far))
-        content = q if "c2c" in self.terms else ops.zeros_like(q)
-        how = {"training": training, "return_attention_scores": return_attention_scores}
-        return self._attend(content, k, v, seen, terms, projections=projections, **how)
+        # The table's keys and queries, (N, R, H), and its rows r(i, j) by offset, (T + S - 1,).
+        kr, qr, rows = self._positions(position_table, *lengths, training)
+        scores = Scores(content, k, has_content="c2c" in self.terms)  # c2c: q_i . k_j
+        if "c2p" in self.terms:  # c2p: q_i . k^r_{r(i, j)}
+            scores += content_to_position(content, kr, rows)
+        if "p2c" in self.terms:  # p2c: k_j . q^r_{r(i, j)}
+            scores += position_to_content(k, qr, rows)
+        if "p2p" in self.terms:  # p2p: q^r_{r(i, j)} . k^r_{r(i, j)}
+            product = call.product("p2p", _row_products, position_query=qr, position_key=kr)
+            scores += position_to_position(content, product, rows)
+        output, scores = self._attend(call, scores, v, mask)
+        return call.results(output, scores, q, k, v)
 
     def rounded_tensors(self):
-        own = {"value": None} if self.joint_projection and self.use_bias else {}
-        own |= {term: None for term in ("c2p", "p2c") if term in self.terms}
-        own |= {"position_query": None} if {"p2c", "p2p"} & {*self.terms} else {}
-        return super().rounded_tensors() | own
-
-    def _quantizer_of(self, name):
-        if not self.joint_projection:
-            return super()._quantizer_of(name)
-        return self._quantizer(name) or self.joint._quantizer("outputs")
+        rounded = super().rounded_tensors()
+        if self.joint_projection:
+            rounded |= {"key": "joint.outputs", "value": "joint.outputs"}
+            rounded |= {"value": None} if self.use_bias else {}
+        rounded |= {term: None for term in ("c2p", "p2c") if term in self.terms}
+        return rounded | ({"position_query": None} if {"p2c", "p2p"} & {*self.terms} else {})
 
     def _project(self, query, key, value):
-        if not self.joint_projection:
-            return super()._project(query, key, value)
-        if query is key and key is value:
-            joint = split_heads(self.joint(query), self.num_heads)  # (B, N, L, 3 H)
-            q, k, v = ops.split(joint, 3, axis=-1)
-        elif (
-            self.joint.quantization_mode
-            or self.joint.activity_regularizer
-            or self.is_fake_quantized
-        ):
-            # More than a product with the kernel: three times as much, of which a third is used.
-            q, k, v = (
-                ops.split(split_heads(self.joint(x), self.num_heads), 3, axis=-1)[i]
-                for i, x in enumerate((query, key, value))
-            )
-        else:
-            kernel = ops.reshape(
-                self.joint.kernel, (-1, self.num_heads, 3, self.key_dim)
-            )  # (D, N, 3, H)
-            q, k, v = (
-                ops.einsum("bld,dnh->bnlh", x, kernel[:, :, i])
-                for i, x in enumerate((query, key, value))
-            )
-        if not self.use_bias:
-            return q, k, v
-        shape = (self.num_heads, 1, self.key_dim)
-        return q + ops.reshape(self.query_bias, shape), k, v + ops.reshape(self.value_bias, shape)
+        project = project_jointly if self.joint_projection else BaseAttention._project
+        return project(self, query, key, value)
 
     def _positions(self, table, length, source_length, training):
         """Project the table to keys and queries, scaled, as far as the terms need them.
 
+        With known lengths, and in training, only the rows in use are projected. With unknown
+        lengths at inference all rows are, so that an export folds their projections into
+        constants.
+
         Returns:
-            The (T + S - 1,) rows for each offset of a key from a query, the keys (N, R, H) and
-            the queries (N, R, H).
+            The keys (N, R, H), the queries (N, R, H), and the (T + S - 1,) rows for each offset
+            of a key from a query.
         """
         if self.terms == ("c2c",):
             return None, None, None
-        own = self.own_table and self.own_table(self.own_table.table)
-        table = given_or_own("position_table", table, own)
-        table, rows = self._needed_rows(table, length, source_length, training)
+        weight = self.own_table and self.own_table(self.own_table.table)
+        table = select_weight("position_table", table, weight)
+        rows = offset_rows(self.rows_by_distance, length, source_length)
+        if isinstance(rows, np.ndarray) or training:
+            table, rows = used_rows(table, rows)
         table = self.position_dropout_layer(table, training=training)
         kr = qr = None
         if "c2p" in self.terms or "p2p" in self.terms:
@@ -286,26 +261,9 @@ class DisentangledAttention(BaseAttention):
         if "p2c" in self.terms or "p2p" in self.terms:
             project = self.query if self.share_att_key else self.position_query
             qr = scaled(split_table(project(table), self.num_heads), len(self.terms))
-            qr = self._rounded("position_query", qr)
-        return rows, kr, qr
+        return kr, qr, rows
 
-    def _needed_rows(self, table, length, source_length, training):
-        """Return the table rows that these lengths read, and the row index of each offset.
 
-        With known lengths, and in training, only the rows in use are projected. With unknown
-        lengths at inference all rows are, so that an export folds their projections into
-        constants.
-        """
-        known = isinstance(length, int) and isinstance(source_length, int)
-        xp = np if known else ops
-        distances = source_length - 1 - xp.arange(length + source_length - 1)
-        reach = len(self.rows_by_distance) // 2
-        distances = xp.clip(distances, -reach, reach)
-        rows = xp.take(self.rows_by_distance, distances + reach, axis=0)
-        if known or training:
-            first, last = rows[-1], rows[0]
-            shape = (last + 1 - first, table.shape[-1])
-            shape = tuple(map(int, shape)) if known else shape
-            table = ops.slice(table, (int(first) if known else first, 0), shape)
-            rows = rows - first
-        return table, rows
+def _row_products(queries, keys):
+    """Compute the product of each row's query and key, (N, R, 1)."""
+    return ops.sum(queries * keys, axis=-1, keepdims=True)

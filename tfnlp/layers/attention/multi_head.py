@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
-from tfnlp.functional.attention import scaled, split_heads
+from tfnlp.functional.attention import Scores
+from tfnlp.functional.attention_heads import scaled, split_heads
 from tfnlp.functional.masks import combine_masks
 from tfnlp.layers.attention.base_attention import BaseAttention
+from tfnlp.layers.attention.keras_attention import layer_from_keras
 
 
 @keras.saving.register_keras_serializable("tfnlp")
@@ -71,23 +73,7 @@ class MultiHeadAttention(BaseAttention):
         Raises:
             ValueError: if `attention` is not built, or computes what this layer does not.
         """
-        _check_keras(attention)
-        config = attention.get_config()
-        shared = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias")
-        shared += ("activity_regularizer", "kernel_initializer", "trainable", *cls.OPTIONS)
-        layer = cls(
-            **{name: config[name] for name in shared},
-            output_dim=attention.output_dense.kernel.shape[-1],
-            dtype=attention.dtype_policy,
-        )
-        parts = {name: getattr(attention, f"{name}_dense") for name in ("query", "value", "key")}
-        layer.build(*((None, None, part.kernel.shape[0]) for part in parts.values()))
-        for name, part in (parts | {"output_dense": attention.output_dense}).items():
-            dense = getattr(layer, name)
-            dense.kernel.assign(ops.reshape(part.kernel, dense.kernel.shape))
-            if part.bias is not None:
-                dense.bias.assign(ops.reshape(part.bias, dense.bias.shape))
-        return layer
+        return layer_from_keras(cls, attention)
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         self._build_inputs(query_shape, value_shape, key_shape)
@@ -109,15 +95,24 @@ class MultiHeadAttention(BaseAttention):
         return_projections=False,
         cache=None,
     ):
+        call = self._gather(
+            query_mask,
+            value_mask,
+            key_mask,
+            attention_mask,
+            mask,
+            use_causal_mask=use_causal_mask,
+            training=training,
+            return_attention_scores=return_attention_scores,
+            return_projections=return_projections,
+        )
         if cache is None:
-            masks = query_mask, value_mask, key_mask, attention_mask, mask
-            q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask)
+            q, k, v, mask = self._inputs(call, query, value, key)
         else:
-            q, k, v, seen = self._cached_inputs(query, attention_mask, cache)
-        how = {"training": training, "return_attention_scores": return_attention_scores}
-        projections = (q, k, v) if return_projections else ()
-        q = self._rounded("query", scaled(q))
-        return self._attend(q, k, v, seen, projections=projections, **how)
+            q, k, v, mask = self._cached_inputs(query, attention_mask, cache)
+        scores = Scores(scaled(q), k)  # q_i . k_j / sqrt(H), of (B, N, T, H) and (B, N, S, H)
+        output, scores = self._attend(call, scores, v, mask)
+        return call.results(output, scores, q, k, v)
 
     def project_source(self, value):
         """Compute the keys and values of other states, a `cache` for many queries.
@@ -139,29 +134,10 @@ class MultiHeadAttention(BaseAttention):
                 f"cache is of a batch of {keys.shape[0]}, but query of one of {query.shape[0]}; "
                 "give the cache that was made for it."
             )
-        seen = combine_masks(query.shape, (keys.shape[0], keys.shape[2]), attention_mask)
+        mask = combine_masks(query.shape, (keys.shape[0], keys.shape[2]), attention_mask)
         if not place:
-            return split_heads(self.query(query), self.num_heads), keys, values, seen
+            return split_heads(self.query(query), self.num_heads), keys, values, mask
         q, k, v = self._project(query, query, query)
         k = ops.slice_update(keys, (0, 0, *place, 0), k)
         v = ops.slice_update(values, (0, 0, *place, 0), v)
-        return q, k, v, seen
-
-
-def _check_keras(attention):
-    """Raise a ValueError unless `attention` is built and equals what this layer computes."""
-    if not isinstance(attention, keras.layers.MultiHeadAttention):
-        raise ValueError(f"attention={attention!r} must be a keras.layers.MultiHeadAttention.")
-    if not attention.built:
-        raise ValueError(f"attention {attention.name!r} is not built; call it on inputs first.")
-    config, output = attention.get_config(), attention.output_dense.kernel.shape
-    if len(output) != 3:
-        raise ValueError(
-            f"attention has output_shape={config['output_shape']}, but must have one axis."
-        )
-    due = {"use_gate": (False,), "sliding_window": (None,), "attention_axes": ((1,), [1])}
-    for name, allowed in due.items():
-        if config[name] not in allowed:
-            raise ValueError(
-                f"attention has {name}={config[name]!r}, but must have {allowed[0]!r}."
-            )
+        return q, k, v, mask

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from tfnlp.functional.activations import get_activation
-from tfnlp.functional.attention import attend
+from tfnlp.functional.attention import fused_attention
 from tfnlp.functional.masks import combine_masks
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_sizes
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
@@ -103,9 +103,9 @@ class QuadraticPositionAttention(BaseLayer):
                 f"convolution {convolution.name!r} is not built; call it on an image first."
             )
         for name, due in (("strides", (1, 1)), ("groups", 1), ("data_format", "channels_last")):
-            given = getattr(convolution, name)
-            if given != due:
-                raise ValueError(f"convolution has {name}={given!r}, but must have {due!r}.")
+            value = getattr(convolution, name)
+            if value != due:
+                raise ValueError(f"convolution has {name}={value!r}, but must have {due!r}.")
         rows, columns, channels, filters = convolution.kernel.shape
         activation = convolution.activation
         layer = cls(
@@ -160,7 +160,7 @@ class QuadraticPositionAttention(BaseLayer):
         # Keras passes a mask on as `mask` beside one tensor, as `inputs_mask` beside several.
         mask = inputs_mask if mask is None else mask
         batch, height, width, channels = ops.shape(inputs)
-        values = self._rounded("values", self._values(inputs))  # (B, N or 1, height, width, C)
+        value = self._value(inputs)  # (B, N or 1, height, width, C)
         # v . r_d is a sum of a part in rows and a part in columns.
         by_row, by_column = self._scores(height, 0), self._scores(width, 1)  # (N, L, L) each
         scores = None
@@ -175,12 +175,11 @@ class QuadraticPositionAttention(BaseLayer):
             # So is its softmax a product, and attention goes along columns, then along rows.
             rows = ops.cast(ops.softmax(by_row), inputs.dtype)[None, :, None]
             columns = ops.cast(ops.softmax(by_column), inputs.dtype)[None, :, None]
-            rows, columns = (self._rounded("weights", x) for x in (rows, columns))
-            x = ops.matmul(columns, values)  # (B, N, height, width, C)
-            x = self._rounded("columns", x)
-            x = ops.swapaxes(ops.matmul(rows, ops.swapaxes(x, 2, 3)), 2, 3)
+            product = self.products()
+            x = product("columns", _along_columns, weights=columns, value=value)
+            x = product("rows", _along_rows, weights=rows, columns=x)  # (B, N, height, width, C)
         else:
-            x = self._masked(scores, values, inputs, attention_mask, mask)
+            x = self._masked(scores, value, inputs, attention_mask, mask)
         x = ops.transpose(x, (0, 2, 3, 1, 4))  # (B, height, width, N, C)
         channels = self.value_dim or channels
         x = ops.reshape(x, (-1, height, width, self.num_heads * channels))
@@ -190,9 +189,9 @@ class QuadraticPositionAttention(BaseLayer):
         return output, ops.tile(ops.cast(scores, self.compute_dtype), (batch, 1, 1, 1))
 
     def rounded_tensors(self):
-        return {"values": None, "columns": None, "weights": WEIGHT_RANGE}
+        return {"value": None, "columns": None, "weights": WEIGHT_RANGE}
 
-    def _values(self, inputs):
+    def _value(self, inputs):
         if not self.value_dim:
             return inputs[:, None]
         _, height, width, _ = ops.shape(inputs)
@@ -207,20 +206,20 @@ class QuadraticPositionAttention(BaseLayer):
         width = ops.cast(self.widths, "float32")[:, None, None]
         return -width * (shift * shift - 2 * center * shift)
 
-    def _masked(self, scores, values, inputs, attention_mask, mask):
+    def _masked(self, scores, value, inputs, attention_mask, mask):
         _, height, width, _ = ops.shape(inputs)
         known = inputs.shape[1] is not None and inputs.shape[2] is not None
         pixels = (inputs.shape[0], height * width if known else None, None)
         if mask is not None:
             mask = ops.reshape(mask, (-1, height * width))
-        seen = combine_masks(
+        mask = combine_masks(
             pixels, pixels, attention_mask, key_mask=mask, num_heads=self.num_heads
         )
-        shape = (-1, values.shape[1], height * width, values.shape[-1])
-        quantizer = self._quantizer("weights")
-        values = ops.reshape(values, shape)
-        x = attend(ops.cast(scores, inputs.dtype), values, seen, quantizer=quantizer)
-        return ops.reshape(x, (-1, self.num_heads, height, width, values.shape[-1]))
+        shape = (-1, value.shape[1], height * width, value.shape[-1])
+        value = ops.reshape(value, shape)
+        scores = ops.cast(scores, inputs.dtype)
+        x = fused_attention(scores, value, mask, product=self.products())
+        return ops.reshape(x, (-1, self.num_heads, height, width, value.shape[-1]))
 
     def compute_output_spec(
         self, inputs, attention_mask=None, return_attention_scores=False, **kwargs
@@ -232,3 +231,13 @@ class QuadraticPositionAttention(BaseLayer):
 
     def fields(self):
         return super().fields() | {"activation": self.activation_name}
+
+
+def _along_columns(weights, x):
+    """Sum x (B, N, height, width, C) over its columns by weights (1, N, 1, width, width)."""
+    return ops.matmul(weights, x)
+
+
+def _along_rows(weights, x):
+    """Sum x (B, N, height, width, C) over its rows by weights (1, N, 1, height, height)."""
+    return ops.swapaxes(ops.matmul(weights, ops.swapaxes(x, 2, 3)), 2, 3)

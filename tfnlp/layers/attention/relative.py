@@ -3,10 +3,11 @@
 import keras
 from keras import ops
 
-from tfnlp.functional.attention import add_by_head, scaled, split_table
-from tfnlp.functional.positions import sines_and_cosines
-from tfnlp.functional.relative_scores import RelativeTerm
-from tfnlp.layers.attention.base_attention import BaseAttention, given_or_own
+from tfnlp.functional.attention import Scores
+from tfnlp.functional.attention_heads import add_by_head, scaled, split_table
+from tfnlp.functional.relative_positions import projected_sinusoids, relative_sinusoids
+from tfnlp.functional.relative_scores import query_to_position
+from tfnlp.layers.attention.base_attention import BaseAttention, select_weight
 from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
 
 
@@ -14,9 +15,10 @@ from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
 class RelativeAttention(BaseAttention):
     """Attention by content and by relative position, over a memory of earlier positions.
 
-    Dai et al. 2019, 'Transformer-XL', section 3.3: with R the sinusoids of the distance,
-    `score(i, j) = ((q_i + u) . k_j + (q_i + v) . (W_R R_{i-j})) / sqrt(H)`. The queries are
-    the last T of the S keys. Arguments by position are those of
+    Dai et al. 2019, 'Transformer-XL', section 3.3: with r_{i-j} the projected sinusoids of the
+    distance, W_R R_{i-j},
+    `score(i, j) = (q_i . k_j + q_i . r_{i-j} + u . k_j + v . r_{i-j}) / sqrt(H)`, the paper's
+    terms (a) to (d). The queries are the last T of the S keys. Arguments by position are those of
     `keras.layers.MultiHeadAttention`; the scores it returns are those before the softmax.
 
     Args:
@@ -96,8 +98,7 @@ class RelativeAttention(BaseAttention):
         self.position_bias = self._build_bias("position_bias", position_bias_shape)
 
     def rounded_tensors(self):
-        own = {"position_query": None, "position_scores": None}
-        return super().rounded_tensors() | own
+        return super().rounded_tensors() | {"position_query": None, "position_scores": None}
 
     def _build_position(self, query_shape, name="query"):
         width = query_shape[-1]
@@ -108,12 +109,12 @@ class RelativeAttention(BaseAttention):
         units = self.num_heads * self.key_dim
         self.position = self._projection(units, "position", (None, width), **options)
 
-    def _build_bias(self, name, given_shape=None):
+    def _build_bias(self, name, shared_shape=None):
         shape = (self.num_heads, self.key_dim)
-        if given_shape is None:
+        if shared_shape is None:
             return self._weight("bias", name, shape, self.bias_initializer)
-        if tuple(given_shape) != shape:
-            raise ValueError(f"{name} has shape {tuple(given_shape)}, but must be {shape}.")
+        if tuple(shared_shape) != shape:
+            raise ValueError(f"{name} has shape {tuple(shared_shape)}, but must be {shape}.")
         return None
 
     def call(
@@ -134,21 +135,30 @@ class RelativeAttention(BaseAttention):
         mask=None,
         return_projections=False,
     ):
-        masks = query_mask, value_mask, key_mask, attention_mask, mask
-        q, k, v, seen = self._inputs(query, value, key, masks, use_causal_mask, memory)
-        projections = (q, k, v) if return_projections else ()
-        u = scaled(given_or_own("content_bias", content_bias, self.content_bias))
-        w = scaled(given_or_own("position_bias", position_bias, self.position_bias))
-        q = scaled(q)
-        positions = self._positions(
-            ops.shape(query)[1], ops.shape(k)[2], use_causal_mask, training
+        call = self._gather(
+            query_mask,
+            value_mask,
+            key_mask,
+            attention_mask,
+            mask,
+            use_causal_mask=use_causal_mask,
+            training=training,
+            return_attention_scores=return_attention_scores,
+            return_projections=return_projections,
         )
-        by_position = self._rounded("position_query", add_by_head(q, w))
-        name = "position_scores"
-        term = RelativeTerm(by_position, *positions, causal=use_causal_mask, name=name)
-        by_content = self._rounded("query", add_by_head(q, u))
-        how = {"training": training, "return_attention_scores": return_attention_scores}
-        return self._attend(by_content, k, v, seen, [term], projections=projections, **how)
+        q, k, v, mask = self._inputs(call, query, value, key, memory)
+        u = select_weight("content_bias", content_bias, self.content_bias)  # u, (N, H)
+        w = select_weight("position_bias", position_bias, self.position_bias)  # v, (N, H)
+        lengths = ops.shape(query)[1], ops.shape(k)[2]
+        r, rows = self._positions(*lengths, use_causal_mask, training)  # (N, R, H), (T + S - 1,)
+        scaled_q = scaled(q)  # (B, N, T, H), over sqrt(H)
+        # (a) q_i . k_j + (c) u . k_j
+        scores = Scores(add_by_head(scaled_q, scaled(u)), k)
+        # (b) q_i . r_{i-j} + (d) v . r_{i-j}
+        by_position = add_by_head(scaled_q, scaled(w))
+        scores += query_to_position(by_position, r, rows, causal=use_causal_mask)
+        output, scores = self._attend(call, scores, v, mask)
+        return call.results(output, scores, q, k, v)
 
     def _positions(self, length, source_length, causal, training):
         """Compute the projected sinusoids, in the form of a `RelativeTerm`.
@@ -162,37 +172,12 @@ class RelativeAttention(BaseAttention):
         Returns:
             (N, R, H), and the (T + S - 1,) rows of it for each offset of a key from a query.
         """
-        offsets = length + source_length - 1
-        distances = source_length - 1 - ops.arange(offsets)
-        dropped = self.position_dropout and training
-        quantized = self.position.quantization_mode or self.is_fake_quantized
-        if causal or dropped or quantized:
-            # Causal attention never looks ahead: one row past distance 0 is all the shift needs.
-            used = distances[: source_length + 1] if causal else distances
-            r = ops.concatenate(self._waves(used), axis=-1)
+        lengths, drops = (length, source_length), self.position_dropout and training
+        if causal or drops or not self.position.is_plain:
+            width = self.position.kernel.shape[0]
+            r, rows = relative_sinusoids(*lengths, width, self.clamp_length, causal=causal)
+            r = ops.cast(r, self.compute_dtype)
             r = self.position(self.position_dropout_layer(r, training=training))
-            rows = ops.arange(offsets)
-            rows = ops.minimum(rows, source_length) if causal else rows
-            return split_table(r, self.num_heads), rows
-        # Sines are odd and cosines even, so one product of half the rows gives both directions.
-        count = _larger(length, source_length)
-        sines, cosines = self._waves(ops.arange(count))
-        kernel = ops.convert_to_tensor(self.position.kernel)
-        # `split`, as the gradient of each half of a slice is a whole kernel.
-        of_sines, of_cosines = ops.split(kernel, 2)
-        by_sines, by_cosines = ops.matmul(sines, of_sines), ops.matmul(cosines, of_cosines)
-        r = ops.concatenate([by_cosines + by_sines, by_cosines - by_sines], axis=0)
-        rows = ops.where(distances < 0, count - distances, distances)
+        else:
+            r, rows = projected_sinusoids(*lengths, self.position.kernel, self.clamp_length)
         return split_table(r, self.num_heads), rows
-
-    def _waves(self, distances):
-        """Compute the sines and cosines of clamped distances, (L, D / 2) each."""
-        if self.clamp_length:
-            distances = ops.clip(distances, -self.clamp_length, self.clamp_length)
-        found = sines_and_cosines(distances, self.position.kernel.shape[0])
-        return [ops.cast(x, self.compute_dtype) for x in found]
-
-
-def _larger(a, b):
-    """Return the larger of two lengths, either of which may be a tensor."""
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)

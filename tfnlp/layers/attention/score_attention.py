@@ -1,13 +1,11 @@
 """Attention of recurrent encoder-decoders (Bahdanau; Luong)."""
 
-import functools
-
 import keras
 from keras import ops
 
-from tfnlp.functional.attention import attend
-from tfnlp.functional.masks import combine_masks
-from tfnlp.layers.attention.base_attention import fill_inputs
+from tfnlp.functional.attention import fused_attention
+from tfnlp.functional.products import times_transposed
+from tfnlp.layers.attention.attention_call import AttentionCall
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, BaseLayer, check_states
 from tfnlp.quantization.fake_quantization import WEIGHT_RANGE
 
@@ -109,18 +107,14 @@ class ScoreAttention(BaseLayer):
         keys_projected=False,
         training=None,
     ):
-        value, key, *masks = fill_inputs(
-            query, value, key, query_mask, value_mask, key_mask, attention_mask
-        )
-        check_states(query=query.shape, value=value.shape, key=key.shape)
-        seen = combine_masks(query.shape, key.shape, *masks)
+        product = self.products(training)
+        call = AttentionCall(query_mask, value_mask, key_mask, attention_mask, product=product)
+        key, value, key_mask = call.fill(query, value, key)
+        mask = call.combine_masks(query, key, key_mask)
         key = key if keys_projected else self.project_keys(key)
-        scores = self._scores(query, key, training)  # (B, T, S)
-        value = self._rounded("value", value)
-        product = functools.partial(self._product, ("weights", "value", "context"), training)
-        how = self.dropout_layer, training, self._quantizer("weights"), product
-        context = self._rounded("context", attend(scores[:, None], value[:, None], seen, *how))
-        context = context[:, 0]
+        scores = self._scores(query, key, product)  # (B, T, S)
+        dropout = self.dropout_layer if self.dropout and training else None
+        context = fused_attention(scores, value, mask, dropout, product=product)
         return (context, scores) if return_attention_scores else context
 
     def rounded_tensors(self):
@@ -128,26 +122,17 @@ class ScoreAttention(BaseLayer):
         names += () if self.score == "concat" else ("query", "key", "scores")
         return dict.fromkeys(names) | {"weights": WEIGHT_RANGE}
 
-    def _product(self, names, training, a, b):
-        """Compute `a . b`; `names` are the quantizers of a, of b and of the product."""
-        *of, into = map(self._quantizer, names)
-        return self._integer_product(a, b, of, into, training)
-
     def project_keys(self, key):
         """Return the projected keys (B, S, D''), which do not depend on the query."""
         return key if self.score == "dot" else self.key(key)
 
-    def _scores(self, query, key, training):
+    def _scores(self, query, key, product):
         """Compute the scores (B, T, S) of projected keys."""
         if self.score == "concat":
             # W [h_t; h_s] as the sum of two products: each state is projected once.
             hidden = self.query(query)[:, :, None] + key[:, None]  # (B, T, S, units)
             return self.direction(ops.tanh(hidden))[..., 0]
-        query, key = self._rounded("query", query), self._rounded("key", key)
-        names = "query", "key", "scores"
-        return self._rounded(
-            "scores", self._product(names, training, query, ops.swapaxes(key, 1, 2))
-        )
+        return product("scores", times_transposed, query=query, key=key)
 
     def compute_output_spec(
         self, query, value, key=None, *masks, return_attention_scores=False, **kwargs

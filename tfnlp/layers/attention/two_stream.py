@@ -1,17 +1,17 @@
 """Two-stream relative attention (XLNet)."""
 
-import functools
-
 import keras
 from keras import ops
 
-from tfnlp.functional.attention import add_by_head, scaled, split_heads
-from tfnlp.functional.masks import combine_masks, set_mask
-from tfnlp.functional.memory import after_memory
+from tfnlp.functional.attention import Scores
+from tfnlp.functional.attention_heads import add_by_head, scaled, split_heads
+from tfnlp.functional.masks import combine_masks
+from tfnlp.functional.memory import prepend_memory
 from tfnlp.functional.products import times_table
-from tfnlp.functional.relative_scores import RelativeTerm
+from tfnlp.functional.relative_scores import query_to_position
 from tfnlp.functional.segment_scores import SegmentTerm
 from tfnlp.layers.attention.relative import RelativeAttention
+from tfnlp.layers.attention.streams import check_streams, pair_streams, query_stream_mask_of
 from tfnlp.layers.core.base_layer import check_states
 
 
@@ -97,59 +97,56 @@ class TwoStreamAttention(RelativeAttention):
         query_stream_mask=None,
         return_projections=False,
     ):
-        _check_streams(content_stream, query_stream, target_mapping)
+        check_streams(content_stream, query_stream, target_mapping)
+        self._check_options(query_stream, segment_mask, return_projections)
+        mask = mask if content_stream_mask is None else content_stream_mask
+        inputs, _, key_mask = prepend_memory(memory, content_stream, content_stream, mask)
+        shapes = content_stream.shape, inputs.shape
+        k = split_heads(self.key(inputs), self.num_heads)  # (B, N, S, H)
+        v = split_heads(self.value(inputs), self.num_heads)  # (B, N, S, H')
+        lengths = ops.shape(content_stream)[1], ops.shape(inputs)[1]
+        r, rows = self._positions(*lengths, False, training)  # (N, R, H), (T + S - 1,)
+        is_same = combine_masks(*shapes, segment_mask, name="segment_mask")  # (B, T, S)
+        call = self._gather(
+            training=training,
+            return_attention_scores=return_attention_scores,
+            return_projections=return_projections,
+        )
+
+        def attend(stream, name, stream_mask, mapping=None):
+            mask = combine_masks(
+                *shapes, stream_mask, key_mask=key_mask, name=name, num_heads=self.num_heads
+            )
+            q, mapping = self._queries(stream, mapping)  # (B, N, T, H)
+            scaled_q = scaled(q)  # over sqrt(H)
+            by_position = add_by_head(scaled_q, scaled(self.position_bias))
+            # (q_i + u) . k_j
+            scores = Scores(add_by_head(scaled_q, scaled(self.content_bias)), k)
+            # (q_i + v) . r_{i-j}
+            scores += query_to_position(by_position, r, rows)
+            if is_same is not None:  # (q_i + b) . s_{ij}
+                scores += SegmentTerm(self._by_segment(by_position), is_same)
+            output, scores = self._attend(call, scores, v, mask, mapping)
+            return call.results(output, scores, q, k, v)
+
+        # Eq. 4: the content stream h sees itself, the query stream g only what comes before.
+        content = attend(content_stream, "attention_mask", attention_mask)
+        if query_stream is None:
+            return content
+        name = "query_attention_mask"
+        if query_attention_mask is None:
+            query_attention_mask = attention_mask
+        query = attend(query_stream, name, query_attention_mask, target_mapping)
+        query_mask = query_stream_mask_of(mask, query_stream_mask, target_mapping)
+        return pair_streams(content, query, query_mask, return_attention_scores)
+
+    def _check_options(self, query_stream, segment_mask, return_projections):
         if return_projections and query_stream is not None:
             raise ValueError(
                 "return_projections=True is of the content stream; leave query_stream out."
             )
         if segment_mask is not None and not self.use_segments:
             raise ValueError("segment_mask is given, but use_segments=False; leave one out.")
-        mask = mask if content_stream_mask is None else content_stream_mask
-        k, v, positions, is_same, see = self._sources(
-            content_stream, memory, segment_mask, mask, training
-        )
-        how = {"training": training, "return_attention_scores": return_attention_scores}
-
-        def attend(stream, seen, mapping=None):
-            q, mapping = self._queries(stream, mapping)  # (B, N, T, H)
-            projections = (q, k, v) if return_projections else ()
-            q = scaled(q)
-            of_content = self._rounded("query", add_by_head(q, scaled(self.content_bias)))
-            by_position = add_by_head(q, scaled(self.position_bias))
-            of_segment = self._segment_term(by_position, is_same)
-            by_position = self._rounded("position_query", by_position)
-            of_position = RelativeTerm(by_position, *positions, name="position_scores")
-            terms = [of_position], of_segment
-            options = how | {"projections": projections}
-            return self._attend(of_content, k, v, seen, *terms, mapping, **options)
-
-        content = attend(content_stream, see(attention_mask))
-        if query_stream is None:
-            return content
-        if query_attention_mask is None:
-            query_attention_mask = attention_mask
-        query_sees = see(query_attention_mask, name="query_attention_mask")
-        query = attend(query_stream, query_sees, target_mapping)
-        query_mask = query_stream_mask_of(mask, query_stream_mask, target_mapping)
-        return _both(content, query, query_mask, return_attention_scores)
-
-    def _sources(self, content_stream, memory, segment_mask, mask, training):
-        """Compute the keys, values, positions and masks that both streams share.
-
-        Returns:
-            Key and value by head, the positions as a `RelativeTerm` takes them, what is of one
-            segment, and the `combine_masks` of a stream's attention mask.
-        """
-        inputs, _, mask = after_memory(memory, content_stream, content_stream, mask)  # (B, S, D)
-        lengths = ops.shape(content_stream)[1], ops.shape(inputs)[1]
-        shapes = content_stream.shape, inputs.shape
-        return (
-            split_heads(self.key(inputs), self.num_heads),  # (B, N, S, H)
-            split_heads(self.value(inputs), self.num_heads),  # (B, N, S, H')
-            self._positions(*lengths, False, training),
-            combine_masks(*shapes, segment_mask, name="segment_mask"),
-            functools.partial(combine_masks, *shapes, key_mask=mask, num_heads=self.num_heads),
-        )
 
     def _queries(self, stream, mapping):
         """Compute the queries of a stream at all positions, (B, N, T, H), and cast its mapping."""
@@ -159,19 +156,16 @@ class TwoStreamAttention(RelativeAttention):
             q = ops.matmul(ops.swapaxes(mapping, 1, 2), q)  # (B, T, N * H)
         return split_heads(q, self.num_heads), mapping
 
-    def _segment_term(self, by_position, is_same):
-        """Build the segment term from queries (B, N, T, H) that include the position bias.
+    def _by_segment(self, by_position):
+        """Compute (q_i + b) . s, (B, N, T, 2), from queries that include the position bias.
 
-        (q + s) K is (q + w) K + (s - w) K: so the queries have two uses, not three. Of three
+        (q + b) s is (q + v) s + (b - v) s: so the queries have two uses, not three. Of three
         gradients TensorFlow takes first whichever nothing else reads any more, so that their sum,
         and with it a training, would depend on how threads run.
         """
-        if is_same is None:
-            return None
         table = ops.transpose(self.segment_table, (1, 2, 0))  # (N, H, 2)
         biases = scaled(self.segment_bias) - scaled(self.position_bias)
-        of_biases = ops.matmul(biases[:, None], table)  # (N, 1, 2)
-        return SegmentTerm(times_table(by_position, table) + of_biases, is_same)
+        return times_table(by_position, table) + ops.matmul(biases[:, None], table)
 
     def compute_output_spec(
         self,
@@ -202,50 +196,4 @@ class TwoStreamAttention(RelativeAttention):
             query = query, content[1]
         mask = mask if content_stream_mask is None else content_stream_mask
         query_mask = query_stream_mask_of(mask, query_stream_mask, target_mapping)
-        return _both(content, query, query_mask, return_attention_scores)
-
-
-def query_stream_mask_of(content_mask, query_mask, target_mapping):
-    """Return the query stream's Keras mask: its own, or the content's at the same positions.
-
-    With a `target_mapping` it has other positions than the content.
-    """
-    return content_mask if query_mask is None and target_mapping is None else query_mask
-
-
-def _both(content, query, query_mask, return_attention_scores):
-    """Return the outputs of both streams, the query's with its mask, and any scores."""
-    if not return_attention_scores:
-        return content, set_mask(query, query_mask)
-    streams, scores = zip(content, query, strict=True)
-    return (streams[0], set_mask(streams[1], query_mask)), scores
-
-
-def _check_streams(content_stream, query_stream, target_mapping):
-    content = tuple(content_stream.shape)
-    check_states(content_stream=content, query_stream=getattr(query_stream, "shape", None))
-    if query_stream is None:
-        if target_mapping is not None:
-            raise ValueError("target_mapping is given, but there is no query_stream.")
-        return
-    query = tuple(query_stream.shape)
-    if query[-1] != content[-1]:
-        raise ValueError(
-            f"query_stream has shape {query}, but its width must be that of content_stream, "
-            f"{content[-1]}."
-        )
-    due = content[1]
-    if target_mapping is not None:
-        shape = tuple(target_mapping.shape)
-        for axis, length in ((1, query[1]), (2, content[1])):
-            if len(shape) != 3 or (None not in (shape[axis], length) and shape[axis] != length):
-                raise ValueError(
-                    f"target_mapping has shape {shape}, but must be (batch, predictions, "
-                    f"positions), here ({content[0]}, {query[1]}, {content[1]})."
-                )
-        due = None
-    if None not in (due, query[1]) and query[1] != due:
-        raise ValueError(
-            f"query_stream has shape {query}, but without target_mapping its length must be "
-            f"that of content_stream, {due}."
-        )
+        return pair_streams(content, query, query_mask, return_attention_scores)

@@ -4,7 +4,8 @@ import keras
 
 from tfnlp.functional.masks import set_mask
 from tfnlp.functional.recompute import recomputable
-from tfnlp.layers.attention.two_stream import TwoStreamAttention, query_stream_mask_of
+from tfnlp.layers.attention.streams import query_stream_mask_of
+from tfnlp.layers.attention.two_stream import TwoStreamAttention
 from tfnlp.layers.blocks.encoder_block import EncoderBlock
 from tfnlp.layers.core.base_layer import check_states
 

@@ -5,6 +5,7 @@ from keras import ops
 
 from tfnlp.functional.shapes import reshape
 from tfnlp.quantization.fake_quantization import TANH_RANGE, FakeQuantized
+from tfnlp.quantization.rounded_products import rounded_dense
 
 TANHS = (ops.tanh, keras.activations.tanh)
 
@@ -40,14 +41,16 @@ class Dense(FakeQuantized, keras.layers.Dense):
         """Return activation(rows @ kernel + bias), (rows, units), for inputs (rows, D)."""
         if not self.is_fake_quantized:
             return super().call(rows, training=training)
-        x = self._rounded_dense(self._rounded("inputs", rows), training)
-        x = self._rounded("outputs", x)
-        x = x if self.activation is None else self.activation(x)
-        return self._rounded("activations", x)
+        return rounded_dense(self, rows, training)
 
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras asks subclasses to opt in, as they may compute something else; this one does not.
         return super().quantize(mode, type_check=False, config=config)
+
+    @property
+    def is_plain(self):
+        """Return whether calls are `inputs @ kernel + bias` alone, not rounded nor penalised."""
+        return not (self.quantization_mode or self.activity_regularizer or self.is_fake_quantized)
 
     def float_kernel(self):
         """Return the float kernel (D, units), dequantised if `kernel` holds integers."""

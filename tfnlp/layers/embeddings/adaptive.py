@@ -6,7 +6,7 @@ import math
 import keras
 from keras import ops
 
-from tfnlp.functional.masks import hide_padding
+from tfnlp.functional.masks import attach_padding_mask
 from tfnlp.functional.products import times_table
 from tfnlp.functional.vocabulary_clusters import cluster_widths, clusters
 from tfnlp.layers.core.base_layer import KERNEL_OPTIONS
@@ -107,7 +107,7 @@ class AdaptiveEmbedding(TokenLayer):
             x = sum(parts)
         x = ops.cast(x * math.sqrt(self.hidden_dim), self.compute_dtype)
         x = self.dropout_layer(x, training=training)
-        x = hide_padding(x, token_ids, self.pad_token_id)
+        x = attach_padding_mask(x, token_ids, self.pad_token_id)
         if not return_tables:
             return x
         tables, projections = (
@@ -119,7 +119,7 @@ class AdaptiveEmbedding(TokenLayer):
     def compute_output_spec(self, token_ids, return_tables=False, **kwargs):
         shape = (*token_ids.shape, self.hidden_dim)
         x = keras.KerasTensor(shape, dtype=self.compute_dtype)
-        x = hide_padding(x, token_ids, self.pad_token_id)
+        x = attach_padding_mask(x, token_ids, self.pad_token_id)
         if not return_tables:
             return x
         tables, projections = (

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from tfnlp.functional.masks import hide_padding
+from tfnlp.functional.masks import attach_padding_mask
 from tfnlp.functional.products import times_table
 from tfnlp.layers.core.base_layer import BIAS_OPTIONS, KERNEL_OPTIONS, check_sizes
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
@@ -87,8 +87,8 @@ class FactorizedEmbedding(TokenLayer):
 
     def call(self, inputs, reverse=False):
         if not reverse:
-            x = self._take_rows(self.token_table, as_ids(inputs))  # (B, L, E)
-            return hide_padding(self.projection(x), inputs, self.pad_token_id)  # (B, L, D)
+            x = self.lookup(self.token_table, as_ids(inputs))  # (B, L, E)
+            return attach_padding_mask(self.projection(x), inputs, self.pad_token_id)  # (B, L, D)
         self._check_states(inputs)
         x = ops.cast(inputs, self.compute_dtype)
         if x.shape[-1] != self.embedding_dim:
@@ -109,4 +109,4 @@ class FactorizedEmbedding(TokenLayer):
             shape = (*inputs.shape[:-1], self.vocabulary_size)
             return keras.KerasTensor(shape, dtype=self.compute_dtype)
         x = keras.KerasTensor((*inputs.shape, self.hidden_dim), dtype=self.compute_dtype)
-        return hide_padding(x, inputs, self.pad_token_id)
+        return attach_padding_mask(x, inputs, self.pad_token_id)

@@ -56,11 +56,11 @@ class GradientDisentangledEmbedding(TextEmbedding):
     def _zeros(self, name, table):
         return self._weight("embeddings", name, table.shape, keras.initializers.Zeros())
 
-    def _take_rows(self, table, ids):
-        rows = super()._take_rows(table, ids)
+    def lookup(self, table, ids):
+        rows = super().lookup(table, ids)
         for name, difference in self._differences().items():
             if table is getattr(self, name):
-                return ops.stop_gradient(rows) + super()._take_rows(difference, ids)
+                return ops.stop_gradient(rows) + super().lookup(difference, ids)
         return rows
 
     def _output_table(self):

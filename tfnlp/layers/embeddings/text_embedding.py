@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from tfnlp.functional.masks import hide_padding
+from tfnlp.functional.masks import attach_padding_mask
 from tfnlp.functional.positions import check_length
 from tfnlp.functional.products import times_table
 from tfnlp.layers.core.base_layer import (
@@ -158,26 +158,26 @@ class TextEmbedding(TokenLayer):
             states = ops.cast(token_ids, self.compute_dtype)
             return times_table(states, ops.transpose(self._output_table()))  # (..., V)
         token_ids = check_length("token_ids", token_ids, self.max_length)
-        x = self._take_rows(self.token_table, as_ids(token_ids))  # (B, L, E)
+        x = self.lookup(self.token_table, as_ids(token_ids))  # (B, L, E)
         if self.max_length:
             # A gather, not a slice: TFLite's quantisation reaches the tables of gathers alone.
             if positions is None:
                 rows = ops.arange(ops.shape(token_ids)[1]) + self.position_offset
-                x = x + self._take_rows(self.position_table, rows)[None]  # (1, L, E)
+                x = x + self.lookup(self.position_table, rows)[None]  # (1, L, E)
             else:
                 rows = as_ids(positions) + self.position_offset
-                x = x + self._take_rows(self.position_table, rows)  # (B, L, E)
+                x = x + self.lookup(self.position_table, rows)  # (B, L, E)
         if self.num_segments:
             # With one segment, a tokenizer that tells two apart does no harm.
             if segment_ids is None or self.num_segments == 1:
                 x = x + self.segment_table[:1][None]
             else:
-                x = x + self._take_rows(self.segment_table, as_ids(segment_ids))
+                x = x + self.lookup(self.segment_table, as_ids(segment_ids))
         x = ops.cast(x, self.compute_dtype)
         x = x if self.norm is None else self.norm(x)
         x = self.dropout_layer(x, training=training)
         x = x if self.projection is None else self.projection(x)
-        return hide_padding(x, token_ids, self.pad_token_id)
+        return attach_padding_mask(x, token_ids, self.pad_token_id)
 
     def _output_table(self):
         """Return the table that states are multiplied with, (V, E)."""
@@ -196,7 +196,7 @@ class TextEmbedding(TokenLayer):
             shape = (*token_ids.shape[:-1], self.vocabulary_size)
             return keras.KerasTensor(shape, dtype=self.compute_dtype)
         x = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
-        return hide_padding(x, token_ids, self.pad_token_id)
+        return attach_padding_mask(x, token_ids, self.pad_token_id)
 
     def fields(self):
         embedding_dim = None if self.projection is None else self.embedding_dim

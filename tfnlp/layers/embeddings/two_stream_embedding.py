@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from tfnlp.functional.masks import hide_padding
+from tfnlp.functional.masks import attach_padding_mask
 from tfnlp.functional.products import times_table
 from tfnlp.layers.embeddings.token_layer import TokenLayer, as_ids
 
@@ -78,9 +78,9 @@ class TwoStreamEmbedding(TokenLayer):
         if reverse:
             states = ops.cast(token_ids, self.compute_dtype)
             return times_table(states, ops.transpose(self.token_table))  # (..., V)
-        h = ops.cast(self._take_rows(self.token_table, as_ids(token_ids)), self.compute_dtype)
+        h = ops.cast(self.lookup(self.token_table, as_ids(token_ids)), self.compute_dtype)
         h = self.dropout_layer(h, training=training)  # (B, L, D)
-        h = hide_padding(h, token_ids, self.pad_token_id)
+        h = attach_padding_mask(h, token_ids, self.pad_token_id)
         if target_mapping is None:
             return h
         batch, predictions, _ = ops.shape(target_mapping)
@@ -92,7 +92,7 @@ class TwoStreamEmbedding(TokenLayer):
             shape = (*token_ids.shape[:-1], self.vocabulary_size)
             return keras.KerasTensor(shape, dtype=self.compute_dtype)
         h = keras.KerasTensor((*token_ids.shape, self.hidden_dim), dtype=self.compute_dtype)
-        h = hide_padding(h, token_ids, self.pad_token_id)
+        h = attach_padding_mask(h, token_ids, self.pad_token_id)
         if target_mapping is None:
             return h
         shape = (*target_mapping.shape[:2], self.hidden_dim)

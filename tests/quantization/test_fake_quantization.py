@@ -26,10 +26,9 @@ from tfnlp.quantization.fake_quantization import (
     FakeQuantizer,
     converting,
     in_float,
-    integer_product,
     observing,
-    round_weights,
 )
+from tfnlp.quantization.rounded_products import integer_product, round_weights
 
 LENGTH, WIDTH = 12, 32
 SIZES = {"num_heads": 2, "key_dim": 16}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfnlp.functional.block_sums import add_first, first_sum, stack_sums, turn, zero_sums
+from tfnlp.functional.block_sums import add_first, first_sum, rotate, stack_sums, zero_sums
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -17,7 +17,7 @@ def test_additions_go_to_the_block_that_comes_first(is_known):
         expected[first] += added
         sums = add_first(sums, added)
         np.testing.assert_array_equal(first_sum(sums), expected[first])
-        sums = turn(sums, steps)
+        sums = rotate(sums, steps)
         first = (first + steps) % 5
-    assert first == 0  # turned back
+    assert first == 0  # rotated back
     np.testing.assert_array_equal(stack_sums(sums), expected)

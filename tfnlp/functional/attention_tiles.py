@@ -1,16 +1,10 @@
-"""Attention over long inputs, a block of queries and a block of keys at a time."""
+"""Tiles of `blockwise_attention`: a block of queries and a block of keys at a time."""
 
 from keras import ops, random
 
-from tfnlp.functional.attention import (
-    additive_mask,
-    less,
-    product_less,
-    zero_masked_rows,
-)
-from tfnlp.functional.block_sums import add_first, first_sum, stack_sums, turn, zero_sums
-from tfnlp.functional.masks import MASKED
-from tfnlp.functional.products import times_table
+from tfnlp.functional.block_sums import add_first, first_sum, rotate, stack_sums, zero_sums
+from tfnlp.functional.masks import MASKED, additive_mask
+from tfnlp.functional.products import fold_column, product_minus, times_table
 from tfnlp.functional.relative_scores import (
     Layout,
     num_blocks,
@@ -20,83 +14,34 @@ from tfnlp.functional.relative_scores import (
 from tfnlp.functional.segment_scores import segment_scores, segment_scores_gradient
 
 
-def blockwise_attention(
-    query, key, value, mask, block_size, terms=(), segment_term=None, dropout=0.0, seed=None
-):
-    """Compute softmax(query . key + terms) . value without holding the (T, S) scores.
-
-    Rabe & Staats 2021, 'Self-attention Does Not Need O(n^2) Memory', section 2: a running
-    maximum, sum and weighted sum over blocks of keys, for each block of queries. The gradient
-    computes each block's scores anew: with o the output and p the weights,
-    ds = p * (dp - sum(do * o)).
-
-    Args:
-        query: (B, N, T, H), scaled already.
-        key: (B, N, S, H).
-        value: (B, N, S, H').
-        mask: boolean, broadcasts to (B, T, S) or has 4 axes, or None.
-        block_size: queries and keys in a block, made a multiple of 4.
-        terms: `RelativeTerm`s to add to the scores.
-        segment_term: a `SegmentTerm` to add to them, or None.
-        dropout: share of attention weights dropped.
-        seed: the seed of that dropout, as `keras.random.SeedGenerator.next` gives it.
-
-    Returns:
-        (B, N, T, H'), zeros where a query may see nothing.
-    """
-    length, source_length = ops.shape(query)[2], ops.shape(key)[2]
-    parts = num_blocks(block_size)
-    size = -(-block_size // parts) * parts  # relative scores cut a tile's queries in so many
-    plan = TilePlan(
-        size,
-        -(-length // size),
-        -(-source_length // size),
-        terms,
-        dropout,
-        seed,
-    )
-    plan.set_masks(mask, segment_term and segment_term.is_same, length, source_length)
-    plan.set_rows(length, source_length)
-
-    @ops.custom_gradient
-    def attention(query, key, value, *tables):
-        output, log_sum = plan.forward(query, key, value, tables)
-
-        def gradient(*args, upstream=None):
-            upstream = args[0] if upstream is None else upstream
-            return plan.backward(upstream, output, log_sum, query, key, value, tables)
-
-        return output, gradient
-
-    tables = [x for n in range(len(terms)) for x in plan.split_term(n)]
-    if segment_term is not None:
-        tables.append(plan.split(segment_term.by_segment))
-    blocks = plan.split(query), plan.split(key, True), plan.split(value, True)
-    output = _joined(attention(*blocks, *tables))
-    return zero_masked_rows(output[:, :, :length], mask)
-
-
 class TilePlan:
     """State shared by all tiles; a tile is one block of queries and one block of keys.
 
     Arrays are held by block, (blocks, B, N, size, H), so that reading one is not a copy.
     """
 
-    def __init__(self, size, query_blocks, key_blocks, terms, dropout, seed):
-        self.size = size
-        self.query_blocks = query_blocks
-        self.key_blocks = key_blocks
+    def __init__(self, block_size, lengths, terms=(), find_far=False, dropout=0.0, seed=None):
+        length, source_length = self.lengths = lengths
+        blocks = num_blocks(block_size)
+        # Relative scores cut a tile's queries into so many.
+        self.size = -(-block_size // blocks) * blocks
+        self.query_blocks = -(-length // self.size)
+        self.key_blocks = -(-source_length // self.size)
         self.terms = terms
         self.dropout = dropout
         self.seed = seed
-        self.layout = Layout(size, size, num_blocks(size))
-        self.windows = self.layout.windows(ops.arange(2 * size))
+        self.layout = Layout(self.size, self.size, num_blocks(self.size))
+        self.windows = self.layout.windows(ops.arange(2 * self.size))
+        self.rows = [self._padded_rows(term) for term in terms]
+        find_far = find_far and terms and all(term.shares_rows for term in terms)
+        self.far = self._far_tiles() if find_far else None
 
-    def set_masks(self, mask, is_same, length, source_length):
+    def set_masks(self, mask, is_same=None):
         """Set the attention mask and the same-segment mask, padded to whole blocks.
 
         Each is None where there is nothing to mask, or no segments.
         """
+        length, source_length = self.lengths
         if mask is None and not _is_zero(self._padding(source_length, True)):
             mask = ops.ones((1, 1, source_length), dtype="bool")
         self.mask, self.is_same = (
@@ -110,27 +55,26 @@ class TilePlan:
         rows = queries if not (isinstance(rows, int) and rows == 1) else 0
         return ops.pad(mask, (*((0, 0) for _ in outer), (0, rows), (0, keys)))
 
-    def set_rows(self, length, source_length):
-        """Set each term's rows by offset, for padded lengths, and find the far tiles.
+    def _padded_rows(self, term):
+        """Return a term's rows by offset, for padded lengths."""
+        length, source_length = self.lengths
+        start = self._padding(*((source_length, True) if term.of_keys else (length, False)))
+        count = (self.query_blocks + self.key_blocks) * self.size
+        columns = ops.clip(ops.arange(count) - start, 0, length + source_length - 2)
+        return ops.take(ops.convert_to_tensor(term.rows), columns)
 
-        In a far tile all offsets map to one row: its scores are one number per query or key.
+    def _far_tiles(self):
+        """Return by `offset` whether a tile is far: all its offsets map to one row of each term.
+
+        The scores of a far tile are one number per query or key.
         """
-        self.lengths = length, source_length
-        self.rows, far = [], []
-        find_far = self.terms and all(term.find_far for term in self.terms)
-        for term in self.terms:
-            start = self._padding(*((source_length, True) if term.of_keys else (length, False)))
-            count = (self.query_blocks + self.key_blocks) * self.size
-            columns = ops.clip(ops.arange(count) - start, 0, length + source_length - 2)
-            rows = ops.take(ops.convert_to_tensor(term.rows), columns)
-            self.rows.append(rows)
-            if find_far:
-                rows = ops.reshape(rows, (-1, self.size))
-                # Their ends say it: they never fall, or never rise.
-                is_one = ops.equal(rows[:-1, 0], rows[1:, -1])
-                far.append(ops.flip(is_one) if term.of_keys else is_one)
-        # By `offset`; None where they are not looked for.
-        self.far = ops.all(ops.stack(far), axis=0) if find_far else None
+        far = []
+        for term, rows in zip(self.terms, self.rows, strict=True):
+            rows = ops.reshape(rows, (-1, self.size))
+            # The ends suffice, as rows never fall, or never rise.
+            is_one = ops.equal(rows[:-1, 0], rows[1:, -1])
+            far.append(ops.flip(is_one) if term.of_keys else is_one)
+        return ops.all(ops.stack(far), axis=0)
 
     def split_term(self, n):
         """Return the vectors of term n, and its positions by `offset`, (tiles, N, 2 * size, H)."""
@@ -163,7 +107,7 @@ class TilePlan:
 
             def over_keys(j, state):
                 total, log_sum = state
-                scores = self.scores(i, j, q, _block(key, j), None, tables)
+                scores = self.scores((i, j), q, _block(key, j), tables)
                 weights = ops.softmax(scores, axis=-1)
                 # The tile's own log of its sum, from the largest score and its weight.
                 largest, weight = (ops.max(x, axis=-1, keepdims=True) for x in (scores, weights))
@@ -177,8 +121,8 @@ class TilePlan:
 
             state = tuple(ops.zeros_like(first_sum(x)) for x in sums)
             state = state[0], state[1] + 2 * MASKED
-            found = _one_by_one(self.key_blocks, over_keys, state)
-            return _add_and_turn(sums, found, 1), found[0]
+            state = _one_by_one(self.key_blocks, over_keys, state)
+            return _add_and_rotate(sums, state, 1), state[0]
 
         shape = ops.shape(query)[1:-1]
         sums = tuple(
@@ -188,45 +132,34 @@ class TilePlan:
         output, log_sum = _one_by_one(self.query_blocks, over_queries, sums)
         return ops.cast(stack_sums(output), dtype), stack_sums(log_sum)
 
-    def backward(self, upstream, output, log_sum, query, key, value, tables):
-        """Compute the gradients by query, key, value and each of the `tables`."""
-        dtype = query.dtype
+    def join(self, x):
+        """Join (blocks, B, N, size, H) into (B, N, T, H), without the padding."""
+        blocks, batch, heads, size, width = ops.shape(x)
+        x = ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (batch, heads, blocks * size, width))
+        return x[:, :, : self.lengths[0]]
+
+    def backward(self, upstream, output, log_sum, inputs, tables):
+        """Compute the gradients by the inputs, (query, key, value), and each of the `tables`."""
+        query, key, value = inputs
         product = ops.cast(upstream, "float32") * ops.cast(output, "float32")
         mean = ops.sum(product, axis=-1, keepdims=True)  # (B, N, T, 1)
         # Operands of two products: the scores less log_sum, and by_weights less mean.
-        for_scores = less(query, key, log_sum)
-        for_weights = (upstream, value, mean) if self.dropout else less(upstream, value, mean)
+        for_scores = fold_column(query, key, log_sum)
+        for_weights = (
+            (upstream, value, mean) if self.dropout else fold_column(upstream, value, mean)
+        )
 
         # Sums by block of queries, by block of keys and by offset, the first those of the tile.
         def over_keys(j, sums):
             by_queries, by_keys, by_offsets = sums
             k = _block(key, j)
+            arrays = query, upstream, for_scores, for_weights
 
             def over_queries(i, state):
                 by_queries, by_column, by_offsets = state
-                q, by_output = _block(query, i), _block(upstream, i)
-                column = None if for_scores[2] is None else _block(for_scores[2], i)
-                factors = _block(for_scores[0], i), _block(for_scores[1], j)
-                weights = ops.exp(self.scores(i, j, *factors, column, tables))
-                dropped = ops.cast(self.drop(weights, i, j), dtype)
-                by_v = ops.matmul(_transposed(dropped), by_output)
-                column = None if for_weights[2] is None else _block(for_weights[2], i)
-                factors = _block(for_weights[0], i), _block(for_weights[1], j)
-                if self.dropout:
-                    by_weights = self.drop(product_less(*factors, None), i, j) - column
-                else:
-                    by_weights = product_less(*factors, column)
-                by_scores = ops.cast(weights * by_weights, dtype)
-                of_queries = [ops.matmul(by_scores, k)]
-                of_keys = [ops.matmul(_transposed(by_scores), q), by_v]
-                by_vectors, by_positions = self.term_gradients(i, j, by_scores, tables)
-                for term, x in zip(self.terms, by_vectors, strict=True):
-                    (of_keys if term.of_keys else of_queries).append(x)
-                if self.is_same is not None:
-                    is_same = self.tile(self.is_same, i, j)
-                    of_queries.append(segment_scores_gradient(by_scores, is_same))
-                by_queries = _add_and_turn(by_queries, of_queries, 1)
-                by_offsets = _add_and_turn(by_offsets, by_positions, -1)
+                of_queries, of_keys, by_positions = self.tile_gradients((i, j), arrays, k, tables)
+                by_queries = _add_and_rotate(by_queries, of_queries, 1)
+                by_offsets = _add_and_rotate(by_offsets, by_positions, -1)
                 by_column = tuple(x + y for x, y in zip(by_column, of_keys, strict=True))
                 return (by_queries, by_column, by_offsets), by_column[0]
 
@@ -234,8 +167,8 @@ class TilePlan:
             state = by_queries, by_column, by_offsets
             state = _one_by_one(self.query_blocks, over_queries, state)
             by_queries, by_column, by_offsets = state
-            by_keys = _add_and_turn(by_keys, by_column, 1)
-            by_offsets = tuple(turn(x, self.query_blocks + 1) for x in by_offsets)
+            by_keys = _add_and_rotate(by_keys, by_column, 1)
+            by_offsets = tuple(rotate(x, self.query_blocks + 1) for x in by_offsets)
             return (by_queries, by_keys, by_offsets), by_column[0]
 
         of_queries, of_keys = [query], [key, value]
@@ -248,13 +181,51 @@ class TilePlan:
             tuple(zero_sums(ops.shape(x)[0], ops.shape(x)[1:], x.dtype) for x in arrays)
             for arrays in (of_queries, of_keys, of_offsets)
         )
-        by_offsets = tuple(turn(x, self.query_blocks - 1) for x in by_offsets)
+        by_offsets = tuple(rotate(x, self.query_blocks - 1) for x in by_offsets)
         sums = _one_by_one(self.key_blocks, over_keys, (by_queries, by_keys, by_offsets))
         by_queries, by_keys, by_offsets = ([stack_sums(x) for x in group] for group in sums)
         gradients = [by_queries.pop(0), by_keys.pop(0), by_keys.pop(0)]
         for term, by_positions in zip(self.terms, by_offsets, strict=True):
             gradients += (by_keys if term.of_keys else by_queries).pop(0), by_positions
         return (*gradients, *by_queries)  # the rest belongs to the segments
+
+    def tile_gradients(self, tile, arrays, k, tables):
+        """Compute the gradients of a tile.
+
+        Args:
+            tile: the indices of its blocks of queries and keys, (i, j).
+            arrays: by block, the query, the gradient by the output, and the arguments of
+                `product_minus` for the scores and for the gradient by the weights.
+            k: its block of keys.
+            tables: those of the terms.
+
+        Returns:
+            Lists of gradients by what its queries have, by what its keys have, and by positions.
+        """
+        i, j = tile
+        query, upstream, for_scores, for_weights = arrays
+        q, by_output = _block(query, i), _block(upstream, i)
+        column = None if for_scores[2] is None else _block(for_scores[2], i)
+        factors = _block(for_scores[0], i), _block(for_scores[1], j)
+        weights = ops.exp(self.scores(tile, *factors, tables, column))
+        dropped = ops.cast(self.drop(weights, i, j), query.dtype)
+        by_v = ops.matmul(_transposed(dropped), by_output)
+        column = None if for_weights[2] is None else _block(for_weights[2], i)
+        factors = _block(for_weights[0], i), _block(for_weights[1], j)
+        if self.dropout:
+            by_weights = self.drop(product_minus(*factors, None), i, j) - column
+        else:
+            by_weights = product_minus(*factors, column)
+        by_scores = ops.cast(weights * by_weights, query.dtype)
+        of_queries = [ops.matmul(by_scores, k)]
+        of_keys = [ops.matmul(_transposed(by_scores), q), by_v]
+        by_vectors, by_positions = self.term_gradients(i, j, by_scores, tables)
+        for term, x in zip(self.terms, by_vectors, strict=True):
+            (of_keys if term.of_keys else of_queries).append(x)
+        if self.is_same is not None:
+            is_same = self.tile(self.is_same, i, j)
+            of_queries.append(segment_scores_gradient(by_scores, is_same))
+        return of_queries, of_keys, by_positions
 
     def term_gradients(self, i, j, by_scores, tables):
         """Compute the gradients of each term by a tile's vectors and by its positions."""
@@ -265,8 +236,8 @@ class TilePlan:
             for n, term in enumerate(self.terms):
                 vectors, positions = self.part(n, tables, i, j)
                 keys = self.layout.keys(positions, self.windows)
-                given = _transposed(by_scores) if term.of_keys else by_scores
-                by_tile, by_keys = relative_scores_gradient(given, vectors, keys, self.layout)
+                upstream = _transposed(by_scores) if term.of_keys else by_scores
+                by_tile, by_keys = relative_scores_gradient(upstream, vectors, keys, self.layout)
                 by_vectors.append(by_tile)
                 by_positions.append(self.layout.sum_windows(by_keys))
             return (*by_vectors, *by_positions)
@@ -284,14 +255,16 @@ class TilePlan:
                 by_positions.append(ops.pad(by_position, rest))
             return (*by_vectors, *by_positions)
 
-        found = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
-        return found[:count], found[count:]
+        gradients = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
+        return gradients[:count], gradients[count:]
 
-    def scores(self, i, j, q, k, column, tables):
+    def scores(self, tile, q, k, tables, column=None):
         """Compute a tile's masked scores minus `column`, float32, from its blocks q and k."""
 
+        i, j = tile
+
         def near():
-            scores = product_less(q, k, column)
+            scores = product_minus(q, k, column)
             for n, term in enumerate(self.terms):
                 vectors, positions = self.part(n, tables, i, j)
                 keys = self.layout.keys(positions, self.windows)
@@ -310,7 +283,7 @@ class TilePlan:
                 of_queries.append(ones if term.of_keys else numbers)
                 of_keys.append(numbers if term.of_keys else ones)
             of_queries, of_keys = (ops.concatenate(x, axis=-1) for x in (of_queries, of_keys))
-            return product_less(of_queries, of_keys, column)
+            return product_minus(of_queries, of_keys, column)
 
         scores = near() if self.far is None else ops.cond(self.is_far(i, j), far, near)
         if self.is_same is not None:
@@ -373,9 +346,9 @@ def _one_by_one(count, step, state):
     )[1]
 
 
-def _add_and_turn(sums, added, steps):
+def _add_and_rotate(sums, added, steps):
     """Add to the first block of each of `sums`, and rotate each by `steps`."""
-    return tuple(turn(add_first(x, y), steps) for x, y in zip(sums, added, strict=True))
+    return tuple(rotate(add_first(x, y), steps) for x, y in zip(sums, added, strict=True))
 
 
 def _split(x, size):
@@ -383,12 +356,6 @@ def _split(x, size):
     batch, heads, length, width = ops.shape(x)
     x = ops.reshape(x, (batch, heads, length // size, size, width))
     return ops.transpose(x, (2, 0, 1, 3, 4))
-
-
-def _joined(x):
-    """Join (blocks, B, N, size, H) into (B, N, blocks * size, H)."""
-    blocks, batch, heads, size, width = ops.shape(x)
-    return ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (batch, heads, blocks * size, width))
 
 
 def _block(x, index):
