@@ -12,7 +12,7 @@ from distill.compression.file_quantization import quantize_file, set_up
 from distill.export.length_signatures import DEFAULT, cut, signatures
 from tfnlp.layers import AdaptiveEmbedding
 from tfnlp.models import submodel
-from tfnlp.quantization.fake_quantization import SMALL
+from tfnlp.quantization.rounded_products import SMALL
 from tfnlp.utils.errors import InputError
 
 INPUTS = ("ids", "mask", "segment_ids")
