@@ -422,8 +422,10 @@ def test_lower_layers_learn_and_decay_more_slowly():
     [
         ({"schedule": "step"}, "schedule=step is unknown; use one of linear, cosine"),
         ({"optimizer": "sgd"}, "optimizer=sgd is unknown; use one of adamw, lamb"),
-        ({"ema_decay": 1.0}, "ema_decay=1.0 must be at least 0"),
+        ({"ema_decay": 1.0}, "ema_decay=1.0 must be below 1"),
         ({"layer_decay": 0.0}, "layer_decay=0.0 must be above 0"),
+        ({"ema_decay": -0.1}, "ema_decay=-0.1 must be at least 0"),
+        ({"warmup_share": 1.5}, "warmup_share=1.5 must be at most 1"),
         ({"accumulation_steps": 5}, "accumulation_steps=5 must divide batch_size=32"),
         ({"xla": True}, "xla=True compiles the steps anew for each length"),
     ],

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn import metrics
 
+import tfnlp
 from tfnlp.text.readers import check_label_names, check_positive_label
 from tfnlp.utils.errors import unknown_name
-from tfnlp.weighted_losses import cross_entropy
 
 SCORES = ("accuracy", "matthews", "macro_f1", "f1")
 
@@ -44,7 +44,7 @@ class Classification:
         return encodings, examples.labels
 
     def loss(self, labels, outputs, sample_weight=None):
-        return cross_entropy(labels, outputs["logits"], sample_weight)
+        return tfnlp.weighted_losses.cross_entropy(labels, outputs["logits"], sample_weight)
 
     def answers(self, examples, encodings, outputs):
         found = np.stack(outputs["logits"]).argmax(1)  # (examples,)

@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 
+import tfnlp
 from tfnlp.text.readers import read_columns, read_header
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import cross_entropy
 
 
 @dataclasses.dataclass
@@ -109,7 +109,7 @@ class Choosing:
         return dataclasses.replace(flat, choices=count), examples.labels
 
     def loss(self, labels, outputs, sample_weight=None):
-        return cross_entropy(labels, outputs["logits"], sample_weight)
+        return tfnlp.weighted_losses.cross_entropy(labels, outputs["logits"], sample_weight)
 
     def answers(self, examples, encodings, outputs):
         return list(examples.labels), np.stack(outputs["logits"]).argmax(1).tolist()

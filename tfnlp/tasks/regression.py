@@ -4,12 +4,11 @@ import dataclasses
 import math
 
 import numpy as np
-from keras import ops
 from scipy import stats
 
+import tfnlp
 from tfnlp.text.readers import Examples, as_number, read_columns
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import weighted_mean
 
 
 @dataclasses.dataclass
@@ -76,9 +75,7 @@ class Regression:
         return encodings, examples.labels
 
     def loss(self, labels, outputs, sample_weight=None):
-        found = ops.cast(outputs["logits"][:, 0], "float32")  # (B,)
-        labels = ops.reshape(labels, ops.shape(found))  # Keras allows (B, 1) too
-        return weighted_mean(ops.square(found - labels), sample_weight)
+        return tfnlp.weighted_losses.squared_error(labels, outputs["logits"][:, 0], sample_weight)
 
     def answers(self, examples, encodings, outputs):
         return list(examples.labels), [float(row[0]) for row in outputs["logits"]]

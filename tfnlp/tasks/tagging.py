@@ -4,6 +4,7 @@ import collections
 import itertools
 import re
 
+import tfnlp
 from tfnlp.tasks.tagged_files import (
     BIO_TAG,
     TaggedSentences,
@@ -16,7 +17,6 @@ from tfnlp.text.character_tags import best_character_tags, token_characters
 from tfnlp.text.readers import check_label_names
 from tfnlp.text.tags import best_tags, first_tokens
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import cross_entropy
 
 __all__ = ["TaggedSentences", "Tagging", "read_tagged", "tag_names"]
 
@@ -111,7 +111,7 @@ class Tagging:
                 )
 
     def loss(self, labels, outputs, sample_weight=None):
-        return cross_entropy(labels, outputs["logits"], sample_weight)
+        return tfnlp.weighted_losses.cross_entropy(labels, outputs["logits"], sample_weight)
 
     def predict(self, sentences, encodings, outputs):
         """Return the tag of each word or character, a list of lists of names."""
