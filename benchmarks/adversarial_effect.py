@@ -14,13 +14,14 @@ import math
 from absl import flags
 
 from benchmarks import finetune_parity
-from recipes import common
+from recipes import entry_point, finetuning_run
 
 FLAGS = flags.FLAGS
-common.define_adversarial_flags()
+finetuning_run.define_adversarial_flags()
 
 
 def main():
+    entry_point.load_tensorflow()
     import numpy as np
 
     task, train, dev = finetune_parity.read_task()
@@ -28,7 +29,7 @@ def main():
 
     def run(name):
         FLAGS.adversarial_weight = weights[name]
-        return finetune_parity.train_tfnlp(task, train, dev, name, common.make_regularizer)
+        return finetune_parity.train_tfnlp(task, train, dev, name, finetuning_run.make_regularizer)
 
     runs = {name: functools.partial(run, name) for name in weights}
     best = finetune_parity.best_scores("adversarial.json", runs)
@@ -43,4 +44,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

@@ -22,7 +22,7 @@ import time
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write attention.json into.")
@@ -40,6 +40,7 @@ LONG, BLOCK_SIZE = 4096, 512
 
 
 def main():
+    entry_point.load_tensorflow()
     from tfnlp.utils.files import write_json
 
     sections = {"layers": time_layers, "tflite": time_tflite, "long": time_long}
@@ -510,4 +511,4 @@ def time_long():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

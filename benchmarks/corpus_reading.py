@@ -17,7 +17,7 @@ import time
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("input", None, "Files of text, as prepare_corpus takes them.")
@@ -149,4 +149,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main, tensorflow=False)
+    entry_point.run(main)

@@ -15,11 +15,13 @@ import time
 import numpy as np
 from absl import flags
 
-from recipes import common
+from recipes import distillation_flags, entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write distillation_cost.json into.")
-flags.DEFINE_enum("method", "logits", list(common.METHOD_NAMES), "What the student learns from.")
+flags.DEFINE_enum(
+    "method", "logits", list(distillation_flags.METHOD_NAMES), "What the student learns from."
+)
 flags.DEFINE_integer("batch_size", 32, "Examples in a batch.", 1)
 flags.DEFINE_integer("length", 32, "Tokens of each.", 3)
 flags.DEFINE_integer("steps", 8, "Steps in a turn.", 1)
@@ -30,6 +32,7 @@ ALONE, TEACHER, DISTILLED, KNOWN = "student alone", "teacher's pass", "distillin
 
 
 def main():
+    entry_point.load_tensorflow()
     from tfnlp.utils.files import write_json
 
     turns = make_turns()
@@ -132,4 +135,4 @@ def teacher_pass(teacher, signature):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

@@ -17,7 +17,7 @@ import time
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write encoders.json into.")
@@ -31,6 +31,7 @@ BATCH, LENGTH, LAYERS, WIDTH, HEADS, INNER, VOCABULARY = 8, 128, 4, 768, 12, 307
 
 
 def main():
+    entry_point.load_tensorflow()
     import keras
 
     from tfnlp.models import SIZES, build_model
@@ -279,4 +280,4 @@ def transformers_step(family):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

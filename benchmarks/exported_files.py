@@ -16,7 +16,7 @@ import pathlib
 import numpy as np
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a classifier.")
@@ -34,6 +34,7 @@ OPEN, BESIDE, FIXED = "any length", "fixed ones beside it", "fixed lengths alone
 
 
 def main():
+    entry_point.load_tensorflow()
     from distill.runtime import load_runner
     from tfnlp.checkpoints import load_model, read_labels
     from tfnlp.text import WordPieceTokenizer, load_tokenizer, read_examples
@@ -161,4 +162,4 @@ def compare_strings(model, tokenizer, labels, folder, path, texts):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

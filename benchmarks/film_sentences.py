@@ -15,7 +15,7 @@ import re
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("reviews", None, "File of reviews, with a column `sentence`.")
@@ -59,4 +59,4 @@ def sentences(reviews):
 
 
 if __name__ == "__main__":
-    common.run(main, tensorflow=False)
+    entry_point.run(main)

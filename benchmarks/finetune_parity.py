@@ -18,7 +18,7 @@ import sys
 from absl import flags
 
 from benchmarks.torch_inputs import torch_inputs
-from recipes import common
+from recipes import entry_point, task_flags, training_flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Hugging Face BERT folder to start from.")
@@ -32,8 +32,8 @@ flags.DEFINE_enum(
     "monitor", "accuracy", ["accuracy", "matthews", "macro_f1"], "A classifier's score."
 )
 flags.DEFINE_integer("seeds", 3, "Runs of each, with seeds 0, 1, ...", 1)
-common.define_data_flags()
-common.define_training_flags(epochs=3, learning_rate=5e-5)
+task_flags.define_classification_data_flags()
+training_flags.define_training_flags(epochs=3, learning_rate=5e-5)
 flags.mark_flag_as_required("model_dir")
 
 CLASSES = {
@@ -46,6 +46,7 @@ CLASSES = {
 
 
 def main():
+    entry_point.load_tensorflow()
     import numpy as np
 
     task, train, dev = read_task()
@@ -99,7 +100,7 @@ def best_scores(file_name, runs):
 def settings():
     """Return all that affects a score, except the seed: the flags, and hashes of both files."""
     mine = {flag.name: flag.value for flag in FLAGS.get_flags_for_module(sys.modules[__name__])}
-    found = common.decisive_flags() | mine
+    found = training_flags.decisive_flags() | mine
     for name in ("train", "dev"):
         with open(found[name], "rb") as file:
             found[f"{name} (SHA-256)"] = hashlib.file_digest(file, "sha256").hexdigest()
@@ -131,7 +132,7 @@ def read_task():
     from tfnlp.tasks.tagging import tag_names
 
     if FLAGS.task == "classifier":
-        train, dev, _ = common.read_splits()
+        train, dev, _ = task_flags.read_labelled()
         return tasks.Classification(train.label_names, FLAGS.monitor), train, dev
     read = {
         "regression": tasks.read_scored_pairs,
@@ -179,7 +180,7 @@ def train_tfnlp(task, train, dev, name="tfnlp", regularizer=lambda model, task: 
     keras.utils.set_random_seed(FLAGS.seed)
     _, batches, dev_batches = make_batches(task, train, dev)
     model = load_model(FLAGS.model_dir, task.head, task.num_classes)
-    config = common.training_config()
+    config = training_flags.training_config()
     trained = FineTuner(model, task, regularizer(model, task))
     trained.compile(optimizer_of(config, model, len(batches)), jit_compile=False)
     run = RunFolder(
@@ -202,7 +203,7 @@ def train_transformers(task, train, dev):
     import transformers
 
     _, batches, dev_batches = make_batches(task, train, dev)
-    config = common.training_config()
+    config = training_flags.training_config()
     torch.manual_seed(FLAGS.seed)
     sizes = {"num_labels": task.num_classes} if task.num_classes else {}
     if FLAGS.task == "regression":
@@ -267,4 +268,4 @@ def torch_outputs(task, model, batches):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

@@ -15,7 +15,7 @@ import time
 from absl import flags
 
 from benchmarks.torch_inputs import torch_inputs
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Hugging Face BERT folder.")
@@ -29,6 +29,7 @@ flags.mark_flags_as_required(["model_dir", "train", "output_dir"])
 
 
 def main():
+    entry_point.load_tensorflow()
     import numpy as np
 
     from tfnlp.text import LengthBatches, WordPieceTokenizer, read_examples
@@ -170,4 +171,4 @@ def keras_hub_trainer(data, batches, length=None):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

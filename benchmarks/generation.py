@@ -16,7 +16,7 @@ import time
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write generation.json into.")
@@ -29,6 +29,7 @@ CASES = {"greedy, 1 prompt": (1, 1), "greedy, 16 prompts": (16, 1), "4 beams, 1 
 
 
 def main():
+    entry_point.load_tensorflow()
     import numpy as np
 
     from tfnlp.models import Gpt2Config, build_model
@@ -182,4 +183,4 @@ def products_step(rows):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

@@ -14,7 +14,7 @@ import time
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder for the files and generation_tflite.json.")
@@ -27,6 +27,7 @@ SHAPE = {"num_heads": 4, "hidden_dim": 256, "intermediate_dim": 1024, "dropout":
 
 
 def main():
+    entry_point.load_tensorflow()
     import numpy as np
 
     from tfnlp.utils.files import check_writable, make_folder, write_json
@@ -122,4 +123,4 @@ def cases_of(name, decoder, start, steps):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

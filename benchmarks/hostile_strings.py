@@ -12,7 +12,7 @@ import pathlib
 from absl import flags
 
 from benchmarks.hostile_texts import agreements, hostile_strings
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a classifier.")
@@ -25,6 +25,7 @@ flags.mark_flags_as_required(["model_dir", "output_dir"])
 
 
 def main():
+    entry_point.load_tensorflow()
     from tfnlp.checkpoints import load_model, read_labels
     from tfnlp.text import load_tokenizer
     from tfnlp.utils.files import write_json
@@ -48,4 +49,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

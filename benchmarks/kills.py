@@ -23,7 +23,7 @@ import traceback
 
 import safetensors.numpy
 
-from recipes.common import import_tensorflow_quietly
+from recipes import entry_point
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -141,7 +141,7 @@ def differences(one, other):
 
 def import_libraries():
     """Import the libraries of the recipes, without starting TensorFlow's threads."""
-    import_tensorflow_quietly()
+    entry_point.load_tensorflow()
     import tfnlp.checkpoints
     import tfnlp.objectives
     import tfnlp.training  # noqa: F401

@@ -12,7 +12,7 @@ import subprocess
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("mediapipe_python", None, "Python of an environment with mediapipe.")
@@ -36,6 +36,7 @@ print(json.dumps([max(c, key=lambda x: x.score).category_name for c in found]))
 def main():
     import numpy as np
 
+    entry_point.load_tensorflow()
     from distill.runtime import TextClassifier
     from tfnlp.checkpoints import load_model, read_labels
     from tfnlp.text import LengthBatches, WordPieceTokenizer, read_examples
@@ -64,4 +65,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

@@ -16,7 +16,7 @@ import signal
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write onednn_matmul.json into.")
@@ -84,6 +84,7 @@ def outcome(a, b):
 
 
 def main():
+    entry_point.load_tensorflow()
     import tensorflow as tf
 
     from tfnlp.utils.files import write_json
@@ -100,4 +101,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

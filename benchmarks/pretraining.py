@@ -25,7 +25,7 @@ import time
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write pretraining.json into.")
@@ -44,6 +44,7 @@ RATE = 1e-4
 
 
 def main():
+    entry_point.load_tensorflow()
     from tfnlp.utils.files import write_json
 
     path = pathlib.Path(FLAGS.output_dir) / "pretraining.json"
@@ -462,4 +463,4 @@ def written_text(rng):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

@@ -16,7 +16,7 @@ import pathlib
 import numpy as np
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a BERT's classifier.")
@@ -30,6 +30,7 @@ flags.mark_flags_as_required(["model_dir", "input", "output_dir"])
 
 
 def main():
+    entry_point.load_tensorflow()
     from distill.compression.file_quantization import calibrated
     from distill.export.options import Export
     from distill.export.tflite import export_tflite
@@ -191,4 +192,4 @@ def show(name, figures):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

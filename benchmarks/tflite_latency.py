@@ -14,7 +14,7 @@ import time
 import numpy as np
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder for the files and latency.json.")
@@ -26,6 +26,7 @@ LENGTHS = (16, 32, 64, 128)
 
 
 def main():
+    entry_point.load_tensorflow()
     from tfnlp.utils.files import write_json
 
     folder = pathlib.Path(FLAGS.output_dir)
@@ -95,4 +96,4 @@ def onnx_runners(folder):
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

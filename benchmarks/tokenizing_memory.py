@@ -15,13 +15,13 @@ import time
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point, model_flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("lines", 1_000_000, "Texts in the file.", 1)
 flags.DEFINE_integer("words", 20, "Words of a text.", 1)
 flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
-common.define_model_flag()
+model_flags.define_model_flag()
 
 
 def write_texts(path, pieces):
@@ -63,4 +63,4 @@ def peak_memory():
 
 
 if __name__ == "__main__":
-    common.run(main, tensorflow=False)
+    entry_point.run(main)

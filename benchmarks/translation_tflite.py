@@ -15,7 +15,7 @@ import pathlib
 
 from absl import flags
 
-from recipes import common
+from recipes import entry_point
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of the translator that the files were made of.")
@@ -28,6 +28,7 @@ flags.mark_flags_as_required(["model_dir", "files", "input", "output_dir"])
 
 
 def main():
+    entry_point.load_tensorflow()
     from benchmarks.forced_tokens import forced, measured
     from distill.runtime import Translator
     from tfnlp import generation
@@ -68,4 +69,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

@@ -5,20 +5,20 @@
     python -m recipes.augment --method=continue --model_dir=gpt2 --input=train.tsv \\
         --label=agree --teacher_dir=runs/teacher/best --output_dir=runs/augmented
 
-replace: in each of --copies copies each word is replaced with --probability by one of --candidates
-words: where the word is one piece of the tokenizer, the most probable ones by the masked language
-model of --model_dir; where it is in pieces, its neighbours in --vectors (GloVe's or word2vec's
-text format) or, without them, in the model's own token table. continue: the beginning of each text
-is kept, and a causal language model writes the rest. OUTPUT_DIR/augmented.tsv has the columns of
---input, the examples themselves and their copies, none twice. The same seed gives the same file; a
-killed run goes on.
+replace: makes --copies copies of each text and replaces each word with --probability by one of
+--candidates words. Candidates of a word that is a single token are the most probable ones by the
+masked language model of --model_dir; those of other words are its neighbours in --vectors (text
+format of GloVe or word2vec) or, without them, in the model's token embeddings. continue: keeps the
+beginning of each text, and a causal language model writes the rest. OUTPUT_DIR/augmented.tsv has
+the columns of --input, with the examples and their copies, without duplicates. The same seed gives
+the same file; the same command resumes a killed run.
 """
 
 from absl import flags
 
 import tfnlp
 from distill import learning
-from recipes import common
+from recipes import dataclass_flags, entry_point, training_flags
 from recipes.command_line import group
 from tfnlp import checkpoints, pipelines, text
 from tfnlp.utils.errors import InputError
@@ -27,18 +27,20 @@ from tfnlp.utils.files import check_writable
 FLAGS = flags.FLAGS
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, .txt, or with .gz.")
 flags.DEFINE_string("text_column", "sentence", "Column of the text.")
-flags.DEFINE_string("pair_column", None, "Column of the second text, which is augmented too.")
+flags.DEFINE_string("pair_column", None, "Column of the second text, augmented likewise.")
 flags.DEFINE_string(
     "model_dir",
     None,
     "Folder of a language model, or its name on Hugging Face's Hub: a masked one to replace "
     "words, a causal one to continue texts.",
 )
-flags.DEFINE_enum("method", "replace", ["replace", "continue"], "How copies are made.")
-flags.DEFINE_integer("copies", None, "Copies of each text; 20, or 4 to continue.", 1)
-flags.DEFINE_bool("originals", True, "Whether the examples themselves are written too.")
-flags.DEFINE_integer("batch_size", 64, "Texts in a batch; the result is the same.", 1)
-flags.DEFINE_integer("seed", 0, "Seed of the draws.", 0)
+flags.DEFINE_enum("method", "replace", ["replace", "continue"], "Kind of augmentation.")
+flags.DEFINE_integer(
+    "copies", None, "Copies of each text; if not given 20, or 4 with continue.", 1
+)
+flags.DEFINE_bool("originals", True, "Write the examples themselves too.")
+flags.DEFINE_integer("batch_size", 64, "Texts in a batch; it does not affect the result.", 1)
+flags.DEFINE_integer("seed", 0, "Seed of the samples.", 0)
 flags.DEFINE_string("output_dir", None, "Folder to write augmented.tsv into.")
 flags.mark_flags_as_required(["input", "model_dir", "output_dir"])
 
@@ -50,30 +52,31 @@ def define_label_flags():
         "label",
         "keep",
         ["keep", "teacher", "agree"],
-        "A copy's label: that of its text, the teacher's, or its text's where the teacher agrees "
-        "(else it is left out). A teacher's labels without names are the column's, sorted.",
+        "Label of a copy: that of its text, the teacher's, or that of its text if the teacher "
+        "agrees (other copies are left out). Unnamed labels of a teacher get the sorted names of "
+        "the column.",
     )
     flags.DEFINE_string(
-        "label_column", None, "Column of the label, for teacher and agree; `label` if not given."
+        "label_column", None, "Column of the label, with teacher and agree; `label` if not given."
     )
-    flags.DEFINE_string("teacher_dir", None, "Folder of the fine-tuned teacher, a classifier.")
+    flags.DEFINE_string("teacher_dir", None, "Folder of the teacher, a fine-tuned classifier.")
 
 
 @group("Replacing")
 def define_replacement_flags():
     """Define the flags of --method=replace."""
-    flags.DEFINE_float("probability", 0.4, "Of a word to be replaced.", 0, 1)
-    flags.DEFINE_integer("candidates", 15, "Words that a word may be replaced by.", 1)
-    flags.DEFINE_string("vectors", None, "File of word vectors, for words in pieces.")
+    flags.DEFINE_float("probability", 0.4, "Probability of replacing a word.", 0, 1)
+    flags.DEFINE_integer("candidates", 15, "Words to choose a replacement from.", 1)
+    flags.DEFINE_string("vectors", None, "File of word vectors, for words of several tokens.")
 
 
 @group("Continuing")
 def define_continuation_flags():
     """Define the flags of --method=continue."""
-    flags.DEFINE_float("kept", 0.5, "Share of a text's words that are kept.", 0, 1)
-    flags.DEFINE_integer("max_tokens", 32, "Most tokens that are written.", 1)
-    flags.DEFINE_integer("top_k", 40, "Tokens to draw from at each place.", 1)
-    flags.DEFINE_float("temperature", 1.0, "By which logits are divided.", 1e-3)
+    flags.DEFINE_float("kept", 0.5, "Share of a text's words to keep.", 0, 1)
+    flags.DEFINE_integer("max_tokens", 32, "Most tokens to generate.", 1)
+    flags.DEFINE_integer("top_k", 40, "Most probable tokens to sample from.", 1)
+    flags.DEFINE_float("temperature", 1.0, "Divisor of the logits.", 1e-3)
 
 
 define_label_flags()
@@ -87,7 +90,6 @@ def make_judge():
     Raises:
         InputError: if --label and --teacher_dir conflict, or the teacher is not a classifier.
     """
-
     if FLAGS.label == "keep":
         if FLAGS.teacher_dir:
             raise InputError(
@@ -106,7 +108,7 @@ def make_judge():
     teacher.labels = learning.labels_in_file(
         teacher.labels, FLAGS.input, FLAGS.text_column, FLAGS.label_column or "label"
     )
-    return lambda texts, pairs: [found.label for found in teacher.classify(texts, pairs)]
+    return lambda texts, pairs: [answer.label for answer in teacher.classify(texts, pairs)]
 
 
 def make_augmenter():
@@ -115,7 +117,6 @@ def make_augmenter():
     Raises:
         InputError: if the model does not have the head that --method needs.
     """
-
     replace = FLAGS.method == "replace"
     head = "masked_lm" if replace else "causal_lm"
     stored = checkpoints.read_head(FLAGS.model_dir)
@@ -133,28 +134,19 @@ def make_augmenter():
         text.load_tokenizer(FLAGS.model_dir),
     )
     if not replace:
-        config = learning.ContinuationConfig(
-            FLAGS.copies or 4,
-            FLAGS.kept,
-            FLAGS.max_tokens,
-            FLAGS.top_k,
-            FLAGS.temperature,
-            seed=FLAGS.seed,
-        )
+        config = dataclass_flags.read(learning.ContinuationConfig)
         return learning.TextContinuer(model, tokenizer, config, FLAGS.batch_size)
     vectors = vectors or learning.WordVectors.of_model(model, tokenizer)
-    config = learning.ReplacementConfig(
-        FLAGS.probability, FLAGS.copies or 20, FLAGS.candidates, FLAGS.seed
-    )
+    config = dataclass_flags.read(learning.ReplacementConfig)
     return learning.WordReplacer(model, tokenizer, vectors, config, FLAGS.batch_size)
 
 
 def main():
-
     check_writable(f"{FLAGS.output_dir}/augmented.tsv")
-    settings = common.decisive_flags()
+    settings = training_flags.decisive_flags()
     for name in ("batch_size", "input"):  # the input is identified by its content
         del settings[name]
+    entry_point.load_tensorflow()
     judge = make_judge()
     learning.augment_file(
         make_augmenter(),
@@ -165,7 +157,7 @@ def main():
             FLAGS.pair_column,
             (FLAGS.label_column or "label") if judge else None,
         ),
-        judge,
+        judge=judge,
         keep_labels=FLAGS.label == "agree",
         originals=FLAGS.originals,
         settings=settings,
@@ -173,4 +165,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

@@ -3,20 +3,19 @@
     python -m recipes.benchmark_tflite --model=runs/export/model.tflite \\
         --model_dir=runs/student/best --input=dev.tsv --output_dir=runs/benchmark
 
-Latency is the median of --repeats runs at 16, 32, 64 and 128 tokens, of these as many as the file
-does not cut, with 1 and 2 threads, and of texts whose lengths change from call to call; the time
-to open the file and the first call, which prepares the graph, are measured too. Peak memory is
-that of a process that only runs the file. --input has what the file and the Keras model of
---model_dir are compared on, as the task's recipe reads it, pairs by --pair_column: the share of
-equal labels, tags, answers or choices, or the correlation of numbers. --operators says which
-operators take the time, --onnx what ONNX Runtime takes with int8 of the same weights (needs
-tfnlp[benchmarks]).
+Latency is the median of --repeats runs at 16, 32, 64 and 128 tokens (up to the file's longest
+input), with 1 and 2 threads, and for texts of varying length; the time to open the file and the
+first call, which prepares the graph, are measured too. Peak memory is that of a process that only
+runs the file. On --input, in the format of the task's recipe, the file is compared with the Keras
+model of --model_dir: by the share of equal labels, tags, answers or choices, or the correlation of
+numbers. --operators measures the time of each operator, --onnx the latency of ONNX Runtime with
+int8 of the same weights (needs tfnlp[benchmarks]).
 """
 
 from absl import flags
 
 from distill import export, reports, runtime
-from recipes import common
+from recipes import data_flags, entry_point
 from tfnlp import pipelines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, write_json
@@ -24,8 +23,10 @@ from tfnlp.utils.files import check_writable, write_json
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", None, "The .tflite file.")
 flags.DEFINE_string("model_dir", None, "Folder of the Keras model it was exported from.")
-flags.DEFINE_string("input", None, "File of texts to compare answers on.")
-flags.DEFINE_string("text_column", None, "Column of the text, if not as for training.")
+flags.DEFINE_string("input", None, "File of texts to compare with --model_dir on.")
+flags.DEFINE_string(
+    "text_column", None, "Column of the text; that of the task's recipe if not given."
+)
 flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
 flags.DEFINE_integer("repeats", 50, "Timed runs for each figure.", 1)
 flags.DEFINE_bool("operators", False, "Also profile the file's operators, at 32 tokens.")
@@ -45,12 +46,14 @@ def check_flags():
 
 
 def main():
+    check_flags()
 
     output = f"{FLAGS.output_dir}/benchmark.json"
     check_writable(output)
+    entry_point.load_tensorflow()
     if FLAGS.input:
         columns = FLAGS.text_column, FLAGS.pair_column
-        inputs = common.read_inputs(FLAGS.input, FLAGS.model_dir, *columns)
+        inputs = data_flags.read_inputs(FLAGS.input, FLAGS.model_dir, *columns)
         model = pipelines.load_runner(FLAGS.model_dir)
     figures = reports.benchmark_file(FLAGS.model, repeats=FLAGS.repeats)
     sentence = None
@@ -69,4 +72,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main, check=check_flags)
+    entry_point.run(main)

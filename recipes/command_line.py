@@ -35,8 +35,8 @@ def group(title):
 def recipe_flags():
     """Return {name: flag} of the recipe and of the `recipes` modules that it imports."""
     by_module = FLAGS.flags_by_module_dict()
-    own = sys.argv[0]  # absl's name of the main module
-    modules = [own, *(name for name in by_module if name.startswith("recipes.") and name != own)]
+    main = sys.argv[0]  # absl's name of the main module
+    modules = [main, *(name for name in by_module if name.startswith("recipes.") and name != main)]
     return {flag.name: flag for module in modules for flag in by_module.get(module, ())}
 
 
@@ -84,8 +84,12 @@ def no_effect(flag, where, way="leave it out"):
 
 
 def flag_text(value):
-    """Return a flag's value as written on a command line; list entries joined by commas."""
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    """Return a flag's value as written on a command line."""
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def refuse_beside(names, beside):
@@ -99,10 +103,10 @@ def help_text(width=None):
     """Return the recipe's docstring and its flags by groups, required flags first."""
     width = width or min(shutil.get_terminal_size().columns, 100)
     groups = {"Required": []}
-    own = FLAGS.flags_by_module_dict().get(sys.argv[0], ())
+    main_flags = FLAGS.flags_by_module_dict().get(sys.argv[0], ())
     for name, flag in recipe_flags().items():
         module = FLAGS.find_module_defining_flag(name).rpartition(".")[2]
-        title = "This recipe" if flag in own else module.replace("_", " ").capitalize()
+        title = "This recipe" if flag in main_flags else module.replace("_", " ").capitalize()
         title = "Required" if _required(flag) else _titles.get(name, title)
         groups.setdefault(title, []).append(flag)
     names = {flag.name: _shown_name(flag) for group in groups.values() for flag in group}
@@ -153,15 +157,15 @@ def _what_is_wrong(error):
     message = " ".join(str(error).split())
     if isinstance(error, flags.UnrecognizedFlagError):
         return unknown_flag(error.flagname)
-    if found := re.match(r"Missing value for flag -*(\w+)", message):
-        return f"--{found[1]} needs a value, as in --{found[1]}=VALUE."
-    if found := re.match(r"-*(\w+)=.* does not take an argument", message):
-        return f"--{found[1]} takes no value."
-    found = re.match(r"flag --(\w+)=", message)
-    expected = _expected(FLAGS[found[1]]) if found else ""
+    if match := re.match(r"Missing value for flag -*(\w+)", message):
+        return f"--{match[1]} needs a value, as in --{match[1]}=VALUE."
+    if match := re.match(r"-*(\w+)=.* does not take an argument", message):
+        return f"--{match[1]} takes no value."
+    match = re.match(r"flag --(\w+)=", message)
+    expected = _expected(FLAGS[match[1]]) if match else ""
     if expected:
-        given = str(error).removeprefix("flag ").removesuffix(f": {error.__context__}")
-        return f"{given} must be {expected}."
+        value = str(error).removeprefix("flag ").removesuffix(f": {error.__context__}")
+        return f"{value} must be {expected}."
     return message.removeprefix("ERROR:: ")
 
 
@@ -186,19 +190,11 @@ def _explained(flag):
     if isinstance(flag.parser, flags.EnumParser):  # absl prefixes the help with the choices
         text = text.removeprefix(f"<{'|'.join(flag.parser.enum_values)}>: ")
     text = re.sub(r";\s+repeat this option to specify a list of values$", "", text)
-    default = None if flag.default in (None, "", []) else f"default: {_shown_default(flag)}"
+    default = None if flag.default in (None, "", []) else f"default: {flag_text(flag.default)}"
     again = "may be given again" if isinstance(flag, flags.MultiFlag) else None
     facts = [None if flag.boolean else _expected(flag), again, default]
     facts = "; ".join(fact for fact in facts if fact)
     return f"{text} [{facts}]" if facts else text
-
-
-def _shown_default(flag):
-    if isinstance(flag.default, list):
-        return ",".join(map(str, flag.default))
-    if isinstance(flag.default, float):
-        return f"{flag.default:g}"
-    return str(flag.default).lower() if flag.boolean else str(flag.default)
 
 
 def _expected(flag):

@@ -6,7 +6,7 @@ from absl import flags, logging
 
 import tfnlp
 from distill import compression
-from recipes.command_line import group
+from recipes.command_line import group, no_effect
 from tfnlp.utils.errors import InputError
 
 FLAGS = flags.FLAGS
@@ -18,9 +18,9 @@ def define_distillation_flags():
     flags.DEFINE_integer(
         "keep_tokens",
         None,
-        "The most tokens of the vocabulary to keep, by frequency in --train; all if not given. "
-        "What the student learns from is pruned to them too; `share_of_teacher`, the student's "
-        "dev score over the teacher's, is of the whole teacher.",
+        "Tokens of the vocabulary to keep, the most frequent in --train; all if not given. The "
+        "student learns from a teacher pruned to them; `share_of_teacher` compares it with the "
+        "unpruned teacher.",
         1,
     )
     flags.DEFINE_integer(
@@ -33,7 +33,7 @@ def define_distillation_flags():
     flags.DEFINE_integer(
         "keep_units",
         None,
-        "Inner units of the feed-forward networks to keep in each layer, likewise.",
+        "Inner units of the feed-forward networks to keep in each layer, chosen likewise.",
         1,
     )
 
@@ -42,31 +42,35 @@ def define_distillation_flags():
 def define_training_flags():
     """Define flags of sparsity, weight clustering and quantisation-aware training."""
     flags.DEFINE_float(
-        "sparsity", None, "Share of zeros in the blocks' kernels at the end; none if not given.", 0
+        "sparsity",
+        None,
+        "Share of zeros in the blocks' kernels at the end; no pruning if not given.",
+        0,
     )
     flags.DEFINE_string(
         "sparsity_pattern",
         None,
-        "Which weights go: magnitude (if not given); 2:4 (2 of each 4 inputs); or blocks of "
-        "inputs by outputs, such as 4x1.",
+        "Weights to prune: magnitude (the smallest; if not given), 2:4 (2 of each 4 inputs), or "
+        "blocks of inputs by outputs, such as 4x1.",
     )
     flags.DEFINE_integer(
-        "sparsity_begin_step", None, "Step after which weights begin to go; 0 if not given.", 0
+        "sparsity_begin_step", None, "Step after which pruning begins; 0 if not given.", 0
     )
     flags.DEFINE_integer(
-        "sparsity_end_step", None, "Step at which the last go; half of all if not given.", 1
+        "sparsity_end_step", None, "Step of the last pruning; half of all steps if not given.", 1
     )
     flags.DEFINE_integer(
         "clusters",
         None,
-        "Different values in each of the blocks' kernels, for a file that compresses well; any "
-        "if not given.",
+        "Distinct values in each kernel of the blocks, for a file that compresses well; no "
+        "clustering if not given.",
         2,
     )
     flags.DEFINE_bool(
         "quantization_aware",
         False,
-        "Round what products take and give to 8 bits in training, as a static_int8 file does.",
+        "Round the inputs and outputs of products to 8 bits in training, as a static_int8 file "
+        "does.",
     )
 
 
@@ -80,7 +84,6 @@ def rounding(model):
     Raises:
         InputError: if --quantization_aware does not apply to the model.
     """
-
     if not FLAGS.quantization_aware:
         with tfnlp.quantization.fake_quantization.in_float(model):
             yield
@@ -104,12 +107,11 @@ def check_training_flags():
     if FLAGS.sparsity is None:
         for name in ("sparsity_pattern", "sparsity_begin_step", "sparsity_end_step"):
             if FLAGS[name].value is not None:
-                raise InputError(f"{name}={FLAGS[name].value} has no effect without --sparsity.")
+                raise no_effect(name, "without --sparsity", "give it, or leave this out")
 
 
 def compressor():
     """Return a function of (model, steps) that makes a pruner or clusterer, or None."""
-
     if FLAGS.clusters is not None:
         return compression.ClusteringConfig(FLAGS.clusters).clusterer
     if FLAGS.sparsity is None:

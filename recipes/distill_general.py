@@ -4,16 +4,15 @@
         --num_layers=4 --hidden_dim=312 --num_heads=12 --output_dir=runs/general
     python -m recipes.finetune_classifier --model_dir=runs/general/best ...
 
-A masked language model, such as BERT, teaches by every method; an encoder without that head, such
-as MiniLM, by those that compare states and attention. Of a text that is longer than --max_length
-the rest is a further text. OUTPUT_DIR/best is a Hugging Face folder, from which every fine-tuning
-starts.
+The teacher is a masked language model, such as BERT, for every --method, or an encoder without
+that head, such as MiniLM, for methods that compare hidden states and attention. Texts longer than
+--max_length are split. OUTPUT_DIR/best is a Hugging Face folder for any fine-tuning.
 """
 
 from absl import flags, logging
 
 from distill import learning
-from recipes import common, model_flags
+from recipes import distillation_flags, distillation_run, entry_point, model_flags, training_flags
 from recipes.command_line import group
 from tfnlp import objectives, text, training
 
@@ -26,47 +25,41 @@ def define_text_flags():
     flags.DEFINE_list(
         "texts",
         None,
-        "Files of texts: .tsv, .csv, .json or .jsonl; of others each line is a text. Or with .gz.",
+        "Files of texts: .tsv, .csv, .json or .jsonl, else a text on each line; or with .gz.",
     )
-    flags.DEFINE_string("text_column", "sentence", "Column of the text, where there are columns.")
+    flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
     flags.mark_flag_as_required("texts")
 
 
-@group("Hidden tokens")
+@group("Masking")
 def define_masking_flags():
     """Define the flags of masking."""
     flags.DEFINE_float(
         "masked_share",
         None,
-        "Share of the tokens that are hidden; if not given 0.15 where they are predicted, else 0.",
+        "Share of masked tokens; if not given 0.15 if masked tokens are predicted, else 0.",
         0,
         1,
     )
-    flags.DEFINE_bool(
-        "whole_words", False, "Hide all tokens of a word together, where tokens are hidden."
-    )
+    flags.DEFINE_bool("whole_words", False, "Mask all tokens of a word together.")
     flags.DEFINE_float(
         "masked_lm_weight",
         None,
-        "Weight of the loss on hidden tokens; 2 with --method=distilbert, else 0, if not given.",
+        "Weight of the masked LM loss; if not given 2 with --method=distilbert, else 0.",
         0,
     )
 
 
-common.define_student_flags(num_layers=4, method="tinybert")
-common.define_cache_flag()
+distillation_flags.define_student_flags(num_layers=4, method="tinybert")
+distillation_flags.define_cache_flag()
 define_text_flags()
 define_masking_flags()
-common.define_training_flags(epochs=1, learning_rate=5e-4)
+training_flags.define_training_flags(epochs=1, learning_rate=5e-4)
 
 
 def main():
-    import keras
-
-    config = common.training_config()
-    run = common.run_folder()
-    keras.utils.set_random_seed(FLAGS.seed)
-    training.set_precision(FLAGS.precision)
+    model_flags.check_family()
+    config, run = training_flags.start_run()
     weights = (FLAGS.soft_label_weight, FLAGS.masked_lm_weight)
     soft_labels, masked_lm_weight, masked_share = learning.resolve_masking(
         FLAGS.method, *weights, FLAGS.masked_share, FLAGS.whole_words
@@ -74,27 +67,27 @@ def main():
     learning.check_cacheable(FLAGS.cache_dir, masked_share)
     predicts = soft_labels or masked_lm_weight > 0
     with training.make_strategy(FLAGS.strategy).scope():
-        outputs = ("hidden_states", "attention_scores", "attention_projections")
-        outputs = dict.fromkeys(outputs, True)
-        teacher = learning.load_general_teacher(FLAGS.teacher_dir, predicts, **outputs)
+        teacher = learning.load_general_teacher(
+            FLAGS.teacher_dir, predicts, **distillation_run.OUTPUTS
+        )
         tokenizer = text.load_tokenizer(FLAGS.teacher_dir)
-        common.check_fit(teacher, tokenizer)
+        model_flags.check_fit(teacher, tokenizer)
         masking = None
         if masked_share:
             masking = objectives.Masking.from_tokenizer(tokenizer, masked_share, FLAGS.whole_words)
-        student = learning.make_student(teacher, **common.student_arguments())
-        common.check_fit(student, tokenizer)
+        student = learning.make_student(teacher, **distillation_flags.student_arguments())
+        model_flags.check_fit(student, tokenizer)
         terms = learning.make_terms(
             FLAGS.method,
             teacher,
             student,
             objectives.MaskedLM() if soft_labels else None,
-            common.layer_map_flag(),
-            **common.method_arguments(),
+            distillation_flags.layer_map(),
+            **distillation_flags.method_arguments(),
         )
         texts = objectives.read_texts(FLAGS.texts, FLAGS.text_column)
         encodings, _ = objectives.encode_texts(texts, tokenizer, FLAGS.max_length)
-        figures = learning.distill_general(
+        learning.distill_general(
             learning.Teacher([teacher], tokenizer, cache_dir=FLAGS.cache_dir),
             student,
             learning.UnlabelledTexts(encodings, masking),
@@ -104,8 +97,7 @@ def main():
             masked_lm_weight=masked_lm_weight,
         )
     logging.info("Fine-tune it: --model_dir=%s", run.best)
-    return figures
 
 
 if __name__ == "__main__":
-    common.run(main, check=model_flags.check_family)
+    entry_point.run(main)

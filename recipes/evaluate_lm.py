@@ -5,63 +5,66 @@
         --max_length=64 --memory_lengths=0,64,128,256
     python -m recipes.evaluate_lm --model_dir=runs/bert/best --texts=test.txt
 
-Of a causal model (GPT, GPT-2, Transformer-XL, recurrent networks) the perplexity and the bits per
-character, of all texts as one stream, in which an end token stands after each text and counts as a
-character. A model that pretrain or train_lm wrote says what its documents were parted by, and the
-texts are parted likewise; by lines of other models, or as --documents says. Of a
-masked model (BERT and its kin) the pseudo-perplexity, for which each token is masked in turn, and
-the share of hidden tokens that it finds, each text being by itself. The figures are printed, and
-written to OUTPUT_DIR/evaluation.json. Perplexities of models with other vocabularies do not
-compare; bits per character do, but not where many tokens are unknown to the tokenizer, of which
-a model need not say which characters they were: `unknown_share` says how many.
+A causal language model (GPT, GPT-2, Transformer-XL, recurrent networks) is measured by perplexity
+and bits per character over all texts as one stream, with an end token after each text, which
+counts as a character. Documents are separated as in the model's training by pretrain or train_lm,
+by lines for other models, or by --documents. A masked language model (BERT and its kin) is
+measured on each text by itself: by pseudo-perplexity, which masks each token in turn, and by the
+accuracy at masked tokens. The figures are printed and written to OUTPUT_DIR/evaluation.json.
+Perplexities of models with different vocabularies are not comparable; bits per character are,
+unless many tokens are unknown to a tokenizer (`unknown_share`).
 """
 
 from absl import flags, logging
 
 import tfnlp
-from recipes import common
-from recipes.command_line import group, no_effect
+from recipes import data_flags, entry_point, model_flags
+from recipes.command_line import group
 from tfnlp import checkpoints, objectives, text
 from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
-common.define_model_flag()
-flags.DEFINE_string(
-    "tokenizer_dir", None, "Folder of the model's tokenizer, where that is not in --model_dir."
-)
+model_flags.define_model_flag()
+flags.DEFINE_string("tokenizer_dir", None, "Folder of the tokenizer, if not --model_dir.")
 flags.DEFINE_string("output_dir", None, "Folder to write evaluation.json into.")
 flags.DEFINE_integer(
     "max_length",
     None,
-    "Tokens that are read together; if not given as many as pretrain read, or of other models as "
-    "there are positions, or 128 where these have no end.",
+    "Tokens of a window; if not given those of pretrain, or of other models the number of "
+    "positions, or 128 if that is unlimited.",
     2,
 )
 flags.DEFINE_integer(
     "stride",
     None,
-    "Tokens by which a window of a causal model without memory moves on, so that the others of "
-    "each are context; --max_length if not given.",
+    "Tokens between the starts of windows of a causal model without memory; the others of a "
+    "window are context. --max_length if not given.",
     1,
 )
 flags.DEFINE_list(
     "memory_lengths",
     None,
-    "Positions that a Transformer-XL keeps in its memory, one figure for each; 0 for none. As its "
-    "config says if not given.",
+    "Memory lengths of a Transformer-XL to measure, such as 0,64; 0: no memory. That of its "
+    "config if not given.",
 )
 flags.DEFINE_integer(
     "batch_size",
     8,
-    "Windows, lanes with a memory, each of which begins without what is before it, or texts that "
-    "are read at a time.",
+    "Windows or texts in a batch, or with a memory parts of the stream, each of which starts "
+    "without context.",
     1,
 )
-flags.DEFINE_float("masked_share", 0.15, "Share of the tokens that are hidden.", 0, 1)
-flags.DEFINE_bool(
-    "pseudo_perplexity", True, "Whether to mask each token in turn, a pass of the model for each."
+flags.DEFINE_float(
+    "masked_share",
+    0.15,
+    "Share of masked tokens, for the accuracy of a masked language model.",
+    0,
+    1,
 )
-flags.DEFINE_integer("seed", 0, "Seed of what is hidden.", 0)
+flags.DEFINE_bool(
+    "pseudo_perplexity", True, "Mask each token in turn, with one pass of the model for each."
+)
+flags.DEFINE_integer("seed", 0, "Seed of the masked tokens.", 0)
 
 
 @group("Texts")
@@ -72,19 +75,13 @@ def define_text_flags():
         None,
         "Files of texts: .tsv, .csv, .json or .jsonl, or plain text; or with .gz.",
     )
-    common.define_document_flags(None, "as the model learned, or lines where it does not say")
+    data_flags.define_document_flags(
+        None, "those of the model's training, else lines, if not given"
+    )
     flags.mark_flag_as_required("texts")
 
 
 define_text_flags()
-
-
-def check_masking(head):
-    """Raise an InputError for masking flags with a causal LM, which masks no token."""
-    for flag in ("masked_share", "pseudo_perplexity", "seed"):
-        if head == "causal_lm" and not FLAGS[flag].using_default_value:
-            where = "on a causal language model, of which no token is hidden"
-            raise no_effect(flag, where)
 
 
 def choose_documents(learned):
@@ -102,15 +99,14 @@ def choose_documents(learned):
 
 
 def main():
-
     output = FLAGS.output_dir and f"{FLAGS.output_dir}/evaluation.json"
     if output:
         check_writable(output)
+    entry_point.load_tensorflow()
     head = checkpoints.read_head(FLAGS.model_dir)
     if head == "pretraining":  # a masked LM with an additional head for pairs
         head = "masked_lm"
     objectives.check_evaluation(head, FLAGS.memory_lengths, FLAGS.stride)
-    check_masking(head)
     tokenizer = text.load_tokenizer(FLAGS.tokenizer_dir or FLAGS.model_dir)
     model = checkpoints.load_model(FLAGS.model_dir, head)
     tfnlp.models.check_vocabulary(tokenizer, model)
@@ -129,10 +125,10 @@ def main():
             tokenizer,
             list(texts),
             max_length,
-            FLAGS.masked_share,
-            FLAGS.pseudo_perplexity,
-            FLAGS.batch_size,
-            FLAGS.seed,
+            share=FLAGS.masked_share,
+            pseudo=FLAGS.pseudo_perplexity,
+            batch_size=FLAGS.batch_size,
+            seed=FLAGS.seed,
         )
     print(objectives.figures_table(figures))
     if output:
@@ -141,4 +137,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

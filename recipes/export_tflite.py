@@ -9,12 +9,12 @@ QuestionAnswerer, a regression as SentenceScorer, a chooser as EndingChooser.
 
     python -m recipes.export_tflite --model_dir=MiniLM-L6 --pooling=mean --output_dir=runs/export
 
-writes one that gives sentence vectors, for TextEmbedder of distill.runtime and of MediaPipe.
+writes a file for sentence vectors, for TextEmbedder of distill.runtime and of MediaPipe.
 
     python -m recipes.export_tflite --model_dir=runs/lm/best --output_dir=runs/export
 
-of a GPT, a GPT-2 or a translator writes one whose signatures read a prompt or a source, and write
-token by token, for TextGenerator or Translator of distill.runtime.
+with a GPT, a GPT-2 or a translator writes a file whose signatures read a prompt or a source and
+generate token by token, for TextGenerator or Translator of distill.runtime.
 """
 
 import pathlib
@@ -22,7 +22,7 @@ import pathlib
 from absl import flags, logging
 
 from distill import export, runtime
-from recipes import common
+from recipes import data_flags, entry_point
 from recipes.command_line import group
 from tfnlp import checkpoints, text
 from tfnlp.utils.errors import InputError
@@ -38,45 +38,47 @@ flags.DEFINE_enum(
         *("float32", "float16", "int8", "static_int8", "int4", "int4_block32"),
         *("none", "dynamic_int8"),
     ],
-    "float32, float16: weights of so many bits; int8: 8, activations quantised as they come; "
-    "static_int8: both in 8, of fixed ranges; int4, int4_block32: weights in 4, a scale for each "
-    "channel or for 32 (tfnlp[quantizer]); none is float32, and dynamic_int8 is int8.",
+    "float32, float16: weights in 32 or 16 bits; int8: in 8, with dynamic ranges of activations; "
+    "static_int8: with fixed ranges; int4, int4_block32: in 4, with a scale per channel or per 32 "
+    "weights (tfnlp[quantizer]); none is float32, and dynamic_int8 is int8.",
 )
 flags.DEFINE_string(
     "calibration_text",
     None,
-    "File of texts that show the ranges of activations, for static_int8 of a model that was not "
-    "trained with --quantization_aware: as the task's recipe reads, or a .txt.",
+    "File of texts to measure the ranges of activations on, for static_int8 of a model trained "
+    "without --quantization_aware: in the format of the task's recipe, or a .txt.",
 )
 flags.DEFINE_string(
-    "calibration_column", None, "Its column of texts; what the task's recipe expects if not given."
+    "calibration_column", None, "Its column of texts; that of the task's recipe if not given."
 )
 flags.DEFINE_string("calibration_pair_column", None, "Its column of second texts, for pairs.")
-flags.DEFINE_integer("calibration_count", 256, "The most of these texts to use, drawn.", 1)
+flags.DEFINE_integer(
+    "calibration_count", 256, "Most of these texts to use, in a random sample.", 1
+)
 flags.DEFINE_integer(
     "max_length",
     None,
-    "Longest input in tokens; the training's, or 128, if not given. Of a language model prompt "
-    "and text together, 256 if not given.",
+    "Longest input in tokens; if not given that of the training, or 128. With a causal language "
+    "model prompt and text together; 256 if not given.",
     3,
 )
 flags.DEFINE_list(
     "fixed_lengths",
     [],
-    "Lengths with a signature of their own, such as 32,64,128, as GPU and NPU compilers need; of "
-    "what writes, how many tokens of a prompt, or a source, are read at a time (16,64).",
+    "Lengths with a signature each, such as 32,64,128, for GPU and NPU compilers. With models "
+    "that generate, tokens of a prompt or source that are read at a time, such as 16,64.",
 )
-flags.DEFINE_bool("fixed_only", False, "Leave out the signature that takes any length.")
+flags.DEFINE_bool("fixed_only", False, "Leave out the signature for any length.")
 flags.DEFINE_enum(
     "pooling",
     None,
     ["mean", "first"],
-    "Give texts as vectors: the mean of their tokens', or the first; else what the head gives.",
+    "Return a vector of each text, the mean of its tokens' or the first, not the head's output.",
 )
 flags.DEFINE_bool(
     "tokenizer_in_graph",
     False,
-    "Take strings, not ids: of a classifier with WordPiece; needs TensorFlow Text's kernels.",
+    "Take strings, not ids; for a classifier with WordPiece. Needs TensorFlow Text's kernels.",
 )
 
 
@@ -85,46 +87,51 @@ def define_check_flags():
     flags.DEFINE_string(
         "check_text",
         None,
-        "File of texts on which the file is compared with the model in float32, as the task's "
-        "recipe reads or a .txt: equal labels, tags, answers or choices, the correlation of "
-        "numbers, or the cosine of vectors; the --dev of the run of --model_dir if not given, and "
-        "empty for none. The figures are in the log, in OUTPUT_DIR/model_card.md and in the "
-        "file. Agreement below 98 %, or a mean cosine or a correlation below 0.99, is warned of: "
-        "2 texts of 100 then get another answer than from the model that was evaluated.",
+        "File of texts to compare the file with the float32 model on, in the format of the task's "
+        "recipe or a .txt: agreement of labels, tags, answers or choices, correlation of numbers, "
+        "or cosine of vectors. If not given, the --dev of the run of --model_dir; empty: no "
+        "comparison. The figures are in the log, in OUTPUT_DIR/model_card.md and in the file. "
+        "Agreement below 98 %, or a mean cosine or correlation below 0.99, gives a warning.",
     )
     flags.DEFINE_string(
-        "check_column", None, "Its column of texts; what the task's recipe expects if not given."
+        "check_column", None, "Its column of texts; that of the task's recipe if not given."
     )
     flags.DEFINE_string("check_pair_column", None, "Its column of second texts, for pairs.")
-    flags.DEFINE_integer("check_count", 200, "The most of these texts to compare, drawn.", 1)
+    flags.DEFINE_integer(
+        "check_count", 200, "Most of these texts to compare, in a random sample.", 1
+    )
     flags.DEFINE_string(
         "golden",
         None,
-        "File of texts, read as --check_text: OUTPUT_DIR/golden.json gets their ids, what LiteRT "
-        "gives for them and the answer, for the tests of an app.",
+        "File of texts, in the format of --check_text, for the tests of an app: their ids, "
+        "LiteRT's "
+        "outputs and the answers go to OUTPUT_DIR/golden.json.",
     )
 
 
-@group("Models that write")
+@group("Generation")
 def define_writing_flags():
-    flags.DEFINE_integer("beams", 4, "Beams of a search; 1 for greedy search alone.", 1)
+    flags.DEFINE_integer("beams", 4, "Beams of the search; 1: greedy search only.", 1)
     flags.DEFINE_integer(
-        "max_new_tokens", None, "Most tokens of a beam search, or translation; 64, or fewer.", 1
+        "max_new_tokens",
+        None,
+        "Most tokens of a beam search or translation; 64 or fewer if not given.",
+        1,
     )
     flags.DEFINE_string(
-        "end_token", None, "Token that ends a text; what stands between documents if not given."
+        "end_token", None, "Token that ends a text; the separator of documents if not given."
     )
 
 
 @group("Metadata")
 def define_metadata_flags():
     flags.DEFINE_string("name", "text model", "Name of the model.")
-    flags.DEFINE_list("labels", None, "Names for the model's labels, in their order.")
+    flags.DEFINE_list("labels", None, "Names of the model's labels, in the order of their ids.")
     flags.DEFINE_string("model_version", None, "Version of the model.")
-    flags.DEFINE_string("author", None, "Who made it.")
-    flags.DEFINE_string("license", None, "Under which it is given.")
+    flags.DEFINE_string("author", None, "Author of the model.")
+    flags.DEFINE_string("license", None, "License of the model.")
     flags.DEFINE_float(
-        "score_threshold", None, "MediaPipe leaves out classes less probable than this.", 0, 1
+        "score_threshold", None, "Probability below which MediaPipe leaves out a class.", 0, 1
     )
 
 
@@ -141,8 +148,6 @@ NOT_OF_WRITERS += ("check_text", "golden")
 NOT_OF_TRANSLATORS = ("max_length", "end_token")
 # Flags that apply to models that generate text only.
 OF_WRITERS = ("beams", "max_new_tokens", "end_token")
-# Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
-POOLED_HEADS = ("classifier", "tagger", "answerer", "masked_lm")
 
 
 def check_flags():
@@ -165,11 +170,17 @@ def check_flags():
         )
 
 
-def main():
+# Heads that --pooling leaves in place: their checkpoints may lack the pooler of an encoder.
+POOLED_HEADS = ("classifier", "tagger", "answerer", "masked_lm")
 
-    calibration = calibration_texts() if FLAGS.calibration_text else None
+
+def main():
+    check_flags()
+
     path = pathlib.Path(FLAGS.output_dir) / "model.tflite"
     check_writable(path)
+    entry_point.load_tensorflow()
+    calibration = calibration_texts() if FLAGS.calibration_text else None
     settings = checkpoints.read_task_settings(FLAGS.model_dir)
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
     head = checkpoints.read_head(FLAGS.model_dir)
@@ -213,7 +224,7 @@ def card_facts():
 
 def read_as_the_task(path, *columns):
     """Return the `Inputs` of a file as the model of --model_dir reads them."""
-    return common.read_inputs(path, None if FLAGS.pooling else FLAGS.model_dir, *columns)
+    return data_flags.read_inputs(path, None if FLAGS.pooling else FLAGS.model_dir, *columns)
 
 
 def check_inputs():
@@ -245,7 +256,6 @@ def refuse(names, model):
 
 def export_writer(model, path, tokenizer):
     """Export a causal LM or a translator."""
-
     translates = model.head == "sequence_to_sequence"
     refuse(NOT_OF_WRITERS + (NOT_OF_TRANSLATORS if translates else ()), model)
     options = export.DecoderExport(
@@ -281,4 +291,4 @@ def calibration_texts():
 
 
 if __name__ == "__main__":
-    common.run(main, check=check_flags)
+    entry_point.run(main)

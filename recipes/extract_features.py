@@ -6,7 +6,7 @@
 
 from absl import flags, logging
 
-from recipes import common
+from recipes import entry_point, model_flags
 from tfnlp import checkpoints, tasks, text
 
 FLAGS = flags.FLAGS
@@ -18,24 +18,27 @@ flags.DEFINE_enum(
     "layers",
     "last",
     ["last", "second_to_last", "sum_last_four", "concat_last_four"],
-    "Which layers' hidden states, and how they are joined.",
+    "Layers whose hidden states are used, and how they are joined.",
 )
 flags.DEFINE_enum(
-    "pooling", "mean", ["mean", "first", "none"], "Over the tokens; none: one row for each token."
+    "pooling",
+    "mean",
+    ["mean", "first", "none"],
+    "Pooling over the tokens; none: one vector for each token.",
 )
 flags.DEFINE_integer("max_length", 128, "Longest input in tokens; the rest is cut.", 3)
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch.", 1)
-common.define_model_flag()
+model_flags.define_model_flag()
 flags.mark_flags_as_required(["input", "output"])
 
 
 def main():
-
     tasks.check_features_file(FLAGS.output)
     examples = text.read_examples(FLAGS.input, FLAGS.text_column, FLAGS.pair_column, None)
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
+    entry_point.load_tensorflow()
     model = checkpoints.load_model(FLAGS.model_dir, hidden_states=True)
-    common.check_fit(model, tokenizer)
+    model_flags.check_fit(model, tokenizer)
     encodings = tokenizer.encode(examples.texts, examples.pairs, FLAGS.max_length)
     batches = text.LengthBatches(encodings, FLAGS.batch_size, pad_token_id=tokenizer.pad_token_id)
     features = tasks.extract_features(model, batches, FLAGS.layers, FLAGS.pooling)
@@ -44,4 +47,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

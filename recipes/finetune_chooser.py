@@ -3,33 +3,38 @@
     python -m recipes.finetune_chooser --model_dir=MODEL --train=codah/train.tsv \\
         --dev=codah/dev.tsv --output_dir=runs/endings
 
-Each line has a beginning, its endings (columns choice0, choice1, ... or ending0, ..., in the
-order of their numbers) and the number of the right one, from 0.
+Each line has a prompt, its choices (columns choice0, choice1, ... or ending0, ...) and the number
+of the correct one, from 0.
 """
 
 from absl import flags
 
-from recipes import common, compression_flags, model_flags
-from tfnlp import tasks
+from recipes import (
+    data_flags,
+    entry_point,
+    finetuning_run,
+    model_flags,
+    task_flags,
+    training_flags,
+)
+from tfnlp import tasks, training
 
 FLAGS = flags.FLAGS
-common.define_chooser_flags()
-model_flags.define_model_flags()
-common.define_split_flags()
-common.define_training_flags(epochs=3, learning_rate=5e-5)
-common.define_adversarial_flags()
-compression_flags.define_training_flags()
+task_flags.define_chooser_flags()
+data_flags.define_split_flags()
+finetuning_run.define_flags()
 
 
 def main():
-
-    columns = (FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column)
-    train, dev = tasks.read_choices(FLAGS.train, *columns), tasks.read_choices(FLAGS.dev, *columns)
-    test = tasks.read_choices(FLAGS.test, *columns) if FLAGS.test else None
+    finetuning_run.check_flags()
+    train, dev, test = task_flags.read_choices()
     task = tasks.MultipleChoice()
     texts = train.prompts + [ending for endings in train.endings for ending in endings]
-    common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
+    config, run = training_flags.start_run()
+    with training.make_strategy(FLAGS.strategy).scope():
+        model, tokenizer = model_flags.make_model(task, texts)
+        finetuning_run.finetune(task, model, tokenizer, (train, dev, test), config=config, run=run)
 
 
 if __name__ == "__main__":
-    common.run(main, check=model_flags.check_flags)
+    entry_point.run(main)

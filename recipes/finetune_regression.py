@@ -9,30 +9,31 @@ The score is Pearson's correlation (--monitor=spearman for Spearman's). Without
 
 from absl import flags
 
-from recipes import common, compression_flags, model_flags
-from tfnlp import tasks
+from recipes import (
+    data_flags,
+    entry_point,
+    finetuning_run,
+    model_flags,
+    task_flags,
+    training_flags,
+)
+from tfnlp import tasks, training
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
-flags.DEFINE_string("pair_column", "sentence2", "Column of the second text; empty for none.")
-flags.DEFINE_string("score_column", "score", "Column of the number.")
-flags.DEFINE_enum("monitor", "pearson", ["pearson", "spearman"], "What picks the best epoch.")
-model_flags.define_model_flags()
-common.define_split_flags()
-common.define_training_flags(epochs=3, learning_rate=5e-5)
-common.define_adversarial_flags()
-compression_flags.define_training_flags()
+task_flags.define_regression_flags()
+data_flags.define_split_flags()
+finetuning_run.define_flags()
 
 
 def main():
-
-    columns = (FLAGS.text_column, FLAGS.pair_column, FLAGS.score_column)
-    train, dev = (tasks.read_scored_pairs(path, *columns) for path in (FLAGS.train, FLAGS.dev))
-    test = tasks.read_scored_pairs(FLAGS.test, *columns) if FLAGS.test else None
+    finetuning_run.check_flags()
+    train, dev, test = task_flags.read_scored()
     task = tasks.Regression(FLAGS.monitor)
-    texts = train.texts + (train.pairs or [])
-    common.finetune(task, lambda: model_flags.make_model(task, texts), train, dev, test)
+    config, run = training_flags.start_run()
+    with training.make_strategy(FLAGS.strategy).scope():
+        model, tokenizer = model_flags.make_model(task, train.texts + (train.pairs or []))
+        finetuning_run.finetune(task, model, tokenizer, (train, dev, test), config=config, run=run)
 
 
 if __name__ == "__main__":
-    common.run(main, check=model_flags.check_flags)
+    entry_point.run(main)

@@ -19,25 +19,25 @@ from recipes.command_line import parse, recipe_flags, unknown_flag
 FLAGS = flags.FLAGS
 
 
-def what_is_wrong(given):
+def find_error(values):
     """Return a recipe's error for flags, {name: string}; None if it accepts them."""
-    for name in given:
+    for name in values:
         if name not in recipe_flags():
             return unknown_flag(name)
     # Reset the flags, as if no command line had been parsed before.
     FLAGS.unparse_flags()
     for flag in recipe_flags().values():
         flag.unparse()
-    said = io.StringIO()
+    output = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
-            parse([sys.argv[0], *(f"--{name}={value}" for name, value in given.items())])
+        with contextlib.redirect_stderr(output):
+            parse([sys.argv[0], *(f"--{name}={value}" for name, value in values.items())])
     except SystemExit:
-        return said.getvalue().strip().removeprefix("Error: ")
+        return output.getvalue().strip().removeprefix("Error: ")
     return None
 
 
 if __name__ == "__main__":
     importlib.import_module(f"recipes.{sys.argv[1]}")
-    errors = [what_is_wrong(given) for given in json.load(sys.stdin)]
+    errors = [find_error(values) for values in json.load(sys.stdin)]
     print(json.dumps({"flags": sorted(recipe_flags()), "errors": errors}))

@@ -4,11 +4,11 @@
     python -m recipes.frontier --models=a.tflite,b.tflite --input=test.tsv \\
         --teacher=runs/teacher/best --output_dir=runs/frontier
 
-Of a sweep whose steps end in export_tflite, the files of a variant's seeds are one point, with
-the standard error of its score. --input is a file as the task's training has it, with what is
-right. OUTPUT_DIR/frontier.html needs no network: plots with the frontier marked (files that no
-other beats in both), the table, and which operators of each file take the time. The table is
-printed too, and written to frontier.tsv. Started again, it measures what is not measured yet.
+In a sweep whose steps end in export_tflite, the files of a variant's seeds are one point, with the
+standard error of its score. --input is a labelled file in the format of the task's recipe.
+OUTPUT_DIR/frontier.html needs no network: it has plots with the Pareto frontier, the table, and
+the time of each file's operators. The table is printed too, and written to frontier.tsv. The same
+command only measures files that are not measured yet.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ import pathlib
 from absl import flags, logging
 
 from distill import reports, runtime
-from recipes import common
+from recipes import entry_point
 from tfnlp import pipelines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable, write_text
@@ -24,20 +24,22 @@ from tfnlp.utils.files import check_writable, write_text
 FLAGS = flags.FLAGS
 flags.DEFINE_string("sweep_dir", None, "Folder of a sweep, instead of --models.")
 flags.DEFINE_list("models", [], "The .tflite files, instead of --sweep_dir.")
-flags.DEFINE_string("input", None, "File of inputs with what is right, to score the files on.")
-flags.DEFINE_string("text_column", None, "Column of the text, if not as for training.")
+flags.DEFINE_string("input", None, "Labelled file to score the models on.")
+flags.DEFINE_string(
+    "text_column", None, "Column of the text; that of the task's recipe if not given."
+)
 flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
 flags.DEFINE_string(
-    "label_column", None, "Column of what is right; `label` (or `score`) if not given."
+    "label_column", None, "Column of the label; `label` (or `score`) if not given."
 )
 flags.DEFINE_string(
     "teacher",
     None,
-    "A .tflite file, or a model's folder, to count equal answers with; of numbers Pearson's "
-    "correlation with its own is given.",
+    "A .tflite file or a model's folder to compare answers with: the share of equal ones, or "
+    "Pearson's correlation of numbers.",
 )
 flags.DEFINE_string("positive_label", None, "Label of classifiers whose F1 is the score.")
-flags.DEFINE_integer("repeats", 50, "Timed runs for each figure.", 1)
+flags.DEFINE_integer("repeats", 50, "Timed runs of each measurement.", 1)
 flags.DEFINE_string("output_dir", None, "Folder to write frontier.html and frontier.tsv into.")
 flags.mark_flags_as_required(["input", "output_dir"])
 
@@ -59,9 +61,11 @@ def check_flags():
 
 
 def main():
+    check_flags()
 
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "frontier.html")
+    entry_point.load_tensorflow()
     columns = reports.Columns(FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column)
     candidates = (
         reports.find_candidates(FLAGS.sweep_dir)
@@ -74,8 +78,8 @@ def main():
         lambda pipeline: reports.task_of(pipeline).read(FLAGS.input, columns),
         folder / "measured.json",
         teacher_runner(),
-        FLAGS.repeats,
-        FLAGS.positive_label,
+        repeats=FLAGS.repeats,
+        positive_label=FLAGS.positive_label,
     )
     rows = reports.table_rows(candidates, metric)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -88,4 +92,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main, check=check_flags)
+    entry_point.run(main)

@@ -6,16 +6,16 @@
     python -m recipes.generate --model_dir=runs/lm/best --input=prompts.txt --search=sample \\
         --temperature=0.8 --top_p=0.9 --continuations=3 --output=runs/written.jsonl
 
-The model is a GPT, a GPT-2, a Transformer-XL, an XLNet or a recurrent network with its language
-model's head. Each prompt is printed with what comes after it, or written to --output: a .tsv with
+The model is a GPT, a GPT-2, a Transformer-XL, an XLNet or a recurrent network with a language
+model's head. It prints each prompt with its continuation, or writes them to --output: a .tsv with
 the columns prompt, text, ended and score, or a .jsonl with token ids too. `ended` is whether the
-model ended the text. The score is beam search's. The same --seed gives the same texts. The first
-batch of a length takes some seconds longer, as the search is compiled.
+model ended the text; the score is that of beam search. The same --seed gives the same texts. The
+first batch of a length takes some seconds longer, because the search is compiled.
 """
 
 from absl import flags, logging
 
-from recipes import common, generation_flags
+from recipes import entry_point, generation_flags
 from tfnlp import checkpoints, generation, text
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
@@ -26,16 +26,16 @@ flags.DEFINE_multi_string("text", [], "A prompt.")
 flags.DEFINE_string("input", None, "File of prompts: .tsv, .csv, .json, .jsonl, .txt, or .gz.")
 flags.DEFINE_string("text_column", "sentence", "Column of the prompt.")
 flags.DEFINE_string("output", None, "File to write, .tsv or .jsonl; printed if not given.")
-flags.DEFINE_integer("max_new_tokens", 64, "Most tokens of a text, its end counted.", 1)
+flags.DEFINE_integer("max_new_tokens", 64, "Most tokens of a text, with its end token.", 1)
 flags.DEFINE_integer("batch_size", 16, "Prompts in a batch.", 1)
 flags.DEFINE_string(
-    "end_token", None, "Token that ends a text; what stands between documents if not given."
+    "end_token", None, "Token that ends a text; the separator of documents if not given."
 )
 flags.mark_flag_as_required("model_dir")
 
 
 flags.DEFINE_integer(
-    "continuations", 1, "Continuations of each prompt, of --search=beam or sample.", 1
+    "continuations", 1, "Continuations of each prompt, with --search=beam or sample.", 1
 )
 generation_flags.define_search_flags("greedy")
 generation_flags.define_constraint_flags()
@@ -43,7 +43,6 @@ generation_flags.define_constraint_flags()
 
 def check():
     """Raise an InputError for conflicting flags."""
-
     if bool(FLAGS.text) == bool(FLAGS.input):
         raise InputError("Give either --text or --input.")
     if FLAGS.output:
@@ -63,12 +62,14 @@ def warn_of_empty_prompts(prompts, texts):
 
 
 def main():
+    check()
 
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
-    constraints = generation_flags.constraints_of_flags(tokenizer)
     prompts = FLAGS.text
     if FLAGS.input:
         prompts = text.read_examples(FLAGS.input, FLAGS.text_column, label_column=None).texts
+    entry_point.load_tensorflow()
+    constraints = generation_flags.constraints_of_flags(tokenizer)
     warn_of_empty_prompts(prompts, checkpoints.read_task_settings(FLAGS.model_dir).get("texts"))
     # Load the stored head: another one would start from random weights.
     model = checkpoints.load_model(FLAGS.model_dir, checkpoints.read_head(FLAGS.model_dir))
@@ -77,16 +78,16 @@ def main():
         tokenizer,
         generation_flags.search_of_flags("continuations"),
         constraints,
-        FLAGS.max_new_tokens,
-        FLAGS.batch_size,
-        FLAGS.end_token,
+        max_new_tokens=FLAGS.max_new_tokens,
+        batch_size=FLAGS.batch_size,
+        end_token=FLAGS.end_token,
     )
-    found = generator(prompts)
+    texts = generator(prompts)
     if FLAGS.output:
-        generation.write_generated(FLAGS.output, prompts, found)
+        generation.write_generated(FLAGS.output, prompts, texts)
     else:
-        generation.print_generated(prompts, found)
+        generation.print_generated(prompts, texts)
 
 
 if __name__ == "__main__":
-    common.run(main, check=check)
+    entry_point.run(main)

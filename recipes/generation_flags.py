@@ -2,6 +2,7 @@
 
 from absl import flags
 
+from recipes import dataclass_flags
 from recipes.command_line import group, no_effect
 from tfnlp import generation
 from tfnlp.utils.errors import InputError
@@ -10,51 +11,48 @@ from tfnlp.utils.generation_settings import Beam, Greedy, Sample
 FLAGS = flags.FLAGS
 
 
+SEARCHES = {"greedy": Greedy, "beam": Beam, "sample": Sample}
+EARLY_STOPPING = {"false": False, "true": True, "never": "never"}
+
+
 @group("Search")
 def define_search_flags(search):
     """Define the flags of decoding, with `search` as the default of --search."""
     flags.DEFINE_enum(
         "search",
         search,
-        ["greedy", "beam", "sample"],
-        "How tokens are chosen: the most probable one, the best of several texts side by side, or "
-        "drawn.",
+        list(SEARCHES),
+        "Choice of tokens: the most probable one, the best of several texts in parallel, or "
+        "sampled.",
     )
-    flags.DEFINE_integer("beams", 4, "Texts side by side, of --search=beam.")
-    flags.DEFINE_float("length_penalty", 1.0, "Exponent of a beam's norm of length; 0 for none.")
-    flags.DEFINE_enum(
-        "normalization", "length", ["length", "gnmt"], "The norm: t, or (5 + t) / 6 of Wu et al."
-    )
+    dataclass_flags.define(Beam, "beams", "length_penalty", "normalization")
     flags.DEFINE_enum(
         "early_stopping",
         "false",
-        ["false", "true", "never"],
-        "When a beam search ends: once the "
-        "best open text could not be kept as it is, once --beams texts have ended, or once no "
-        "open text could be kept at any length.",
+        list(EARLY_STOPPING),
+        "End of a beam search: once the best open text, ended now, would not be kept; once "
+        "--beams texts have ended; or once no open text could be kept at any length.",
     )
-    flags.DEFINE_float("temperature", 1.0, "By which logits are divided, of --search=sample.")
-    flags.DEFINE_integer("top_k", 0, "Most probable tokens to draw from; 0 for all.")
-    flags.DEFINE_float("top_p", 1.0, "Share of the most probable tokens to draw from.")
-    flags.DEFINE_integer("seed", 0, "Seed of the draws.")
+    dataclass_flags.define(Sample, "temperature", "top_k", "top_p", "seed")
 
 
 @group("Constraints")
 def define_constraint_flags():
     """Define the flags of required and forbidden tokens."""
-    flags.DEFINE_float("repetition_penalty", 1.0, "By which scores of repeated tokens fall.")
-    flags.DEFINE_integer("no_repeat_ngram_size", 0, "Tokens that may not repeat in a row; 0: any.")
-    flags.DEFINE_multi_string("forbid", [], "A word, or words, that may not be written.")
-    flags.DEFINE_integer("min_new_tokens", 0, "Tokens before a text may end.")
-    flags.DEFINE_string("forced_first", None, "Token that each text begins with.")
-    flags.DEFINE_string("forced_last", None, "Token that stands at --max_new_tokens.")
-
-
-# The searches that each flag applies to.
-OF_SEARCH = {
-    **dict.fromkeys(("beams", "length_penalty", "normalization", "early_stopping"), ("beam",)),
-    **dict.fromkeys(("temperature", "top_k", "top_p", "seed"), ("sample",)),
-}
+    flags.DEFINE_float(
+        "repetition_penalty",
+        1.0,
+        "Penalty of repeated tokens, by which their scores are divided; 1: none.",
+    )
+    flags.DEFINE_integer(
+        "no_repeat_ngram_size",
+        0,
+        "Length of token sequences that may not repeat; 0: no such constraint.",
+    )
+    flags.DEFINE_multi_string("forbid", [], "A word or phrase that may not be generated.")
+    flags.DEFINE_integer("min_new_tokens", 0, "Fewest tokens of a text.")
+    flags.DEFINE_string("forced_first", None, "First token of each text.")
+    flags.DEFINE_string("forced_last", None, "Last token of texts that reach --max_new_tokens.")
 
 
 def search_of_flags(count):
@@ -66,22 +64,20 @@ def search_of_flags(count):
     Raises:
         InputError: if a flag belongs to another search, or a setting is out of range.
     """
-
-    for name, searches in {count: ("beam", "sample"), **OF_SEARCH}.items():
-        if FLAGS[name].present and FLAGS.search not in searches:
-            way = f"leave it out, or give search={' or '.join(searches)}"
-            raise no_effect(name, f"with search={FLAGS.search}", way)
-    texts = FLAGS[count].value
-    if FLAGS.search == "greedy":
-        return Greedy()
-    if FLAGS.search == "sample":
-        return Sample(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed, texts)
-    early = {"false": False, "true": True, "never": "never"}[FLAGS.early_stopping]
-    if texts > max(FLAGS.beams, 1):
-        raise InputError(
-            f"{count}={texts} is more than beams={FLAGS.beams}, the texts that there are."
-        )
-    return Beam(FLAGS.beams, FLAGS.length_penalty, FLAGS.normalization, early, texts)
+    search, texts = FLAGS.search, FLAGS[count].value
+    dataclass_flags.refuse_others(SEARCHES[search], SEARCHES.values(), f"with search={search}")
+    if search == "sample":
+        return dataclass_flags.read(Sample, texts=texts)
+    if search == "beam":
+        if texts > max(FLAGS.beams, 1):
+            raise InputError(
+                f"{count}={texts} is more than beams={FLAGS.beams}, the texts that there are."
+            )
+        early = EARLY_STOPPING[FLAGS.early_stopping]
+        return dataclass_flags.read(Beam, early_stopping=early, best=texts)
+    if texts > 1:
+        raise no_effect(count, "with search=greedy", "give search=beam or search=sample")
+    return Greedy()
 
 
 def constraints_of_flags(tokenizer, forced_last=None):
@@ -94,7 +90,6 @@ def constraints_of_flags(tokenizer, forced_last=None):
     Raises:
         InputError: if --forced_first or --forced_last is not a token.
     """
-
     forced = {"forced_first": None, "forced_last": forced_last}
     for name in forced:
         token = FLAGS[name].value

@@ -5,7 +5,6 @@ import pathlib
 from absl import flags, logging
 
 import tfnlp
-from recipes import compression_flags
 from recipes.command_line import group, refuse_beside
 from tfnlp import checkpoints, text, training
 from tfnlp.utils.errors import InputError, unknown_name
@@ -35,19 +34,26 @@ WITH_MEMORY = ("transformer_xl", "xlnet")
 
 
 @group("Model")
+def define_model_flag():
+    """Define --model_dir, the model to start from."""
+    flags.DEFINE_string("model_dir", None, "Folder of a model, or its name on Hugging Face's Hub.")
+    flags.mark_flag_as_required("model_dir")
+
+
+@group("Model")
 def define_model_flags():
     """Define the flags of the model to start from, for recipes that train any family."""
     flags.DEFINE_string(
         "model_dir",
         None,
-        "Folder of a model to start from, or its name on Hugging Face's Hub; from scratch if not "
-        "given.",
+        "Folder of a model to start from, or its name on Hugging Face's Hub; random weights if "
+        "not given.",
     )
     flags.DEFINE_integer(
         "block_size",
         None,
-        "Tokens that attention looks at together, to train on long inputs in less memory; all "
-        "if not given.",
+        "Tokens in a block of attention, to train on long inputs in less memory; all if not "
+        "given.",
         1,
     )
     define_scratch_flags()
@@ -62,8 +68,8 @@ def define_scratch_flags():
     flags.DEFINE_string(
         "size",
         None,
-        "Size by name, such as deberta_v3_small; 4 layers of width 256 with 4 heads, or 2 of a "
-        "recurrent network (rnn, lstm, gru), if not given. The next four replace its own.",
+        "Size by name, such as deberta_v3_small, which the next four flags change; if not given 4 "
+        "layers of width 256 with 4 heads, or 2 layers of a recurrent network (rnn, lstm, gru).",
     )
     flags.DEFINE_integer("num_layers", None, "Encoder blocks, or recurrent layers.", 1)
     flags.DEFINE_integer("hidden_dim", None, "Model width.", 1)
@@ -75,21 +81,24 @@ def define_scratch_flags():
         "given.",
         1,
     )
-    flags.DEFINE_bool(
-        "bidirectional", None, "Whether a recurrent network reads a text from both ends."
-    )
+    flags.DEFINE_bool("bidirectional", None, "Read texts from both ends with a recurrent network.")
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
-        "Folder of a tokenizer, as train_tokenizer writes it; if not given, one of the family's "
-        "kind is learned from the training texts, which lowercases where released models do "
-        "(BERT, ALBERT; not XLNet, DeBERTa v3); byte-level BPE for language models of families "
-        "that go with any tokenizer, such as recurrent ones.",
+        "Folder of a tokenizer from train_tokenizer. If not given, a tokenizer of the family's "
+        "kind is trained on the training texts; it lowercases as released models do (BERT and "
+        "ALBERT, not XLNet and DeBERTa v3). Language models of families without a kind, such as "
+        "recurrent networks, get byte-level BPE.",
     )
     flags.DEFINE_integer(
-        "vocabulary_size", None, f"The most tokens to learn; {VOCABULARY_SIZE} if not given.", 10
+        "vocabulary_size",
+        None,
+        f"Largest vocabulary to train; {VOCABULARY_SIZE} if not given.",
+        10,
     )
-    flags.DEFINE_string("vocabulary_text", None, "File of further texts to learn tokens from.")
+    flags.DEFINE_string(
+        "vocabulary_text", None, "File of further texts to train the tokenizer on."
+    )
 
 
 def check_family(families=FAMILIES):
@@ -98,20 +107,14 @@ def check_family(families=FAMILIES):
         raise unknown_name("family", FLAGS.family, families)
 
 
-def check_flags():
-    """Raise an InputError for conflicting flags of a fine-tuning."""
-    compression_flags.check_training_flags()
-    check_start_flags()
-
-
 def check_start_flags():
     """Raise an InputError for conflicting flags of the model to start from."""
     check_family()
     if FLAGS.model_dir:
         refuse_beside(_OF_SCRATCH, f"model_dir={FLAGS.model_dir}, whose model has its own")
     elif FLAGS.tokenizer_dir:
-        given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
-        refuse_beside(_OF_VOCABULARY, f"{given}, whose tokenizer has its own")
+        flag = f"tokenizer_dir={FLAGS.tokenizer_dir}"
+        refuse_beside(_OF_VOCABULARY, f"{flag}, whose tokenizer has its own")
 
 
 def make_model(task, texts):
@@ -157,7 +160,6 @@ def read_start(read_texts, writes=False):
 
 
 def _from_scratch(read_texts, writes=False):
-
     sizes = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "bidirectional")
     named = FLAGS.family, FLAGS.size
     sizes = {name: FLAGS[name].value for name in sizes}
@@ -180,16 +182,15 @@ def _from_scratch(read_texts, writes=False):
 
 def _tokenizer(family, read_texts, writes):
     """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one for the family."""
-
     if FLAGS.tokenizer_dir:
-        given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
+        flag = f"tokenizer_dir={FLAGS.tokenizer_dir}"
         tokenizer = text.load_tokenizer(FLAGS.tokenizer_dir)
         # WordPiece has no family: it fits any.
-        own = getattr(tokenizer, "family", family)
-        if family not in (own, *text.ANY_TOKENIZER):
+        stored_family = getattr(tokenizer, "family", family)
+        if family not in (stored_family, *text.ANY_TOKENIZER):
             raise InputError(
-                f"{given} holds a tokenizer for {own}, but the model is a {family}; give that "
-                "family, or leave `tokenizer_dir` out to learn one."
+                f"{flag} holds a tokenizer for {stored_family}, but the model is a {family}; give "
+                "that family, or leave `tokenizer_dir` out to train one."
             )
         return tokenizer
     if kept := kept_tokenizer():
@@ -207,7 +208,6 @@ def _tokenizer(family, read_texts, writes):
 
 def kept_tokenizer():
     """Load the tokenizer that a resumed run in --output_dir has trained; None if there is none."""
-
     kept = pathlib.Path(FLAGS.output_dir) / training.TOKENIZER
     return text.load_tokenizer(kept) if kept.exists() and not FLAGS.overwrite else None
 
@@ -216,3 +216,13 @@ def keep_tokenizer(run, tokenizer):
     """Make a run save the tokenizer trained for it, if any, so that the run can resume."""
     if not FLAGS.model_dir and not FLAGS.tokenizer_dir:
         run.tokenizer = tokenizer
+
+
+def check_fit(model, tokenizer):
+    """Raise an InputError unless the vocabulary and --max_length fit the model."""
+    tfnlp.models.check_vocabulary(tokenizer, model)
+    positions = tfnlp.models.max_positions(model)
+    if positions is not None and FLAGS.max_length > positions:
+        raise InputError(
+            f"--max_length={FLAGS.max_length} is above the model's {positions} positions."
+        )

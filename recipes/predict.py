@@ -8,12 +8,11 @@
         --ending="an apple."
     python -m recipes.predict --model=runs/student/best --input=dev.tsv --output_dir=runs/said
 
-What the model does is read from it: classes and numbers of texts or pairs, entities (or tags),
-answers, choices. --input is a file as the task's training has it, or of texts alone (a .txt
-has one on each line, or a tagger's columns); where it says what is right the scores are printed
-too, beside those of the commonest label (or the mean), and what is said of which label.
-Predictions are printed, or written to OUTPUT_DIR/predictions.tsv; entities and answers, with
-their places in the text, to predictions.jsonl.
+The task is read from the model: classification, regression, tagging, question answering or
+multiple choice. --input is a file in the format of the task's recipe, or of texts alone (a .txt
+with a text on each line). For labelled files the scores are printed too, with those of the
+commonest label (or the mean) and the confusion matrix. Predictions are printed, or written to
+OUTPUT_DIR/predictions.tsv, and entities and answers with their offsets to predictions.jsonl.
 """
 
 import pathlib
@@ -21,37 +20,44 @@ import pathlib
 from absl import flags
 
 from distill import reports, runtime
-from recipes import common
+from recipes import entry_point
 from tfnlp import checkpoints, pipelines
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("model", None, "A .tflite file, or the folder of a model (a run's best/).")
+flags.DEFINE_string("model", None, "A .tflite file, or the folder of a model (best/ of a run).")
 flags.DEFINE_multi_string("text", [], "A text.")
-flags.DEFINE_multi_string("pair", [], "The second text of a pair, one for each --text.")
-flags.DEFINE_multi_string("question", [], "To an answerer, about --text.")
-flags.DEFINE_multi_string("ending", [], "An ending of --text, for a chooser.")
-flags.DEFINE_string("input", None, "File of inputs: as for training, or texts alone.")
-flags.DEFINE_string("text_column", None, "Column of the text, if not as for training.")
+flags.DEFINE_multi_string("pair", [], "Second text of a pair, one for each --text.")
+flags.DEFINE_multi_string("question", [], "Question about --text, for question answering.")
+flags.DEFINE_multi_string("ending", [], "A continuation of --text, for multiple choice.")
+flags.DEFINE_string(
+    "input", None, "File of inputs, in the format of the task's recipe or texts alone."
+)
+flags.DEFINE_string(
+    "text_column", None, "Column of the text; that of the task's recipe if not given."
+)
 flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
 flags.DEFINE_string("question_column", None, "Column of the question; `question` if not given.")
 flags.DEFINE_string(
-    "prompt_column", None, "Column of a chooser's beginning; `prompt` if not given."
+    "prompt_column", None, "Column of the prompt in multiple choice; `prompt` if not given."
 )
-flags.DEFINE_list("choice_columns", None, "Columns of the endings; choice0, ... if not given.")
+flags.DEFINE_list(
+    "choice_columns", None, "Columns of the choices; choice0, choice1, ... if not given."
+)
 flags.DEFINE_string(
-    "label_column", None, "Column of what is right; `label` (or `score`) if there; empty for none."
+    "label_column",
+    None,
+    "Column of the label; if not given `label` (or `score`) if the file has it; empty for none.",
 )
 flags.DEFINE_bool(
     "tagged",
     None,
-    "Whether each line of a tagger's --input has a word and its tag, and not a text; found out if "
-    "not given.",
+    "Whether each line of --input has a word and its tag, not a text; detected if not given.",
 )
-flags.DEFINE_string("positive_label", None, "Label of a classifier whose F1 is a score too.")
+flags.DEFINE_string("positive_label", None, "Label whose F1 is reported.")
 flags.DEFINE_string("output_dir", None, "Folder to write predictions into.")
-flags.DEFINE_integer("batch_size", 32, "Texts in a batch, of a folder's model.", 1)
+flags.DEFINE_integer("batch_size", 32, "Texts in a batch, for the folder of a model.", 1)
 flags.DEFINE_integer("num_threads", 1, "Threads of LiteRT, for a .tflite file.", 1)
 flags.mark_flag_as_required("model")
 
@@ -61,15 +67,13 @@ def model_of_flags():
     if FLAGS.model.endswith(".tflite") or pathlib.Path(FLAGS.model).is_file():
         runner = runtime.load_runner(FLAGS.model, FLAGS.num_threads)
         return runner.kind, runner.labels, runner.settings, lambda: runner
-    common.import_tensorflow_quietly()
-
+    entry_point.load_tensorflow()
     kind, labels = pipelines.read_kind(FLAGS.model), checkpoints.read_labels(FLAGS.model)
     settings = checkpoints.read_task_settings(FLAGS.model)
     return kind, labels, settings, lambda: pipelines.load_runner(FLAGS.model, FLAGS.batch_size)
 
 
 def main():
-
     if bool(FLAGS.text or FLAGS.question or FLAGS.ending) == bool(FLAGS.input):
         raise InputError("Give either --text or --input.")
     if FLAGS.output_dir:
@@ -78,13 +82,13 @@ def main():
     task = reports.prediction_task(kind, labels, settings, FLAGS.positive_label)
     if FLAGS.input:
         columns = reports.Columns(
-            FLAGS.text_column,
-            FLAGS.pair_column,
-            FLAGS.label_column,
-            FLAGS.question_column,
-            FLAGS.prompt_column,
-            FLAGS.choice_columns,
-            FLAGS.tagged,
+            text=FLAGS.text_column,
+            pair=FLAGS.pair_column,
+            label=FLAGS.label_column,
+            question=FLAGS.question_column,
+            prompt=FLAGS.prompt_column,
+            choices=FLAGS.choice_columns,
+            tagged=FLAGS.tagged,
         )
         inputs = task.read(FLAGS.input, columns)
     else:
@@ -100,4 +104,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main, tensorflow=False)
+    entry_point.run(main)

@@ -15,7 +15,7 @@ import os
 
 from absl import flags, logging
 
-from recipes import common
+from recipes import entry_point
 from tfnlp import corpora, text
 from tfnlp.utils.formatting import counted
 
@@ -23,54 +23,51 @@ FLAGS = flags.FLAGS
 flags.DEFINE_list(
     "input",
     None,
-    "Files of text, or patterns of them in quotes: .tsv, .csv, .json or .jsonl, of which each row "
-    "is a document, or plain text; or with .gz.",
+    "Text files, or quoted patterns of files: .tsv, .csv, .json or .jsonl with a document in each "
+    "row, or plain text; or with .gz.",
 )
 flags.DEFINE_string(
     "tokenizer_dir",
     None,
-    "Folder of a tokenizer, or of a model that has one, or its name on Hugging Face's Hub.",
+    "Folder of a tokenizer, or of a model with one, or its name on Hugging Face's Hub.",
 )
 flags.DEFINE_string("output_dir", None, "Folder to write the corpus into.")
 flags.DEFINE_enum(
     "documents",
     "blank_lines",
     ["blank_lines", "lines", "files"],
-    "What parts the documents of plain text: blank lines, as for BERT; or each line is one, as of "
-    "reviews; or each file is, which must fit in memory.",
+    "Separator of documents in plain text: blank lines, lines (each line is a document) or files "
+    "(each file is one, and must fit in memory).",
 )
 flags.DEFINE_enum(
     "sentences",
     "split",
     ["split", "lines"],
-    "Whether sentences are split, by rules for English and Korean, or each line is one. A line "
-    "ends a sentence in any case.",
+    "Separator of sentences: rules for English and Korean (split), or lines. A sentence never "
+    "spans lines.",
 )
 flags.DEFINE_string(
     "text_column",
     "sentence",
-    "Column of the text, where there are columns; in JSON also a path, such as page.text.",
+    "Column of the text in tables; in JSON also a path, such as page.text.",
 )
 flags.DEFINE_bool(
     "deduplicate",
     False,
-    "Leave out documents that stood there before, but for white space; takes some 100 bytes of "
-    "memory for each document.",
+    "Leave out duplicates of documents, up to white space; takes some 100 bytes of memory for "
+    "each document.",
 )
 flags.DEFINE_integer(
     "shard_mb",
     8,
-    "Megabytes of text in a shard, of which each process holds one, beside some 100 MB.",
+    "Megabytes of text in a shard. Each process holds one shard in memory.",
     1,
 )
-flags.DEFINE_integer(
-    "processes", None, "Processes that tokenise; one for each core if not given.", 1
-)
+flags.DEFINE_integer("processes", None, "Processes; one for each core if not given.", 1)
 flags.mark_flags_as_required(["input", "tokenizer_dir", "output_dir"])
 
 
 def main():
-
     counts = corpora.prepare_corpus(
         FLAGS.input,
         text.load_tokenizer(FLAGS.tokenizer_dir),
@@ -82,7 +79,7 @@ def main():
             deduplicate=FLAGS.deduplicate,
             shard_mb=FLAGS.shard_mb,
         ),
-        FLAGS.processes or os.cpu_count(),
+        processes=FLAGS.processes or os.cpu_count(),
     )["counts"]
     documents, sentences, tokens, duplicates = (
         counted(counts[f"{name}s"], name)
@@ -102,4 +99,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main, tensorflow=False)
+    entry_point.run(main)

@@ -1,39 +1,40 @@
-"""Pretrains a model of any family on unlabelled text, from scratch or on from a folder.
+"""Pretrains a model of any family on unlabelled text, from scratch or from a folder.
 
-A model that is there, on text of your own domain, before it is fine-tuned:
+Continue with a pretrained model on text of your own domain, before fine-tuning:
 
     python -m recipes.pretrain --model_dir=MiniLM-L6 --corpus=reviews.txt --documents=lines \\
         --dev=held_out.txt --epochs=3 --learning_rate=5e-5 --output_dir=runs/domain
     python -m recipes.finetune_classifier --model_dir=runs/domain/best ...
 
-From scratch, by ELECTRA's objective, on a corpus that prepare_corpus wrote, in 100 epochs of 1,000
-steps, after each of which --dev is evaluated:
+Pretrain from scratch with ELECTRA's objective on a corpus from prepare_corpus, in 100 epochs of
+1,000 steps:
 
     python -m recipes.pretrain --objective=replaced_tokens --family=electra --corpus=corpus \\
         --tokenizer_dir=tokenizer --epochs=100 --steps_per_epoch=1000 --output_dir=runs/electra
 
-A recurrent network (--family=rnn, lstm or gru) learns segments of --max_length tokens, through
-which gradients go (truncated backpropagation), each from the state that the one before ended in:
+Pretrain a recurrent network (--family=rnn, lstm or gru) by truncated backpropagation through
+segments of --max_length tokens, each of which starts from the state at the end of the one before:
 
     python -m recipes.pretrain --objective=causal_lm --family=lstm --hidden_dim=512 \\
         --corpus=shakespeare.txt --documents=files --tokenizer_dir=characters --max_length=128 \\
         --batch_size=32 --epochs=20 --learning_rate=2e-3 --output_dir=runs/lstm
 
-OUTPUT_DIR/best is a Hugging Face folder of the last epoch, from which every fine-tuning starts; an
-ELECTRA's generator is in OUTPUT_DIR/generator. On other text both go on:
+OUTPUT_DIR/best is a Hugging Face folder of the last epoch, for any fine-tuning; the generator of
+an ELECTRA is in OUTPUT_DIR/generator. To continue with both on other text:
 
     python -m recipes.pretrain --objective=replaced_tokens --model_dir=runs/electra/best \\
         --generator_dir=runs/electra/generator --corpus=reviews.txt --output_dir=runs/domain
 
-A run that is stopped or killed goes on by the same command, and ends with the same weights.
+The same command resumes a stopped or killed run, which ends with the same weights.
 """
 
 import dataclasses
 import os
+import pathlib
 
 from absl import flags, logging
 
-from recipes import common, model_flags
+from recipes import data_flags, entry_point, model_flags, training_flags
 from recipes.command_line import group, no_effect
 from tfnlp import checkpoints, corpora, objectives, training
 from tfnlp.utils.errors import InputError
@@ -62,12 +63,12 @@ OWN_FLAGS = {
 
 @group("Objective")
 def define_objective_flags():
-    """Define the flags of the objective; flags of other objectives are refused."""
-    flags.DEFINE_enum("objective", "masked_lm", list(OBJECTIVES), "What is learned of the text.")
+    """Define the flags of the objective."""
+    flags.DEFINE_enum("objective", "masked_lm", list(OBJECTIVES), "Pretraining objective.")
     flags.DEFINE_float(
         "masked_share",
         None,
-        "Share of the tokens that are hidden; 0.15 if not given. Of all that hide some.",
+        "Share of masked tokens; 0.15 if not given. Not with permutation_lm and causal_lm.",
         0,
         1,
     )
@@ -75,52 +76,57 @@ def define_objective_flags():
         "hide",
         None,
         ["tokens", "words", "spans"],
-        "What is hidden together; spans of words with sentence_order, else tokens, if not given. "
-        "Of masked_lm, next_sentence and sentence_order.",
+        "Unit of masking; if not given spans of words with sentence_order, else tokens. With "
+        "masked_lm, next_sentence and sentence_order.",
     )
     flags.DEFINE_integer(
-        "longest_span", None, "The most words of a span; 3 if not given. With --hide=spans.", 1
+        "longest_span", None, "Most words in a span; 3 if not given. With --hide=spans.", 1
     )
     flags.DEFINE_float(
         "generator_size",
         None,
-        "The generator's share of the width (ELECTRA, 0.25 if not given) or of the layers "
-        "(DeBERTa, 0.5). Of replaced_tokens.",
+        "Size of the generator, as a share of the width (ELECTRA; 0.25 if not given) or of the "
+        "layers (DeBERTa; 0.5). With replaced_tokens.",
         0,
         1,
     )
     flags.DEFINE_float(
         "discriminator_weight",
         None,
-        "Weight of the discriminator's loss; 50 if not given. Of replaced_tokens.",
+        "Weight of the discriminator's loss; 50 if not given. With replaced_tokens.",
         0,
     )
     flags.DEFINE_string(
         "generator_dir",
         None,
         "Folder of the generator that was trained with the discriminator of --model_dir, such as "
-        "OUTPUT_DIR/generator of its run; if not given it starts from random weights, but for the "
-        "tables that both have. Of replaced_tokens.",
+        "OUTPUT_DIR/generator of its run; if not given random weights, with embeddings that "
+        "start as the discriminator's. With replaced_tokens.",
     )
+    define_memory_flags()
+
+
+def define_memory_flags():
+    """Define the flags of language models with a memory."""
     flags.DEFINE_integer(
         "memory_length",
         None,
-        "Tokens that are remembered from one segment of a document to the next; no memory if not "
-        "given. Of causal_lm (Transformer-XL) and permutation_lm. A recurrent network's state "
-        "goes on in any case.",
+        "Tokens of the memory that a segment takes over from the one before; no memory if not "
+        "given. With causal_lm (Transformer-XL) and permutation_lm. A recurrent network's state "
+        "is always taken over.",
         1,
     )
     flags.DEFINE_integer(
         "reuse_length",
         None,
-        "Tokens by which the next segment goes on, with a memory; half of --max_length if not "
-        "given. Of permutation_lm.",
+        "Tokens between the starts of segments with a memory; half of --max_length if not given. "
+        "With permutation_lm.",
         1,
     )
     flags.DEFINE_integer(
         "predict_one_in",
         None,
-        "One in so many tokens is predicted; 6 if not given. Of permutation_lm.",
+        "K: one in K tokens is predicted; 6 if not given. With permutation_lm.",
         1,
     )
 
@@ -131,19 +137,19 @@ def define_corpus_flags():
     flags.DEFINE_list(
         "corpus",
         None,
-        "The folder that prepare_corpus wrote; or text files, or patterns of them in quotes, "
-        "which must fit in memory: .tsv, .csv, .json or .jsonl, of which each row is a document, "
-        "or plain text; or with .gz.",
+        "Folder from prepare_corpus; or text files, or quoted patterns of files, that fit in "
+        "memory: .tsv, .csv, .json or .jsonl with a document in each row, or plain text; or with "
+        ".gz.",
     )
     flags.DEFINE_list(
-        "dev", None, "Likewise, to be evaluated on after each epoch; not at all if not given."
+        "dev", None, "Corpus, likewise, to evaluate on after each epoch; none if not given."
     )
-    common.define_document_flags("blank_lines")
+    data_flags.define_document_flags("blank_lines")
     flags.DEFINE_enum(
         "sentences",
         "split",
         ["split", "lines"],
-        "Whether sentences are split, by rules for English and Korean, or each line is one.",
+        "Separator of sentences: rules for English and Korean (split), or lines.",
     )
     flags.mark_flag_as_required("corpus")
 
@@ -154,22 +160,23 @@ def define_step_flags():
     flags.DEFINE_integer(
         "steps_per_epoch",
         None,
-        "Steps that count as an epoch, which then go on from pass to pass over the corpus; those "
-        "of a pass if not given. --epochs times as many are the steps of the training.",
+        "Steps of an epoch, which then need not end with a pass over the corpus; those of a pass "
+        "if not given. The training has --epochs times as many.",
         1,
     )
-    common.define_on_nan_flag()
+    training_flags.define_on_nan_flag()
 
 
 define_objective_flags()
 define_corpus_flags()
 model_flags.define_model_flags()
-common.define_training_flags(epochs=1, learning_rate=1e-4)
+training_flags.define_training_flags(epochs=1, learning_rate=1e-4)
 define_step_flags()
 
 
 def check_flags():
     """Raise an InputError for flags that conflict or have no effect."""
+    training_flags.training_config()
     model_flags.check_start_flags()
     check_objective_flags()
     check_family()
@@ -231,18 +238,17 @@ def make_objective():
     Raises:
         InputError: if the objective refuses its arguments.
     """
-
-    name, own = FLAGS.objective, OWN_FLAGS[FLAGS.objective]
-    given = {flag: FLAGS[flag].value for flag in own if FLAGS[flag].value is not None}
-    given.pop("generator_dir", None)
-    if "masked_share" in given:
-        given["share"] = given.pop("masked_share")
-    if "memory_length" in own:
-        given |= memory_arguments(name, given.pop("memory_length", None))
+    name, names = FLAGS.objective, OWN_FLAGS[FLAGS.objective]
+    settings = {flag: FLAGS[flag].value for flag in names if FLAGS[flag].value is not None}
+    settings.pop("generator_dir", None)
+    if "masked_share" in settings:
+        settings["share"] = settings.pop("masked_share")
+    if "memory_length" in names:
+        settings |= memory_arguments(name, settings.pop("memory_length", None))
     if name in ("next_sentence", "sentence_order"):
         hide = {"hide": "spans"} if name == "sentence_order" else {}
-        given = {"masked_lm": objectives.MaskedLM(**hide | given)}
-    return getattr(objectives, OBJECTIVES[name])(**given)
+        settings = {"masked_lm": objectives.MaskedLM(**hide | settings)}
+    return getattr(objectives, OBJECTIVES[name])(**settings)
 
 
 def memory_arguments(name, length):
@@ -283,8 +289,6 @@ def read_texts():
     Raises:
         InputError: if --corpus is a prepared corpus, or holds no text.
     """
-    import pathlib
-
     if pathlib.Path(FLAGS.corpus[0]).is_dir():
         raise InputError(
             f"corpus={FLAGS.corpus[0]} is a prepared corpus, of ids alone; give the "
@@ -302,25 +306,20 @@ def read_texts():
 
 def read_corpus(paths, tokenizer):
     """Open the corpus of --corpus or --dev."""
-
     return objectives.open_corpus(
         paths, tokenizer, FLAGS.documents, FLAGS.sentences, FLAGS.text_column
     )
 
 
 def main():
-    import keras
-
-    settings = common.training_config()
-    run = common.run_folder()
-    keras.utils.set_random_seed(FLAGS.seed)
-    training.set_precision(FLAGS.precision)
+    check_flags()
+    config, run = training_flags.start_run()
     with training.make_strategy(FLAGS.strategy).scope():
-        objective, config, tokenizer = read_start(make_objective())
+        objective, model_config, tokenizer = read_start(make_objective())
         model_flags.keep_tokenizer(run, tokenizer)
         started = training.start_models(
             objective,
-            config,
+            model_config,
             FLAGS.model_dir,
             FLAGS.generator_dir,
             block_size=FLAGS.block_size,
@@ -329,16 +328,16 @@ def main():
         if FLAGS.model_dir and objective.head == "masked_lm":
             pooler = checkpoints.read_pooler(FLAGS.model_dir)
         for model in started.values():
-            common.check_fit(model, tokenizer)
+            model_flags.check_fit(model, tokenizer)
         dev = read_corpus(FLAGS.dev, tokenizer) if FLAGS.dev else None
         corpus = read_corpus(FLAGS.corpus, tokenizer)
         reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
-        figures = training.pretrain(
+        training.pretrain(
             objective,
             started,
             tokenizer,
             data=training.Splits(corpus, dev, FLAGS.max_length),
-            config=settings,
+            config=config,
             run=run,
             on_nan=FLAGS.on_nan,
             steps_per_epoch=FLAGS.steps_per_epoch,
@@ -346,8 +345,7 @@ def main():
             pooler=pooler,
         )
     logging.info("Fine-tune it: --model_dir=%s", run.best)
-    return figures
 
 
 if __name__ == "__main__":
-    common.run(main, check=check_flags)
+    entry_point.run(main)

@@ -4,18 +4,18 @@
         --template='Review: {text}\\nSentiment: {label}' --label_words=0=negative,1=positive \\
         --shots=0,1,4 --draws=5 --output_dir=runs/prompted
 
-chooses, for each text of --input, the label whose words are the most probable: by their summed
-log-likelihood, by that over their tokens (length), and by that less what they have after the
-answer's context alone (prior), as in GPT-3's paper. Examples are drawn from --train, but for those
-whose text is in --input too, --draws times for each number of --shots; the table has the mean
-accuracy over draws and its standard error.
+chooses the most probable label for each text of --input: by the summed log-likelihood of its
+words, by the mean over their tokens (length), and by the sum less that after the answer's context
+alone (prior), as in the paper of GPT-3. Examples are drawn from --train, without texts of --input,
+--draws times for each number of --shots; the table has the mean accuracy over draws and its
+standard error.
 
     python -m recipes.prompt --model_dir=gpt2 --input=news.tsv --complete \\
         --template='{text}\\nTL;DR: {label}' --max_new_tokens=60 --output_dir=runs/summaries
 
-lets the model write instead, up to --stop, and scores that against the column of labels by BLEU
-and ROUGE. Results are kept in OUTPUT_DIR/prompted.json as they come, so that a killed run goes on;
-what was written is in OUTPUT_DIR/written_SHOTS_DRAW.jsonl.
+generates text up to --stop instead, and scores it against the column of labels by BLEU and ROUGE.
+The same command resumes a killed run from OUTPUT_DIR/prompted.json; the generated texts are in
+OUTPUT_DIR/written_SHOTS_DRAW.jsonl.
 """
 
 import os
@@ -23,23 +23,27 @@ import os
 from absl import flags, logging
 
 import tfnlp
-from recipes import common
+from recipes import entry_point, model_flags, training_flags
 from recipes.command_line import group
 from tfnlp import checkpoints, generation, tasks, training
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
-common.define_model_flag()
+model_flags.define_model_flag()
 flags.DEFINE_string("input", None, "File of texts with their labels: .tsv, .csv, .json, .jsonl.")
 flags.DEFINE_string("train", None, "File of the examples to draw shots from, likewise.")
 flags.DEFINE_string("text_column", "sentence", "Column of the text.")
-flags.DEFINE_string("label_column", "label", "Column of the label, or of what is to be written.")
-flags.DEFINE_string("output_dir", None, "Folder of the results; a killed run goes on from it.")
-flags.DEFINE_integer("count", None, "Texts of --input that are read, the first ones; all.", 1)
-flags.DEFINE_integer("batch_size", 8, "Prompts that are read at a time.", 1)
+flags.DEFINE_string("label_column", "label", "Column of the label, or of the reference text.")
 flags.DEFINE_string(
-    "end_token", None, "Token that ends a text; what stands between documents if not given."
+    "output_dir", None, "Folder of the results; the same command resumes a killed run."
+)
+flags.DEFINE_integer(
+    "count", None, "Number of first texts of --input to read; all if not given.", 1
+)
+flags.DEFINE_integer("batch_size", 8, "Prompts in a batch.", 1)
+flags.DEFINE_string(
+    "end_token", None, "Token that ends a text; the separator of documents if not given."
 )
 flags.mark_flags_as_required(["input", "output_dir"])
 
@@ -49,24 +53,32 @@ def define_prompt_flags():
     flags.DEFINE_string(
         "template",
         None,
-        "An example with the slots {text} and {label}; \\n in it is a line break.",
+        "Pattern of an example, with {text} and {label}; \\n is a line break.",
     )
-    flags.DEFINE_string("separator", "\\n\\n", "What stands between examples.")
-    flags.DEFINE_string("instruction", "", "What stands before the first, the task in words.")
+    flags.DEFINE_string("separator", "\\n\\n", "Separator of examples.")
+    flags.DEFINE_string(
+        "instruction", "", "Text before the examples, such as a description of the task."
+    )
     flags.DEFINE_list(
-        "label_words", None, "What each label is written as, 0=bad,1=good; labels as they are."
+        "label_words",
+        None,
+        "Words of the labels, such as 0=bad,1=good; the labels themselves if not given.",
     )
     flags.DEFINE_list("shots", ["0"], "Numbers of examples in a prompt, such as 0,1,4.")
-    flags.DEFINE_integer("draws", 1, "Draws of the examples, for each number of them.", 1)
+    flags.DEFINE_integer(
+        "draws", 1, "Random draws of the examples, for each number of --shots.", 1
+    )
     flags.DEFINE_integer("seed", 0, "Seed of the draws.", 0)
 
 
-@group("Writing")
+@group("Generation")
 def define_writing_flags():
-    flags.DEFINE_bool("complete", False, "Write what comes after a prompt; else choose a label.")
-    flags.DEFINE_integer("max_new_tokens", 32, "Most tokens that are written.", 1)
-    flags.DEFINE_string("stop", "\\n", "Where what is written ends.")
-    flags.DEFINE_integer("beams", 1, "Texts that are written side by side; 1 for greedy search.")
+    flags.DEFINE_bool(
+        "complete", False, "Generate the text after a prompt, instead of choosing a label."
+    )
+    flags.DEFINE_integer("max_new_tokens", 32, "Most tokens to generate.", 1)
+    flags.DEFINE_string("stop", "\\n", "Text at which generation stops.")
+    flags.DEFINE_integer("beams", 1, "Beams of the search; 1: greedy search.")
 
 
 define_prompt_flags()
@@ -87,14 +99,12 @@ def check_flags():
         )
     if FLAGS.complete and FLAGS.label_words:
         raise InputError("`label_words` are for choosing, not for complete=True; leave them out.")
-    for name in ("max_new_tokens", "stop", "beams"):
-        if FLAGS[name].present and not FLAGS.complete:
-            raise InputError(f"{name}={FLAGS[name].value} has no effect without `complete`.")
     if FLAGS.complete:
         tasks.scoring_libraries()  # fail now, not after the generation
 
 
 def main():
+    check_flags()
 
     pattern = (_unescaped(FLAGS[name].value) for name in ("template", "separator", "instruction"))
     template, shots = (
@@ -112,26 +122,29 @@ def main():
     if FLAGS.train:
         names = None if FLAGS.complete else examples.label_names
         drawn_from = tfnlp.text.read_examples(FLAGS.train, **columns, label_names=names)
-        given = list(zip(drawn_from.texts, _labels(drawn_from, words), strict=True))
-        pool = generation.without_texts(given, texts)
-        if len(pool) < len(given):
+        examples_of_train = list(zip(drawn_from.texts, _labels(drawn_from, words), strict=True))
+        pool = generation.without_texts(examples_of_train, texts)
+        if len(pool) < len(examples_of_train):
             logging.info(
                 "%d examples of --train are among the texts of --input; they are not drawn.",
-                len(given) - len(pool),
+                len(examples_of_train) - len(pool),
             )
-    settings = {k: v for k, v in common.decisive_flags().items() if k not in NOT_DECISIVE}
+    settings = {k: v for k, v in training_flags.decisive_flags().items() if k not in NOT_DECISIVE}
     settings["examples"] = training.content_fingerprint([texts, labels, pool])
     for number in shots:  # report too many shots before loading the model
         generation.draw_shots(len(pool), number, FLAGS.seed, 0)
     tokenizer = tfnlp.text.load_tokenizer(FLAGS.model_dir)
+    entry_point.load_tensorflow()
     model = checkpoints.load_model(FLAGS.model_dir, checkpoints.read_head(FLAGS.model_dir))
     settings["model"] = training.model_fingerprint(model)  # the folder's content may have changed
-    run = generation.PromptedRun(path, settings, template, texts, labels, pool, FLAGS.seed)
+    run = generation.PromptedRun(
+        path, settings, template, texts, labels, pool=pool, seed=FLAGS.seed
+    )
     if FLAGS.complete:
         search = generation.Greedy() if FLAGS.beams == 1 else generation.Beam(FLAGS.beams)
-        how = {"max_new_tokens": FLAGS.max_new_tokens, "batch_size": FLAGS.batch_size}
+        sizes = {"max_new_tokens": FLAGS.max_new_tokens, "batch_size": FLAGS.batch_size}
         generator = generation.Generator(
-            model, tokenizer, search, **how, end_token=FLAGS.end_token
+            model, tokenizer, search, **sizes, end_token=FLAGS.end_token
         )
         run.complete(generator, shots, FLAGS.draws, _unescaped(FLAGS.stop))
     else:
@@ -152,4 +165,4 @@ def _unescaped(text):
 
 
 if __name__ == "__main__":
-    common.run(main, check=check_flags)
+    entry_point.run(main)

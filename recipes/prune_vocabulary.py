@@ -3,11 +3,10 @@
     python -m recipes.prune_vocabulary --model_dir=runs/student/best --text=train.tsv \\
         --output_dir=runs/small
 
-keeps all tokens of the texts, so that the model says of them what it said before; with
---keep_tokens=8000 the most frequent ones, among them single characters, so that other texts can
-be read too. OUTPUT_DIR is a Hugging Face folder, to be used as it is, fine-tuned further or
-exported; figures.json in it says what was saved. To distil into a smaller vocabulary in one call,
-give --keep_tokens to distill_classifier and its kin.
+keeps all tokens of the texts, so that the model's outputs for them stay the same; with
+--keep_tokens=8000 the most frequent ones and single characters, so that other texts can be read
+too. OUTPUT_DIR is a Hugging Face folder to use, fine-tune or export; its figures.json has the
+sizes before and after. The distillation recipes prune the vocabulary too, with --keep_tokens.
 """
 
 import pathlib
@@ -15,7 +14,7 @@ import pathlib
 from absl import flags, logging
 
 from distill import compression
-from recipes import common
+from recipes import data_flags, entry_point
 from tfnlp import checkpoints, text
 from tfnlp.utils.files import check_writable, write_json
 
@@ -24,27 +23,29 @@ flags.DEFINE_string("model_dir", None, "Folder of the model, or its name on the 
 flags.DEFINE_list(
     "text",
     None,
-    "Files as the task's recipe reads them, such as a tagger's .conll or an answerer's .json; or "
-    ".tsv, .csv, .jsonl or .txt, or with .gz.",
+    "Files of texts, in the format of the task's recipe, such as a .conll of tagging or a .json "
+    "of "
+    "question answering; or .tsv, .csv, .jsonl or .txt, or with .gz.",
 )
 flags.DEFINE_string(
-    "text_column", None, "Column of the text; what the task's recipe expects if not given."
+    "text_column", None, "Column of the text; that of the task's recipe if not given."
 )
 flags.DEFINE_string("pair_column", None, "Column of the second text, if any.")
 flags.DEFINE_integer(
-    "keep_tokens", None, "The most tokens to keep; all that the texts use if not given.", 1
+    "keep_tokens", None, "Most tokens to keep; all tokens of the texts if not given.", 1
 )
 flags.DEFINE_string("output_dir", None, "Folder to write the smaller model into.")
 flags.mark_flags_as_required(["model_dir", "text", "output_dir"])
 
 
 def main():
-
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "config.json")
+    entry_point.load_tensorflow()
     texts = []
     for path in FLAGS.text:
-        inputs = common.read_inputs(path, FLAGS.model_dir, FLAGS.text_column, FLAGS.pair_column)
+        columns = FLAGS.text_column, FLAGS.pair_column
+        inputs = data_flags.read_inputs(path, FLAGS.model_dir, *columns)
         texts += inputs.each_text()
     tokenizer = text.load_tokenizer(FLAGS.model_dir)
     head = checkpoints.read_head(FLAGS.model_dir)
@@ -56,7 +57,7 @@ def main():
     )
     # A language model does not use its pooler, but a later fine-tuning of it may.
     pooler = checkpoints.read_pooler(FLAGS.model_dir) if head == "masked_lm" else None
-    checkpoints.save_model(smaller, folder, labels, pruned, settings, pooler)
+    checkpoints.save_model(smaller, folder, labels, pruned, settings, pooler=pooler)
     figures = compression.compare_tokenizers(
         tokenizer, pruned, texts
     ) | compression.compare_models(model, smaller)
@@ -67,11 +68,11 @@ def main():
     before, after = figures["unknown_share"]
     if after > before + 0.01:
         logging.warning(
-            "%.0f %% of the texts' tokens are unknown to the smaller vocabulary; what it says of "
-            "such texts is worth little: give more --keep_tokens.",
+            "%.0f %% of the texts' tokens are unknown to the smaller vocabulary, so that its "
+            "outputs for them are poor; give more --keep_tokens.",
             100 * after,
         )
 
 
 if __name__ == "__main__":
-    common.run(main)
+    entry_point.run(main)

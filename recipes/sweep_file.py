@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import typing
 
 import yaml
 
@@ -19,6 +20,8 @@ STEP_KEYS = ("recipe", "flags", "name")
 OWN = ("output_dir", "overwrite")
 # Flags that name files; flags of folders end in _dir.
 FILES = ("train", "dev", "test", "input", "model", "vocabulary_text", "vectors")
+# YAML tags that are not read as strings.
+_KEPT_TAGS = ("null", "merge")
 # A name that is a valid folder name on any system.
 _NAME = re.compile(r"[\w+=-][\w.+=-]*")
 
@@ -89,14 +92,16 @@ class Sweep:
         ]
 
     def _run(self, name, steps, seed, folder):
-        own = folder / name / f"seed_{seed}"
-        places = {"run": own, "sweep": folder, "variant": name, "seed": seed}
+        run_folder = folder / name / f"seed_{seed}"
+        places = {"run": run_folder, "sweep": folder, "variant": name, "seed": seed}
 
         def whole(step):
-            found = {key: _filled(value, places) for key, value in step.flags.items()}
-            return dataclasses.replace(step, flags=found | {"output_dir": str(own / step.name)})
+            flags = {key: _filled(value, places) for key, value in step.flags.items()}
+            return dataclasses.replace(
+                step, flags=flags | {"output_dir": str(run_folder / step.name)}
+            )
 
-        return Run(name, seed, own, [whole(step) for step in steps])
+        return Run(name, seed, run_folder, [whole(step) for step in steps])
 
 
 def read_sweep(path):
@@ -108,27 +113,27 @@ def read_sweep(path):
     path = pathlib.Path(path)
     content = _read(path)
     _check_keys(f"{path}", content, KEYS)
-    variants = content.get("variants")
-    if not isinstance(variants, dict) or not variants:
+    table = content.get("variants")
+    if not isinstance(table, dict) or not table:
         raise InputError(
             f"{path} has no table of `variants`; give each a name, and under it its flags."
         )
     common = _common_steps(path, content)
-    found = {}
-    for name, given in variants.items():
-        if not _NAME.fullmatch(name):
+    variants = {}
+    for name, value in table.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InputError(
                 f"{path}: the variant {name!r} names a folder; use letters, digits, _, -, +, = "
                 "and . alone."
             )
-        found[name] = _variant(f"{path}, variant {name!r}", given, common)
-    base = content.get("base") or next(iter(found))
-    if base not in found:
-        raise InputError(f"{path}: base={base!r} is none of the variants ({', '.join(found)}).")
+        variants[name] = _variant(f"{path}, variant {name!r}", value, common)
+    base = content.get("base") or next(iter(variants))
+    if base not in variants:
+        raise InputError(f"{path}: base={base!r} is none of the variants ({', '.join(variants)}).")
     metrics = content.get("metrics")
     if isinstance(metrics, str):
         metrics = [name.strip() for name in metrics.split(",") if name.strip()]
-    return Sweep(path, found, _seeds(path, content.get("seeds", ["0"])), base, metrics or None)
+    return Sweep(path, variants, _seeds(path, content.get("seeds", ["0"])), base, metrics or None)
 
 
 def check_sweep(sweep, with_files=True):
@@ -168,8 +173,8 @@ def check_sweep(sweep, with_files=True):
                 _check_place(f"{sweep.path}, variant {name!r}, {step.name}", flag, value)
 
     def seeded(step):
-        own = {"seed": "{seed}"} if step.recipe in with_seed else {}
-        return dataclasses.replace(step, flags=own | step.flags)
+        seed = {"seed": "{seed}"} if step.recipe in with_seed else {}
+        return dataclasses.replace(step, flags=seed | step.flags)
 
     variants = {name: [seeded(s) for s in steps] for name, steps in sweep.variants.items()}
     for name, steps in variants.items():
@@ -187,8 +192,8 @@ def check_sweep(sweep, with_files=True):
 def recipes():
     """Return the names of the recipes that a sweep can run."""
     folder = pathlib.Path(__file__).parent
-    found = (p.stem for p in folder.glob("*.py") if "\ndef main():\n" in p.read_text("utf-8"))
-    return sorted({*found} - {"demo", "sweep"})
+    names = (p.stem for p in folder.glob("*.py") if "\ndef main():\n" in p.read_text("utf-8"))
+    return sorted({*names} - {"demo", "sweep"})
 
 
 def _takes_seed(step):
@@ -216,26 +221,26 @@ def _common_steps(path, content):
         if "flags" in content:
             raise InputError(f"{path} has `flags`, but no `recipe` that takes them.")
         return None
-    own = {key: content[key] for key in ("recipe", "flags") if key in content}
-    return _steps(f"{path}", [own])
+    step = {key: content[key] for key in ("recipe", "flags") if key in content}
+    return _steps(f"{path}", [step])
 
 
-def _variant(place, given, common):
+def _variant(place, content, common):
     """Return a variant's steps: its own, or the common ones with its flags."""
-    given = {} if given in ("", None) else given
-    if not isinstance(given, dict):
-        raise InputError(f"{place} must be a mapping of flags, not {given!r}.")
-    if "steps" in given:
-        if len(given) > 1:
-            other = next(key for key in given if key != "steps")
+    content = {} if content is None else content
+    if not isinstance(content, dict):
+        raise InputError(f"{place} must be a mapping of flags, not {content!r}.")
+    if "steps" in content:
+        if len(content) > 1:
+            other = next(key for key in content if key != "steps")
             raise InputError(f"{place} has `steps` of its own; give {other!r} within them.")
-        return _steps(place, given["steps"])
+        return _steps(place, content["steps"])
     if common is None:
         raise InputError(f"{place} has no `steps`, and the file no `recipe`; give one of them.")
     steps = {step.name: step for step in common}
     first = common[0].name
     changes = {name: {} for name in steps}
-    for key, value in given.items():
+    for key, value in content.items():
         if not isinstance(value, dict):
             changes[first][key] = value
         elif key in steps:
@@ -250,11 +255,11 @@ def _variant(place, given, common):
     ]
 
 
-def _steps(place, given):
-    if not isinstance(given, list) or not given:
+def _steps(place, content):
+    if not isinstance(content, list) or not content:
         raise InputError(f"{place}: `steps` must be a list of recipes with their `flags`.")
-    found, known = [], recipes()
-    for number, step in enumerate(given, 1):
+    steps, known = [], recipes()
+    for number, step in enumerate(content, 1):
         here = f"{place}, step {number}"
         if not isinstance(step, dict) or not isinstance(step.get("recipe"), str):
             raise InputError(f"{here} must be a mapping with a `recipe` and its `flags`.")
@@ -270,32 +275,32 @@ def _steps(place, given):
         name = step.get("name") or recipe
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InputError(f"{here}: name={name!r} names a folder; use letters, digits and _.")
-        if name in [s.name for s in found]:
+        if name in [s.name for s in steps]:
             raise InputError(f"{here}: there is a step {name!r} already; give one another `name`.")
-        found.append(Step(name, recipe, _flags(here, flags)))
-    return found
+        steps.append(Step(name, recipe, _flags(here, flags)))
+    return steps
 
 
-def _flags(place, given):
+def _flags(place, content):
     """Return the flags as strings, without empty ones, which keep their defaults."""
-    found = {}
-    for name, value in given.items():
+    flags = {}
+    for name, value in content.items():
         if name in OWN:
             raise InputError(f"{place}: --{name} is the sweep's own; leave it out.")
-        if isinstance(value, list) and not any(isinstance(x, dict | list) for x in value):
+        if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
             value = ",".join(value)
-        if not isinstance(value, str):
+        if not isinstance(value, str | None):
             raise InputError(f"{place}: --{name} must be one value, or a list of values.")
         if value:
-            found[name] = value
-    return found
+            flags[name] = value
+    return flags
 
 
-def _seeds(path, given):
-    given = given if isinstance(given, list) else [given]
-    if not given or not all(isinstance(s, str) and s.isdecimal() for s in given):
+def _seeds(path, content):
+    content = content if isinstance(content, list) else [content]
+    if not content or not all(isinstance(s, str) and s.isdecimal() for s in content):
         raise InputError(f"{path}: `seeds` must be a list of whole numbers, such as [0, 1, 2].")
-    seeds = [int(seed) for seed in given]
+    seeds = [int(seed) for seed in content]
     if len({*seeds}) < len(seeds):
         raise InputError(f"{path}: one of the `seeds` is there twice; give each once.")
     return seeds
@@ -332,81 +337,44 @@ def _ask(recipe, lines):
         stdout=subprocess.PIPE,
         text=True,
     )
-    found = json.loads(done.stdout)
-    return found["flags"], found["errors"]
+    answer = json.loads(done.stdout)
+    return answer["flags"], answer["errors"]
 
 
 def _read(path):
-    """Read a YAML or JSON file, with all scalars as the strings written in it."""
+    """Read a YAML file (or JSON, which is YAML), with all scalars as the strings in it."""
     check_file(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
+        content = yaml.load(text, _TextLoader)
     except UnicodeDecodeError as e:
         raise InputError(f"{path} is not UTF-8 text (byte {e.start}); save it as UTF-8.") from None
-    if path.suffix not in (".yaml", ".yml", ".json"):
-        raise InputError(f"{path} must end in .yaml, .yml or .json to tell its format.")
-    content = _from_json(path, text) if path.suffix == ".json" else _from_yaml(path, text)
-    if not isinstance(content, dict):
-        raise InputError(f"{path} must be a mapping with `recipe`, `flags` and `variants`.")
-    return content
-
-
-def _from_json(path, text):
-    def mapping(pairs):
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise InputError(f"{path} has {twice!r} twice in one mapping; give each name once.")
-        return found
-
-    def as_texts(value):
-        if isinstance(value, dict):
-            return {key: as_texts(entry) for key, entry in value.items()}
-        if isinstance(value, list):
-            return [as_texts(entry) for entry in value]
-        return {None: "", True: "true", False: "false"}.get(value, value)
-
-    try:
-        content = json.loads(text, object_pairs_hook=mapping, parse_int=str, parse_float=str)
-    except json.JSONDecodeError as e:
-        raise InputError(f"{path}, line {e.lineno}: not valid JSON ({e.msg}).") from None
-    return as_texts(content)
-
-
-def _from_yaml(path, text):
-    try:
-        node = yaml.compose(text, yaml.BaseLoader)
     except yaml.MarkedYAMLError as e:
         line = f", line {e.problem_mark.line + 1}" if e.problem_mark else ""
         raise InputError(f"{path}{line}: not valid YAML ({e.problem}).") from None
     except yaml.YAMLError as e:
         raise InputError(f"{path}: not valid YAML ({' '.join(str(e).split())}).") from None
-    return None if node is None else _from_node(path, node)
+    if not isinstance(content, dict):
+        raise InputError(f"{path} must be a mapping with `recipe`, `flags` and `variants`.")
+    return content
 
 
-def _from_node(path, node):
-    """Convert a YAML node to a string, list or dict; `<<` merges mappings."""
-    if isinstance(node, yaml.ScalarNode):
-        # YAML would parse "no" and "on" as booleans, and PyYAML 1e-4 as a string.
-        return "" if node.style is None and node.value in ("null", "~") else node.value
-    if isinstance(node, yaml.SequenceNode):
-        return [_from_node(path, child) for child in node.value]
-    own, merged = {}, {}
-    for key, value in node.value:
-        line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode):
-            raise InputError(f"{path}, line {line}: a name must be a text.")
-        if key.value in own:
-            raise InputError(
-                f"{path}, line {line}: {key.value!r} is there twice; give each name once."
-            )
-        if key.value == "<<":
-            given = _from_node(path, value)
-            for one in given if isinstance(given, list) else [given]:
-                if not isinstance(one, dict):
-                    raise InputError(f"{path}, line {line}: << takes mappings alone.")
-                merged = one | merged
-        else:
-            own[key.value] = _from_node(path, value)
-    return merged | own
+class _TextLoader(yaml.SafeLoader):
+    """YAML loader that refuses a name given twice, and keeps all scalars but null as strings.
+
+    YAML reads "no" and "on" as booleans, and PyYAML 1e-4 as a string but 0.0001 as a number.
+    """
+
+    yaml_implicit_resolvers: typing.ClassVar = {
+        character: [(tag, pattern) for tag, pattern in resolvers if tag.endswith(_KEPT_TAGS)]
+        for character, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_mapping_node(self, anchor):
+        node, names = super().compose_mapping_node(anchor), set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in names:
+                problem = f"{key.value!r} is there twice; give each name once"
+                raise yaml.composer.ComposerError(None, None, problem, key.start_mark)
+            names.add(str(key.value))
+        return node

@@ -76,16 +76,16 @@ def read_figures(run):
     An unfinished run has none: if only the teacher were trained, its metrics would pass for
     the student's.
     """
-    found = {}
+    figures = {}
     for step in run.steps if _finished(run) else ():
         place = run.folder / step.name
         for name in FIGURES:
             if (place / name).exists():
-                found |= _numbers(read_json(place / name))
+                figures |= _numbers(read_json(place / name))
         files = list(place.glob("*.tflite"))
         if files:
-            found["file_mb"] = files[0].stat().st_size / 1e6
-    return found
+            figures["file_mb"] = files[0].stat().st_size / 1e6
+    return figures
 
 
 def shown_time(seconds):
@@ -98,13 +98,13 @@ def shown_time(seconds):
 
 def _numbers(values, prefix=""):
     """Flatten the numbers of nested dicts into {dotted name: number}."""
-    found = {}
+    numbers = {}
     for name, value in values.items():
         if isinstance(value, dict):
-            found |= _numbers(value, f"{prefix}{name}.")
+            numbers |= _numbers(value, f"{prefix}{name}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            found[f"{prefix}{name}"] = value
-    return found
+            numbers[f"{prefix}{name}"] = value
+    return numbers
 
 
 def _run(run, lock):
@@ -187,7 +187,7 @@ def _time_left(runs, ahead):
         if _finished(run):
             took = sum(_record(run, step)["seconds"] for step in run.steps)
             seconds.setdefault(run.variant, []).append(took)
-    usual = statistics.fmean(s for found in seconds.values() for s in found)
+    usual = statistics.fmean(s for durations in seconds.values() for s in durations)
     left = sum(statistics.fmean(seconds.get(run.variant, [usual])) for run in ahead)
     return f", about {shown_time(left)} left"
 

@@ -20,12 +20,12 @@ def read_runs(sweep, folder):
         sweep: a `recipes.sweep_file.Sweep`.
         folder: the sweep's folder.
     """
-    found = {name: {} for name in sweep.variants}
+    runs = {name: {} for name in sweep.variants}
     for run in sweep.runs(folder):
         figures = read_figures(run)
         if figures:
-            found[run.variant][run.seed] = figures
-    return found
+            runs[run.variant][run.seed] = figures
+    return runs
 
 
 def choose_metrics(sweep, runs):

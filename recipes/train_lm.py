@@ -5,23 +5,23 @@
         --search=sample --temperature=0.8
     python -m recipes.evaluate_lm --model_dir=runs/lstm/best --texts=other.txt
 
-It reads segments of --max_length tokens, through which gradients go (truncated backpropagation),
-each from the state that the one before ended in. Without --dev the last tenth of the text is held
-out, and evaluated after each epoch: val_loss is in nats a token, which is a character unless
---tokenizer=bpe. On one's own words, in less time to learn from:
+It is trained by truncated backpropagation through segments of --max_length tokens, each of which
+starts from the state at the end of the one before. --dev, or else the last tenth of the text, is
+evaluated after each epoch: val_loss is in nats per token, which is a character unless
+--tokenizer=bpe. Over subword tokens:
 
     python -m recipes.train_lm --corpus='news/*.txt' --tokenizer=bpe --cell=gru --num_layers=2 \\
         --output_dir=runs/gru
 
-OUTPUT_DIR/best is the folder of the last epoch; `pretrain --model_dir` goes on from it, and a
-classifier may start from it. A run that is stopped or killed goes on by the same command, and ends
-with the same weights. Other families (GPT-2, Transformer-XL) learn a language by `pretrain`.
+OUTPUT_DIR/best is the folder of the last epoch, for `pretrain --model_dir` or a classifier. The
+same command resumes a stopped or killed run, which ends with the same weights. `pretrain` trains
+language models of other families (GPT-2, Transformer-XL).
 """
 
 from absl import flags, logging
 
 import tfnlp
-from recipes import common, model_flags
+from recipes import data_flags, entry_point, model_flags, training_flags
 from recipes.command_line import group, refuse_beside
 from tfnlp import corpora, objectives, training
 from tfnlp.utils.errors import InputError
@@ -37,13 +37,13 @@ def define_corpus_flags():
     flags.DEFINE_list(
         "corpus",
         None,
-        "Files of text, or patterns of them in quotes: .tsv, .csv, .json or .jsonl, of which each "
-        "row is a document, or plain text; or with .gz.",
+        "Text files, or quoted patterns of files: .tsv, .csv, .json or .jsonl with a document in "
+        "each row, or plain text; or with .gz.",
     )
     flags.DEFINE_list(
-        "dev", None, "Likewise, to evaluate on; the last tenth of the corpus if not given."
+        "dev", None, "Files, likewise, to evaluate on; the last tenth of --corpus if not given."
     )
-    common.define_document_flags("files")
+    data_flags.define_document_flags("files")
     flags.mark_flag_as_required("corpus")
 
 
@@ -51,40 +51,44 @@ def define_corpus_flags():
 def define_model_flags():
     """Define the flags of the network and its tokenizer."""
     flags.DEFINE_enum("cell", "lstm", ["lstm", "gru", "rnn"], "Cell of the network.")
-    flags.DEFINE_integer("num_layers", 1, "Layers, one above the other.", 1)
+    flags.DEFINE_integer("num_layers", 1, "Layers of the network.", 1)
     flags.DEFINE_integer("hidden_dim", 512, "Width of embeddings and states.", 1)
-    flags.DEFINE_float("dropout", 0.1, "Dropout of embeddings and of each layer's output.", 0, 1)
-    flags.DEFINE_bool(
-        "tie_embeddings", True, "Whether the output is the table of the embeddings too."
+    flags.DEFINE_float(
+        "dropout", 0.1, "Dropout rate of embeddings and of each layer's output.", 0, 1
     )
-    flags.DEFINE_enum("tokenizer", None, list(SIZES), "Kind of tokens; characters if not given.")
+    flags.DEFINE_bool(
+        "tie_embeddings", True, "Share the weights of the output layer and the embeddings."
+    )
+    flags.DEFINE_enum(
+        "tokenizer", None, list(SIZES), "Kind of tokenizer; characters if not given."
+    )
     flags.DEFINE_integer(
         "vocabulary_size",
         None,
-        "The most tokens to learn; if not given 2000, or of bpe 8000.",
+        "Largest vocabulary to train; if not given 2000, or 8000 for bpe.",
         10,
     )
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
-        "Folder of a tokenizer, as train_tokenizer writes it; learned from the corpus if not "
-        "given.",
+        "Folder of a tokenizer from train_tokenizer; trained on --corpus if not given.",
     )
 
 
 define_corpus_flags()
 define_model_flags()
-common.define_training_flags(
-    epochs=10, learning_rate=2e-3, max_length="Tokens of a segment, through which gradients go."
+training_flags.define_training_flags(
+    epochs=10, learning_rate=2e-3, max_length="Tokens of a segment of truncated backpropagation."
 )
-common.define_on_nan_flag()
+training_flags.define_on_nan_flag()
 
 
 def check_flags():
     """Raise an InputError for conflicting flags."""
+    training_flags.training_config()
     if FLAGS.tokenizer_dir:
-        given = f"tokenizer_dir={FLAGS.tokenizer_dir}"
-        refuse_beside(("tokenizer", "vocabulary_size"), f"{given}, whose tokenizer has its own")
+        flag = f"tokenizer_dir={FLAGS.tokenizer_dir}"
+        refuse_beside(("tokenizer", "vocabulary_size"), f"{flag}, whose tokenizer has its own")
 
 
 def read_documents(paths):
@@ -93,7 +97,6 @@ def read_documents(paths):
     Raises:
         InputError: if the files hold no text.
     """
-
     documents = corpora.read_documents(
         corpora.find_files(paths), FLAGS.documents, FLAGS.text_column
     )
@@ -105,7 +108,6 @@ def read_documents(paths):
 
 def make_tokenizer(texts):
     """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one."""
-
     if FLAGS.tokenizer_dir:
         return tfnlp.text.load_tokenizer(FLAGS.tokenizer_dir)
     if kept := model_flags.kept_tokenizer():
@@ -139,18 +141,14 @@ def make_corpus(objective, texts, tokenizer, held_out=False):
 
 
 def main():
-    import keras
-
-    settings = common.training_config()
-    run = common.run_folder()
+    check_flags()
     texts = read_documents(FLAGS.corpus)
     texts, dev = (texts, read_documents(FLAGS.dev)) if FLAGS.dev else corpora.hold_out(texts)
-    keras.utils.set_random_seed(FLAGS.seed)
-    training.set_precision(FLAGS.precision)
+    config, run = training_flags.start_run()
     tokenizer = make_tokenizer(texts)
     if not FLAGS.tokenizer_dir:
         run.tokenizer = tokenizer
-    config = tfnlp.models.RecurrentConfig(
+    model_config = tfnlp.models.RecurrentConfig(
         vocabulary_size=tokenizer.vocabulary_size,
         cell=FLAGS.cell,
         num_layers=FLAGS.num_layers,
@@ -161,10 +159,10 @@ def main():
     )
     reading = objectives.reading_settings(FLAGS.corpus, FLAGS.documents, FLAGS.max_length)
     objective = objectives.CausalLM(memory=True)  # the memory is the recurrent state
-    objective.check(config, tokenizer)
+    objective.check(model_config, tokenizer)
     with training.make_strategy(FLAGS.strategy).scope():
-        started = training.start_models(objective, config)
-        figures = training.pretrain(
+        started = training.start_models(objective, model_config)
+        training.pretrain(
             objective,
             started,
             tokenizer,
@@ -173,14 +171,13 @@ def main():
                 make_corpus(objective, dev, tokenizer, held_out=True),
                 FLAGS.max_length,
             ),
-            config=settings,
+            config=config,
             run=run,
             on_nan=FLAGS.on_nan,
             task_settings=reading | {"texts": len(texts)},
         )
     logging.info("Have it write: python -m recipes.generate --model_dir=%s --text=...", run.best)
-    return figures
 
 
 if __name__ == "__main__":
-    common.run(main, check=check_flags)
+    entry_point.run(main)

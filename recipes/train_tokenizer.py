@@ -2,23 +2,22 @@
 
     python -m recipes.train_tokenizer --input=texts.tsv --kind=unigram --output_dir=tokenizer
 
-OUTPUT_DIR loads with transformers and with tfnlp.text.load_tokenizer. In a folder that holds a
-tokenizer that one is replaced; a model beside it stays as it is, and must be of the same family.
-How many tokens a word takes, and how many are unknown, is said of the texts and, with --dev, of
-texts that the tokenizer has not seen.
+OUTPUT_DIR loads with transformers and with tfnlp.text.load_tokenizer. A tokenizer in the folder is
+replaced; a model in it stays, and must be of the same family. The tokens per word and the share of
+unknown tokens are logged for --input and for --dev.
 """
 
 import pathlib
 
 from absl import flags, logging
 
-from recipes import common
+from recipes import entry_point
 from tfnlp import text
 from tfnlp.utils.files import check_writable
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("input", None, "Files of texts: .tsv, .csv, .jsonl or .txt, or with .gz.")
-flags.DEFINE_list("dev", None, "Files of further texts, to measure the tokenizer on.")
+flags.DEFINE_list("dev", None, "Files of further texts to measure the tokenizer on.")
 flags.DEFINE_string("text_column", "sentence", "Column of the text.")
 flags.DEFINE_string("pair_column", None, "Column of the second text, if any.")
 flags.DEFINE_string("output_dir", None, "Folder to write the tokenizer into.")
@@ -29,38 +28,46 @@ flags.DEFINE_enum(
     "family",
     None,
     ["bert", "gpt2", "roberta", "deberta", "albert", "xlnet", "deberta-v2", "marian"],
-    "Whose special tokens; bert, roberta, albert or gpt2, as the kind is, if not given.",
+    "Family of the special tokens; if not given bert, roberta, albert or gpt2, by --kind.",
 )
-flags.DEFINE_integer("vocabulary_size", 8000, "The most tokens to learn.", 10)
+flags.DEFINE_integer("vocabulary_size", 8000, "Largest vocabulary.", 10)
 flags.DEFINE_bool(
     "lowercase",
     None,
-    "Whether WordPiece and unigram lowercase; if not given WordPiece and ALBERT's unigram do, "
+    "Lowercase, with WordPiece or unigram; if not given, WordPiece and ALBERT's unigram do, "
     "XLNet's and DeBERTa's do not.",
 )
 flags.mark_flags_as_required(["input", "output_dir"])
 
 
-def main():
+def read_texts(paths):
+    """Return all texts in --text_column and --pair_column of the files."""
+    texts = []
+    for path in paths:
+        examples = text.read_examples(path, FLAGS.text_column, FLAGS.pair_column, None)
+        texts += examples.texts + (examples.pairs or [])
+    return texts
 
+
+def main():
     family = text.family_of_kind(FLAGS.kind, FLAGS.family)
     check_writable(pathlib.Path(FLAGS.output_dir) / "tokenizer.json")
     if FLAGS.kind != "wordpiece":  # WordPiece fits models of any family
         text.check_tokenizer_family(FLAGS.output_dir, text.read_family(FLAGS.output_dir), family)
-    texts = {"input": common.read_texts(FLAGS.input)}
+    texts = {"input": read_texts(FLAGS.input)}
     if FLAGS.dev:
-        texts["dev"] = common.read_texts(FLAGS.dev)
+        texts["dev"] = read_texts(FLAGS.dev)
     tokenizer, _ = text.train_tokenizer(
         texts["input"], FLAGS.kind, FLAGS.vocabulary_size, family, FLAGS.lowercase
     )
     tokenizer.save(FLAGS.output_dir)
     logging.info("Wrote %d tokens to %s.", tokenizer.vocabulary_size, FLAGS.output_dir)
-    for name, given in texts.items():
-        tokens, unknown = text.tokenizer_statistics(tokenizer, given)
+    for name, split in texts.items():
+        tokens, unknown = text.tokenizer_statistics(tokenizer, split)
         logging.info(
             "--%s: %.2f tokens a word, %.3f %% of them unknown.", name, tokens, 100 * unknown
         )
 
 
 if __name__ == "__main__":
-    common.run(main, tensorflow=False)
+    entry_point.run(main)

@@ -7,13 +7,11 @@
     python -m recipes.translate --model_dir=runs/en-de/averaged --search=sample --top_p=0.9 \\
         --n_best=3 --text="Two dogs are playing."
 
-Printed is a translation on each line, --batch_size lines once they are read and translated; with
---n_best more than one, the best first, of --search=beam each after its score. Those of an empty
-text are empty. --output, which sorts texts by length, is faster; it has columns of texts, their
-translations and scores. What there is of it is kept in OUTPUT.part, batch by batch, from which a
-run that was stopped or killed goes on by the same command. A text that is too long for the model
-is cut, which is said, unless --too_long says otherwise. The first batch of a length takes some
-seconds longer, as the search is compiled.
+It prints a translation on each line, in batches of --batch_size; with --n_best more than one, the
+best first, with the scores of --search=beam before them. An empty text has an empty translation.
+--output sorts texts by length, which is faster; the file has columns of texts, translations and
+scores. The same command resumes a stopped or killed run from OUTPUT.part. The first batch of a
+length takes some seconds longer, because the search is compiled.
 """
 
 import itertools
@@ -22,7 +20,7 @@ import sys
 from absl import flags
 
 import tfnlp
-from recipes import common, generation_flags
+from recipes import entry_point, generation_flags
 from tfnlp import checkpoints, generation, training
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import check_writable
@@ -31,7 +29,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", None, "Folder of a translator, or its name on the Hub.")
 flags.DEFINE_multi_string("text", [], "A text.")
 flags.DEFINE_string("input", None, "File of texts: .tsv, .csv, .json, .jsonl, or a text a line.")
-flags.DEFINE_string("text_column", "source", "Column of the texts, where there are columns.")
+flags.DEFINE_string("text_column", "source", "Column of the texts in a table.")
 flags.DEFINE_string(
     "translation_column", "translation", "Column of the translations, in --output."
 )
@@ -42,7 +40,7 @@ flags.mark_flag_as_required("model_dir")
 flags.DEFINE_integer(
     "max_new_tokens",
     None,
-    "Most tokens of a translation; 128, or as many as the model has positions, if not given.",
+    "Most tokens of a translation; if not given 128, or fewer if the model has fewer positions.",
     1,
 )
 flags.DEFINE_integer("batch_size", 32, "Texts in a batch.", 1)
@@ -50,17 +48,16 @@ flags.DEFINE_enum(
     "too_long",
     "cut",
     ["error", "cut", "skip"],
-    "What is done with a text of more tokens than the model has positions: an error, its end is "
-    "cut, or its translation is left empty; how many is said.",
+    "Handling of texts with more tokens than the model has positions: an error, cut their ends, "
+    "or skip them (an empty translation).",
 )
-flags.DEFINE_integer("n_best", 1, "Translations of each text, of --search=beam or sample.", 1)
+flags.DEFINE_integer("n_best", 1, "Translations of each text, with --search=beam or sample.", 1)
 generation_flags.define_search_flags("beam")
 generation_flags.define_constraint_flags()
 
 
 def check():
     """Raise an InputError for conflicting flags."""
-
     if FLAGS.text and FLAGS.input:
         raise InputError("Give either --text or --input.")
     if FLAGS.output:
@@ -72,7 +69,6 @@ def check():
 
 def read_sources():
     """Return an iterator over the texts of --text, --input or standard input, empty ones too."""
-
     if FLAGS.text:
         return iter(FLAGS.text)
     if FLAGS.input:
@@ -95,17 +91,15 @@ def write_file(translator, made_from):
         translator: a `Translator`.
         made_from: what identifies the model and settings, so that a stopped run resumes.
     """
-
     sources = list(read_sources())
     ids = translator.source_ids(sources, name_of_source, FLAGS.too_long)
     made_from = training.content_fingerprint([ids, *made_from])
     columns = FLAGS.text_column, FLAGS.translation_column
-    generation.translate_file(translator, sources, ids, FLAGS.output, made_from, columns)
+    generation.translate_file(translator, sources, ids, FLAGS.output, made_from, columns=columns)
 
 
 def print_each(translator):
     """Print the translations of each batch of texts once it is read."""
-
     sources, ended = read_sources(), []
     for start in itertools.count(0, FLAGS.batch_size):
         batch = list(itertools.islice(sources, FLAGS.batch_size))
@@ -114,8 +108,10 @@ def print_each(translator):
         ids = translator.source_ids(
             batch, lambda number, start=start: name_of_source(start + number), FLAGS.too_long
         )
-        found = dict(translator.each_translation(ids, start))
-        for one in itertools.chain.from_iterable(found[number] for number in range(len(batch))):
+        translations = dict(translator.each_translation(ids, start))
+        for one in itertools.chain.from_iterable(
+            translations[number] for number in range(len(batch))
+        ):
             score = "" if FLAGS.n_best == 1 or one.score is None else f"{one.score:.4f}\t"
             print(f"{score}{generation.one_line(one.text)}")
             ended.append(one.ended)
@@ -124,7 +120,9 @@ def print_each(translator):
 
 
 def main():
+    check()
 
+    entry_point.load_tensorflow()
     model = checkpoints.load_model(FLAGS.model_dir, "sequence_to_sequence")
     tokenizer = tfnlp.text.load_tokenizer(FLAGS.model_dir)
     search = generation_flags.search_of_flags("n_best")
@@ -147,4 +145,4 @@ def main():
 
 
 if __name__ == "__main__":
-    common.run(main, check=check)
+    entry_point.run(main)

@@ -1,36 +1,64 @@
-"""Initial model of a translator's training: loaded, from a teacher's layers, or from scratch."""
+"""Initial model of a translator's training: loaded, a teacher's student, or from scratch."""
+
+import dataclasses
 
 from absl import flags, logging
 
 import tfnlp
 from distill import learning
+from recipes import dataclass_flags
 from recipes.command_line import group, refuse_beside
 from recipes.model_flags import kept_tokenizer
 from tfnlp import checkpoints, generation, text
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import setting
 
 FLAGS = flags.FLAGS
-# Config fields with a flag of the same name, and their defaults for a model from scratch.
-TRANSFORMER = {
-    "num_layers": 4,
-    "num_decoder_layers": None,
-    "hidden_dim": 128,
-    "num_heads": 4,
-    "intermediate_dim": None,
-    "dropout": 0.3,
-    "norm_first": True,
-}
-RECURRENT = {
-    "cell": "gru",
-    "num_layers": 1,
-    "hidden_dim": 256,
-    "dropout": 0.3,
-    "attention": "general",
-    "input_feeding": True,
-    "bidirectional": True,
-    "reverse_source": False,
-}
-OF_FAMILY = {"transformer": TRANSFORMER, "recurrent": RECURRENT}
+
+
+@dataclasses.dataclass(frozen=True)
+class Transformer:
+    """Sizes of a Transformer from scratch."""
+
+    num_layers: int = setting(4, "Layers of the encoder.", low=1)
+    num_decoder_layers: int | None = setting(
+        None, "Layers of the decoder; those of the encoder if not given.", low=1
+    )
+    hidden_dim: int = setting(128, "Width.", low=1)
+    num_heads: int = setting(4, "Attention heads.", low=1)
+    intermediate_dim: int | None = setting(
+        None,
+        "Inner width of the feed-forward networks; four times --hidden_dim if not given.",
+        low=1,
+    )
+    dropout: float = setting(0.3, "Dropout rate.", low=0, high=1)
+    norm_first: bool = setting(
+        True, "Normalise before each sub-layer, not after it as in the paper."
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Recurrent:
+    """Sizes of a recurrent translator from scratch."""
+
+    cell: str = setting("gru", "Cell.", choices=("gru", "lstm", "rnn"))
+    num_layers: int = setting(1, "Layers of the encoder.", low=1)
+    hidden_dim: int = setting(256, "Width.", low=1)
+    dropout: float = setting(0.3, "Dropout rate.", low=0, high=1)
+    attention: str = setting(
+        "general",
+        "Attention scores (Luong et al. 2015, eq. 8). none: the decoder only starts from the "
+        "encoder's last state.",
+        choices=("general", "dot", "concat", "none"),
+    )
+    input_feeding: bool = setting(True, "Feed the attention vector to the decoder.")
+    bidirectional: bool = setting(True, "Read from both ends in the encoder.")
+    reverse_source: bool = setting(
+        False, "Read the source backwards in an encoder of one direction."
+    )
+
+
+FAMILIES = {"transformer": Transformer, "recurrent": Recurrent}
 # The families whose special tokens the trained tokenizers use. Both keep case.
 TOKENIZERS = {"bpe": "roberta", "unigram": "marian"}
 VOCABULARY_SIZE = 8000
@@ -43,20 +71,20 @@ def define_model_flags():
     flags.DEFINE_string(
         "model_dir",
         None,
-        "Folder of a translator to go on from, such as a Marian, or its name on Hugging Face's "
-        "Hub; from scratch if not given.",
+        "Folder of a translator to start from, such as a Marian, or its name on Hugging Face's "
+        "Hub; random weights if not given.",
     )
     flags.DEFINE_string(
         "teacher_dir",
         None,
-        "Folder of a Transformer whose layers the student starts from; --num_layers and "
-        "--num_decoder_layers are then the student's, and all else the teacher's. --train is "
-        "what `translate` wrote with it.",
+        "Folder of a Transformer as teacher. The student starts from its layers; --num_layers and "
+        "--num_decoder_layers are the student's, all other sizes the teacher's. --train has the "
+        "translations that `translate` wrote with the teacher.",
     )
     flags.DEFINE_string(
         "layer_map",
         "uniform",
-        "Which of the teacher's layers: uniform, last, first or alternate. With --teacher_dir.",
+        "Teacher layers to start from: uniform, last, first or alternate. With --teacher_dir.",
     )
 
 
@@ -64,77 +92,42 @@ def define_model_flags():
 def define_scratch_flags():
     """Define the flags of a model that starts from random weights."""
     flags.DEFINE_enum(
-        "family", None, list(OF_FAMILY), "Family of the model; transformer if not given."
+        "family", None, list(FAMILIES), "Family of the model; transformer if not given."
     )
-    flags.DEFINE_integer("num_layers", None, "Layers of the encoder; 4, or 1 if recurrent.", 1)
-    flags.DEFINE_integer(
-        "num_decoder_layers", None, "Layers of a Transformer's decoder; as many if not given.", 1
-    )
-    flags.DEFINE_integer("hidden_dim", None, "Width; 128, or 256 if recurrent.", 1)
-    flags.DEFINE_integer("num_heads", None, "Attention heads of a Transformer; 4 if not given.", 1)
-    flags.DEFINE_integer(
-        "intermediate_dim",
-        None,
-        "Inner width of a Transformer's feed-forward networks; four times --hidden_dim if not "
-        "given.",
-        1,
-    )
-    flags.DEFINE_float("dropout", None, "Dropout; 0.3 if not given.", 0, 1)
-    flags.DEFINE_bool(
-        "norm_first",
-        None,
-        "Whether a Transformer normalises before each sub-layer, as if not given, or after it, as "
-        "the paper's does.",
-    )
-    flags.DEFINE_enum(
-        "cell", None, ["gru", "lstm", "rnn"], "Cell of a recurrent model; gru if not given."
-    )
-    flags.DEFINE_enum(
-        "attention",
-        None,
-        ["general", "dot", "concat", "none"],
-        "Score of a recurrent model's attention (Luong et al. 2015, eq. 8); general if not given. "
-        "none: the encoder's last state alone, as a control.",
-    )
-    flags.DEFINE_bool(
-        "input_feeding", None, "Whether its decoder reads what it attended to; so if not given."
-    )
-    flags.DEFINE_bool(
-        "bidirectional", None, "Whether its encoder reads from both ends; so if not given."
-    )
-    flags.DEFINE_bool(
-        "reverse_source", None, "Whether an encoder of one direction reads from the end."
-    )
+    dataclass_flags.define_choice(FAMILIES)
     flags.DEFINE_string(
         "tokenizer_dir",
         None,
-        "Folder of a tokenizer of both languages, as train_tokenizer writes it; learned from "
-        "--train if not given.",
+        "Folder of a tokenizer of both languages from train_tokenizer; trained on --train if not "
+        "given.",
     )
     flags.DEFINE_enum(
-        "tokenizer", None, list(TOKENIZERS), "Kind of tokenizer to learn; bpe if not given."
+        "tokenizer", None, list(TOKENIZERS), "Kind of tokenizer to train; bpe if not given."
     )
     flags.DEFINE_integer(
-        "vocabulary_size", None, f"The most tokens to learn; {VOCABULARY_SIZE} if not given.", 10
+        "vocabulary_size",
+        None,
+        f"Largest vocabulary to train; {VOCABULARY_SIZE} if not given.",
+        10,
     )
 
 
 def check_flags():
     """Raise an InputError for conflicting flags of the model."""
-    scratch = {flag for fields in OF_FAMILY.values() for flag in fields} | {"family"}
+    sizes = {field.name for config in FAMILIES.values() for field in dataclasses.fields(config)}
     if FLAGS.model_dir and FLAGS.teacher_dir:
         raise InputError("Give `model_dir` or `teacher_dir`, not both: a model has one start.")
     if FLAGS.model_dir:
-        given = f"model_dir={FLAGS.model_dir}, which has its own"
-        refuse_beside(sorted([*scratch, *TOKENIZER_FLAGS]), given)
+        where = f"model_dir={FLAGS.model_dir}, which has its own"
+        refuse_beside(sorted({"family", *sizes, *TOKENIZER_FLAGS}), where)
     elif FLAGS.teacher_dir:
-        given = f"teacher_dir={FLAGS.teacher_dir}, which has its own"
-        own = {"num_layers", "num_decoder_layers", "dropout"}
-        refuse_beside(sorted([*(scratch - own), *TOKENIZER_FLAGS]), given)
+        where = f"teacher_dir={FLAGS.teacher_dir}, which has its own"
+        sizes -= {"num_layers", "num_decoder_layers", "dropout"}
+        refuse_beside(sorted({"family", *sizes, *TOKENIZER_FLAGS}), where)
     else:
         family = FLAGS.family or "transformer"
-        others = scratch - {"family"} - OF_FAMILY[family].keys()
-        refuse_beside(sorted(others), f"family={family}, which has none")
+        where = f"with family={family}"
+        dataclass_flags.refuse_others(FAMILIES[family], FAMILIES.values(), where)
         if FLAGS.attention == "none":
             refuse_beside(["input_feeding"], "attention=none, which has nothing to feed")
     if FLAGS["layer_map"].present and not FLAGS.teacher_dir:
@@ -149,7 +142,6 @@ def make_model(texts):
     Args:
         texts: the source and target texts of the training set, to train a tokenizer on.
     """
-
     if FLAGS.model_dir:
         model = checkpoints.load_model(FLAGS.model_dir, "sequence_to_sequence")
         return model, text.load_tokenizer(FLAGS.model_dir)
@@ -165,20 +157,16 @@ def make_model(texts):
 
 def _config(tokenizer):
     """Return the config of the flags, with a tokenizer's vocabulary size and special ids."""
-
     family = FLAGS.family or "transformer"
-    fields = {
-        name: default if FLAGS[name].value is None else FLAGS[name].value
-        for name, default in OF_FAMILY[family].items()
-    }
+    fields = dataclasses.asdict(dataclass_flags.read(FAMILIES[family]))
     if family == "transformer":
-        fields["intermediate_dim"] = FLAGS.intermediate_dim or 4 * fields["hidden_dim"]
+        fields["intermediate_dim"] = fields["intermediate_dim"] or 4 * fields["hidden_dim"]
         fields["max_length"] = FLAGS.max_length
-        kind = tfnlp.models.TransformerConfig
+        config = tfnlp.models.TransformerConfig
     else:
         fields["attention"] = None if fields["attention"] == "none" else fields["attention"]
-        kind = tfnlp.models.RecurrentTranslatorConfig
-    return kind(
+        config = tfnlp.models.RecurrentTranslatorConfig
+    return config(
         **fields,
         vocabulary_size=tokenizer.vocabulary_size,
         pad_token_id=tokenizer.pad_token_id,
@@ -189,7 +177,6 @@ def _config(tokenizer):
 
 def _tokenizer(texts):
     """Load the tokenizer of --tokenizer_dir or of a resumed run, or train one."""
-
     if FLAGS.tokenizer_dir:
         return text.load_tokenizer(FLAGS.tokenizer_dir)
     if kept := kept_tokenizer():

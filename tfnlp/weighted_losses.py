@@ -141,6 +141,16 @@ def mean_over_replicas(loss):
     return loss if context is None else loss * context.num_replicas_in_sync
 
 
+def squared_error(labels, predictions, *weights):
+    """Return the mean squared error of predictions (B,), for labels (B,) or (B, 1).
+
+    `weights` are those of `weighted_mean`.
+    """
+    predictions = ops.cast(predictions, "float32")
+    labels = ops.reshape(labels, ops.shape(predictions))
+    return weighted_mean(ops.square(predictions - labels), *weights)
+
+
 def cross_entropy(labels, logits, *weights):
     """Return the mean cross-entropy of labels (...) and logits (..., C), ignoring the label -100.
 

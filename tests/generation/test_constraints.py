@@ -70,7 +70,7 @@ def test_ends_and_forced_tokens():
     [
         (lambda: Beam(0), "beams=0 must be at least 1"),
         (lambda: Beam(2, best=3), "best=3 must be from 1 to beams=2"),
-        (lambda: Beam(2, normalization="sum"), "normalization='sum' is unknown"),
+        (lambda: Beam(2, normalization="sum"), "normalization=sum is unknown"),
         (lambda: Beam(2, early_stopping="soon"), "early_stopping='soon' must be"),
         (lambda: Sample(top_p=0), "top_p=0 must be above 0 and at most 1"),
         (lambda: Sample(top_p=1.5), "top_p=1.5 must be above 0 and at most 1"),

@@ -1,4 +1,4 @@
-"""What a recipe says of flags that do not go together, many in a process without TensorFlow.
+"""Refusals of many command lines of a recipe, in one process without TensorFlow.
 
 python tests/recipes/refusals.py RECIPE '[["--flag=value", ...], ...]'
 """
@@ -13,15 +13,15 @@ import sys
 from tests.recipes.shell import RECIPES
 
 
-def refusals(recipe, given):
-    """The standard error of each command line, which the recipe refuses before any work.
+def refusals(recipe, command_lines):
+    """Return the standard error of each command line; "" where it gets as far as TensorFlow.
 
     Args:
         recipe: its name.
-        given: a list of lists of flags.
+        command_lines: a list of lists of flags.
     """
     done = subprocess.run(
-        [sys.executable, "-m", "tests.recipes.refusals", recipe, json.dumps(given)],
+        [sys.executable, "-m", "tests.recipes.refusals", recipe, json.dumps(command_lines)],
         check=False,
         capture_output=True,
         text=True,
@@ -32,39 +32,39 @@ def refusals(recipe, given):
     return json.loads(done.stdout)
 
 
-def _check(recipe):
-    """As `recipes.common.run`, up to what needs TensorFlow."""
-    from recipes import command_line, common
-    from tfnlp.utils.errors import InputError
-
-    command_line.parse(sys.argv)
-    try:
-        common.check_files()
-        for name in ("check", "check_flags"):
-            getattr(recipe, name, lambda: None)()
-        common.check_columns()
-        common.check_labels()
-        common.training_config()
-    except InputError as e:
-        command_line.fail(common.with_flags(common.with_column_flag(e), common.FLAGS))
+class Reached(BaseException):
+    """TensorFlow or Keras is imported."""
 
 
-def _serve(name, given):
+class Blocker:
+    """Finder of modules that raises `Reached` for TensorFlow and Keras."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name in ("tensorflow", "keras"):
+            raise Reached
+
+
+def _serve(name, command_lines):
     from absl import flags
 
-    recipe, said = importlib.import_module(f"recipes.{name}"), []
-    for words in given:
+    from recipes import command_line, entry_point
+
+    sys.meta_path.insert(0, Blocker())
+    recipe, refused = importlib.import_module(f"recipes.{name}"), []
+    for words in command_lines:
         for flag in flags.FLAGS:
             flags.FLAGS[flag].unparse()
         sys.argv = [f"{name}.py", *words]
         with contextlib.redirect_stderr(io.StringIO()) as errors:
             try:
-                _check(recipe)
+                command_line.parse(sys.argv)
+                entry_point.run_main(recipe.main)
+            except Reached:
+                errors = io.StringIO()
             except SystemExit as e:
                 assert e.code == 2
-        said.append(errors.getvalue())
-    assert "tensorflow" not in sys.modules
-    print(json.dumps(said))
+        refused.append(errors.getvalue())
+    print(json.dumps(refused))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The recipes' `--help`, and what they say of a command line that is wrong."""
 
 import ast
-import os
+import importlib
 import pathlib
 import re
 import subprocess
@@ -9,11 +9,14 @@ import sys
 
 import pytest
 
-from recipes import common
 from tests.recipes.refusals import refusals
 
 ROOT = pathlib.Path(__file__).parents[2]
-RECIPES = sorted(p.stem for p in (ROOT / "recipes").glob("*.py") if "common.run(" in p.read_text())
+RECIPES = sorted(
+    path.stem
+    for path in (ROOT / "recipes").glob("*.py")
+    if "entry_point.run(" in path.read_text(encoding="utf-8")
+)
 
 
 def run(recipe, *flags):
@@ -53,6 +56,12 @@ def defined(module, function=None):
         for owner, name, call in calls(node):
             if name.startswith("DEFINE_"):
                 names.append(ast.literal_eval(call.args[0]))
+            elif (owner, name) == ("dataclass_flags", "define_choice"):
+                configs = getattr(importlib.import_module(f"recipes.{module}"), call.args[0].id)
+                fields = [field for config in configs.values() for field in config.__annotations__]
+                names += dict.fromkeys(fields)
+            elif (owner, name) == ("dataclass_flags", "define"):
+                names += dataclass_fields(call, functions.get(function, tree))
             elif name.startswith("mark_flag"):
                 found = ast.literal_eval(call.args[0])
                 required |= {found} if isinstance(found, str) else set(found)
@@ -62,6 +71,19 @@ def defined(module, function=None):
                 names += more
                 required |= needed
     return names, required
+
+
+def dataclass_fields(call, scope):
+    """Return the fields that a call of `dataclass_flags.define` names."""
+    variables = {"names": ()}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Assign | ast.AugAssign) and ast.unparse(node).startswith("names"):
+            variables["names"] += ast.literal_eval(node.value)
+    fields = []
+    for argument in call.args[1:]:
+        starred = isinstance(argument, ast.Starred)
+        fields += variables["names"] if starred else [ast.literal_eval(argument)]
+    return list(dict.fromkeys([*fields, *(keyword.arg for keyword in call.keywords)]))
 
 
 @pytest.mark.quick
@@ -94,7 +116,7 @@ def test_help_by_its_other_names_says_groups_bounds_choices_and_defaults():
     texts = [run("distill_classifier", flag).stdout for flag in ("--help", "-h", "--helpshort")]
     assert texts[0] == texts[1] == texts[2]
     text = " ".join(texts[0].split())
-    titles = ("Required:", "Distillation:", "Data:", "Score:", "Training:")
+    titles = ("Required:", "Distillation:", "Training:", "Data:", "Score:")
     assert sorted(titles, key=text.index) == list(titles)
     for shown in (
         "Longest input in tokens; the rest is cut. [a whole number, 3 or more; default: 128]",
@@ -142,7 +164,7 @@ def test_flags_that_do_not_fit_are_told_before_tensorflow_is_imported(
     recipe, given, said, tmp_path
 ):
     there = tmp_path / "there.tsv"
-    there.touch()
+    there.write_text("sentence\tprompt\tchoice0\tlabel\na\tb\tc\t0\n")
     assert error_without_tensorflow(recipe, given.format(there)).startswith(f"Error: {said}")
 
 
@@ -207,7 +229,7 @@ HAS = "has no column {!r}; its header (line 1) has sentence1, label."
         ),
         (
             "distill_general",
-            "--teacher_dir=t --texts={0} --output_dir=o --family=DeBERTa_v4",
+            "--teacher_dir=t --texts={0} --output_dir=o --text_column=label --family=DeBERTa_v4",
             "--family=DeBERTa_v4 is unknown (did you mean deberta_v3 or deberta_v2 or deberta?);",
         ),
         ("frontier", "--input={0} --output_dir=o", "Give either --sweep_dir or --models."),
@@ -260,7 +282,7 @@ def test_labels_that_do_not_fit_are_told_before_tensorflow_is_imported(tmp_path)
 def test_columns_of_lines_of_text_and_of_labels_that_are_not_read_are_not_asked_for(tmp_path):
     table = tmp_path / "there.tsv"
     table.write_text("sentence\na fine film\n")
-    (tmp_path / "there.de").write_text("ein guter Film\n")
+    (tmp_path / "there.de").write_text("Satz\nein guter Film\n")
     out = ["--model_dir=m", f"--output_dir={tmp_path}"]
     assert refusals("augment", [[f"--input={table}", *out]]) == [""]
     sides = f"{table},{tmp_path / 'there.de'}"
@@ -269,6 +291,46 @@ def test_columns_of_lines_of_text_and_of_labels_that_are_not_read_are_not_asked_
     passed, refused = refusals("train_translator", [given, one])
     assert passed == ""
     assert refused.startswith(f"Error: --source_column=source: {table} has no column 'source'")
+
+
+def test_settings_and_malformed_files_are_refused_before_tensorflow_is_imported(tmp_path):
+    files = {
+        "fine.tsv": "sentence\tlabel\na\tno\nb\tyes\n",
+        "scores.tsv": "sentence1\tsentence2\tscore\na\tb\t1.5\na\tb\tmuch\n",
+        "choices.tsv": "prompt\tchoice0\tchoice1\tlabel\na\tb\tc\t2\n",
+        "tags.conll": "the\tO\nfilm\tnoun\n\n",
+        "broken.json": '{"data": [}',
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    cases = {
+        "finetune_classifier": [
+            ("fine.tsv --xla", "--xla=True compiles the steps anew"),
+            ("fine.tsv --accumulation_steps=5", "--accumulation_steps=5 must divide --batch_si"),
+            ("fine.tsv --ema_decay=1", "--ema_decay=1.0 must be below 1"),
+        ],
+        "finetune_regression": [("scores.tsv", "line 3: score 'much' is not a number; write")],
+        "finetune_chooser": [("choices.tsv", "line 2: ")],
+        "finetune_tagger": [("tags.conll", "line 2: tag 'noun' is not of BIO")],
+        "finetune_answerer": [("broken.json", "broken.json")],
+        "distill_chooser": [
+            ("choices.tsv --teacher_dir=t --xla", "--xla=True compiles the steps anew"),
+            (
+                "choices.tsv --teacher_dir=t,u --teacher_weights=a,b",
+                "--teacher_weights=a,b must be numbers, such as 2,1.",
+            ),
+        ],
+    }
+    for recipe, lines in cases.items():
+        command_lines = []
+        for line, _ in lines:
+            name, *rest = line.split()
+            splits = [f"--{split}={tmp_path / name}" for split in ("train", "dev")]
+            command_lines.append([*splits, f"--output_dir={tmp_path / 'run'}", *rest])
+        for refusal, (_, message) in zip(refusals(recipe, command_lines), lines, strict=True):
+            assert refusal.startswith("Error: ") and refusal.count("\n") == 1
+            assert message in refusal
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -296,22 +358,3 @@ def test_a_wrong_command_line_is_one_sentence(given, said):
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"Error: {said}")
-
-
-def test_a_reader_that_stops_ends_a_recipe_quietly():
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = [sys.executable, "-m", "recipes.pretrain", "--help"]
-    done = subprocess.run(
-        command, check=False, stdout=writing, stderr=subprocess.PIPE, text=True, cwd=ROOT
-    )
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (141, "")
-
-
-@pytest.mark.parametrize("room, name", [("recipes", "pretrain"), ("benchmarks", "kills")])
-def test_the_command_that_resumes_is_the_one_that_was_stopped(monkeypatch, room, name):
-    given = ["--overwrite", "-overwrite", "--overwrite=true", "--output_dir=a b"]
-    words = [str(ROOT / room / f"{name}.py"), *given]
-    monkeypatch.setattr(sys, "argv", words)
-    assert common.resuming_command() == f"python -m {room}.{name} '--output_dir=a b'"

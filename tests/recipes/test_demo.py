@@ -151,7 +151,7 @@ def test_a_failed_step_stops_the_demo(monkeypatch, capsys):
     for status, code in ((1, "The demo stopped: recipes.a failed"), (130, 130)):
         monkeypatch.setattr(demo, "run_command", lambda _, status=status: status)
         with pytest.raises(SystemExit) as stopped:
-            demo.run_recipe("A step", "a", "--b=c d")
+            demo.run_recipe("A step", "a", ["--b=c d"])
         assert str(stopped.value.code).startswith(str(code))
         assert capsys.readouterr().out == 'A step.\n$ python -m recipes.a "--b=c d"\n'.join(
             ["\n", ""]
@@ -172,7 +172,7 @@ def test_every_step_runs_and_the_table_says_what_came_out(tmp_path, capsys):
     save_model(build_model(config), tmp_path / "MiniLM-L6", tokenizer=tokenizer)
     shell, answers = Shell(), []
 
-    def run(title, name, *flags):
+    def run(title, name, flags):
         done = shell.run(name, flags, tmp_path)
         assert done.returncode == 0, done.stderr
         answers.append(done.stdout)

@@ -106,16 +106,16 @@ def test_the_whole_road(corpus, teacher, run, tmp_path):
     assert [given["text"] for given in golden["inputs"]] == ["the film is superb .", "dull"]
     model = f"--model={tmp_path / 'model.tflite'}"
 
-    long = run("classify", model, f"--text={'film ' * 200}", "--text=film")
+    long = run("predict", model, f"--text={'film ' * 200}", "--text=film")
     assert "1 of 2 texts were longer than the 128 tokens that are read of each." in long.stderr
-    done = run("classify", model, "--text=the film is superb .", "--text=영화는 지루하다.")
+    done = run("predict", model, "--text=the film is superb .", "--text=영화는 지루하다.")
     lines = done.stdout.splitlines()
     assert [line.split("\t")[2] for line in lines] == ["the film is superb .", "영화는 지루하다."]
     assert all(line.split("\t")[0] in ("negative", "positive") for line in lines)
 
     test = corpus[2].removeprefix("--test=")
     flags = [f"--input={test}", "--label_column=label", f"--output_dir={tmp_path / 'answers'}"]
-    run("classify", model, *flags)
+    run("predict", model, *flags)
     summary = json.loads((tmp_path / "answers" / "summary.json").read_text())
     assert summary["accuracy"] == pytest.approx(figures["test_accuracy"], abs=0.05)
 

@@ -273,7 +273,7 @@ HEAD = f"recipe: finetune_classifier\nflags: {FLAGS}\n"
         (HEAD + "variants: {a: {train: none.tsv}}", "variant 'a', .* --train=none.tsv is no file"),
         (HEAD + "variants: {a: {model_dir: a/b/c}}", "--model_dir=a/b/c is no folder; check"),
         (HEAD + "variants: {a: {output_dir: x}}", "--output_dir is the sweep's own; leave it"),
-        (HEAD + "variants:\n  a:\n  b:\n  a:\n", "yaml, line 6: 'a' is there twice; give each"),
+        (HEAD + "variants:\n  a:\n  b:\n  a:\n", "line 6: not valid YAML \\('a' is there twice"),
         (HEAD + "variants: [a, b]", "has no table of `variants`"),
         (HEAD + "variants: {a: 3}", "variant 'a' must be a mapping of flags, not '3'"),
         (HEAD + "variants: {a/b: }", "the variant 'a/b' names a folder"),
@@ -305,7 +305,8 @@ def test_a_wrong_file_is_one_sentence_before_anything_runs(text, said, write):
 def test_the_recipe_says_so_with_status_2(write, tmp_path):
     path = write('{"variants": {"a": {}, "a": {}}}', "sweep.json")
     done = run_recipe(f"--sweep={path}", f"--output_dir={tmp_path}/o")
-    said = f"Error: {path} has 'a' twice in one mapping; give each name once.\n"
+    twice = "'a' is there twice; give each name once"
+    said = f"Error: {path}, line 1: not valid YAML ({twice}).\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
     assert not (tmp_path / "o").exists()
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.grammar_corpus import make_reviews
 from tests.recipes.test_recipes import run  # noqa: F401
-from tests.recipes.test_translator_recipes import check_refusals
+from tests.recipes.test_train_translator import check_refusals
 from tfnlp.checkpoints import read_config
 from tfnlp.corpora.documents import hold_out
 from tfnlp.text import load_tokenizer

@@ -10,13 +10,13 @@ import string
 import numpy as np
 from absl import logging
 
+import tfnlp
 from tfnlp.tasks.task import Task
 from tfnlp.text.answers import answer_places, best_answers
 from tfnlp.text.readers import read_json_data
 from tfnlp.text.tokenizer import MAX_QUESTION_LENGTH
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import write_json
-from tfnlp.weighted_losses import cross_entropy
 
 
 @dataclasses.dataclass
@@ -173,8 +173,10 @@ class QuestionAnswering(Task):
         return windows, np.array(labels, "int32")
 
     def loss(self, labels, outputs, sample_weight=None):
-        start = cross_entropy(labels[:, 0], outputs["start_logits"], sample_weight)
-        end = cross_entropy(labels[:, 1], outputs["end_logits"], sample_weight)
+        start, end = (
+            tfnlp.weighted_losses.cross_entropy(labels[:, i], outputs[name], sample_weight)
+            for i, name in enumerate(("start_logits", "end_logits"))
+        )
         return (start + end) / 2
 
     def n_best(self, examples, encodings, outputs, count=20):

@@ -4,13 +4,12 @@ import dataclasses
 import math
 
 import numpy as np
-from keras import ops
 from scipy import stats
 
+import tfnlp
 from tfnlp.tasks.task import Task
 from tfnlp.text.readers import Examples, as_number, read_columns
 from tfnlp.utils.errors import InputError
-from tfnlp.weighted_losses import weighted_mean
 
 
 @dataclasses.dataclass
@@ -75,9 +74,7 @@ class Regression(Task):
         return encodings, examples.labels
 
     def loss(self, labels, outputs, sample_weight=None):
-        predictions = ops.cast(outputs["logits"][:, 0], "float32")  # (B,)
-        labels = ops.reshape(labels, ops.shape(predictions))  # Keras allows (B, 1) too
-        return weighted_mean(ops.square(predictions - labels), sample_weight)
+        return tfnlp.weighted_losses.squared_error(labels, outputs["logits"][:, 0], sample_weight)
 
     def decode(self, examples, encodings, outputs):
         return np.stack(outputs["logits"])[:, 0]  # (examples,)

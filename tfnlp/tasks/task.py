@@ -1,6 +1,6 @@
 """Base class of fine-tuning tasks."""
 
-from tfnlp.weighted_losses import cross_entropy
+import tfnlp
 
 
 class Task:
@@ -34,7 +34,7 @@ class Task:
 
     def loss(self, labels, outputs, sample_weight=None):
         """Return the loss of a batch, a mean as in `tfnlp.weighted_losses`."""
-        return cross_entropy(labels, outputs["logits"], sample_weight)
+        return tfnlp.weighted_losses.cross_entropy(labels, outputs["logits"], sample_weight)
 
     def decode(self, examples, encodings, outputs):
         """Return the prediction for each example.

@@ -4,6 +4,7 @@ import dataclasses
 
 from tfnlp.text.text_arguments import check_finite, check_whole
 from tfnlp.utils.errors import InputError
+from tfnlp.utils.settings import check_settings, setting
 
 NORMALIZATIONS = ("length", "gnmt")
 # Score of an absent text, below any sum of log-probabilities.
@@ -23,24 +24,27 @@ class Beam:
     prompt not counted and the end token counted: t ** length_penalty, or ((5 + t) / 6) **
     length_penalty (Wu et al. 2016, eq. 14). Texts are kept as in `transformers`.
 
-    Args:
-        beams: K, the number of parallel texts.
-        length_penalty: the exponent, from -10 to 10; 0 for none.
-        normalization: "length" or "gnmt" (Wu et al.).
-        early_stopping: when a prompt's search ends before the greatest length. True: once K texts
-            have ended. False: once the best open text, ended now, would not be among the best K.
-            "never": once it could not be at any length.
-        best: number of texts per prompt, the best first; fewer where constraints leave fewer.
+    A prompt's search may end before the greatest length, by `early_stopping`. True: once K texts
+    have ended. False: once the best open text, ended now, would not be among the best K. "never":
+    once it could not be at any length.
 
     Raises:
         InputError: if a number is out of its range.
     """
 
-    beams: int = 4
-    length_penalty: float = 1.0
-    normalization: str = "length"
+    beams: int = setting(4, "K, the texts that a beam search generates in parallel.")
+    length_penalty: float = setting(
+        1.0, "Exponent of the norm of a beam's length, from -10 to 10; 0: no norm."
+    )
+    normalization: str = setting(
+        "length",
+        "Norm of a text of t tokens: t, or (5 + t) / 6 of Wu et al. (gnmt).",
+        choices=NORMALIZATIONS,
+    )
     early_stopping: bool | str = False
-    best: int = 1
+    best: int = setting(
+        1, "Texts per prompt, the best first; fewer where constraints leave fewer."
+    )
 
     def __post_init__(self):
         check_whole(beams=self.beams, best=self.best)
@@ -53,10 +57,7 @@ class Beam:
             raise InputError(
                 f"best={self.best} must be from 1 to beams={self.beams}, the texts that there are."
             )
-        if self.normalization not in NORMALIZATIONS:
-            raise InputError(
-                f"normalization={self.normalization!r} is unknown; use one of {NORMALIZATIONS}."
-            )
+        check_settings(self)
         if not (isinstance(self.early_stopping, bool) or self.early_stopping == "never"):
             raise InputError(
                 f"early_stopping={self.early_stopping!r} must be True, False or 'never'."
@@ -77,23 +78,18 @@ class Beam:
 class Sample:
     """Tokens sampled from the model's distribution after temperature, top_k and top_p, in order.
 
-    Args:
-        temperature: divisor of the logits.
-        top_k: number of most probable tokens to sample from; 0 for all.
-        top_p: probability mass of the smallest set of most probable tokens to sample from (nucleus
-            sampling, Holtzman et al. 2020, section 3.1).
-        seed: of the samples, which depend only on it, the prompt's number and the text's number.
-        texts: number of texts per prompt.
+    Top_p is nucleus sampling (Holtzman et al. 2020, section 3.1). Samples depend only on the seed,
+    the prompt's number and the text's number.
 
     Raises:
         InputError: if a number is out of its range.
     """
 
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
-    texts: int = 1
+    temperature: float = setting(1.0, "Divisor of the logits in sampling.")
+    top_k: int = setting(0, "Most probable tokens to sample from; 0: all.", low=0)
+    top_p: float = setting(1.0, "Probability mass of the most probable tokens to sample from.")
+    seed: int = setting(0, "Seed of the samples.", low=0)
+    texts: int = setting(1, "Texts per prompt.", low=1)
 
     def __post_init__(self):
         check_whole(top_k=self.top_k, seed=self.seed, texts=self.texts)
@@ -105,9 +101,7 @@ class Sample:
             )
         if not 0 < self.top_p <= 1:
             raise InputError(f"top_p={self.top_p} must be above 0 and at most 1.")
-        for name, least in (("top_k", 0), ("seed", 0), ("texts", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name}={getattr(self, name)} must be at least {least}.")
+        check_settings(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,9 +109,8 @@ class Constraints:
     """Constraints on generated texts, in the order in which they change scores.
 
     Args:
-        repetition_penalty: scores of tokens that are already in the prompt or the text are divided
-            by it where positive, and multiplied where negative (Keskar et al. 2019, 'CTRL',
-            section 4.1).
+        repetition_penalty: divisor of the positive scores of tokens that are already in the prompt
+            or the text, and factor of negative ones (Keskar et al. 2019, 'CTRL', section 4.1).
         no_repeat_ngram_size: n, such that no n-gram of tokens occurs twice in prompt and text
             together; 0 for no such constraint.
         forbidden: ids that may not be generated, and tuples of ids that may not be in a row.

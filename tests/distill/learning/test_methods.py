@@ -15,7 +15,7 @@ from distill.learning.distances import (
 from distill.learning.distiller import Distiller
 from distill.learning.methods import METHODS, make_terms, soft_label_terms
 from distill.learning.terms import Term, TermsLoss
-from recipes.common import METHOD_NAMES
+from recipes.distillation_flags import METHOD_NAMES
 from tfnlp.models import AlbertConfig, Gpt2Config, build_model
 from tfnlp.tasks import Classification, Regression
 from tfnlp.utils.errors import InputError

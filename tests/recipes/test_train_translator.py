@@ -133,14 +133,14 @@ def test_a_recurrent_translator_without_attention(data, run, tmp_path):  # noqa:
 def test_flags_that_do_not_go_together_are_one_sentence(data):
     start = [*splits(data, "train", "dev"), "--output_dir=a"]
     cases = {
-        "--family=recurrent --num_heads=2": "--num_heads=2 has no effect beside --family=",
-        "--attention=dot": "--attention=dot has no effect beside --family=transformer",
-        "--family=recurrent --attention=none --input_feeding": "--input_feeding=True has no",
+        "--family=recurrent --num_heads=2": "--num_heads=2 has no effect with --family=recurrent",
+        "--attention=dot": "--attention=dot has no effect with --family=transformer",
+        "--family=recurrent --attention=none --input_feeding": "--input_feeding=true has no",
         "--model_dir=x --vocabulary_size=300": "has no effect beside --model_dir=x",
         "--model_dir=x --teacher_dir=y": "not both",
         "--layer_map=last": "has no effect without a --teacher_dir",
         "--warmup_steps=0": "needs a --learning_rate",
-        "--scheduled_sampling=0.2": "is of a recurrent model",
+        "--scheduled_sampling=0.2": "needs a recurrent model",
         "--beams=0": "must be a whole number, 1 or more",
         "--tokenize=words": "sacrebleu cannot use --tokenize='words'",
     }

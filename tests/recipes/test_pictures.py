@@ -71,7 +71,6 @@ def test_bad_input_is_one_sentence(place, run, tmp_path):  # noqa: F811
     output = tmp_path / "a.png"
     for folder, flags, message in (
         ("gru", ["--picture=activations", "--text=a", "--unit=99"], "--unit=99 must be from 0 to"),
-        ("gru", ["--picture=activations", "--text=a", "--length=9"], "--length=9 has no effect"),
         ("gru", ["--picture=gradients", "--text=a", "--length=99"], "fewer than the 100 of a"),
         ("gru", ["--picture=alignment", "--text=a", "--target=b"], "has no attention to a source"),
         ("gru", ["--picture=gradients"], "Give either --text or --input"),

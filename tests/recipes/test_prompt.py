@@ -7,7 +7,7 @@ import pytest
 from distill.runtime import TextGenerator
 from tests.grammar_corpus import make_reviews
 from tests.recipes.refusals import refusals
-from tests.recipes.test_generate_recipe import folder  # noqa: F401
+from tests.recipes.test_generate import folder  # noqa: F401
 from tests.recipes.test_recipes import run  # noqa: F401
 from tfnlp.checkpoints import load_model
 from tfnlp.generation import generate
@@ -67,7 +67,6 @@ def test_flags_that_do_not_go_together_are_one_sentence(folder, files):  # noqa:
     start = [f"--model_dir={folder}", files[1], TEMPLATE, "--output_dir=a"]
     cases = [
         ([files[0], "--shots=a"], "--shots=a must be whole numbers"),
-        ([files[0], "--stop=x"], "--stop=x has no effect without --complete"),
         (["--complete", "--label_words=0=a"], "--label_words are for choosing"),
         (["--shots=1"], "--shots=1 are drawn from labelled examples; give their file as --train"),
     ]

@@ -1,0 +1,59 @@
+"""Flags of data files, and reading of the files."""
+
+from absl import flags
+
+from distill import reports
+from recipes.command_line import group
+from tfnlp import checkpoints, pipelines, text
+
+FLAGS = flags.FLAGS
+
+
+@group("Data")
+def define_split_flags(train="Training file."):
+    """Define the flags of the training, dev and test files; `train` is the help of --train."""
+    flags.DEFINE_string("train", None, train)
+    flags.DEFINE_string("dev", None, "File to evaluate on after each epoch, to select the best.")
+    flags.DEFINE_string("test", None, "File to evaluate the best epoch on, if given.")
+    flags.mark_flags_as_required(["train", "dev"])
+
+
+def define_document_flags(documents, default=None):
+    """Define the flags that split unlabelled files into documents.
+
+    Args:
+        documents: the default of --documents; None if `default` describes it.
+        default: a description of the default.
+    """
+    ending = f"; {default}" if default else ""
+    flags.DEFINE_enum(
+        "documents",
+        documents,
+        ["blank_lines", "lines", "files"],
+        "Separator of documents in plain text: blank lines, lines (each line is a document) or "
+        f"files (each file is one){ending}.",
+    )
+    flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
+
+
+def read_splits(read):
+    """Return the examples of --train, --dev and --test (None if not given), by `read(path)`."""
+    return [read(path) if path else None for path in (FLAGS.train, FLAGS.dev, FLAGS.test)]
+
+
+def read_inputs(path, folder, text_column=None, pair_column=None):
+    """Return the `Inputs` of a file, read as the task's recipe does but without labels.
+
+    Args:
+        path: of the file.
+        folder: of a model, whose task decides the format; None for texts without a task.
+        text_column, pair_column: names of columns; the task's defaults if None.
+    """
+    if folder is None or checkpoints.read_head(folder) not in pipelines.PIPELINES:
+        examples = text.read_examples(path, text_column or "sentence", pair_column, None)
+        return reports.Inputs(examples.texts, examples.pairs)
+    # An empty label column means no labels.
+    columns = reports.Columns(text_column, pair_column, "", prompt=text_column)
+    labels, settings = checkpoints.read_labels(folder), checkpoints.read_task_settings(folder)
+    task = reports.prediction_task(pipelines.read_kind(folder), labels, settings)
+    return task.read(path, columns)

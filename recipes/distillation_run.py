@@ -1,0 +1,143 @@
+"""Distillation for a task with the settings of the flags."""
+
+import dataclasses
+
+from absl import flags
+
+from distill import learning
+from recipes import compression_flags, distillation_flags, model_flags
+from tfnlp import checkpoints, text, training
+
+FLAGS = flags.FLAGS
+# Outputs that loss terms compare. Those that no term reads cost nothing: models compute them.
+OUTPUTS = {"hidden_states": True, "attention_scores": True, "attention_projections": True}
+
+
+@dataclasses.dataclass(frozen=True)
+class Models:
+    """Models of a distillation.
+
+    Args:
+        teachers: a list of models.
+        unpruned: the teachers and their tokenizer before --keep_tokens pruned them, or None.
+        student: a model.
+        tokenizer: the student's.
+        teacher_tokenizer: the teachers', or None if it is the student's.
+    """
+
+    teachers: list
+    unpruned: tuple | None
+    student: object
+    tokenizer: object
+    teacher_tokenizer: object
+
+
+def make_models(task, train):
+    """Load the teachers and load or build the student of the flags.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        train: the training examples, by which the teachers are pruned.
+
+    Returns:
+        The `Models`.
+    """
+    folders, precision = distillation_flags.teacher_dirs(), FLAGS.teacher_precision
+    if precision:
+        training.check_precision(precision, "teacher_precision")
+    learning.teacher_shares(distillation_flags.teacher_weights(), len(folders))
+    tokenizer = learning.load_shared_tokenizer(folders)
+    loaded = [learning.load_teacher(x, task, **OUTPUTS, dtype=precision) for x in folders]
+    for teacher in loaded:
+        model_flags.check_fit(teacher, tokenizer)
+    exact = []
+    if precision in ("bfloat16", "float16") and FLAGS.initialize and not FLAGS.student_dir:
+        # A student starts from float32 weights, so the first teacher is loaded again.
+        exact = [learning.load_teacher(folders[0], task, **OUTPUTS, dtype="float32")]
+    pruned, pruned_tokenizer = compression_flags.with_fewer_tokens(
+        [*loaded, *exact], tokenizer, train
+    )
+    unpruned = None if pruned[0] is loaded[0] else (loaded, tokenizer)
+    source = pruned[-1] if exact else pruned[0]
+    source = compression_flags.with_fewer_parts(source, task, pruned_tokenizer, train)
+    student = start_student(source, task, pruned_tokenizer)
+    return Models(pruned[: len(loaded)], unpruned, *student)
+
+
+def start_student(teacher, task, tokenizer):
+    """Load or build the student of the flags.
+
+    Args:
+        teacher: the model whose weights the student may start from.
+        task: see `tfnlp.tasks`.
+        tokenizer: the teacher's tokenizer.
+
+    Returns:
+        The student, its tokenizer, and the teacher's tokenizer if it differs, else None.
+    """
+    if FLAGS.student_dir:
+        student = checkpoints.load_model(FLAGS.student_dir, task.head, task.num_classes, **OUTPUTS)
+        loaded = text.load_tokenizer(FLAGS.student_dir)
+        return student, loaded, None if loaded.to_json() == tokenizer.to_json() else tokenizer
+    arguments = distillation_flags.student_arguments()
+    if not FLAGS.tokenizer_dir:
+        return learning.make_student(teacher, **arguments), tokenizer, None
+    loaded = text.load_tokenizer(FLAGS.tokenizer_dir)
+    student = learning.make_student(
+        teacher, **arguments, tokenizer=loaded, teacher_tokenizer=tokenizer
+    )
+    return student, loaded, tokenizer
+
+
+def distill(task, models, splits, config, run):
+    """Distil the teachers for a task with the settings of the flags.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        models: from `make_models`.
+        splits: the training, dev and test examples; those of the test may be None.
+        config, run: from `start_run`.
+    """
+    train, dev, test = splits
+    model_flags.check_fit(models.student, models.tokenizer)
+    data = learning.TaskData(models.tokenizer, train, dev, test, FLAGS.max_length)
+    with compression_flags.rounding(models.student):
+        learning.distill(
+            make_teacher(task, models),
+            models.student,
+            data,
+            config,
+            run,
+            phases=make_phases(task, models),
+            compress=compression_flags.compressor(),
+        )
+
+
+def make_teacher(task, models):
+    """Return the `Teacher` of the flags."""
+    weights = distillation_flags.teacher_weights()
+    unpruned = models.unpruned and learning.Teacher(*models.unpruned, task, weights)
+    return learning.Teacher(
+        models.teachers,
+        models.teacher_tokenizer or models.tokenizer,
+        task,
+        weights,
+        FLAGS.cache_dir,
+        unpruned=unpruned,
+    )
+
+
+def make_phases(task, models):
+    """Return the phases of the distillation that the flags describe."""
+    terms = learning.make_terms(
+        FLAGS.method,
+        models.teachers[0],
+        models.student,
+        task,
+        distillation_flags.layer_map(),
+        **distillation_flags.method_arguments(),
+    )
+    intermediate_epochs = FLAGS.intermediate_epochs
+    if intermediate_epochs is None:
+        intermediate_epochs = 10 if FLAGS.method == "tinybert" else 0
+    return learning.split_phases(terms, task, intermediate_epochs, FLAGS.hard_label_weight)

@@ -1,0 +1,103 @@
+"""Entry point of the recipes: one-sentence errors, plain logs, and TensorFlow when needed."""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import re
+import shlex
+import sys
+
+# Set before TensorFlow is imported, to silence its log.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from absl import app, flags, logging
+
+from recipes.command_line import fail, parse
+from recipes.input_checks import check_columns, check_files, with_column_flag
+from tfnlp.utils.errors import InputError
+from tfnlp.utils.native_notices import without_notices
+
+FLAGS = flags.FLAGS
+# glibc's `mallopt` constants.
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+
+
+def run(main):
+    """Run a recipe's `main()`; report bad input and Ctrl-C in one sentence, without a traceback.
+
+    `main` checks its flags and reads its files first, before TensorFlow, which takes seconds to
+    import.
+    """
+    try:
+        app.run(lambda _: run_main(main), flags_parser=parse)
+    except BrokenPipeError:
+        # The reader of the pipe, such as `head`, has closed it; Python would flush once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+def run_main(main):
+    """Check the files that flags name, and run `main()`; exit with status 2 for bad input."""
+    logging.set_verbosity(logging.INFO)
+    logging.get_absl_handler().setFormatter(_PlainFormatter())
+    try:
+        check_files()
+        check_columns()
+        main()
+    except InputError as e:
+        fail(with_flags(with_column_flag(e), FLAGS))
+    except KeyboardInterrupt:
+        print(f"Stopped; to go on from what is saved: {resuming_command()}", file=sys.stderr)
+        sys.exit(130)
+
+
+def load_tensorflow():
+    """Import TensorFlow without its notices, and keep the memory that it frees."""
+    keep_freed_memory()
+    with without_notices():
+        import tensorflow  # noqa: F401
+
+
+def keep_freed_memory():
+    """Make glibc keep freed memory for later use; do nothing without glibc.
+
+    By default glibc maps blocks above 32 MB, such as the gradient of a token table, at each step
+    and unmaps them again. The system then clears all their pages each time.
+    """
+    # Other C libraries lack `mallopt`, and `CDLL(None)` fails on Windows.
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(M_MMAP_MAX, 0)
+        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def resuming_command():
+    """Return this recipe's shell command without --overwrite, which would delete its run."""
+    path = pathlib.Path(sys.argv[0])  # in recipes/ or benchmarks/
+    words = [word for word in sys.argv[1:] if word.lstrip("-").partition("=")[0] != "overwrite"]
+    return shlex.join(["python", "-m", f"{path.parent.name}.{path.stem}", *words])
+
+
+def with_flags(message, names):
+    """Return a library message with its arguments written as flags: `--max_length=5`.
+
+    Args:
+        message: text that names arguments before an equals sign or in backticks.
+        names: flag names.
+    """
+
+    def flag(match):
+        name = match[1] or match[2]
+        return f"--{name}" if name in names else match[0]
+
+    # Whole words only, not parts of a path.
+    return re.sub(r"(?<![^\s(])(?:(\w+)(?==)|`(\w+)`)", flag, message)
+
+
+class _PlainFormatter(logging.PythonFormatter):
+    """Log formatter without date and source location, which a shell user does not need."""
+
+    def format(self, record):
+        prefix = "" if record.levelno < logging.converter.STANDARD_WARNING else "Warning: "
+        return prefix + with_flags(record.getMessage(), FLAGS)

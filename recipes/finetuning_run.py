@@ -1,0 +1,78 @@
+"""Flags of a fine-tuning, and its run."""
+
+from absl import flags
+
+from recipes import compression_flags, model_flags, training_flags
+from recipes.command_line import group
+from tfnlp import training
+
+FLAGS = flags.FLAGS
+
+
+def define_flags():
+    """Define the flags of the model, the training and its compression."""
+    model_flags.define_model_flags()
+    training_flags.define_training_flags(epochs=3, learning_rate=5e-5)
+    define_adversarial_flags()
+    compression_flags.define_training_flags()
+
+
+@group("Adversarial training")
+def define_adversarial_flags():
+    """Define the flags of virtual adversarial fine-tuning (SiFT)."""
+    flags.DEFINE_float(
+        "adversarial_weight",
+        0.0,
+        "Weight of the adversarial loss (SiFT: DeBERTa, section 4); 0: no such loss. It triples "
+        "the time of a step.",
+        0,
+    )
+    flags.DEFINE_float(
+        "adversarial_step",
+        1e-4,
+        "Length of its gradient step, in standard deviations of an embedding.",
+        0,
+    )
+
+
+def check_flags():
+    """Raise an InputError for conflicting flags of a fine-tuning."""
+    compression_flags.check_training_flags()
+    model_flags.check_start_flags()
+    training_flags.training_config()
+
+
+def finetune(task, model, tokenizer, splits, config, run):
+    """Fine-tune a model for a task with the settings of the flags.
+
+    Args:
+        task: see `tfnlp.tasks`.
+        model: a `TextModel`, built in the scope of the strategy to train under.
+        tokenizer: its tokenizer.
+        splits: the training, dev and test examples; those of the test may be None.
+        config, run: from `start_run`.
+    """
+    train, dev, test = splits
+    model_flags.keep_tokenizer(run, tokenizer)
+    model_flags.check_fit(model, tokenizer)
+    regularizer = make_regularizer(model, task)
+    with compression_flags.rounding(model):
+        training.finetune(
+            task,
+            model,
+            tokenizer,
+            data=training.Splits(train, dev, FLAGS.max_length, test),
+            config=config,
+            run=run,
+            regularizer=regularizer,
+            compress=compression_flags.compressor(),
+        )
+
+
+def make_regularizer(model, task):
+    """Return the `AdversarialRegularizer` of the flags, or None."""
+    if not FLAGS.adversarial_weight:
+        return None
+    return training.AdversarialRegularizer(
+        model, task.outputs, FLAGS.adversarial_weight, FLAGS.adversarial_step, seed=FLAGS.seed
+    )

@@ -1,0 +1,78 @@
+"""Checks of the files and columns that flags name, before anything else is read."""
+
+import glob
+import os
+
+from absl import flags
+
+from recipes.command_line import recipe_flags
+from tfnlp import text
+from tfnlp.utils.errors import ColumnError, InputError
+
+FLAGS = flags.FLAGS
+# Flags of example files, and of all files; folder flags end in _dir.
+EXAMPLES = ("train", "dev", "test", "input", "texts", "corpus")
+FILES = {*EXAMPLES, "vocabulary_text", "calibration_text", "check_text", "golden"}
+# File flags of columns outside example files; --translation_column is of an output file.
+_FILES_OF_COLUMN = {
+    "calibration_column": ("calibration_text",),
+    "calibration_pair_column": ("calibration_text",),
+    "check_column": ("check_text", "golden"),
+    "check_pair_column": ("check_text", "golden"),
+    "reference_column": ("references",),
+    "hypothesis_column": ("hypotheses",),
+    "translation_column": (),
+}
+# Columns that do not apply if two parallel text files are given.
+_OF_ONE_TABLE = ("source_column", "target_column")
+
+
+def check_files():
+    """Raise an InputError if a file named by a flag does not exist."""
+    for name in sorted(FILES & recipe_flags().keys()):
+        for path in _as_list(FLAGS[name].value):
+            if not os.path.exists(path) and not glob.has_magic(path):
+                raise InputError(f"{path} does not exist; check the path.")
+
+
+def check_columns():
+    """Raise an InputError if a table lacks a column named by a flag.
+
+    Tables are .tsv, .csv, .json and .jsonl files. Only the header or first object is read.
+    """
+    for path, columns in _columns_of_files().items():
+        table = path.lower().removesuffix(".gz").endswith(text.TABLES)
+        if table and os.path.isfile(path):
+            next(text.read_columns(path, columns))
+
+
+def with_column_flag(error):
+    """Return an error's message; prefix a missing column with the flag that names it."""
+    if isinstance(error, ColumnError):
+        for flag, columns in _named_columns().items():
+            if error.column in columns:
+                return f"{flag}={error.column}: {error}"
+    return str(error)
+
+
+def _columns_of_files():
+    """Return {path: columns} for the files and columns named by the recipe's flags."""
+    columns = {}
+    for flag, names in _named_columns().items():
+        for file in _FILES_OF_COLUMN.get(flag, EXAMPLES):
+            paths = _as_list(FLAGS[file].value) if file in FLAGS else []
+            if len(paths) == 1 or flag not in _OF_ONE_TABLE:
+                for path in paths:
+                    columns.setdefault(path, []).extend(names)
+    return columns
+
+
+def _named_columns():
+    """Return {flag: columns} for the recipe's flags that name columns."""
+    names = [name for name in recipe_flags() if name.endswith(("_column", "_columns"))]
+    return {name: _as_list(FLAGS[name].value) for name in names if FLAGS[name].value}
+
+
+def _as_list(value):
+    """Return a flag's value as a list, empty if the flag is not given."""
+    return value if isinstance(value, list) else [value] if value else []

@@ -1,0 +1,173 @@
+"""Flags of the fine-tuning tasks, in training and distillation, and reading of labelled texts."""
+
+from absl import flags, logging
+
+from recipes.command_line import flag_text, group
+from recipes.data_flags import define_split_flags, read_splits
+from tfnlp import tasks, text
+from tfnlp.utils.errors import InputError
+
+FLAGS = flags.FLAGS
+
+
+@group("Data")
+def define_classification_data_flags():
+    """Define the data flags of a classifier."""
+    define_split_flags("Training file: .tsv, .csv, .json or .jsonl, or with .gz.")
+    flags.DEFINE_string("text_column", "sentence", "Column of the text.")
+    flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
+    flags.DEFINE_string(
+        "label_column", "label", "Column of the label; in JSON also a path, such as labels.label."
+    )
+    flags.DEFINE_list(
+        "labels",
+        None,
+        "Labels in the order of their ids; the sorted labels of --train if not given.",
+    )
+
+
+@group("Score")
+def define_classification_score_flags():
+    """Define the flags of a classifier's score."""
+    flags.DEFINE_enum(
+        "monitor",
+        "accuracy",
+        ["accuracy", "matthews", "macro_f1", "f1"],
+        "Score that selects the best epoch; f1 is the F1 of --positive_label.",
+    )
+    flags.DEFINE_string(
+        "positive_label", None, "Label whose F1 is reported, as in MRPC and QQP (1 there)."
+    )
+
+
+@group("Task")
+def define_answerer_flags():
+    """Define the flags of question answering."""
+    flags.DEFINE_integer("stride", 64, "Tokens that a window shares with the one before.", 0)
+    flags.DEFINE_integer(
+        "max_question_length", 64, "Longest question in tokens; the rest is cut.", 1
+    )
+    flags.DEFINE_bool(
+        "null_answers",
+        False,
+        "Allow questions without an answer in the text (SQuAD 2.0).",
+    )
+    flags.DEFINE_integer("n_best", 5, "Answers to write for each question.", 1)
+
+
+@group("Task")
+def define_tagger_flags():
+    """Define the flags of tagging."""
+    flags.DEFINE_string(
+        "comment_prefix",
+        None,
+        "Prefix of comment lines; that of CoNLL and KLUE if not given.",
+    )
+    flags.DEFINE_integer("stride", 32, "Tokens that a window shares with the one before.", 0)
+
+
+@group("Task")
+def define_chooser_flags():
+    """Define the flags of multiple choice."""
+    flags.DEFINE_string("prompt_column", "prompt", "Column of the prompt.")
+    flags.DEFINE_list(
+        "choice_columns", None, "Columns of the choices; choice0, choice1, ... if not given."
+    )
+    flags.DEFINE_string("label_column", "label", "Column of the number of the correct choice.")
+
+
+@group("Task")
+def define_regression_flags():
+    """Define the flags of regression."""
+    flags.DEFINE_string("text_column", "sentence1", "Column of the text.")
+    flags.DEFINE_string("pair_column", "sentence2", "Column of the second text; empty for none.")
+    flags.DEFINE_string("score_column", "score", "Column of the number.")
+    flags.DEFINE_enum(
+        "monitor", "pearson", ["pearson", "spearman"], "Score that selects the best epoch."
+    )
+
+
+def read_questions():
+    """Return the questions of --train, --dev and --test (None if not given)."""
+    return read_splits(lambda path: tasks.read_questions(path, FLAGS.null_answers))
+
+
+def read_choices():
+    """Return the multiple-choice examples of --train, --dev and --test (None if not given)."""
+    columns = FLAGS.prompt_column, FLAGS.choice_columns, FLAGS.label_column
+    return read_splits(lambda path: tasks.read_choices(path, *columns))
+
+
+def read_scored():
+    """Return the scored texts of --train, --dev and --test (None if not given)."""
+    columns = FLAGS.text_column, FLAGS.pair_column, FLAGS.score_column
+    return read_splits(lambda path: tasks.read_scored_pairs(path, *columns))
+
+
+def read_tagging(labels, unit):
+    """Return the task, and the tagged sentences of --train, --dev and --test (None if not given).
+
+    Args:
+        labels: the tags in order of their ids, or None for those in --train.
+        unit: "word" or "character".
+    """
+    train = tasks.read_tagged(FLAGS.train, labels, unit, FLAGS.comment_prefix)
+    labels = labels or tasks.tag_names(train)
+    dev = tasks.read_tagged(FLAGS.dev, labels, unit, FLAGS.comment_prefix)
+    test = FLAGS.test and tasks.read_tagged(FLAGS.test, labels, unit, FLAGS.comment_prefix)
+    # At inference, texts are split into words as in these sentences.
+    splitter = text.WordSplitter.of(train.sentences) if unit == "word" else None
+    return tasks.Tagging(labels, FLAGS.stride, unit, splitter), (train, dev, test)
+
+
+def read_labelled(label_names=None):
+    """Return the labelled texts of --train, --dev and --test (None if not given).
+
+    Args:
+        label_names: the labels of an existing model; if None, --labels or those in --train.
+    """
+    if label_names is None and FLAGS.labels:
+        try:
+            text.check_label_names(FLAGS.labels, least=2)
+        except InputError as e:
+            raise InputError(f"labels={flag_text(FLAGS.labels)}: {e}") from e
+    if label_names and label_names == [f"LABEL_{i}" for i in range(len(label_names))]:
+        label_names = _name_classes(label_names)
+    if None not in (label_names, FLAGS.labels) and label_names != FLAGS.labels:
+        raise InputError(
+            f"--labels={flag_text(FLAGS.labels)} are not the model's ({','.join(label_names)}); "
+            "leave them out."
+        )
+    train = _read_labelled(FLAGS.train, label_names or FLAGS.labels)
+    dev = _read_labelled(FLAGS.dev, train.label_names)
+    test = _read_labelled(FLAGS.test, train.label_names) if FLAGS.test else None
+    return train, dev, test
+
+
+def _read_labelled(path, label_names):
+    columns = FLAGS.text_column, FLAGS.pair_column, FLAGS.label_column
+    return text.read_examples(path, *columns, label_names)
+
+
+def _name_classes(unnamed):
+    """Return names for a teacher's classes that its folder calls LABEL_0, LABEL_1, ..."""
+    labels = set(_read_labelled(FLAGS.train, FLAGS.labels).label_names)
+    if labels <= set(unnamed):
+        return unnamed
+    names = FLAGS.labels or [str(i) for i in range(len(unnamed))]
+    if len(names) != len(unnamed) or not labels <= set(names):
+        raise InputError(
+            f"The {len(unnamed)} classes of teacher_dir={FLAGS.teacher_dir} have no names, and "
+            f"those of train={FLAGS.train} are {', '.join(sorted(labels))}; give --labels, the "
+            "names in the order of the teacher's classes."
+        )
+    warn_of_unnamed(names)
+    return names
+
+
+def warn_of_unnamed(names):
+    """Warn which names are assumed for the classes of a teacher without label names."""
+    logging.warning(
+        "The teacher's classes have no names: %s are taken for them, in this order.",
+        ", ".join(names),
+    )

@@ -1,0 +1,121 @@
+"""Flags of a training: its run, optimizer, memory and speed; and the start of its run."""
+
+import os
+
+from absl import flags
+
+from recipes import dataclass_flags, entry_point
+from recipes.command_line import group, recipe_flags
+from recipes.input_checks import FILES
+from tfnlp import training
+from tfnlp.training.training_config import TrainingConfig
+from tfnlp.utils.worker_cluster import read_cluster
+
+FLAGS = flags.FLAGS
+# Flags that do not affect the final weights, so that they may change when a run resumes.
+_NOT_DECISIVE = {"output_dir", "overwrite", "checkpoint_steps", "test", "on_nan"}
+
+
+@group("Training")
+def define_training_flags(
+    epochs, learning_rate, max_length="Longest input in tokens; the rest is cut."
+):
+    """Define the flags of a training; `max_length` is the help of --max_length."""
+    define_run_flags(epochs)
+    flags.DEFINE_integer("max_length", 128, max_length, 3)
+    dataclass_flags.define(TrainingConfig, "batch_size")
+    define_optimizer_flags(learning_rate)
+    define_memory_flags()
+
+
+@group("Training")
+def define_run_flags(epochs):
+    """Define the flags of any run: its folder, epochs, seed, strategy and precision."""
+    flags.DEFINE_string(
+        "output_dir", None, "Folder of the run; the same command resumes a killed run."
+    )
+    flags.DEFINE_bool("overwrite", False, "Delete the run in the folder and start anew.")
+    names = "epochs", "patience", "seed", "checkpoint_steps"
+    dataclass_flags.define(TrainingConfig, *names, epochs=epochs)
+    flags.DEFINE_enum(
+        "strategy",
+        "auto",
+        ["auto", "one_device", "mirrored", "multi_worker"],
+        "tf.distribute strategy; multi_worker: one process for each worker in TF_CONFIG.",
+    )
+    flags.DEFINE_enum(
+        "precision",
+        "float32",
+        ["float32", "mixed_bfloat16", "mixed_float16"],
+        "Keras dtype policy of the training.",
+    )
+    flags.mark_flag_as_required("output_dir")
+
+
+def define_on_nan_flag():
+    """Define --on_nan, the handling of a step whose loss is not finite."""
+    flags.DEFINE_enum(
+        "on_nan",
+        "stop",
+        ["stop", "skip"],
+        "Whether a batch whose loss is not finite, or explodes, stops the training or is skipped. "
+        "In either case it changes no weight.",
+    )
+
+
+@group("Optimizer")
+def define_optimizer_flags(learning_rate):
+    """Define the flags of the optimizer and its schedule."""
+    names = "optimizer", "learning_rate", "schedule", "warmup_share", "layer_decay"
+    names += "weight_decay", "clip_norm", "ema_decay"
+    dataclass_flags.define(TrainingConfig, *names, learning_rate=learning_rate)
+
+
+@group("Memory and speed")
+def define_memory_flags():
+    """Define the flags of a step's memory and speed."""
+    names = "accumulation_steps", "gradient_checkpointing", "fixed_length", "xla"
+    dataclass_flags.define(TrainingConfig, *names)
+
+
+def training_config():
+    """Return the `TrainingConfig` of the flags."""
+    return dataclass_flags.read(TrainingConfig)
+
+
+def start_run():
+    """Load TensorFlow, and set the seed and the precision of the flags.
+
+    Returns:
+        The `TrainingConfig` and the `RunFolder` of the flags.
+
+    Raises:
+        InputError: for --strategy=multi_worker without a cluster in TF_CONFIG, or if the folder
+            does not belong to this run.
+    """
+    config = training_config()
+    if FLAGS.strategy == "multi_worker":
+        read_cluster()
+    entry_point.load_tensorflow()
+    import keras
+
+    writes = training.is_chief(FLAGS.strategy)
+    run = training.RunFolder(FLAGS.output_dir, decisive_flags(), FLAGS.overwrite, writes)
+    keras.utils.set_random_seed(FLAGS.seed)
+    training.set_precision(FLAGS.precision)
+    return config, run
+
+
+def decisive_flags():
+    """Return {name: value} of the flags that affect the result, with absolute paths."""
+    names = sorted(recipe_flags().keys() - _NOT_DECISIVE)
+    return {name: _with_absolute_paths(name, FLAGS[name].value) for name in names}
+
+
+def _with_absolute_paths(name, value):
+    if name == "cache_dir":  # only its presence matters, since cached states are rounded
+        return value and "given"
+    if isinstance(value, list):
+        return [_with_absolute_paths(name, path) for path in value]
+    is_path = name in FILES or name.endswith("_dir")
+    return os.path.abspath(value) if is_path and value and os.path.exists(value) else value
