@@ -34,13 +34,10 @@ flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
 flags.DEFINE_enum(
     "quantization",
     "int8",
-    [
-        *("float32", "float16", "int8", "static_int8", "int4", "int4_block32"),
-        *("none", "dynamic_int8"),
-    ],
+    ["float32", "float16", "int8", "static_int8", "int4", "int4_block32"],
     "float32, float16: weights of so many bits; int8: 8, activations quantised as they come; "
     "static_int8: both in 8, of fixed ranges; int4, int4_block32: weights in 4, a scale for each "
-    "channel or for 32 (tfnlp[quantizer]); none is float32, and dynamic_int8 is int8.",
+    "channel or for 32 (tfnlp[quantizer]).",
 )
 flags.DEFINE_string(
     "calibration_text",

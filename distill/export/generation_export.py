@@ -246,7 +246,7 @@ def _described(name):
 
 
 def _check_quantization(quantization):
-    quantization = check_quantization(quantization)
+    check_quantization(quantization)
     if quantization == "static_int8":
         raise InputError(
             "quantization='static_int8' is not for models that write, whose caches are no "

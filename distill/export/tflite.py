@@ -9,13 +9,11 @@ import tensorflow as tf
 from absl import logging
 from keras import ops
 
+from distill.compression.calibration import calibrate, check_calibration, in_columns
 from distill.compression.file_quantization import (
-    calibrated,
-    check_calibration,
     check_quantization,
-    in_columns,
+    configure_converter,
     quantize_file,
-    set_up,
 )
 from distill.export.fidelity import compare, describe, keras_runner, warn
 from distill.export.length_signatures import DEFAULT, check_lengths, cut, signatures
@@ -168,7 +166,7 @@ def export_tflite(
             are not the model's, `max_length` is above the model's, fixed lengths do not fit, the
             threshold is no probability, or the file cannot be written.
     """
-    quantization = check_quantization(quantization)
+    check_quantization(quantization)
     check_calibration(quantization, model, calibration_text)
     kind = kind_of(model, pooling)
     positions = model.text_config.max_length or 512
@@ -200,7 +198,7 @@ def export_tflite(
     source = model
     if calibration_text is not None:
         encodings = tokenizer.encode(*in_columns(calibration_text), max_length=max_length)
-        source = calibrated(model, encodings, tokenizer.pad_token_id)
+        source = calibrate(model, encodings, tokenizer.pad_token_id)
     with converting(source) if quantization == "static_int8" else in_float(model):
         content = _convert(source, kind, quantization, max_length, lengths, pooling, tokenize)
     files = _associated_files(kind, tokenizer, labels)
@@ -433,7 +431,7 @@ def to_tflite(model, endpoints, quantization, custom_operators=False):
         converter._experimental_disable_fuse_mul_and_fc = True
         converter.allow_custom_ops = custom_operators
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        set_up(converter, quantization)
+        configure_converter(converter, quantization)
         return quantize_file(converter.convert(), quantization, model)
 
 
