@@ -31,7 +31,7 @@ flags.mark_flags_as_required(["model_dir", "input", "output_dir"])
 
 def main():
     entry_point.load_tensorflow()
-    from distill.compression.file_quantization import calibrated
+    from distill.compression.calibration import calibrate
     from distill.export.options import Export
     from distill.export.tflite import export_tflite
     from tfnlp.checkpoints import load_model, read_labels
@@ -47,7 +47,7 @@ def main():
     first, others = texts[: FLAGS.calibrate], texts[FLAGS.calibrate :][: FLAGS.count]
     if not get_ranges(model):
         encodings = tokenizer.encode(first, max_length=FLAGS.length)
-        model = calibrated(model, encodings, tokenizer.pad_token_id)
+        model = calibrate(model, encodings, tokenizer.pad_token_id)
     path = folder / "static_int8.tflite"
     how = {"fixed_lengths": [FLAGS.length], "fixed_only": True}
     labels = read_labels(FLAGS.model_dir)

@@ -145,7 +145,7 @@ def with_fewer_tokens(models, tokenizer, train):
     if FLAGS.keep_tokens is None:
         return models, tokenizer
 
-    texts = compression.texts_of(train)
+    texts = compression.task_texts(train)
     pruned, smaller = compression.prune_vocabularies(models, tokenizer, texts, FLAGS.keep_tokens)
     figures = compression.compare_tokenizers(tokenizer, smaller, texts)
     logging.info(

@@ -34,13 +34,10 @@ flags.DEFINE_string("output_dir", None, "Folder to write model.tflite into.")
 flags.DEFINE_enum(
     "quantization",
     "int8",
-    [
-        *("float32", "float16", "int8", "static_int8", "int4", "int4_block32"),
-        *("none", "dynamic_int8"),
-    ],
+    ["float32", "float16", "int8", "static_int8", "int4", "int4_block32"],
     "float32, float16: weights in 32 or 16 bits; int8: in 8, with dynamic ranges of activations; "
     "static_int8: with fixed ranges; int4, int4_block32: in 4, with a scale per channel or per 32 "
-    "weights (tfnlp[quantizer]); none is float32, and dynamic_int8 is int8.",
+    "weights (tfnlp[quantizer]).",
 )
 flags.DEFINE_string(
     "calibration_text",

@@ -8,7 +8,7 @@ from .vocabulary_pruning import compare_models as compare_models
 from .vocabulary_pruning import compare_tokenizers as compare_tokenizers
 from .vocabulary_pruning import prune_vocabularies as prune_vocabularies
 from .vocabulary_pruning import prune_vocabulary as prune_vocabulary
-from .vocabulary_pruning import texts_of as texts_of
+from .vocabulary_pruning import task_texts as task_texts
 from .weight_clustering import Clusterer as Clusterer
 from .weight_clustering import ClusteringConfig as ClusteringConfig
 from .weight_pruning import Pruner as Pruner

@@ -1,6 +1,7 @@
 """Structured pruning of the least important attention heads and feed-forward units."""
 
 import dataclasses
+import functools
 import itertools
 import re
 
@@ -44,47 +45,51 @@ def measure_importance(model, task, tokenizer, examples, max_length, limit=1000,
     """
     config = config_of(model)
     _check_has_blocks(model, config)
-    kinds = GATED if config.any_head_dim else {"units": GATED["units"]}
-    found = [
-        (match[1].rstrip("/"), kind, weight)
-        for weight in model.weights
-        for kind, ending in kinds.items()
-        if (match := re.fullmatch(rf"(.*/|){ending}", weight.path))
-    ]
-    kernels = [weight.value for _, _, weight in found]
+    gated = _gated_kernels(model, config)  # {(block, kind): kernel}
+    kernels = [kernel.value for kernel in gated.values()]
 
     @tf.function(reduce_retracing=True)
-    def gradients_of_gates(inputs, labels):
+    def gate_gradients(inputs, labels):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(kernels)
             outputs = model(inputs, training=False)
             loss = task.loss(labels, {key: outputs[key] for key in task.outputs})
-        rows = [
-            tf.reduce_sum(kernel * gradient, axis=1)
-            for kernel, gradient in zip(kernels, tape.gradient(loss, kernels), strict=True)
-        ]
-        return [
-            tf.abs(tf.reduce_sum(tf.reshape(row, (config.num_heads, -1)), 1))
-            if kind == "heads"
-            else tf.abs(row)
-            for row, (_, kind, _) in zip(rows, found, strict=True)
-        ]
+        gradients = []
+        for (_, kind), kernel, gradient in zip(
+            gated, kernels, tape.gradient(loss, kernels), strict=True
+        ):
+            rows = tf.reduce_sum(kernel * gradient, axis=1)
+            if kind == "heads":  # several rows each
+                rows = tf.reduce_sum(tf.reshape(rows, (config.num_heads, -1)), 1)
+            gradients.append(tf.abs(rows))
+        return gradients
 
     # Batches of one, since the absolute value is of each example's gradient. Shuffled, since
     # otherwise the shortest would come first.
     options = {"batch_size": 1, "shuffle": True, "seed": seed}
     batches = encode_batches(task, tokenizer, examples, max_length, **options)
     count = min(limit, len(batches))
-    sums = [0.0] * len(found)
+    sums = [0.0] * len(gated)
     with progress_bar(total=count, desc="importance", unit="text") as bar:
         for inputs, labels in itertools.islice(batches.dataset(), count):
-            for i, gates in enumerate(gradients_of_gates(inputs, labels)):
-                sums[i] = sums[i] + np.asarray(gates, "float64")
+            for i, gradient in enumerate(gate_gradients(inputs, labels)):
+                sums[i] = sums[i] + np.asarray(gradient, "float64")
             bar.update()
     importance = {}
-    for (block, kind, _), total in zip(found, sums, strict=True):
+    for (block, kind), total in zip(gated, sums, strict=True):
         importance.setdefault(block, {})[kind] = total / count
     return importance
+
+
+def _gated_kernels(model, config):
+    """Return {(path of a block, "heads" or "units"): the kernel that reads them}."""
+    kinds = GATED if config.any_head_dim else {"units": GATED["units"]}
+    return {
+        (match[1].rstrip("/"), kind): weight
+        for weight in model.weights
+        for kind, ending in kinds.items()
+        if (match := re.fullmatch(rf"(.*/|){ending}", weight.path))
+    }
 
 
 def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
@@ -104,51 +109,59 @@ def prune_structure(model, importance, num_heads=None, intermediate_dim=None):
         A `TextModel`, whose outputs are those of `model` with the pruned parts multiplied by 0.
 
     Raises:
-        InputError: if more are asked for than the model has, the family needs all its heads, or
-            the model has no heads and units.
+        InputError: if the model has fewer, the family needs all its heads, or the model has no
+            heads and units.
     """
     config = config_of(model)
     _check_has_blocks(model, config)
     num_heads = config.num_heads if num_heads is None else num_heads
-    units = config.intermediate_dim if intermediate_dim is None else intermediate_dim
-    for name, given, there in (
-        ("num_heads", num_heads, config.num_heads),
-        ("intermediate_dim", units, config.intermediate_dim),
-    ):
-        if not 1 <= given <= there:
-            raise InputError(f"{name}={given} must lie between 1 and the model's {there}.")
-    changes = {"intermediate_dim": units}
+    num_units = config.intermediate_dim if intermediate_dim is None else intermediate_dim
+    _check_sizes(model, num_heads, num_units)
+    fields = {"intermediate_dim": num_units}
     head_dim = config.head_dim or config.hidden_dim // config.num_heads
     if num_heads < config.num_heads:
-        if not config.any_head_dim:
-            raise InputError(
-                f"num_heads={num_heads}: heads of a {model.name} are not pruned, as its attention "
-                "has more by head than BERT's; leave them all, or give a model of BERT's kin."
-            )
-        changes |= {"num_heads": num_heads, "head_dim": head_dim}
-    places = {}
+        fields |= {"num_heads": num_heads, "head_dim": head_dim}
+    kept = {}  # {block: {kind: indices of the rows to keep}}
     for block, scores in importance.items():
-        places[block] = {"units": _best(scores["units"], units)}
+        kept[block] = {"units": _best(scores["units"], num_units)}
         if "heads" in scores:
             heads = _best(scores["heads"], num_heads)
-            places[block]["heads"] = (heads[:, None] * head_dim + np.arange(head_dim)).ravel()
-    smaller = rebuild(model, dataclasses.replace(config, **changes))
-
-    def cut(path, value):
-        for block, kept in places.items():
-            part = path.removeprefix(f"{block}/") if path.startswith(f"{block}/") else ""
-            if part == GATED["units"]:
-                return value[kept["units"]]
-            if part.startswith("feed_forward/intermediate/"):
-                return value[..., kept["units"]]
-            if "heads" in kept and part == GATED["heads"]:
-                return value[kept["heads"]]
-            if "heads" in kept and re.match(r"attention/(query|key|value)/", part):
-                return value[..., kept["heads"]]
-        return value
-
-    copy_weights(model, smaller, cut)
+            kept[block]["heads"] = (heads[:, None] * head_dim + np.arange(head_dim)).ravel()
+    smaller = rebuild(model, dataclasses.replace(config, **fields))
+    copy_weights(model, smaller, functools.partial(_cut, kept))
     return smaller
+
+
+def _cut(kept, path, value):
+    """Return the rows or columns of a weight that belong to the kept heads and units."""
+    for block, rows in kept.items():
+        part = path.removeprefix(f"{block}/") if path.startswith(f"{block}/") else ""
+        if part == GATED["units"]:
+            return value[rows["units"]]
+        if part.startswith("feed_forward/intermediate/"):
+            return value[..., rows["units"]]
+        if "heads" in rows and part == GATED["heads"]:
+            return value[rows["heads"]]
+        if "heads" in rows and re.match(r"attention/(query|key|value)/", part):
+            return value[..., rows["heads"]]
+    return value
+
+
+def _check_sizes(model, num_heads, num_units):
+    """Raise an InputError unless a model can keep so many heads and units."""
+    config = config_of(model)
+    for name, size, limit in (
+        ("num_heads", num_heads, config.num_heads),
+        ("intermediate_dim", num_units, config.intermediate_dim),
+    ):
+        if not 1 <= size <= limit:
+            raise InputError(f"{name}={size} must lie between 1 and the model's {limit}.")
+    if num_heads < config.num_heads and not config.any_head_dim:
+        raise InputError(
+            f"num_heads={num_heads}: heads of a {model.name} cannot be pruned, since its "
+            "attention has more weights by head than BERT's; keep all heads, or give a model like "
+            "BERT."
+        )
 
 
 def _check_has_blocks(model, config):

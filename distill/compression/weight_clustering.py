@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from distill.compression.weight_pruning import Untracked, block_kernels, check_one_replica
+from distill.compression.block_kernels import block_kernels, kernels_to_compress
 from tfnlp.utils.errors import InputError
 
 
@@ -48,26 +48,23 @@ class Clusterer(keras.layers.Layer):
 
     def __init__(self, model, config):
         super().__init__(name="clusterer", trainable=False, dtype="float32")
-        check_one_replica()
         self.config = config
-        self.kernels = Untracked(block_kernels(model))
-        if not self.kernels.items:
-            raise InputError(f"Model {model.name} has no blocks of dense kernels to cluster.")
+        self.kernels = kernels_to_compress(model, "cluster")
         smallest = min(np.prod(kernel.shape) for kernel in self.kernels.items)
         if smallest < config.clusters:
             raise InputError(
                 f"clusters={config.clusters} are more than the {smallest} weights of a kernel; "
                 "give fewer."
             )
-        self.places = []
+        self.clusters = []
         for i, kernel in enumerate(self.kernels.items):
             centroids, nearest = self._centroids(np.asarray(kernel))
-            place = self.add_weight(
+            cluster = self.add_weight(
                 shape=kernel.shape, dtype="int32", trainable=False, name=f"place_{i}"
             )
-            place.assign(nearest)
+            cluster.assign(nearest)
             kernel.assign(np.take(centroids, nearest))
-            self.places.append(place)
+            self.clusters.append(cluster)
         self.built = True
 
     def _centroids(self, weights):
@@ -89,11 +86,10 @@ class Clusterer(keras.layers.Layer):
 
     def after_step(self, number):
         """Set the weights of each cluster to their mean after a training step."""
-        for kernel, place in zip(self.kernels.items, self.places, strict=True):
-            flat = tf.reshape(place.value, [-1])
-            values = tf.reshape(kernel.value, [-1])
-            means = tf.math.unsorted_segment_mean(values, flat, self.config.clusters)
-            kernel.assign(tf.gather(means, place.value))
+        for kernel, cluster in zip(self.kernels.items, self.clusters, strict=True):
+            weights, indices = (tf.reshape(x.value, [-1]) for x in (kernel, cluster))
+            means = tf.math.unsorted_segment_mean(weights, indices, self.config.clusters)
+            kernel.assign(tf.gather(means, cluster.value))
 
     def complete(self, number):
         """Return True: the kernels are clustered from the start."""
@@ -101,4 +97,4 @@ class Clusterer(keras.layers.Layer):
 
     def figures(self, model):
         """Return {"distinct_values": the largest number of distinct values in a kernel}."""
-        return {"distinct_values": max(np.unique(k).size for k in block_kernels(model))}
+        return {"distinct_values": max(np.unique(kernel).size for kernel in block_kernels(model))}

@@ -7,21 +7,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from distill.compression.block_kernels import block_kernels, kernels_to_compress
 from tfnlp.utils.errors import InputError
 
 # Default number of prunings between the first step and the last.
 PRUNINGS = 20
-
-
-def block_kernels(model):
-    """Return the dense kernels of a model's blocks, a list, without tables and heads."""
-    return [
-        weight
-        for weight in model.weights
-        if re.match(r"encoder(_\d+)?/", weight.path)
-        and weight.path.endswith("/kernel")
-        and len(weight.shape) == 2
-    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,9 +74,9 @@ class PruningConfig:
             )
         frequency = self.frequency or max((end - self.begin_step) // PRUNINGS, 1)
         # Prunings come every `frequency` steps, so the last one is a multiple.
-        turns = max((end - self.begin_step) // frequency, 1)
+        prunings = max((end - self.begin_step) // frequency, 1)
         frequency = min(frequency, end - self.begin_step)
-        return self.begin_step, self.begin_step + turns * frequency, frequency
+        return self.begin_step, self.begin_step + prunings * frequency, frequency
 
     def pruner(self, model, total_steps):
         """Return the `Pruner` of a model that trains for `total_steps`."""
@@ -113,26 +103,17 @@ class Pruner(keras.layers.Layer):
 
     def __init__(self, model, config, total_steps):
         super().__init__(name="pruner", trainable=False, dtype="float32")
-        check_one_replica()
+        self.kernels = kernels_to_compress(model, "prune")
         self.first, self.last, frequency = config.steps(total_steps)
         # Store the resolved steps: a resumed run must have the same ones.
         steps = {"begin_step": self.first, "end_step": self.last, "frequency": frequency}
         self.config = dataclasses.replace(config, **steps)
-        self.kernels = Untracked(block_kernels(model))
-        if not self.kernels.items:
-            raise InputError(f"Model {model.name} has no blocks of dense kernels to prune.")
-        # The engine would cut blocks at the edges, and no runtime has kernels for partial blocks.
-        rows, columns = config.block_size
-        for kernel in self.kernels.items:
-            if kernel.shape[0] % rows or kernel.shape[1] % columns:
-                raise InputError(
-                    f"pattern={config.pattern} does not divide the kernel {kernel.path} of "
-                    f"{kernel.shape[0]} inputs by {kernel.shape[1]} outputs; give a block that "
-                    "does, such as 4x1."
-                )
+        self._check_blocks()
         self.masks = [
-            self.add_weight(shape=k.shape, initializer="ones", trainable=False, name=f"mask_{i}")
-            for i, k in enumerate(self.kernels.items)
+            self.add_weight(
+                shape=kernel.shape, initializer="ones", trainable=False, name=f"mask_{i}"
+            )
+            for i, kernel in enumerate(self.kernels.items)
         ]
         self.thresholds = [
             self.add_weight(shape=(), initializer="zeros", trainable=False, name=f"threshold_{i}")
@@ -140,6 +121,20 @@ class Pruner(keras.layers.Layer):
         ]
         self.built = True
         self.run_engine = self._engine(frequency)
+
+    def _check_blocks(self):
+        """Raise an InputError if the pattern's blocks do not divide a kernel.
+
+        The engine would cut blocks at the edges, and no runtime has kernels for partial blocks.
+        """
+        rows, columns = self.config.block_size
+        for kernel in self.kernels.items:
+            if kernel.shape[0] % rows or kernel.shape[1] % columns:
+                raise InputError(
+                    f"pattern={self.config.pattern} does not divide the kernel {kernel.path} of "
+                    f"{kernel.shape[0]} inputs by {kernel.shape[1]} outputs; give a block that "
+                    "does, such as 4x1."
+                )
 
     def _engine(self, frequency):
         """Build a function of the step that updates the masks on schedule, and applies them."""
@@ -150,26 +145,22 @@ class Pruner(keras.layers.Layer):
         )
 
         step = tf.Variable(0, dtype="int64", trainable=False)
-        by_four = (2, 4) if self.config.pattern == "2:4" else None
+        two_of_four = (2, 4) if self.config.pattern == "2:4" else None
+        variables = zip(self.kernels.items, self.masks, self.thresholds, strict=True)
         engine = pruning_impl.Pruning(
-            step.read_value,
-            [
-                (kernel.value, mask.value, threshold.value)
-                for kernel, mask, threshold in zip(
-                    self.kernels.items, self.masks, self.thresholds, strict=True
-                )
-            ],
-            pruning_schedule.PolynomialDecay(
+            training_step_fn=step.read_value,
+            pruning_vars=[tuple(x.value for x in kernel) for kernel in variables],
+            pruning_schedule=pruning_schedule.PolynomialDecay(
                 0.0, self.config.sparsity, self.first, self.last, frequency=frequency
             ),
-            self.config.block_size,
-            "AVG",
-            by_four,
+            block_size=self.config.block_size,
+            block_pooling_type="AVG",
+            sparsity_m_by_n=two_of_four,
         )
 
         def run(number):
             # The engine applies 2:4 at its step 1, regardless of the schedule.
-            step.assign(tf.cast(number, "int64") - (self.first if by_four else 0))
+            step.assign(tf.cast(number, "int64") - (self.first if two_of_four else 0))
             engine.conditional_mask_update()
             engine.weight_mask_op()
 
@@ -192,20 +183,3 @@ def sparsity(model):
     """Return the share of zeros in the dense kernels of a model's blocks."""
     kernels = [np.asarray(kernel) for kernel in block_kernels(model)]
     return sum(np.count_nonzero(k == 0) for k in kernels) / sum(k.size for k in kernels)
-
-
-@dataclasses.dataclass
-class Untracked:
-    """List whose items a Keras layer does not track as its own weights."""
-
-    items: list
-
-
-def check_one_replica():
-    """Raise an InputError under a strategy of several replicas."""
-    replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    if replicas > 1:
-        raise InputError(
-            f"Weights are held to a form on one device, but the strategy has {replicas} replicas; "
-            "use strategy='one_device'."
-        )

@@ -8,7 +8,7 @@ import tensorflow as tf
 from absl import logging
 from keras import ops
 
-from distill.compression.file_quantization import quantize_file, set_up
+from distill.compression.file_quantization import configure_converter, quantize_file
 from distill.export.length_signatures import DEFAULT, cut, signatures
 from tfnlp.layers import AdaptiveEmbedding
 from tfnlp.models import submodel
@@ -101,7 +101,7 @@ def to_tflite(model, endpoints, quantization, custom_operators=False):
         converter._experimental_disable_fuse_mul_and_fc = True
         converter.allow_custom_ops = custom_operators
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        set_up(converter, quantization)
+        configure_converter(converter, quantization)
         return quantize_file(converter.convert(), quantization, model)
 
 

@@ -68,7 +68,7 @@ def export_generator(model, path, tokenizer, options=None):
     if model.head == "causal_lm" and type(config_of(model)) not in CausalDecoder.families:
         raise InputError(NO_EXPORT)
     decoder = CausalDecoder(model)
-    quantization = _check_quantization(options.quantization)
+    _check_quantization(options.quantization)
     check_vocabulary(tokenizer, model)
     check_computes_in_float32(model)
     end = find_end_token(tokenizer, options.end_token)
@@ -90,7 +90,7 @@ def export_generator(model, path, tokenizer, options=None):
             "framed": _frame_sizes(tokenizer),
         },
     }
-    content = convert_decoder(model, endpoints, quantization)
+    content = convert_decoder(model, endpoints, options.quantization)
     description = "Continues a text. Made with tfnlp."
     files = _tokenizer_files(tokenizer)
     _write(path, complete_file(content, options, description, DESCRIPTIONS, settings, files=files))
@@ -125,7 +125,7 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
     if not isinstance(decoder, EncoderDecoderCache):
         raise InputError(NO_EXPORT)
     check_computes_in_float32(model)
-    quantization = _check_quantization(options.quantization)
+    _check_quantization(options.quantization)
     positions = decoder.max_length or max(options.fixed_lengths or LENGTHS)
     lengths = _check_lengths(options.fixed_lengths, positions)
     _check_beams(options.beams, max_new_tokens, decoder.max_length, decoder.vocabulary_size)
@@ -149,7 +149,7 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
         files = _tokenizer_files(tokenizer)
         if target_tokenizer is not tokenizer:
             files |= {TARGET_TOKENIZER_FILE: target_tokenizer.to_json()}
-    content = convert_decoder(model, endpoints, quantization)
+    content = convert_decoder(model, endpoints, options.quantization)
     description = "Translates a text. Made with tfnlp."
     _write(path, complete_file(content, options, description, DESCRIPTIONS, settings, files=files))
 
@@ -197,13 +197,12 @@ def _write(path, content):
 
 
 def _check_quantization(quantization):
-    quantization = check_quantization(quantization)
+    check_quantization(quantization)
     if quantization == "static_int8":
         raise InputError(
             "quantization='static_int8' is not for models that generate, whose caches are no "
             "integers; use 'int8'."
         )
-    return quantization
 
 
 def _check_length(max_length, positions):

@@ -5,12 +5,8 @@ import pathlib
 
 from absl import logging
 
-from distill.compression.file_quantization import (
-    calibrated,
-    check_calibration,
-    check_quantization,
-    in_columns,
-)
+from distill.compression.calibration import calibrate, check_calibration, in_columns
+from distill.compression.file_quantization import check_quantization
 from distill.export.conversion import check_computes_in_float32, convert_text_model
 from distill.export.fidelity import compare, describe, float_reference, warn
 from distill.export.length_signatures import check_lengths
@@ -123,7 +119,8 @@ class _TextFile:
     """.tflite file to be written; arguments as in `export_tflite`."""
 
     def __init__(self, model, tokenizer, labels, options, task_settings):
-        quantization = check_quantization(options.quantization)
+        quantization = options.quantization
+        check_quantization(quantization)
         check_calibration(quantization, model, options.calibration_text)
         self.kind = kind_of(model, options.pooling)
         max_length = _max_length(model, options.max_length)
@@ -140,9 +137,7 @@ class _TextFile:
         self.tokenizer = tokenizer
         self.task_settings = _task_settings(self.kind, task_settings)
         self.pairs = self.task_settings.get("pairs", False)
-        self.options = dataclasses.replace(
-            options, quantization=quantization, max_length=max_length
-        )
+        self.options = dataclasses.replace(options, max_length=max_length)
         if options.tokenizer_in_graph:
             check_text_input(self.kind, tokenizer, options.fixed_lengths, self.pairs)
 
@@ -154,7 +149,7 @@ class _TextFile:
         if options.calibration_text is not None:
             texts = in_columns(options.calibration_text)
             encodings = self.tokenizer.encode(*texts, max_length=options.max_length)
-            source = calibrated(self.model, encodings, self.tokenizer.pad_token_id)
+            source = calibrate(self.model, encodings, self.tokenizer.pad_token_id)
         static = options.quantization == "static_int8"
         with converting(source) if static else in_float(self.model):
             return convert_text_model(source, self.kind, options, self.lengths, tokenize)

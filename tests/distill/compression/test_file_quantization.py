@@ -11,13 +11,7 @@ import tensorflow as tf
 from safetensors import safe_open
 from tensorflow.lite.python import schema_py_generated as schema
 
-from distill.compression.file_quantization import (
-    QUANTIZATIONS,
-    calibrated,
-    check_calibration,
-    check_quantization,
-    in_columns,
-)
+from distill.compression.file_quantization import QUANTIZATIONS, check_quantization
 from distill.export import tflite
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
@@ -26,7 +20,7 @@ from distill.runtime import TextClassifier
 from distill.runtime.associated_files import read_files
 from tfnlp.checkpoints import load_model
 from tfnlp.layers import fake_quantize, get_ranges
-from tfnlp.models import RecurrentConfig, build_model
+from tfnlp.models import build_model
 from tfnlp.quantization import fake_quantization
 from tfnlp.quantization.fake_quantization import in_float
 from tfnlp.tasks import Classification
@@ -173,17 +167,9 @@ def test_calibrated_on_texts_a_file_is_close_too(model, tokenizer, tmp_path):
     assert error < 0.01
 
 
-def test_calibration_is_of_the_texts(model, tokenizer):
-    few = get_ranges(calibrated(model, tokenizer.encode(TEXTS[:2], max_length=8)))
-    many = get_ranges(calibrated(model, tokenizer.encode(TEXTS, max_length=LENGTH)))
-    assert few.keys() == many.keys()
-    wider = [many[k][1] - many[k][0] > few[k][1] - few[k][0] for k in few]
-    assert np.mean(wider) > 0.9
-
-
-def test_calibration_is_of_what_the_model_reads(model, tokenizer, tmp_path, monkeypatch):
+def test_an_export_calibrates_on_encoded_pairs(model, tokenizer, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(tflite, "calibrated", lambda model, *given: seen.append(given) or model)
+    monkeypatch.setattr(tflite, "calibrate", lambda model, *given: seen.append(given) or model)
     monkeypatch.setattr(tflite, "convert_text_model", lambda *_: 1 / 0)  # as far as this goes
     pairs = [(text, TEXTS[0]) for text in TEXTS[:16]]
     with pytest.raises(ZeroDivisionError):
@@ -193,9 +179,6 @@ def test_calibration_is_of_what_the_model_reads(model, tokenizer, tmp_path, monk
     expected = tokenizer.encode(TEXTS[:16], TEXTS[:1] * 16, max_length=LENGTH)
     np.testing.assert_array_equal(encodings.token_ids, expected.token_ids)
     assert encodings.segment_ids.any()
-    for given in ([*TEXTS[:16], pairs[0]], [(*pair, "x") for pair in pairs]):
-        with pytest.raises(InputError, match="holds strings beside pairs, or tuples"):
-            in_columns(given)
     # What each task's file holds, as its model reads it.
     asked = Inputs(["who ?", "where ?"], ["a film", "b film"])
     assert asked.flat_texts() == [("who ?", "a film"), ("where ?", "b film")]
@@ -205,36 +188,10 @@ def test_calibration_is_of_what_the_model_reads(model, tokenizer, tmp_path, monk
 
 
 @pytest.mark.parametrize("name", ["int4", "int4_block32"])
-def test_a_package_that_is_not_there_is_named(name, monkeypatch):
+def test_a_missing_package_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "ai_edge_quantizer", None)
     with pytest.raises(InputError, match=rf"quantization='{name}' needs .*tfnlp\[quantizer\]"):
         check_quantization(name)
-
-
-def test_names_of_before_and_other_names():
-    assert [check_quantization(n) for n in ("none", "dynamic_int8", "int8")] == [
-        "float32",
-        "int8",
-        "int8",
-    ]
-
-
-def test_ranges_or_texts_are_needed(model):
-    check_calibration("static_int8", model, None)
-    with in_float(model), pytest.raises(InputError, match=r"needs `calibration_text`, or a model"):
-        check_calibration("static_int8", model, None)
-    with pytest.raises(InputError, match=r"`calibration_text` holds 3 texts, but at least 16"):
-        check_calibration("static_int8", model, ["x"] * 3)
-    with pytest.raises(InputError, match=r"`calibration_text` is for .* not 'int8'"):
-        check_calibration("int8", model, ["x"] * 30)
-    untrained = build_model(model.text_config, "classifier", 2)
-    fake_quantize(untrained)
-    with pytest.raises(InputError, match=r"needs `calibration_text`, or a model"):
-        check_calibration("static_int8", untrained, None)
-    recurrent = build_model(RecurrentConfig(60, "gru", 1, 16), "classifier", 2)
-    with pytest.raises(InputError, match=r"static_int8' rounds what .* recurrent model has none"):
-        check_calibration("static_int8", recurrent, ["x"] * 30)
-    check_calibration("int8", recurrent, None)
 
 
 def test_a_unit_far_above_all_others_does_not_round_them_away(

@@ -1,21 +1,18 @@
 """Pruned vocabularies: the same tokens, outputs and files, with fewer rows."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
 
 from distill.compression import vocabulary_pruning
+from distill.compression.token_selection import tokens_to_keep
 from distill.compression.vocabulary_pruning import (
     compare_models,
     compare_tokenizers,
     prune_vocabulary,
-    texts_of,
-    tokens_to_keep,
+    task_texts,
 )
-from distill.learning.student import with_vocabulary
-from tests.grammar_corpus import make_reviews
 from tfnlp.checkpoints import load_model, save_model
 from tfnlp.models import (
     AlbertConfig,
@@ -33,11 +30,9 @@ from tfnlp.tasks.multiple_choice import Choices
 from tfnlp.tasks.question_answering import Questions
 from tfnlp.tasks.tagged_files import TaggedSentences
 from tfnlp.text import (
-    ByteLevelBpeTokenizer,
     Examples,
     WordPieceTokenizer,
     load_tokenizer,
-    train_tokenizer,
 )
 from tfnlp.text.marian import MarianTokenizer
 from tfnlp.utils.errors import InputError
@@ -62,19 +57,6 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def texts():
-    """English and Korean reviews, the corpus being the first of them."""
-    return [text for text, _ in make_reviews(300, seed=3)]
-
-
-@pytest.fixture(scope="module")
-def tokenizers(texts):
-    """{(kind, family): a tokenizer of all texts}."""
-    pairs = {(kind, family) for kind, family, *_ in CASES.values()}
-    return {(k, f): train_tokenizer(texts, k, 600, f)[0] for k, f in sorted(pairs, key=str)}
-
-
 def outputs(model, tokenizer, texts):
     return {k: np.asarray(v) for k, v in model(tokenizer(texts)).items()}
 
@@ -92,7 +74,7 @@ def test_outputs_on_the_corpus_stay_the_same(case, texts, tokenizers, tmp_path):
     for weight in model.weights:  # biases too are of their tokens
         weight.assign(np.random.default_rng(0).normal(size=weight.shape) * 0.1)
     smaller, pruned = prune_vocabulary(model, tokenizer, corpus)
-    kept = tokens_to_keep(tokenizer, corpus, always={config.pad_token_id})
+    kept = tokens_to_keep(tokenizer, corpus, required={config.pad_token_id})
     assert pruned.vocabulary_size == smaller.text_config.vocabulary_size == len(kept)
     assert len(kept) < tokenizer.vocabulary_size
     report = compare_tokenizers(tokenizer, pruned, corpus)
@@ -144,9 +126,9 @@ def test_the_ids_of_a_translator_move_with_their_tokens():
         "end_token_id": 6,
     }
     two = dataclasses.replace(config, share_embeddings=False, target_vocabulary_size=9)
-    with pytest.raises(InputError, match="writes tokens of a vocabulary of its own"):
+    with pytest.raises(InputError, match="generates tokens of a second vocabulary"):
         prune_vocabulary(build_model(two, "sequence_to_sequence"), tokenizer, ["film"])
-    with pytest.raises(InputError, match="tokens of a MarianTokenizer are not pruned"):
+    with pytest.raises(InputError, match="tokens of a MarianTokenizer cannot be pruned"):
         prune_vocabulary(model, object.__new__(MarianTokenizer), ["film"])
 
 
@@ -162,9 +144,9 @@ def test_the_most_frequent_tokens_stay_and_other_texts_can_be_read(kind, keep, t
     assert report["unknown_share"][1] < 0.05
     assert report["tokens_a_word"][1] > report["tokens_a_word"][0]
     assert 0 < report["texts_with_other_tokens"][0] <= 1
-    # As many as there are, and more, are all that the corpus uses.
-    everything = tokens_to_keep(tokenizer, texts[:40])
-    assert tokens_to_keep(tokenizer, texts[:40], 10_000) == everything
+    # Room for more keeps all tokens of the corpus.
+    every_token = tokens_to_keep(tokenizer, texts[:40])
+    assert tokens_to_keep(tokenizer, texts[:40], 10_000) == every_token
 
 
 def test_several_models_keep_the_same_tokens_which_are_counted_once(
@@ -188,26 +170,6 @@ def test_several_models_keep_the_same_tokens_which_are_counted_once(
     for model, own in zip(models, smaller, strict=True):
         tables = [m.get_layer("embeddings").token_table.numpy() for m in (model, own)]
         np.testing.assert_array_equal(tables[1], tables[0][rows])
-
-
-def test_rare_tokens_go_first():
-    tokens = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        "film",
-        "plot",
-        "dull",
-        "cast",
-    ]
-    tokenizer = WordPieceTokenizer(tokens)
-    corpus = ["film cast cast dull", "cast film"]
-    assert tokens_to_keep(tokenizer, corpus) == [0, 1, 2, 3, 4, 5, 7, 8]
-    assert tokens_to_keep(tokenizer, corpus, 7) == [0, 1, 2, 3, 4, 5, 8]
-    assert tokens_to_keep(tokenizer, corpus, 6) == [0, 1, 2, 3, 4, 8]
-    assert tokens_to_keep(tokenizer, corpus, 5) == [0, 1, 2, 3, 4]
 
 
 def test_an_unknown_word_stays_unknown():
@@ -247,39 +209,20 @@ def test_a_pair_of_bytes_goes_with_what_is_made_from_it(texts, tokenizers):
         assert [pruned.decode(e.token_ids) for e in pruned.encode(texts)] == texts
 
 
-def test_what_must_stay_is_said(texts, tokenizers):
+def test_clustered_tokens_are_refused(texts, tokenizers):
     tokenizer = tokenizers["wordpiece", None]
-    with pytest.raises(InputError, match="keep_tokens=4 is below the 5 tokens that every text"):
-        tokens_to_keep(tokenizer, texts, 4)
-    with pytest.raises(InputError, match=r"keep_tokens=260 .* 261 .*special ones and bytes"):
-        tokens_to_keep(tokenizers["bpe", "roberta"], texts, 260)
-    with pytest.raises(InputError, match="The corpus has no texts"):
-        tokens_to_keep(tokenizer, [])
     config = TransformerXLConfig(vocabulary_size=tokenizer.vocabulary_size, cutoffs=(9,), **SIZES)
     model = build_model(dataclasses.replace(config, max_length=None))
-    with pytest.raises(InputError, match="stand in clusters by frequency"):
+    with pytest.raises(InputError, match="are clustered by frequency"):
         prune_vocabulary(model, tokenizer, texts)
 
 
-def test_ids_that_leave_one_out_are_refused(texts, tokenizers):
-    """As of a vocab.json from which a token was taken: each row behind it is another token's."""
-    whole = json.loads(tokenizers["bpe", "roberta"].to_json())["model"]
-    vocabulary = {token: i + (i > 300) for token, i in whole["vocab"].items()}
-    holed = ByteLevelBpeTokenizer(vocabulary, [tuple(merge) for merge in whole["merges"]])
-    size = holed.vocabulary_size
-    message = f"has {size} tokens but none with the id 301; give one whose ids are 0 to {size - 1}"
-    with pytest.raises(InputError, match=message):
-        tokens_to_keep(holed, texts[:4])
-    with pytest.raises(InputError, match=message):
-        with_vocabulary(RobertaConfig(**SIZES), holed)
-
-
 def test_texts_of_every_kind_of_examples():
-    assert texts_of(Examples(["a"], ["b"])) == ["a", "b"]
+    assert task_texts(Examples(["a"], ["b"])) == ["a", "b"]
     questions = Questions(["1", "2"], ["q", "r"], ["c", "c"], [[], []])
-    assert texts_of(questions) == ["q", "r", "c"]
-    assert texts_of(Choices(["p"], [["x", "y"]])) == ["p", "x", "y"]
-    assert texts_of(TaggedSentences([["a", "b"], "cd"])) == [" a b", "cd"]
+    assert task_texts(questions) == ["q", "r", "c"]
+    assert task_texts(Choices(["p"], [["x", "y"]])) == ["p", "x", "y"]
+    assert task_texts(TaggedSentences([["a", "b"], "cd"])) == [" a b", "cd"]
 
 
 def test_real_vocabulary_and_texts(minilm, data_dir):

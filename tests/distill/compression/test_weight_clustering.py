@@ -7,8 +7,8 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
+from distill.compression.block_kernels import block_kernels
 from distill.compression.weight_clustering import Clusterer, ClusteringConfig
-from distill.compression.weight_pruning import block_kernels
 from distill.learning import TaskData, Teacher, distill, make_student
 from tests.training.test_finetuning import DEV, TRAIN
 from tfnlp.checkpoints import load_model

@@ -1,0 +1,54 @@
+"""Tokens that stay in a pruned vocabulary: the frequent ones, and those that every text needs."""
+
+import json
+
+import pytest
+
+from distill.compression.token_selection import tokens_to_keep
+from distill.learning.student import with_vocabulary
+from tfnlp.models import RobertaConfig
+from tfnlp.text import ByteLevelBpeTokenizer, WordPieceTokenizer
+from tfnlp.utils.errors import InputError
+
+
+def test_rare_tokens_go_first():
+    tokens = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "film",
+        "plot",
+        "dull",
+        "cast",
+    ]
+    tokenizer = WordPieceTokenizer(tokens)
+    corpus = ["film cast cast dull", "cast film"]
+    assert tokens_to_keep(tokenizer, corpus) == [0, 1, 2, 3, 4, 5, 7, 8]
+    assert tokens_to_keep(tokenizer, corpus, 7) == [0, 1, 2, 3, 4, 5, 8]
+    assert tokens_to_keep(tokenizer, corpus, 6) == [0, 1, 2, 3, 4, 8]
+    assert tokens_to_keep(tokenizer, corpus, 5) == [0, 1, 2, 3, 4]
+
+
+def test_too_few_tokens_are_refused(texts, tokenizers):
+    tokenizer = tokenizers["wordpiece", None]
+    with pytest.raises(InputError, match="keep_tokens=4 is below the 5 tokens that every text"):
+        tokens_to_keep(tokenizer, texts, 4)
+    with pytest.raises(InputError, match=r"keep_tokens=260 .* 261 .*special ones and bytes"):
+        tokens_to_keep(tokenizers["bpe", "roberta"], texts, 260)
+    with pytest.raises(InputError, match="The corpus has no texts"):
+        tokens_to_keep(tokenizer, [])
+
+
+def test_ids_with_a_gap_are_refused(texts, tokenizers):
+    """As in a vocab.json without one of its tokens: later rows are of other tokens."""
+    whole = json.loads(tokenizers["bpe", "roberta"].to_json())["model"]
+    vocabulary = {token: i + (i > 300) for token, i in whole["vocab"].items()}
+    holed = ByteLevelBpeTokenizer(vocabulary, [tuple(merge) for merge in whole["merges"]])
+    size = holed.vocabulary_size
+    message = f"has {size} tokens but none with the id 301; give one whose ids are 0 to {size - 1}"
+    with pytest.raises(InputError, match=message):
+        tokens_to_keep(holed, texts[:4])
+    with pytest.raises(InputError, match=message):
+        with_vocabulary(RobertaConfig(num_layers=1), holed)
