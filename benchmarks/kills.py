@@ -67,9 +67,9 @@ def kill_after(step, delay):
 
     If a resumed training is already past that step, the kill follows its first step.
     """
-    # `tfnlp.training.fit` as an attribute is the function, so look up the module.
-    recorder_class = sys.modules["tfnlp.training.fit"]._Recorder
-    original, killing = recorder_class.on_train_batch_end, []
+    from tfnlp.training.resumable_fit import _Recorder
+
+    original, killing = _Recorder.on_train_batch_end, []
 
     def on_train_batch_end(recorder, batch, logs=None):
         progress = recorder.progress
@@ -79,7 +79,7 @@ def kill_after(step, delay):
             killing[0].start()
         original(recorder, batch, logs)
 
-    recorder_class.on_train_batch_end = on_train_batch_end
+    _Recorder.on_train_batch_end = on_train_batch_end
 
 
 def killed_run(recipe, flags, folder, moments, delay, prepare=lambda: None):
