@@ -10,6 +10,7 @@ one, which has imported TensorFlow but not used it.
 """
 
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -142,9 +143,10 @@ def differences(one, other):
 def import_libraries():
     """Import the libraries of the recipes, without starting TensorFlow's threads."""
     entry_point.load_tensorflow()
-    import tfnlp.checkpoints
-    import tfnlp.objectives
-    import tfnlp.training  # noqa: F401
+    for name in ("tfnlp.checkpoints", "tfnlp.objectives", "tfnlp.training", "distill.learning"):
+        package = importlib.import_module(name)
+        for attribute in package.__all__:  # packages load their modules when asked
+            getattr(package, attribute)
 
 
 def main():

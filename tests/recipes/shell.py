@@ -60,10 +60,17 @@ def serve():
 
 
 def import_all():
-    for module in ("reports.latency", "export.tflite", "learning.distiller", "runtime"):
-        importlib.import_module(f"distill.{module}")
-    for module in ("checkpoints", "tasks", "training"):
-        importlib.import_module(f"tfnlp.{module}")
+    """Load what recipes use, which packages load when asked."""
+    for name in ("tfnlp.checkpoints", "tfnlp.objectives", "tfnlp.tasks", "tfnlp.training"):
+        load(name)
+    for name in ("export", "learning", "reports", "runtime"):
+        load(f"distill.{name}")
+
+
+def load(name):
+    package = importlib.import_module(name)
+    for attribute in package.__all__:
+        getattr(package, attribute)
 
 
 if __name__ == "__main__":

@@ -76,8 +76,10 @@ def test_a_text_file_of_a_tagger_may_hold_tags(text, tagged, tmp_path):
     path.write_text(text, encoding="utf-8")
     texts = Inputs(text.split("\n")[:-1])
     if tagged is None:
-        said = r"a\.txt may have a word and its tag on each line, such as '.*', or a text; give tagged=True or"
-        with pytest.raises(InputError, match=said):
+        message = (
+            r"a\.txt may have a word and its tag on each line, such as '.*', or a text; give t"
+        )
+        with pytest.raises(InputError, match=message):
             read_inputs("tagger", path, TAGS)
     else:
         found = read_inputs("tagger", path, TAGS)
