@@ -40,7 +40,7 @@ def train(strategy):
     for skip in (len(batches) // 2, 0):  # a dev pass in between
         trainer.fit(batches.dataset(skip=skip), verbose=0, shuffle=False)
         losses.append(trainer.evaluate(dev.dataset(), verbose=0))
-    return {v.path: np.asarray(v) for v in trainer.model.variables}, losses
+    return {v.path: np.asarray(v) for v in trainer.trained.variables}, losses
 
 
 def main(path):
