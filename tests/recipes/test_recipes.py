@@ -188,7 +188,7 @@ def test_a_student_learns_from_texts_and_then_a_task(corpus, teacher, run, tmp_p
     empty = tmp_path / "empty.txt"
     empty.write_text("")
     for wrong, message in [
-        (["--method=distilbert"], "holds no masked language model, so that"),
+        (["--method=distilbert"], "holds no masked language model, so it gives"),
         ([f"--texts={train},{empty}"], f"{empty} is empty; it needs at least one line"),
         (["--teacher_dir=a,b"], "a,b"),
     ]:

@@ -1,4 +1,4 @@
-"""Filter for LiteRT's notices on standard error, for which it has no setting in Python."""
+"""Filter for notices of LiteRT and of TensorFlow's import, which no setting silences."""
 
 import contextlib
 import os
@@ -11,6 +11,7 @@ import threading
 # others. Errors among them are raised as exceptions too.
 NOTICE = re.compile(
     rb"(INFO|WARNING|ERROR): \[[\w/]+\.cc:\d+\]|INFO: Created TensorFlow Lite|\xe2\x94\x94 "
+    rb"|I0000 \S+ +\d+ \w+\.cc:\d+\]|WARNING: All log messages before absl::InitializeLog"
 )
 _LOCK = threading.Lock()
 
