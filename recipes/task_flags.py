@@ -116,7 +116,7 @@ def read_tagging(labels, unit):
     dev = tasks.read_tagged(FLAGS.dev, labels, unit, FLAGS.comment_prefix)
     test = FLAGS.test and tasks.read_tagged(FLAGS.test, labels, unit, FLAGS.comment_prefix)
     # At inference, texts are split into words as in these sentences.
-    splitter = text.WordSplitter.of(train.sentences) if unit == "word" else None
+    splitter = text.WordSplitter.from_sentences(train.sentences) if unit == "word" else None
     return tasks.Tagging(labels, FLAGS.stride, unit, splitter), (train, dev, test)
 
 

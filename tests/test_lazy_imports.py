@@ -58,10 +58,15 @@ def test_every_name_in_use_exists(path):
         names = attribute_names(node)
         if names and names[0] in packages:
             try:
-                functools.reduce(getattr, names[1:2], packages[names[0]])
+                functools.reduce(attribute_of, names[1:], packages[names[0]])
             except AttributeError as error:
                 missing.append(f"{error}, line {node.lineno}")
     assert not missing
+
+
+def attribute_of(value, name):
+    """Return an attribute of a module or class; the value itself if it is neither."""
+    return getattr(value, name) if isinstance(value, type | type(ast)) else value
 
 
 def attribute_names(node):

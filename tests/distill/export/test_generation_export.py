@@ -175,7 +175,7 @@ def test_bad_input_is_refused(pair, bpe, tmp_path):
         (lambda: TextGenerator(path, Sample()), r"^search=Sample\(.* is not for exported files"),
         (lambda: TextClassifier(path), "is a generator, not a classifier; use .*TextGenerator"),
         (lambda: load_runner(path), "is a generator, which generates text; use .*TextGenerator"),
-        (lambda: export(other), "GPT-2 with the head 'causal_lm'"),
+        (lambda: export(other), "needs the head 'causal_lm' of Gpt or Gpt2"),
         (lambda: export(recurrent), "a recurrent network or a model with a memory has no export"),
         (lambda: export(quantization="static_int8"), "^quantization='static_int8' is not for"),
         (lambda: export(max_length=65), "^max_length=65 must lie between 3 and the model's 64"),
