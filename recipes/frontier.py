@@ -74,8 +74,8 @@ def main():
         lambda pipeline: reports.task_of(pipeline).read(FLAGS.input, columns),
         folder / "measured.json",
         teacher_runner(),
-        FLAGS.repeats,
-        FLAGS.positive_label,
+        repeats=FLAGS.repeats,
+        positive_label=FLAGS.positive_label,
     )
     rows = reports.table_rows(candidates, metric)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

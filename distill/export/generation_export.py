@@ -175,8 +175,8 @@ def _check_pair(tokenizer, target_tokenizer):
     pair = all(halves) and tokenizer.target.files() == target_tokenizer.files()
     if any(halves) and not pair:
         raise InputError(
-            "A file holds a MarianTokenizer as the pair that it is, but tokenizer and "
-            "target_tokenizer are of no one pair; give its first alone, or other tokenizers."
+            "A file holds a MarianTokenizer together with its target, but tokenizer and "
+            "target_tokenizer are not such a pair; give the first alone, or other tokenizers."
         )
 
 

@@ -302,8 +302,8 @@ def check_labels(labels, classes):
             raise InputError(f"Label {label!r} is there twice; every class needs its own name.")
     if labels and all(label.isdecimal() for label in labels):
         logging.warning(
-            "The labels %s are bare numbers, which is what a phone will show; give `labels`, "
-            "their names in order of their ids.",
+            "The labels %s are bare numbers, and phones will show them; give `labels`, their "
+            "names in order of their ids.",
             ", ".join(labels),
         )
 

@@ -238,7 +238,7 @@ def _profile(path, length, runs):
     timed = [e for e in events if e.event_type in (_WHOLE, *_PLACES)]
     # If the struct had changed, these numbers would be addresses or timestamps.
     if not timed or max(e.elapsed_us for e in timed) > _LONGEST:
-        raise OSError("its events are of another form")
+        raise OSError("its events have another layout")
     return [((e.tag or b"").decode(), e.event_type, e.elapsed_us) for e in timed]
 
 

@@ -127,7 +127,7 @@ def measure_candidates(
                 )
             if reference is not None and reference.kind != pipeline.kind:
                 raise InputError(
-                    f"The `teacher` is of the kind {reference.kind}, but {path} of the kind "
+                    f"The `teacher` is of the kind {reference.kind}, and {path} of the kind "
                     f"{pipeline.kind}; give a teacher of that task."
                 )
             if reference is not None and expected is None:

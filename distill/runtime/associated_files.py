@@ -24,7 +24,7 @@ SENTENCEPIECE_FILE = "spiece.model"  # bytes, for MediaPipe alone
 CHECKSUM = "model_sha256"  # among the settings
 PIECE = 1 << 20  # bytes to read at a time, to keep the model out of memory
 
-# Name in `distill.runtime` of what runs each kind of file.
+# Name in `distill.runtime` of the runner of each kind of file.
 RUNNERS = {
     "classifier": "TextClassifier",
     "tagger": "TokenTagger",
@@ -38,8 +38,8 @@ RUNNERS = {
 }
 # Kinds that do not take the ids of a text, and their difference.
 OTHER_INPUTS = {
-    "generator": "which writes texts",
-    "translator": "which writes texts",
+    "generator": "which generates text",
+    "translator": "which generates text",
     "string classifier": "which takes strings",
 }
 
@@ -100,8 +100,8 @@ def read_files(path):
     complete = {"model_max_length", "kind", CHECKSUM} <= settings.keys()
     if not complete or not files.keys() & {VOCABULARY_FILE, TOKENIZER_FILE, MARIAN_FILE}:
         raise InputError(
-            f"{path} is no .tflite with a tokenizer inside: it is of another program, or cut "
-            "short or damaged; export it with recipes.export_tflite, or copy it again."
+            f"{path} is no .tflite with a tokenizer inside: another program wrote it, or it is "
+            "cut short or damaged; export it with recipes.export_tflite, or copy it again."
         )
     if settings[CHECKSUM] != _sha256(path, model_size):
         raise InputError(

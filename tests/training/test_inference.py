@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from tfnlp.checkpoints import save_model
-from tfnlp.models import GptConfig, build_model
-from tfnlp.pipelines import Embedder, KerasBackend
-from tfnlp.text import Encodings, LengthBatches, train_byte_level_bpe
+from tfnlp.models import build_model
+from tfnlp.text import Encodings, LengthBatches
 from tfnlp.training import predict
 from tfnlp.training.inference import predictor
 from tfnlp.utils.errors import InputError
@@ -136,16 +135,6 @@ def test_a_chooser_scores_each_pair_by_itself(tiny_config, tokenizer):
         np.testing.assert_allclose(
             found["sequence_output"][i], alone["sequence_output"], atol=1e-5
         )
-
-
-@pytest.mark.parametrize("pooling", ["mean", "first"])
-def test_a_text_without_a_token_has_the_vector_0(pooling):
-    tokenizer = train_byte_level_bpe(["a fine film"] * 5, 270, family="gpt2")
-    sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 8, "intermediate_dim": 12}
-    config = GptConfig(vocabulary_size=tokenizer.vocabulary_size, max_length=16, **sizes)
-    backend = KerasBackend(build_model(config), tokenizer, pooling=pooling)
-    rows = Embedder(backend).embed(["", "a film"])
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [0, 1], atol=1e-6)
 
 
 def test_a_model_is_traced_once_for_all_shapes(tiny_config, tokenizer):

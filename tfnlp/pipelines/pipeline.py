@@ -97,9 +97,9 @@ class Pipeline:
         task = next(base for base in type(self).__mro__ if base in Pipeline.__subclasses__())
         methods = [key for key, value in vars(task).items() if callable(value) and key[0] != "_"]
         raise _OtherTask(
-            f"{name} is of the kind {' or '.join(task.kind for task in others)}, and this model "
-            f"is of the kind {self.kind}, which has {', '.join(methods)}; call one of these, or "
-            "give another model."
+            f"{name} is a method of the kind {' or '.join(task.kind for task in others)}, and "
+            f"this model is of the kind {self.kind}, which has {', '.join(methods)}; call one of "
+            "these, or load another model."
         )
 
     def _check_pairs(self, pairs):

@@ -174,7 +174,7 @@ def test_bad_input_is_refused(pair, bpe, tmp_path):
         (lambda: TextGenerator(path, None, 0), "^max_new_tokens=0 must be at least 1"),
         (lambda: TextGenerator(path, Sample()), r"^search=Sample\(.* is not for exported files"),
         (lambda: TextClassifier(path), "is a generator, not a classifier; use .*TextGenerator"),
-        (lambda: load_runner(path), "is a generator, which writes texts; use .*TextGenerator"),
+        (lambda: load_runner(path), "is a generator, which generates text; use .*TextGenerator"),
         (lambda: export(other), "GPT-2 with the head 'causal_lm'"),
         (lambda: export(recurrent), "a recurrent network or a model with a memory has no export"),
         (lambda: export(quantization="static_int8"), "^quantization='static_int8' is not for"),

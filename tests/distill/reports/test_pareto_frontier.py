@@ -76,7 +76,7 @@ def test_a_scorer_agrees_with_its_teacher_by_their_correlation(tmp_path, monkeyp
     assert agreement(Numbers([1.0] * 4)) == 0
     tagger = Numbers(others)
     tagger.kind = "tagger"
-    message = f"The `teacher` is of the kind tagger, but {path} of the kind scorer; give a"
+    message = f"The `teacher` is of the kind tagger, and {path} of the kind scorer; give a"
     with pytest.raises(InputError, match=message):
         agreement(tagger)
 

@@ -98,11 +98,11 @@ def test_files_of_other_programs_and_kinds_are_refused(files, tmp_path):
     with zipfile.ZipFile(files["classifier"]) as archive:
         model = content[: min(member.header_offset for member in archive.infolist())]
     path.write_bytes(model)
-    with pytest.raises(InputError, match="inside: it is of another program"):
+    with pytest.raises(InputError, match="inside: another program wrote it"):
         load_runner(path)
     with zipfile.ZipFile(path, "a") as archive:  # as MediaPipe's own files have it
         archive.writestr("vocab.txt", "[PAD]")
-    with pytest.raises(InputError, match="inside: it is of another program"):
+    with pytest.raises(InputError, match="inside: another program wrote it"):
         load_runner(path)
     settings = {"model_max_length": 9, "kind": "parser"}
     path.write_bytes(add_files(model, settings, {"vocab.txt": ""}))

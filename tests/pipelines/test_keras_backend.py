@@ -1,0 +1,40 @@
+"""Keras models as backends of pipelines."""
+
+import numpy as np
+import pytest
+
+from tfnlp.models import GptConfig, build_model
+from tfnlp.pipelines import Classifier, Embedder, KerasBackend
+from tfnlp.text import train_byte_level_bpe
+from tfnlp.utils.errors import InputError
+
+
+def test_labels_and_the_maximum_length_have_defaults(tiny_config, tokenizer):
+    model = build_model(tiny_config, "classifier", 3)
+    backend = KerasBackend(model, tokenizer)
+    assert (backend.kind, backend.labels) == ("classifier", ["LABEL_0", "LABEL_1", "LABEL_2"])
+    assert backend.max_length == tiny_config.max_length
+    backend = KerasBackend(model, tokenizer, ["a", "b", "c"], {"max_length": 3})
+    texts = ["film", "a fine film"]
+    short, long = Classifier(backend).classify(texts)
+    assert (short.cut, long.cut) == (False, True)
+    assert sum(long.probabilities.values()) == pytest.approx(1)
+    assert Classifier(backend).classify([]) == []
+
+
+def test_the_kind_is_of_the_outputs(tiny_config, tokenizer):
+    regression = build_model(tiny_config, "classifier", 1)
+    assert KerasBackend(regression, tokenizer).kind == "scorer"
+    assert KerasBackend(regression, tokenizer, pooling="first").kind == "embedder"
+    with pytest.raises(InputError, match=r"^pooling=last is unknown.*; use one of mean, first"):
+        KerasBackend(regression, tokenizer, pooling="last")
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_a_text_without_a_token_has_the_vector_0(pooling):
+    tokenizer = train_byte_level_bpe(["a fine film"] * 5, 270, family="gpt2")
+    sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 8, "intermediate_dim": 12}
+    config = GptConfig(vocabulary_size=tokenizer.vocabulary_size, max_length=16, **sizes)
+    backend = KerasBackend(build_model(config), tokenizer, pooling=pooling)
+    rows = Embedder(backend).embed(["", "a film"])
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [0, 1], atol=1e-6)
