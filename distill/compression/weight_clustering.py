@@ -57,10 +57,10 @@ class Clusterer(keras.layers.Layer):
                 "give fewer."
             )
         self.clusters = []
-        for i, kernel in enumerate(self.kernels.items):
+        for kernel in self.kernels.items:
             centroids, nearest = self._centroids(np.asarray(kernel))
             cluster = self.add_weight(
-                shape=kernel.shape, dtype="int32", trainable=False, name=f"place_{i}"
+                shape=kernel.shape, dtype="int32", trainable=False, name="clusters"
             )
             cluster.assign(nearest)
             kernel.assign(np.take(centroids, nearest))

@@ -150,12 +150,12 @@ def rows_by(lookup, model):
         return tf.reshape(rows, (*ids.shape, table.shape[-1]))
 
     for layer in layers:
-        vars(layer)["_take_rows"] = take_rows
+        vars(layer)["lookup"] = take_rows
     try:
         yield
     finally:
         for layer in layers:
-            del vars(layer)["_take_rows"]
+            del vars(layer)["lookup"]
 
 
 def _ids(length):

@@ -176,7 +176,7 @@ def test_a_config_gives_warm_up_decay_and_clipping():
     [
         ({"schedule": "step"}, "schedule=step is unknown; use one of linear, cosine"),
         ({"optimizer": "sgd"}, "optimizer=sgd is unknown; use one of adamw, lamb"),
-        ({"ema_decay": 1.0}, "ema_decay=1.0 must be at least 0"),
+        ({"ema_decay": 1.0}, "ema_decay=1.0 must be below 1"),
         ({"layer_decay": 0.0}, "layer_decay=0.0 must be above 0"),
         ({"accumulation_steps": 5}, "accumulation_steps=5 must divide batch_size=32"),
         ({"xla": True}, "xla=True compiles the steps anew for each length"),

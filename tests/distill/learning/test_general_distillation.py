@@ -223,7 +223,7 @@ def test_texts_are_read_from_lines_and_columns_without_holding_them(tokenizer, t
         empty.write_text(content)
         with pytest.raises(InputError, match=message):
             list(read_texts([lines, empty]))
-    with pytest.raises(InputError, match="There is no text to learn from"):
+    with pytest.raises(InputError, match="There is no text to train on"):
         encode_texts([], tokenizer, 8)
 
 
