@@ -15,6 +15,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import ops as tf_ops
 
 from tfnlp.models import BertConfig
 from tfnlp.text import WordPieceTokenizer
@@ -49,8 +50,12 @@ def _clean_state():
 
 @pytest.fixture(autouse=True, scope="module")
 def _free_memory():
-    """Collects garbage once a file: after each test it took longer than most tests do."""
+    """Collect garbage once a file: after each test it took longer than most tests do."""
     yield
+    # TensorFlow keeps the graph of each traced custom gradient, in a registry without an end.
+    registry = tf_ops.gradient_registry._registry
+    for name in [name for name in registry if name.startswith("CustomGradient-")]:
+        del registry[name]
     gc.collect()
     gc.freeze()  # what TensorFlow and Keras keep is not looked through again
 
