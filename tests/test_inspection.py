@@ -19,8 +19,7 @@ from tfnlp.inspection import (
     windows,
 )
 from tfnlp.models import Gpt2Config, RecurrentConfig, TransformerConfig, build_model
-from tfnlp.plots.alignments import draw_alignments, plot_alignments
-from tfnlp.plots.gradient_norms import draw_gradient_norms
+from tfnlp.plots import draw_alignments, draw_gradient_norms, plot_alignments
 from tfnlp.text import train_tokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.weighted_losses import cross_entropy

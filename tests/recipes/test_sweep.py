@@ -14,7 +14,7 @@ from recipes import sweep_file, sweep_runs
 from recipes.sweep_file import check_sweep, read_sweep
 from recipes.sweep_runs import check_runs, run_sweep
 from recipes.sweep_table import write_table
-from tfnlp.plots.variants import draw_variants
+from tfnlp.plots import draw_variants
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.seed_statistics import summarise_variants
 

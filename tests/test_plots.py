@@ -1,0 +1,108 @@
+"""Curves show like with like, characters have their token's colour, and fonts their characters."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tfnlp import plots
+from tfnlp.plots import (
+    draw_activations,
+    draw_curves,
+    plot_activations,
+    plot_alignments,
+    plot_curves,
+)
+
+pytest.importorskip("matplotlib")
+
+
+def panels(metrics, metric):
+    """{label of the panel: {label of the line: values}}."""
+    figure = draw_curves(metrics, metric)
+    return {
+        axes.get_ylabel(): {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+        for axes in figure.axes
+    }
+
+
+def test_each_loss_of_a_distillation_has_its_panel(tmp_path):
+    metrics = [
+        {
+            "epoch": epoch,
+            "time": 1.0,
+            "hard_label_loss": 0.8,
+            "loss": 9.0 - epoch,
+            "soft_label_loss": 2.0,
+            "val_hard_label_loss": 0.9,
+            "val_f1": 0.1 * epoch,
+            "val_word_accuracy": 0.5,
+            "learning_rate": 1e-4,
+        }
+        for epoch in (1, 2)
+    ]
+    found = panels(metrics, "f1")
+    assert next(iter(found)) == "loss"
+    assert found == {
+        "loss": {"train": [8.0, 7.0]},
+        "hard label loss": {"train": [0.8, 0.8], "dev": [0.9, 0.9]},
+        "soft label loss": {"train": [2.0, 2.0]},
+        "f1": {"dev": [0.1, 0.2]},
+    }
+    assert plot_curves(metrics, tmp_path / "curves.png", "f1")
+    assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
+def test_one_loss_has_one_panel_and_non_finite_numbers_leave_a_gap():
+    metrics = [
+        {"epoch": 1, "loss": 0.5, "val_loss": 0.6, "accuracy": 0.7, "val_accuracy": None},
+        {"epoch": 2, "loss": 0.4, "val_loss": 0.5, "accuracy": 0.8, "val_accuracy": 0.9},
+    ]
+    found = panels(metrics, "accuracy")
+    assert found["loss"] == {"train": [0.5, 0.4], "dev": [0.6, 0.5]}
+    gap, value = found["accuracy"]["dev"]
+    assert math.isnan(gap) and value == 0.9
+
+
+def test_each_character_has_its_tokens_colour(tmp_path, monkeypatch):
+    import matplotlib
+
+    monkeypatch.setattr(plots, "LINE", 4)
+    tokens, values = ["ab", "\n", "$c$de", "f"], [-1.0, 0.0, 1.0, 0.5]
+    figure = draw_activations(tokens, values)
+    colours = matplotlib.colormaps["RdBu"]
+    shown = {}
+    for patch, text in zip(figure.axes[0].patches, figure.axes[0].texts, strict=True):
+        place = tuple(int(x) for x in patch.get_xy())
+        shown[place] = text.get_text(), patch.get_facecolor(), text.get_color()
+    expected = {
+        (0, 0): ("a", -1),
+        (1, 0): ("b", -1),
+        (2, 0): (" ", 0),
+        **{(i, 1): (character, 1) for i, character in enumerate("$c$d")},
+        (0, 2): ("e", 1),
+        (1, 2): ("f", 0.5),
+    }
+    ink = {-1: "white", 0: "black", 0.5: "black", 1: "white"}
+    for place, (character, value) in expected.items():
+        assert shown[place] == (character, colours((1 + value) / 2), ink[value])
+    assert len(shown) == len(expected)
+    assert plot_activations(tokens, values, tmp_path / "text.png")
+    assert (tmp_path / "text.png").stat().st_size > 500
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        draw_activations(tokens, [1.0])
+
+
+def test_characters_without_a_font_are_warned_of(tmp_path, monkeypatch, caplog):
+    weights, path = {"": np.eye(2)}, tmp_path / "a.png"
+    # What Matplotlib brings itself has no such character, a font that is installed may.
+    monkeypatch.setattr(plots, "KOREAN", ("no such font", "STIXGeneral"))
+    assert plots.font_families("monospace") == ["monospace", "STIXGeneral"]
+    assert plot_alignments(weights, ["\u3400", "a"], ["b", "\u3401"], path)
+    assert f"{path} shows boxes for 2 characters that no installed font has" in caplog.text
+    caplog.clear()
+    assert plot_alignments(weights, ["a", "c"], ["b", "d"], path) and not caplog.text
+
+
+def test_tokens_are_not_parsed_as_mathematics(tmp_path):
+    assert plot_alignments({"": np.eye(2)}, ["$$", "a"], ["b", r"$\q$"], tmp_path / "a.png")

@@ -1,0 +1,243 @@
+"""Plots of training logs, sweeps and model internals, as PNGs.
+
+`plot_x` returns whether it plotted: without matplotlib, it logs a line instead. `draw_x` returns
+the matplotlib `Figure`.
+"""
+
+import math
+import warnings
+
+from absl import logging
+
+# Fonts with Hangul, and most of them with Chinese and Japanese characters, by system.
+KOREAN = (
+    *("Noto Sans CJK KR", "Noto Sans KR", "NanumGothic", "NanumBarunGothic", "UnDotum"),
+    *("Malgun Gothic", "Apple SD Gothic Neo", "AppleGothic", "Arial Unicode MS", "Unifont"),
+)
+LINE = 80  # characters in a line of coloured text
+DARK = 0.6  # numbers farther from 0 have a colour that black cannot be read on
+
+
+def plot_curves(metrics, path, metric="accuracy"):
+    """Plot each loss, and another metric, by epoch: one panel each, for training and dev.
+
+    Losses are what ends in "loss"; a name with "val_" before it is the same of dev.
+
+    Args:
+        metrics: a list of dicts, `RunFolder.metrics()`.
+        path: of the PNG.
+        metric: the other metric; None for none.
+    """
+    return _write(path, "curves", draw_curves, metrics, metric)
+
+
+def draw_curves(metrics, metric="accuracy"):
+    from matplotlib.ticker import MaxNLocator
+
+    names = dict.fromkeys(name.removeprefix("val_") for m in metrics for name in m)
+    losses = [name for name in names if name.endswith("loss")]
+    # The whole loss first, whatever the order in which they were logged.
+    keys = [*sorted(losses, key=lambda name: name != "loss"), *([metric] if metric else [])]
+    epochs = [m["epoch"] for m in metrics]
+    figure, panels = _panels(len(keys), 3, 4.5, 3.5)
+    for axes, key in zip(panels, keys, strict=True):
+        for name, label, color in ((key, "train", "C0"), (f"val_{key}", "dev", "C1")):
+            if all(name in m for m in metrics):
+                # JSON has no NaN: an epoch whose number was not finite is left out of the line.
+                values = [math.nan if m[name] is None else m[name] for m in metrics]
+                axes.plot(epochs, values, marker="o", color=color, label=label)
+        axes.set(xlabel="epoch", ylabel=key.replace("_", " "))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(alpha=0.3)
+        if axes.lines:
+            axes.legend()
+    return figure
+
+
+def plot_variants(runs, summary, base, path):
+    """Plot each figure by variant: a point per seed, and the mean with its standard error.
+
+    Args:
+        runs: {variant: {seed: {name: number}}}.
+        summary: of them, from `tfnlp.utils.seed_statistics.summarise_variants`.
+        base: the variant that others are compared with; its mean is a line.
+        path: of the PNG.
+    """
+    return _write(path, "variants", draw_variants, runs, summary, base)
+
+
+def draw_variants(runs, summary, base):
+    names = list(summary)
+    metrics = list(summary[names[0]])
+    figure, panels = _panels(len(metrics), 2, 5.5, 1.2 + 0.35 * len(names))
+    for axes, metric in zip(panels, metrics, strict=True):
+        for place, name in enumerate(names):
+            values = [figures.get(metric) for figures in runs[name].values()]
+            values = [v for v in values if v is not None]
+            axes.plot(values, [place] * len(values), "o", color="C7", alpha=0.5, markersize=4)
+            estimate = summary[name][metric].estimate
+            if estimate is not None:
+                style = {"fmt": "D", "color": "C0" if name == base else "C1", "capsize": 4}
+                axes.errorbar(estimate.mean, place, xerr=estimate.error, **style)
+                if name == base:
+                    axes.axvline(estimate.mean, color="C0", alpha=0.4, linestyle="--")
+        axes.set_yticks(range(len(names)), names)
+        axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=metric.replace("_", " "))
+        axes.grid(alpha=0.3, axis="x")
+    return figure
+
+
+def plot_gradient_norms(norms, path):
+    """Plot the norm of a gradient by the distance of the state in tokens, one line each.
+
+    Args:
+        norms: {name: (L,)}, from the first token on, as `tfnlp.inspection.gradient_norms` gives
+            them.
+        path: of the PNG.
+    """
+    return _write(path, "gradients", draw_gradient_norms, norms)
+
+
+def draw_gradient_norms(norms):
+    figure, (axes,) = _panels(1, 1, 6, 4)
+    for name, values in norms.items():
+        axes.plot(range(len(values)), values[::-1], label=name)
+    axes.set(
+        yscale="log", xlabel="tokens back", ylabel="norm of the last loss' gradient by the state"
+    )
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure
+
+
+def plot_alignments(weights, source, target, path):
+    """Plot weights of target tokens over source tokens, one panel for each name.
+
+    Args:
+        weights: {name: (T, S)}, such as `tfnlp.inspection.alignments` gives.
+        source: the S source tokens, strings.
+        target: the T target tokens, strings.
+        path: of the PNG.
+
+    Raises:
+        ValueError: if weights have another shape.
+    """
+    return _write(path, "alignment", draw_alignments, weights, source, target)
+
+
+def draw_alignments(weights, source, target):
+    for name, matrix in weights.items():
+        if tuple(matrix.shape) != (len(target), len(source)):
+            raise ValueError(
+                f"weights[{name!r}] has shape {tuple(matrix.shape)}, but there are {len(target)} "
+                f"target tokens and {len(source)} source tokens."
+            )
+    # Tokens as they are, not as mathematics.
+    shown = {"family": font_families("sans-serif"), "parse_math": False}
+    size = 1.5 + 0.3 * len(source), 1.5 + 0.3 * len(target)
+    figure, panels = _panels(len(weights), 4, *size)
+    for axes, (name, matrix) in zip(panels, weights.items(), strict=True):
+        axes.imshow(matrix, cmap="gray", vmin=0, vmax=1, aspect="equal")
+        axes.set_xticks(range(len(source)), source, rotation=90, **shown)
+        axes.set_yticks(range(len(target)), target, **shown)
+        axes.xaxis.tick_top()
+        if len(weights) > 1:
+            axes.set_title(name, fontsize="small")
+    return figure
+
+
+def plot_activations(tokens, values, path):
+    """Plot a text with each token coloured by a number: blue above 0, red below.
+
+    Args:
+        tokens: the text's tokens as strings, spaces and line ends in them.
+        values: a number from -1 to 1 for each, such as a column of
+            `tfnlp.inspection.activations`.
+        path: of the PNG.
+
+    Raises:
+        ValueError: if there are not as many numbers as tokens.
+    """
+    return _write(path, "activations", draw_activations, tokens, values)
+
+
+def draw_activations(tokens, values):
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    places = list(_character_places(tokens, values))
+    lines = 1 + max((row for row, *_ in places), default=0)
+    figure = Figure(figsize=(0.11 * LINE, 0.22 * lines + 0.1))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(-0.5, LINE + 0.5), ylim=(lines, 0))
+    axes.axis("off")
+    colours = matplotlib.colormaps["RdBu"]
+    # Tokens as they are, not as mathematics.
+    shown = {"family": font_families("monospace"), "fontsize": 8, "parse_math": False}
+    for row, column, character, value in places:
+        colour = colours((1 + float(value)) / 2)
+        axes.add_patch(Rectangle((column, row), 1, 1, color=colour, linewidth=0))
+        shown["color"] = "white" if abs(value) > DARK else "black"
+        axes.text(column + 0.5, row + 0.5, character, ha="center", va="center", **shown)
+    return figure
+
+
+def _character_places(tokens, values):
+    """Yield line, column, text and its token's number of each character."""
+    row = column = 0
+    for token, value in zip(tokens, values, strict=True):
+        for character in token:
+            if column == LINE:
+                row, column = row + 1, 0
+            yield row, column, " " if character in "\n\t\r" else character, value
+            row, column = (row + 1, 0) if character == "\n" else (row, column + 1)
+
+
+def font_families(first):
+    """Return the names of fonts in order of lookup: `first`, then the installed ones."""
+    from matplotlib import font_manager
+
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return [first, *(name for name in KOREAN if name in installed)]
+
+
+def _panels(count, columns, width, height):
+    """Return a figure with `count` panels in at most `columns`, and an iterator of their axes."""
+    from matplotlib.figure import Figure
+
+    columns = min(columns, count)
+    rows = math.ceil(count / columns)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return figure, (figure.add_subplot(rows, columns, i + 1) for i in range(count))
+
+
+def _write(path, subject, draw, *args):
+    """Write the figure of `draw(*args)`; warn in one line if a font lacks characters.
+
+    Returns:
+        Whether it was written. Without matplotlib, a line is logged instead.
+    """
+    try:
+        figure = draw(*args)
+    except ImportError:
+        logging.info("No plot of the %s: install tfnlp[plots] for one.", subject)
+        return False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure.savefig(path, dpi=120)
+    missing = set()
+    for warning in caught:
+        if "missing from font" in str(warning.message):
+            missing.add(str(warning.message))
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    if missing:
+        logging.warning(
+            "%s shows boxes for %d characters that no installed font has; install one, such as "
+            "Noto Sans CJK, and plot it again.",
+            path,
+            len(missing),
+        )
+    return True
