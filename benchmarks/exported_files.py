@@ -99,7 +99,7 @@ def describe(path):
     """Return a file's size, the operators of each signature, and its parts for XNNPACK."""
     from tensorflow.lite.python import schema_py_generated as schema
 
-    from distill.reports.operator_profile import profile_operators
+    from benchmarks.operator_profile import profile_operators
 
     content = path.read_bytes()
     model = schema.Model.GetRootAs(content)

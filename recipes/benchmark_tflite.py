@@ -8,8 +8,8 @@ input), with 1 and 2 threads, and for texts of varying length; the time to open 
 first call, which prepares the graph, are measured too. Peak memory is that of a process that only
 runs the file. On --input, in the format of the task's recipe, the file is compared with the Keras
 model of --model_dir: by the share of equal labels, tags, answers or choices, or the correlation of
-numbers. --operators measures the time of each operator, --onnx the latency of ONNX Runtime with
-int8 of the same weights (needs tfnlp[benchmarks]).
+numbers. --onnx measures the latency of ONNX Runtime with int8 of the same weights (needs
+tfnlp[benchmarks]).
 """
 
 from absl import flags
@@ -29,7 +29,6 @@ flags.DEFINE_string(
 )
 flags.DEFINE_string("pair_column", None, "Column of the second text, for pairs.")
 flags.DEFINE_integer("repeats", 50, "Timed runs for each figure.", 1)
-flags.DEFINE_bool("operators", False, "Also profile the file's operators, at 32 tokens.")
 flags.DEFINE_bool("onnx", False, "Also time the classifier of --model_dir in ONNX Runtime.")
 flags.DEFINE_string("output_dir", None, "Folder to write benchmark.json into.")
 flags.mark_flags_as_required(["model", "output_dir"])
@@ -65,9 +64,6 @@ def main():
     if FLAGS.onnx:
         figures["onnx"] = reports.benchmark_onnx(FLAGS.model_dir, repeats=FLAGS.repeats)
     reports.print_benchmark(figures, sentence)
-    if FLAGS.operators:
-        figures["operators"] = reports.profile_operators(FLAGS.model)
-        reports.print_operators(figures["operators"])
     write_json(output, figures)
 
 

@@ -7,8 +7,8 @@
 In a sweep whose steps end in export_tflite, the files of a variant's seeds are one point, with the
 standard error of its score. --input is a labelled file in the format of the task's recipe.
 OUTPUT_DIR/frontier.html needs no network: it has plots with the Pareto frontier, the table, and
-the time of each file's operators. The table is printed too, and written to frontier.tsv. The same
-command only measures files that are not measured yet.
+the answers of each file. The table is printed too, and written to frontier.tsv. The same command
+only measures files that are not measured yet.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""Comparison of files: predictions, latency, operators, Pareto frontier."""
+"""Comparison of files: predictions, latency, Pareto frontier."""
 
 import lazy_loader
 

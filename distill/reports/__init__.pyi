@@ -1,4 +1,4 @@
-"""Comparison of files: predictions, latency, operators, Pareto frontier."""
+"""Comparison of files: predictions, latency, Pareto frontier."""
 
 from .frontier_page import page as page
 from .frontier_page import table_rows as table_rows
@@ -7,8 +7,6 @@ from .inputs import Inputs as Inputs
 from .latency import benchmark_file as benchmark_file
 from .latency import print_benchmark as print_benchmark
 from .onnx_baseline import benchmark_onnx as benchmark_onnx
-from .operator_profile import print_operators as print_operators
-from .operator_profile import profile_operators as profile_operators
 from .pareto_frontier import find_candidates as find_candidates
 from .pareto_frontier import measure_candidates as measure_candidates
 from .pareto_frontier import name_candidates as name_candidates

@@ -5,7 +5,6 @@ import io
 
 from absl import logging
 
-from distill.reports.operator_profile import xnnpack_share
 from distill.reports.pareto_frontier import LENGTH, pareto
 from tfnlp.tasks.confusion_matrix import matrix_rows
 
@@ -50,9 +49,8 @@ def table_rows(candidates, metric):
 
 
 def page(candidates, metric, title):
-    """Return the HTML page: a plot for each cost, the table, and each file's operator profile."""
+    """Return the HTML page: a plot for each cost, the table, and each file's answers."""
     rows = table_rows(candidates, metric)
-    profiles = "\n".join(_profile(c) for c in candidates if c.operators)
     counts = "\n".join(_counts(c) for c in candidates if c.counts)
     answers = f"<h2>Answers</h2>\n{counts}\n" if counts else ""
     return f"""<!DOCTYPE html>
@@ -65,11 +63,7 @@ seeds. Latency is of warm calls on one thread; peak memory is that of a Python p
 Mixed / equal lengths: the time of a text where the length changes with each call, over that of
 texts of one length.</p>
 {_plots(candidates, metric)}{_table(rows, marks=True)}
-{answers}<h2>Operators</h2>
-<p>Time of each kind of operator at {LENGTH} tokens, or as many as the file takes, measured with
-LiteRT's profiler on.</p>
-{profiles}
-</body>
+{answers}</body>
 </html>
 """
 
@@ -132,17 +126,6 @@ def _table(rows, marks=False):
         mark = ' class="best"' if marks and row[-1] else ""
         lines.append(f"<tr{mark}>{cells}</tr>")
     return "\n".join([*lines, "</table>"])
-
-
-def _profile(candidate):
-    profile = candidate.operators
-    rows = [["operator", "runs in", "calls", "ms", "share"]]
-    for row in profile["operators"]:
-        share = row["ms"] / profile["ms"] if profile["ms"] else 0.0
-        texts = [row["operator"], row["runs_in"], f"{row['calls']:g}", f"{row['ms']:.3f}"]
-        rows.append([*texts, f"{share:.1%}" if share >= 0.0005 else ""])
-    summary = f"{candidate.name}: {profile['ms']:.2f} ms, {xnnpack_share(profile)}"
-    return f"<details><summary>{html.escape(summary)}</summary>\n{_table(rows)}\n</details>"
 
 
 def _counts(candidate):

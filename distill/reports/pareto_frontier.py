@@ -8,7 +8,6 @@ import re
 from absl import logging
 
 from distill.reports.latency import benchmark_file
-from distill.reports.operator_profile import profile_operators
 from distill.reports.prediction_tasks import task_of
 from distill.reports.predictions import predict_inputs
 from distill.runtime import load_runner
@@ -31,7 +30,6 @@ class Candidate:
         agreement: `Estimate` of the agreement with the reference, the main `figure` of
             `PredictionTask.compare`; or None.
         figures: of `benchmark_file`.
-        operators: of `profile_operators`; None if there is no profile.
         baseline: the score of the commonest label, or of the mean, of the inputs; or None.
         counts: the `confusion` and `only_answer` of the first file, as returned by `score`.
     """
@@ -41,7 +39,6 @@ class Candidate:
     score: Estimate | None = None
     agreement: Estimate | None = None
     figures: dict = dataclasses.field(default_factory=dict)
-    operators: dict | None = None
     baseline: float | None = None
     counts: dict = dataclasses.field(default_factory=dict)
 
@@ -115,7 +112,6 @@ def measure_candidates(
         logging.info("[%d/%d] %s", number, len(candidates), candidate.name)
         first, scores = candidate.paths[0], []
         candidate.figures = cached(benchmark_file, first, repeats=repeats)
-        candidate.operators = cached(_profile, first)
         for path in candidate.paths:
             pipeline = load_runner(path, num_threads=2)
             task = task_of(pipeline, positive_label)
@@ -183,14 +179,6 @@ class _Cache:
             self.known[key] = function(path, **arguments)
             write_json(self.path, self.known)
         return self.known[key]
-
-
-def _profile(path):
-    try:
-        return profile_operators(path, LENGTH)
-    except InputError as e:
-        logging.warning("%s", e)
-        return None
 
 
 def _score(path, inputs, expected, positive_label):

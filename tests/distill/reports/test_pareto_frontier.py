@@ -1,4 +1,4 @@
-"""Files side by side: the frontier, its page, operators, and what a benchmark says of a file."""
+"""Files side by side: the frontier, its page, and what a benchmark says of a file."""
 
 import math
 import shutil
@@ -27,7 +27,7 @@ def test_scores_that_are_not_numbers_are_refused(tmp_path, monkeypatch):
         return Numbers([]) if num_threads else {}
 
     monkeypatch.setattr(pareto_frontier, "_score", scored)
-    for name in ("benchmark_file", "_profile", "load_runner"):
+    for name in ("benchmark_file", "load_runner"):
         monkeypatch.setattr(pareto_frontier, name, nothing)
     inputs = Inputs(["a film"], ["a film"], [1.0])
 
@@ -60,8 +60,7 @@ def test_a_scorer_agrees_with_its_teacher_by_their_correlation(tmp_path, monkeyp
     path.touch()
     numbers, others = [0.5, 2.0, 1.5, 4.0], [1.0, 2.0, 3.0, 3.5]
     monkeypatch.setattr(pareto_frontier, "load_runner", lambda path, num_threads: Numbers(numbers))
-    for name in ("benchmark_file", "_profile"):
-        monkeypatch.setattr(pareto_frontier, name, lambda path, **_: {})
+    monkeypatch.setattr(pareto_frontier, "benchmark_file", lambda path, **_: {})
     inputs = Inputs(["a", "b", "c", "d"], None, [1.0, 2.0, 3.0, 4.0])
 
     def agreement(reference):
@@ -149,14 +148,6 @@ def test_files_are_scored_timed_and_cached(file, tmp_path, monkeypatch):
     for key in ("create_ms", "first_call_ms", "mixed_ms", "equal_ms"):
         assert 0 < found.figures[key] < 60e3
     assert 0 < found.latency_ms == found.figures["latency_ms"]["1"]["32"]
-    operators = {row["operator"]: row for row in found.operators["operators"]}
-    assert found.operators["pieces"] >= 1
-    assert {row["runs_in"] for row in operators.values()} == {"XNNPACK", "LiteRT", ""}
-    # 3 blocks of 6 dense layers, the pooler and the classifier.
-    dense = [row["calls"] for name, row in operators.items() if name.startswith("Fully Conn")]
-    assert sum(dense) == 3 * 6 + 2
-    shares = sum(row["ms"] for row in operators.values())
-    assert shares == pytest.approx(found.operators["ms"], rel=1e-6)
     assert measured() == found and timed == [file]
     texts.write_text("sentence\na fine film\n", encoding="utf-8")
     with pytest.raises(InputError, match="has no score, as the input has no gold answers of a cl"):

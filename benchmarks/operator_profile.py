@@ -1,4 +1,6 @@
-"""Operator profiles of a .tflite file: time by kind of operator.
+"""Operator profile of a .tflite file: time by kind of operator.
+
+    python -m benchmarks.operator_profile --model=runs/export/model.tflite
 
 LiteRT's Python has no profiler, but its library has one behind the C interface, which this calls.
 That interface may change between versions, and a wrong call can crash a process. So the profile
@@ -14,10 +16,17 @@ import subprocess
 import sys
 
 import ai_edge_litert
+from absl import flags
 from ai_edge_litert.interpreter import Interpreter
 
 from distill.runtime.associated_files import read_files
+from recipes import entry_point
 from tfnlp.utils.errors import InputError
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("model", None, "The .tflite file.")
+flags.DEFINE_integer("length", 32, "Tokens of a text, or as many as the file takes.", 1)
+flags.DEFINE_integer("runs", 50, "Runs to profile.", 1)
 
 # From LiteRT's C headers.
 _CPU, _HOST_MEMORY, _WRITE = 1, 1, 1
@@ -45,23 +54,11 @@ def profile_operators(path, length=32, runs=50):
     Raises:
         InputError: if the file cannot be run, or this LiteRT has no profiler.
     """
-    if not pathlib.Path(path).is_file():
-        raise InputError(f"{path} does not exist; check the path.")
     with contextlib.suppress(InputError):  # files of other programs have no settings
         length = min(length, read_files(path)[0]["model_max_length"])
-    process = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "distill.reports.operator_profile",
-            str(path),
-            str(length),
-            str(runs),
-        ],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    code = "from benchmarks import operator_profile; operator_profile.print_profile()"
+    command = [sys.executable, "-c", code, *map(str, (path, length, runs))]
+    process = subprocess.run(command, check=False, capture_output=True, text=True)
     if process.returncode:
         lines = [line for line in process.stderr.splitlines() if line.startswith("No profile: ")]
         why = lines[-1] if lines else "No profile: LiteRT ended the process."
@@ -71,9 +68,11 @@ def profile_operators(path, length=32, runs=50):
 
 def print_operators(profile, most=12):
     """Print a profile as a table of at most `most` rows."""
+    inside = sum(row["ms"] for row in profile["operators"] if row["runs_in"] == "XNNPACK")
+    share = inside / profile["ms"] if profile["ms"] else 0
     print(
         f"{profile['ms']:.3f} ms at {profile['length']} tokens, on one thread, with the profiler "
-        f"on; {xnnpack_share(profile)}"
+        f"on; {share:.0%} of it in XNNPACK, in {profile['pieces']} groups of operators"
     )
     for row in profile["operators"][:most]:
         share = row["ms"] / profile["ms"] if profile["ms"] else 0
@@ -84,14 +83,6 @@ def print_operators(profile, most=12):
     rest = profile["operators"][most:]
     if rest:
         print(f"{sum(row['ms'] for row in rest):9.3f} ms in {len(rest)} further kinds")
-
-
-def xnnpack_share(profile):
-    """Return a phrase on XNNPACK's share of a profile, and its groups of operators."""
-    inside = sum(row["ms"] for row in profile["operators"] if row["runs_in"] == "XNNPACK")
-    share = inside / profile["ms"] if profile["ms"] else 0
-    groups = profile["pieces"]
-    return f"{share:.0%} of it in XNNPACK, in {groups} group{'s' * (groups != 1)} of operators"
 
 
 def summarise_events(events, length):
@@ -262,10 +253,20 @@ def _count_tensors(path):
     return len(first["inputs"]), len(first["outputs"])
 
 
-if __name__ == "__main__":
+def print_profile():
+    """Print the profile of the process' arguments (path, length, runs) as JSON."""
     path, length, runs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     try:
         events = _profile(path, length, runs)
     except (OSError, AttributeError, ValueError, StopIteration) as e:
         sys.exit(f"No profile: this version of LiteRT gives no profile of it ({e}).")
     print(json.dumps(summarise_events(events, length)))
+
+
+def main():
+    print_operators(profile_operators(FLAGS.model, FLAGS.length, FLAGS.runs))
+
+
+if __name__ == "__main__":
+    flags.mark_flag_as_required("model")
+    entry_point.run(main)
