@@ -23,7 +23,7 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
 
     Args:
         model: from `tfnlp.models`.
-        kind: of the file.
+        kind: a `FileKind`.
         options: `Export`, with the quantization, `max_length` and pooling.
         lengths: from `check_lengths`; None is any length.
         tokenize: from `text_input`, for one signature, which takes strings; or None.
@@ -31,29 +31,17 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
     Returns:
         The bytes of the file.
     """
-    names = {
-        "answerer": ("start_logits", "end_logits"),
-        "embedder": ("sequence_output",),
-    }.get(kind, ("logits",))
     if options.quantization in LOOKUPS:
         lookup = LOOKUPS[options.quantization]
-        forward = _forward_with(lookup, model, names, options.max_length)
+        forward = _forward_with(lookup, model, kind.reads, options.max_length)
     else:
-        forward = _forward(model, names)
+        forward = _forward(model, kind.reads)
 
     def run(ids, mask, segment_ids):
         inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
         if ids.shape[1] is None:
             inputs = cut(inputs, options.max_length)
-        outputs = forward(inputs)
-        if kind == "embedder":
-            states = outputs["sequence_output"]
-            return {"embedding": _pool(states, inputs["padding_mask"], options.pooling)}
-        if kind == "answerer":
-            return outputs
-        if kind in ("scorer", "chooser"):
-            return {"score": outputs["logits"]}
-        return {"probability": ops.softmax(outputs["logits"], axis=-1)}
+        return kind.compute(forward(inputs), inputs["padding_mask"], options.pooling)
 
     endpoints = {
         key: (run, [tf.TensorSpec((1, length), "int32", name=name) for name in INPUTS])
@@ -185,16 +173,6 @@ LOOKUPS = {
     "int4": _embedding_lookup,
     "int4_block32": _embedding_lookup,
 }
-
-
-def _pool(states, mask, pooling):
-    """Pool states (1, L, D) to a vector of length 1, (1, D), without padding by mask (1, L)."""
-    if pooling == "first":
-        x = states[:, 0]
-    else:
-        mask = tf.cast(mask, states.dtype)[..., None]
-        x = tf.reduce_sum(states * mask, axis=1) / tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)
-    return tf.math.l2_normalize(x, axis=-1)
 
 
 @contextlib.contextmanager

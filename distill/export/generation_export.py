@@ -10,31 +10,21 @@ from distill.export.decoding_signatures import (
     rows_by,
     translator_signatures,
 )
-from distill.export.metadata import complete_file
+from distill.export.length_signatures import check_range
+from distill.export.metadata import complete_file, tokenizer_files
 from distill.export.options import DecoderExport
-from distill.runtime.associated_files import (
-    TARGET_TOKENIZER_FILE,
-    TOKENIZER_FILE,
-    VOCABULARY_FILE,
-)
+from distill.runtime.associated_files import TARGET_TOKENIZER_FILE
 from tfnlp.generation import CausalDecoder, EncoderDecoderCache, Translator
 from tfnlp.generation.batched_search import find_end_token
 from tfnlp.models import check_vocabulary, config_of
 from tfnlp.objectives.special_token_template import SpecialTokenTemplate
 from tfnlp.quantization.fake_quantization import in_float
-from tfnlp.text import WordPieceTokenizer
 from tfnlp.text.marian import MarianTokenizer
-from tfnlp.text.text_arguments import check_whole
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import atomic_replace
 
 # Defaults: lengths of prompt chunks, the most tokens of a file, and the most new tokens.
 LENGTHS, MAX_LENGTH, NEW_TOKENS = (16, 64), 256, 64
-
-NO_EXPORT = (
-    "Only a GPT, a GPT-2 or a Transformer generates from a file; a recurrent network or a model "
-    "with a memory has no export."
-)
 DESCRIPTIONS = {
     "ids": "Token ids.",
     "place": "The place of the first id in the caches.",
@@ -65,35 +55,28 @@ def export_generator(model, path, tokenizer, options=None):
             quantization needs calibration.
     """
     options = options or DecoderExport()
-    if model.head == "causal_lm" and type(config_of(model)) not in CausalDecoder.families:
-        raise InputError(NO_EXPORT)
     decoder = CausalDecoder(model)
-    _check_quantization(options.quantization)
+    _check_model(model, options.quantization)
     check_vocabulary(tokenizer, model)
-    check_computes_in_float32(model)
     end = find_end_token(tokenizer, options.end_token)
     max_length = options.max_length or min(decoder.max_length, MAX_LENGTH)
-    _check_length(max_length, decoder.max_length)
+    check_range(3, decoder.max_length or max_length, max_length=max_length)
     max_new_tokens = options.max_new_tokens
     if max_new_tokens is None:
         max_new_tokens = min(NEW_TOKENS, max_length)
-    beams = options.beams
-    _check_beams(beams, max_new_tokens, max_length, decoder.vocabulary_size)
-    lengths = _check_lengths(options.fixed_lengths, max_length)
-    endpoints = generator_signatures(decoder, max_length, lengths, beams, max_new_tokens)
-    settings = tokenizer.settings() | {
-        "model_max_length": max_length,
-        "kind": "generator",
-        "generation": {
-            "end_token_id": end,
-            "max_new_tokens": max_new_tokens,
-            "framed": _frame_sizes(tokenizer),
-        },
+    check_range(1, max_length, max_new_tokens=max_new_tokens)
+    check_range(1, decoder.vocabulary_size // 2, beams=options.beams)
+    lengths = _lengths(options.fixed_lengths, max_length)
+    endpoints = generator_signatures(decoder, max_length, lengths, options.beams, max_new_tokens)
+    settings = tokenizer.settings() | {"model_max_length": max_length, "kind": "generator"}
+    settings["generation"] = {
+        "end_token_id": end,
+        "max_new_tokens": max_new_tokens,
+        "framed": _frame_sizes(tokenizer),
     }
     content = convert_decoder(model, endpoints, options.quantization)
-    description = "Continues a text. Made with tfnlp."
-    files = _tokenizer_files(tokenizer)
-    _write(path, complete_file(content, options, description, DESCRIPTIONS, settings, files=files))
+    files = tokenizer_files(tokenizer)
+    _write(path, content, options, "Continues a text.", settings=settings, files=files)
 
 
 def export_translator(model, path, tokenizer, target_tokenizer=None, options=None):
@@ -121,37 +104,32 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
         max_new_tokens = min(NEW_TOKENS, config_of(model).max_length or NEW_TOKENS)
     translator = Translator(model, tokenizer, target_tokenizer, max_new_tokens=max_new_tokens)
     decoder, target_tokenizer = translator.decoder, translator.target_tokenizer
-    _check_pair(tokenizer, target_tokenizer)
     if not isinstance(decoder, EncoderDecoderCache):
-        raise InputError(NO_EXPORT)
-    check_computes_in_float32(model)
-    _check_quantization(options.quantization)
-    positions = decoder.max_length or max(options.fixed_lengths or LENGTHS)
-    lengths = _check_lengths(options.fixed_lengths, positions)
-    _check_beams(options.beams, max_new_tokens, decoder.max_length, decoder.vocabulary_size)
+        raise InputError("A recurrent translator has no export; only a transformer has.")
+    _check_pair(tokenizer, target_tokenizer)
+    _check_model(model, options.quantization)
+    lengths = options.fixed_lengths or LENGTHS
+    lengths = _lengths(options.fixed_lengths, decoder.max_length or max(lengths))
+    check_range(1, decoder.vocabulary_size // 2, beams=options.beams)
     endpoints = translator_signatures(decoder, lengths, options.beams, max_new_tokens)
-    settings = {
-        "model_max_length": max(lengths),
-        "kind": "translator",
-        "generation": {
-            "start_token_id": decoder.start_token_id,
-            "end_token_id": translator.end,
-            "pad_token_id": translator.pad,
-            "source_end_token_id": translator.source_end,
-            "max_new_tokens": max_new_tokens,
-            "framed": _frame_sizes(tokenizer),
-        },
+    settings = {"model_max_length": max(lengths), "kind": "translator"}
+    settings["generation"] = {
+        "start_token_id": decoder.start_token_id,
+        "end_token_id": translator.end,
+        "pad_token_id": translator.pad,
+        "source_end_token_id": translator.source_end,
+        "max_new_tokens": max_new_tokens,
+        "framed": _frame_sizes(tokenizer),
     }
     if isinstance(tokenizer, MarianTokenizer):
         files = tokenizer.files()
     else:
         settings = tokenizer.settings() | settings
-        files = _tokenizer_files(tokenizer)
+        files = tokenizer_files(tokenizer)
         if target_tokenizer is not tokenizer:
             files |= {TARGET_TOKENIZER_FILE: target_tokenizer.to_json()}
     content = convert_decoder(model, endpoints, options.quantization)
-    description = "Translates a text. Made with tfnlp."
-    _write(path, complete_file(content, options, description, DESCRIPTIONS, settings, files=files))
+    _write(path, content, options, "Translates a text.", settings=settings, files=files)
 
 
 def convert_decoder(model, endpoints, quantization):
@@ -180,23 +158,20 @@ def _check_pair(tokenizer, target_tokenizer):
         )
 
 
-def _tokenizer_files(tokenizer):
-    if isinstance(tokenizer, WordPieceTokenizer):
-        return {VOCABULARY_FILE: "\n".join(tokenizer.vocabulary)}
-    return {TOKENIZER_FILE: tokenizer.to_json()}
-
-
 def _frame_sizes(tokenizer):
     """Return the numbers of special tokens before and after a text."""
     return [len(tokens) for tokens in SpecialTokenTemplate.from_tokenizer(tokenizer).single]
 
 
-def _write(path, content):
+def _write(path, content, options, description, **associated):
+    description += " Made with tfnlp."
+    content = complete_file(content, options, description, DESCRIPTIONS, **associated)
     with atomic_replace(path) as temporary:
         pathlib.Path(temporary).write_bytes(content)
 
 
-def _check_quantization(quantization):
+def _check_model(model, quantization):
+    check_computes_in_float32(model)
     check_quantization(quantization)
     if quantization == "static_int8":
         raise InputError(
@@ -205,40 +180,9 @@ def _check_quantization(quantization):
         )
 
 
-def _check_length(max_length, positions):
-    check_whole(max_length=max_length)
-    if not 3 <= max_length <= (positions or max_length):
-        raise InputError(
-            f"max_length={max_length} must lie between 3 and the model's {positions} positions."
-        )
-
-
-def _check_beams(beams, max_new_tokens, max_length, vocabulary_size):
-    check_whole(beams=beams, max_new_tokens=max_new_tokens)
-    if not 1 <= beams <= vocabulary_size // 2:
-        raise InputError(
-            f"beams={beams} must lie between 1 and {vocabulary_size // 2}, half of the vocabulary."
-        )
-    if not 1 <= max_new_tokens <= (max_length or max_new_tokens):
-        raise InputError(
-            f"max_new_tokens={max_new_tokens} must lie between 1 and max_length={max_length}."
-        )
-
-
-def _check_lengths(fixed_lengths, max_length):
-    """Return the lengths of prompt or source signatures, ascending.
-
-    Raises:
-        InputError: if there is none, or one does not lie between 2 and `max_length`.
-    """
-    if fixed_lengths is None:
-        fixed_lengths = [n for n in LENGTHS if n <= max_length] or [max_length]
-    for length in fixed_lengths:
-        check_whole(fixed_lengths=length)
-        if not 2 <= length <= max_length:
-            raise InputError(
-                f"fixed_lengths={length} must lie between 2 and max_length={max_length}."
-            )
-    if not fixed_lengths:
-        raise InputError("fixed_lengths is empty; give at least one, such as 16.")
-    return sorted(set(fixed_lengths))
+def _lengths(fixed_lengths, max_length):
+    """Return the lengths of prompt or source signatures, ascending; all from 2 to `max_length`."""
+    lengths = fixed_lengths or [n for n in LENGTHS if n <= max_length] or [max_length]
+    for length in lengths:
+        check_range(2, max_length, fixed_lengths=length)
+    return sorted(set(lengths))

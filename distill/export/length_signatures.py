@@ -13,24 +13,22 @@ def check_lengths(fixed_lengths, fixed_only, max_length):
     """Return the lengths of the signatures, the default's first; None is any length.
 
     Raises:
-        InputError: if a length is no whole number between 3 and `max_length`, or there twice, or
-            if `fixed_only` leaves none.
+        InputError: if a length is no whole number between 3 and `max_length`, or if `fixed_only`
+            leaves none.
     """
-    fixed_lengths = list(fixed_lengths)
     for length in fixed_lengths:
-        check_whole(fixed_lengths=length)
-        if not 3 <= length <= max_length:
-            raise InputError(
-                f"fixed_lengths={length} must lie between 3 and max_length={max_length}."
-            )
-        if fixed_lengths.count(length) > 1:
-            raise InputError(f"fixed_lengths={length} is there twice; name each length once.")
-    fixed_lengths.sort(reverse=True)
-    if not fixed_only:
-        return [None, *fixed_lengths]
-    if not fixed_lengths:
+        check_range(3, max_length, fixed_lengths=length)
+    if fixed_only and not fixed_lengths:
         raise InputError("fixed_only=True leaves no signature; give `fixed_lengths`.")
-    return fixed_lengths
+    return [*([] if fixed_only else [None]), *sorted(set(fixed_lengths), reverse=True)]
+
+
+def check_range(low, high, **numbers):
+    """Raise an InputError for a keyword argument that is no whole number from `low` to `high`."""
+    check_whole(**numbers)
+    for name, value in numbers.items():
+        if not low <= value <= high:
+            raise InputError(f"{name}={value} must lie between {low} and {high}.")
 
 
 def signatures(lengths):

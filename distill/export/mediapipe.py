@@ -33,11 +33,11 @@ IDEOGRAPHS = (
 SPACES = [*"\t\n\v\f\r \x85"] + [
     c for c in map(chr, CODE_POINTS) if unicodedata.category(c)[0] == "Z"
 ]
-# Messages on differing characters, by the kind of difference.
+# Sentences on differing characters, by the kind of difference.
 SENTENCES = {
     "removed": (
-        "MediaPipe keeps {} characters that the tokenizer removes ({}), and words with one get "
-        "other ids there; remove them before, or run the file by distill.runtime."
+        "MediaPipe keeps {} characters that the tokenizer removes ({}); remove them before, or "
+        "run the file by distill.runtime."
     ),
     "split": (
         "MediaPipe does not end words at {} characters where the tokenizer does ({}); put spaces "
@@ -49,14 +49,17 @@ SENTENCES = {
     ),
     "changed": (
         "MediaPipe reads {} characters in another case, or with accents, than the tokenizer ({}): "
-        "it lowercases A-Z alone and strips nothing; write texts as the tokenizer does before, "
-        "run the file by distill.runtime, or learn a vocabulary with strip_accents=False."
+        "it lowercases A-Z alone and strips nothing; run the file by distill.runtime, or learn a "
+        "vocabulary with strip_accents=False."
     ),
 }
-
 ONE_SIGNATURE = (
     "MediaPipe takes files with one signature, so it cannot run this one; give it a file without "
     "`fixed_lengths`, or with one and `fixed_only`."
+)
+ONE_TEXT = (
+    "The model was trained on pairs of texts, and MediaPipe takes single texts, so it cannot run "
+    "the file; use distill.runtime, or ids (docs/mobile.md)."
 )
 
 
@@ -133,16 +136,10 @@ def differing_characters(tokenizer):
         if ours == theirs:
             continue
         if " " in ours + theirs or letters.issuperset(ours) or letters.issuperset(theirs):
-            differing[_difference(ours, theirs)].append(character)
+            splits = " " in ours, " " in theirs
+            kind = {(True, False): "split", (False, True): "joined"}.get(splits, "changed")
+            differing[kind if ours else "removed"].append(character)
     return {kind: sorted(characters) for kind, characters in differing.items() if characters}
-
-
-def _difference(ours, theirs):
-    if not ours:
-        return "removed"
-    if " " in ours and " " not in theirs:
-        return "split"
-    return "joined" if " " in theirs and " " not in ours else "changed"
 
 
 @functools.cache

@@ -14,9 +14,11 @@ from distill.runtime.associated_files import (
     LABELS_FILE,
     SENTENCEPIECE_FILE,
     SETTINGS_FILE,
+    TOKENIZER_FILE,
     VOCABULARY_FILE,
     add_files,
 )
+from tfnlp.text import WordPieceTokenizer
 
 METADATA_NAME = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
@@ -46,12 +48,24 @@ class Credits:
     license: str | None = None
 
 
+def tokenizer_files(tokenizer):
+    """Return {name: text} of the file that holds a tokenizer."""
+    if isinstance(tokenizer, WordPieceTokenizer):
+        return {VOCABULARY_FILE: "\n".join(tokenizer.vocabulary)}
+    return {TOKENIZER_FILE: tokenizer.to_json()}
+
+
 def complete_file(content, options, description, descriptions, settings, files):
     """Add metadata, settings and associated files to a converted model.
 
+    MediaPipe uses the tokenizer of the metadata: BERT's if there is a vocabulary among the files,
+    SentencePiece's if there is a SentencePiece model. `LABELS_FILE` names the entries of the first
+    output's last axis.
+
     Args:
         content: the bytes of the .tflite.
-        options: `Export` or `DecoderExport`, for the name and the credits.
+        options: `Export` or `DecoderExport`. Of a classifier with a `score_threshold`, MediaPipe
+            leaves out lower scores.
         description: of the model.
         descriptions: {a name of inputs or outputs, or the start of some: their description}.
         settings: a dict, of the tokenizer and the model.
@@ -60,48 +74,48 @@ def complete_file(content, options, description, descriptions, settings, files):
     Returns:
         The bytes of the new .tflite.
     """
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
+    # Runtimes look tensors up by name, in the order of the first graph.
+    (signature,) = [x for x in tree.signatureDefs if x.subgraphIndex == 0]
     inputs, outputs = (
-        {name: _description_of(name, descriptions) for name in names}
-        for names in tensor_names(content)
+        {
+            names[i]: next(d for start, d in descriptions.items() if names[i].startswith(start))
+            for i in order
+        }
+        for names, order in (
+            (_names(signature.inputs), tree.subgraphs[0].inputs),
+            (_names(signature.outputs), tree.subgraphs[0].outputs),
+        )
     )
-    metadata = text_model_metadata(options, description, inputs, outputs, [SETTINGS_FILE, *files])
-    return add_files(add_metadata(content, metadata), settings, files)
+    metadata = _metadata(options, description, inputs, outputs, [SETTINGS_FILE, *files])
+    entry, buffer = schema.MetadataT(), schema.BufferT()
+    entry.name, entry.buffer, buffer.data = METADATA_NAME, len(tree.buffers), list(metadata)
+    tree.buffers.append(buffer)
+    tree.metadata = [*(tree.metadata or []), entry]
+    b = flatbuffers.Builder(len(content) + len(metadata) + 1024)
+    b.Finish(tree.Pack(b), file_identifier=b"TFL3")
+    return add_files(bytes(b.Output()), settings, files)
 
 
-def _description_of(name, descriptions):
-    return next(text for start, text in descriptions.items() if name.startswith(start))
+def _names(tensors):
+    """Return {index: name} of a signature's inputs or outputs."""
+    return {tensor.tensorIndex: tensor.name.decode() for tensor in tensors}
 
 
-def text_model_metadata(options, description, inputs, outputs, files):
-    """Build the metadata flatbuffer of a model that reads text.
-
-    Args:
-        options: has the `name` of the model, `credits` (`Credits` or None) and, for a
-            classifier, the `score_threshold` of the first output: MediaPipe leaves out lower
-            scores.
-        description: of the model.
-        inputs: {name: description} in the order of the subgraph's inputs; runtimes look them up
-            by name.
-        outputs: the same of the outputs.
-        files: the names of the associated files. A vocabulary among them is declared as BERT's
-            tokenizer, and a SentencePiece model as SentencePiece's; MediaPipe then uses it.
-            `LABELS_FILE` names the entries of the first output's last axis.
-
-    Returns:
-        bytes.
-    """
+def _metadata(options, description, inputs, outputs, files):
+    """Return the metadata flatbuffer; `inputs` and `outputs` are {name: description}."""
     score_threshold = getattr(options, "score_threshold", None)
     b = flatbuffers.Builder(1024)
     tensors = []
     for i, output in enumerate(outputs.items()):
-        axis = []
+        axis, units = [], []
         if LABELS_FILE in files and i == 0:
             text = "The class names, in order of the output."
             axis = [_file(b, LABELS_FILE, text, TENSOR_AXIS_LABELS)]
-        units = []
         if score_threshold is not None and i == 0:
-            threshold = _threshold(b, score_threshold)
-            units = [_process_unit(b, SCORE_THRESHOLDING_OPTIONS, threshold)]
+            b.StartObject(1)  # ScoreThresholdingOptions
+            b.PrependFloat32Slot(0, score_threshold, 0.0)
+            units = [_process_unit(b, SCORE_THRESHOLDING_OPTIONS, b.EndObject())]
         tensors.append(_tensor(b, *output, axis, units))
     described_inputs = [_tensor(b, *each) for each in inputs.items()]
     slots = {2: _vector(b, described_inputs), 3: _vector(b, tensors)}
@@ -113,61 +127,17 @@ def text_model_metadata(options, description, inputs, outputs, files):
         pieces = _file(b, SENTENCEPIECE_FILE, "The SentencePiece model.", UNKNOWN)
         sentencepiece = _table(b, 2, {0: _vector(b, [pieces])})  # SentencePieceTokenizerOptions
         slots[5] = _vector(b, [_process_unit(b, SENTENCEPIECE_TOKENIZER_OPTIONS, sentencepiece)])
-    others = [
-        _file(b, name, "The settings of the tokenizer and the model.", UNKNOWN)
-        for name in files
-        if name not in (VOCABULARY_FILE, LABELS_FILE, SENTENCEPIECE_FILE)
-    ]
+    named_above = (VOCABULARY_FILE, LABELS_FILE, SENTENCEPIECE_FILE)
+    text = "The settings of the tokenizer and the model."
+    others = [_file(b, name, text, UNKNOWN) for name in files if name not in named_above]
     subgraph = _table(b, 7, slots)
     credits = dataclasses.astuple(options.credits or Credits())  # version, author, license
-    credits = {slot: b.CreateString(x) for slot, x in zip((2, 4, 5), credits, strict=True) if x}
-    model = _table(
-        b,
-        8,
-        credits
-        | {
-            0: b.CreateString(options.name),
-            1: b.CreateString(description),
-            3: _vector(b, [subgraph]),
-            6: _vector(b, others),
-            7: b.CreateString(MIN_PARSER_VERSION),
-        },
-    )
-    b.Finish(model, file_identifier=IDENTIFIER)
+    model = {slot: b.CreateString(x) for slot, x in zip((2, 4, 5), credits, strict=True) if x}
+    model |= {0: b.CreateString(options.name), 1: b.CreateString(description)}
+    model |= {3: _vector(b, [subgraph]), 6: _vector(b, others)}
+    model[7] = b.CreateString(MIN_PARSER_VERSION)
+    b.Finish(_table(b, 8, model), file_identifier=IDENTIFIER)
     return bytes(b.Output())
-
-
-def add_metadata(model, metadata):
-    """Add metadata to a .tflite model.
-
-    Args:
-        model: the bytes of the .tflite.
-        metadata: the bytes of the metadata flatbuffer.
-
-    Returns:
-        The bytes of the new .tflite.
-    """
-    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
-    entry = schema.MetadataT()
-    entry.name = METADATA_NAME
-    entry.buffer = len(tree.buffers)
-    buffer = schema.BufferT()
-    buffer.data = list(metadata)
-    tree.buffers.append(buffer)
-    tree.metadata = [*(tree.metadata or []), entry]
-    b = flatbuffers.Builder(len(model) + len(metadata) + 1024)
-    b.Finish(tree.Pack(b), file_identifier=b"TFL3")
-    return bytes(b.Output())
-
-
-def tensor_names(model):
-    """Return the input and output names of a .tflite model's first graph, in order."""
-    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
-    (signature,) = [x for x in tree.signatureDefs if x.subgraphIndex == 0]
-    graph = tree.subgraphs[0]
-    inputs = {i.tensorIndex: i.name.decode() for i in signature.inputs}
-    outputs = {i.tensorIndex: i.name.decode() for i in signature.outputs}
-    return [inputs[i] for i in graph.inputs], [outputs[i] for i in graph.outputs]
 
 
 def _tensor(b, name, description, files=(), process_units=()):
@@ -187,13 +157,6 @@ def _file(b, name, description, kind):
 
 def _process_unit(b, kind, options):
     return _table(b, 2, {1: options}, {0: kind})
-
-
-def _threshold(b, score):
-    """Build a ScoreThresholdingOptions table."""
-    b.StartObject(1)
-    b.PrependFloat32Slot(0, score, 0.0)
-    return b.EndObject()
 
 
 def _table(b, size, offsets, small=None):

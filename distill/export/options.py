@@ -61,7 +61,7 @@ class DecoderExport:
             model's positions, but at most 256, where None.
         fixed_lengths: of a causal LM, lengths of the chunks in which prompts are read; of a
             translator, lengths of sources, the longest of which is the maximum; 16 and 64 where
-            None.
+            there are none.
         beams: K of beam search; 1 for greedy search alone.
         max_new_tokens: the most new tokens, of a causal LM those of a beam search, for which the
             caches have places; 64, or what the model has positions for if that is less, where
@@ -73,7 +73,7 @@ class DecoderExport:
 
     quantization: str = "int8"
     max_length: int | None = None
-    fixed_lengths: tuple | None = None
+    fixed_lengths: tuple = ()
     beams: int = 4
     max_new_tokens: int | None = None
     end_token: str | None = None

@@ -18,27 +18,16 @@ from tfnlp.utils.errors import InputError
 BYTES_IN_A_WORD = 300
 
 
-def check_text_input(kind, tokenizer, fixed_lengths, pairs=False):
+def check_text_input(kind_name, tokenizer, fixed_lengths, pairs=False):
     """Raise an InputError if a file cannot take strings."""
-    if kind != "classifier":
-        raise InputError(
-            f"tokenizer_in_graph=True is for classifiers, and the file is a {kind}'s; leave it "
-            "out."
-        )
-    if not isinstance(tokenizer, WordPieceTokenizer):
-        raise InputError(
-            "tokenizer_in_graph=True needs WordPiece, and the model has another tokenizer; leave "
-            "it out."
-        )
-    if fixed_lengths:
-        raise InputError(
-            "tokenizer_in_graph=True has no fixed lengths; leave `fixed_lengths` out."
-        )
-    if pairs:
-        raise InputError(
-            "tokenizer_in_graph=True takes one string, and the model was trained on pairs of "
-            "texts; leave it out."
-        )
+    for refused, reason in (
+        (kind_name != "classifier", f"is for classifiers, and the file is a {kind_name}'s"),
+        (not isinstance(tokenizer, WordPieceTokenizer), "needs WordPiece"),
+        (fixed_lengths, "has no fixed lengths"),
+        (pairs, "takes one string, and the model was trained on pairs of texts"),
+    ):
+        if refused:
+            raise InputError(f"tokenizer_in_graph=True {reason}; leave it out.")
 
 
 def text_input(tokenizer, max_length):

@@ -19,6 +19,10 @@ from tfnlp.utils.errors import InputError
 class PredictionTask:
     """Base class of prediction tasks.
 
+    A child has `_task` and `_read`, may have `_join`, `_answer`, `_examples` and figures of its
+    own, and formats a prediction by `row` (the columns of a printed line, those of `header` and of
+    a second text) and, without a header, by `json_value`.
+
     Args:
         labels: of the model, or None.
         settings: of the model, or None.
@@ -30,10 +34,12 @@ class PredictionTask:
 
     kind = None
     option = None  # name of the option with second texts: pair, question or ending
+    takes = "`text` alone"  # the options, in words
     second_column = "pair"  # header of the second texts
     header = None  # columns of predictions.tsv; None for JSON Lines
     figure, least = "agreement", 0.98  # figure of `compare`, and the least without a warning
     answer_name = None  # of what `compare` counts
+    labelled = False  # whether predictions are labels, which a confusion matrix counts
 
     def __init__(self, labels=None, settings=None, positive_label=None):
         self.labels = labels
@@ -62,21 +68,20 @@ class PredictionTask:
             InputError: if the task takes others, or their numbers do not match.
         """
         second_texts = {"pair": pair, "question": question, "ending": ending}
-        for name, strings in second_texts.items():
-            if strings and name != self.option:
-                options = f"`text` and `{self.option}`" if self.option else "`text`"
-                raise InputError(
-                    f"A model of the kind {self.kind} takes {options}, and no `{name}`."
-                )
-        return self._join(texts, second_texts.get(self.option))
+        others = any(x for name, x in second_texts.items() if name != self.option)
+        inputs = None if others else self._join(texts, second_texts.get(self.option))
+        if inputs is None:
+            counts = {"text": texts} | second_texts
+            counts = [f"{len(x)} of `{name}`" for name, x in counts.items() if x]
+            raise InputError(
+                f"A model of the kind {self.kind} takes {self.takes}; given are "
+                f"{' and '.join(counts)}."
+            )
+        return inputs
 
     def _join(self, texts, pairs):
-        if pairs and len(pairs) != len(texts):
-            raise InputError(
-                f"Each `text` needs one `pair`; given are {len(texts)} texts and {len(pairs)} "
-                "pairs."
-            )
-        return Inputs(texts, pairs or None)
+        """Return `Inputs`, or None if the numbers of texts do not match."""
+        return None if pairs and len(pairs) != len(texts) else Inputs(texts, pairs or None)
 
     def read(self, path, columns=None):
         """Read `Inputs` from a file, in the formats of the task's recipe, or plain texts.
@@ -134,21 +139,19 @@ class PredictionTask:
             (`tfnlp.tasks.confusion_matrix`). `only_answer` is the answer to all inputs if there is
             just one, though the gold labels differ.
         """
-        task = self._task()
-        examples = Examples(inputs.texts, None, self._gold_ids(inputs.gold))
-        scores = task.score_predictions(examples, self.answers(predictions))
-        return scores | _baseline(task, examples) | self._count_answers(inputs, predictions)
+        task, examples = self._task(), self._examples(inputs)
+        predicted = [self._answer(prediction) for prediction in predictions]
+        scores = task.score_predictions(examples, predicted)
+        scores |= {f"baseline_{k}": v for k, v in task.baseline(examples, examples).items()}
+        gold, answers = task.answers(examples, predicted)
+        if self.labelled:
+            scores["confusion"] = confusion_matrix(gold, answers, self.labels)
+        answer = only_answer(gold, answers)
+        return scores if answer is None else scores | {"only_answer": answer}
 
-    def _gold_ids(self, gold):
-        return gold
-
-    def _count_answers(self, inputs, predictions):
-        answer = only_answer(inputs.gold, self.answers(predictions))
-        return {} if answer is None else {"only_answer": answer}
-
-    def row(self, prediction, text, *second_text):
-        """Return the columns of a printed line, those of `header` and of a second text."""
-        raise NotImplementedError
+    def _examples(self, inputs):
+        """Return the inputs as the examples of the task."""
+        return Examples(inputs.texts, None, inputs.gold)
 
 
 class LabelPredictions(PredictionTask):
@@ -156,8 +159,10 @@ class LabelPredictions(PredictionTask):
 
     kind = "classifier"
     option = "pair"
+    takes = "`text`, and a `pair` for each or none"
     header = ("label", "probability", "sentence")
     answer_name = "label"
+    labelled = True
 
     def _check_positive_label(self):
         if self.positive_label is not None:
@@ -178,12 +183,8 @@ class LabelPredictions(PredictionTask):
     def _answer(self, prediction):
         return prediction.label
 
-    def _gold_ids(self, gold):
-        return [self.labels.index(label) for label in gold]
-
-    def _count_answers(self, inputs, predictions):
-        matrix = confusion_matrix(inputs.gold, self.answers(predictions), self.labels)
-        return {"confusion": matrix} | super()._count_answers(inputs, predictions)
+    def _examples(self, inputs):
+        return Examples(inputs.texts, None, [self.labels.index(label) for label in inputs.gold])
 
     def row(self, prediction, text, *second_text):
         probability = prediction.probabilities[prediction.label]
@@ -195,6 +196,7 @@ class NumberPredictions(PredictionTask):
 
     kind = "scorer"
     option = "pair"
+    takes = LabelPredictions.takes
     header = ("score", "sentence")
     figure, least = "correlation", 0.99
 
@@ -202,9 +204,8 @@ class NumberPredictions(PredictionTask):
         return tasks.Regression()
 
     def _read(self, path, columns):
-        names = _header(path)
+        names, pair = _header(path), columns.pair
         text = columns.text or ("sentence1" if "sentence1" in names else "sentence")
-        pair = columns.pair
         if pair is None and columns.text is None and "sentence2" in names:
             pair = "sentence2"
 
@@ -230,10 +231,8 @@ class NumberPredictions(PredictionTask):
         return f"{correlation}; the largest difference is {figures['largest_difference']:.4g}."
 
     def count_truncated(self, pipeline, inputs, predictions):
-        encodings = pipeline.tokenizer.encode(
-            inputs.texts, inputs.second_texts, pipeline.max_length
-        )
-        return int(encodings.truncated.sum())
+        texts = inputs.texts, inputs.second_texts
+        return int(pipeline.tokenizer.encode(*texts, pipeline.max_length).truncated.sum())
 
     def row(self, prediction, text, *second_text):
         return [f"{prediction:.4f}", text, *second_text]
@@ -244,6 +243,14 @@ class TagPredictions(PredictionTask):
 
     kind = "tagger"
     answer_name = "tag"
+    labelled = True
+
+    @property
+    def _unit(self):
+        return self.settings.get("unit", "word")
+
+    def _task(self):
+        return tasks.Tagging(self.labels, unit=self._unit)
 
     def _read(self, path, columns):
         text, tagged = columns.text or "sentence", columns.tagged
@@ -256,25 +263,17 @@ class TagPredictions(PredictionTask):
         sentences = read_tagged(path, self.labels, self._unit)
         return Inputs(sentences.sentences, None, sentences.tags)
 
-    @property
-    def _unit(self):
-        return self.settings.get("unit", "word")
-
     def answers(self, predictions):
-        return [tag for prediction in predictions for tag in prediction.tags]
+        return list(itertools.chain.from_iterable(super().answers(predictions)))
+
+    def _answer(self, prediction):
+        return prediction.tags
 
     def count_truncated(self, pipeline, inputs, predictions):
         return 0  # long texts are read in windows
 
-    def score(self, inputs, predictions):
-        task = tasks.Tagging(self.labels, unit=self._unit)
-        examples = TaggedSentences(inputs.texts, inputs.gold)
-        scores = task.score_predictions(examples, [prediction.tags for prediction in predictions])
-        gold, answers = [*itertools.chain(*inputs.gold)], self.answers(predictions)
-        counts = {"confusion": confusion_matrix(gold, answers, self.labels)}
-        answer = only_answer(gold, answers)
-        counts |= {} if answer is None else {"only_answer": answer}
-        return scores | _baseline(task, examples) | counts
+    def _examples(self, inputs):
+        return TaggedSentences(inputs.texts, inputs.gold)
 
     def row(self, prediction, text, *second_text):
         if all(ENTITY_TAG.fullmatch(tag) for tag in self.labels):
@@ -306,15 +305,16 @@ class AnswerPredictions(PredictionTask):
 
     kind = "answerer"
     option = "question"
+    takes = "each `question` with the one `text` to look in, or with one of its own"
     answer_name = "answer"
 
     def _join(self, contexts, questions):
         if not questions or len(contexts) not in (1, len(questions)):
-            raise InputError(
-                "An answerer takes each `question` with the one `text` to look in, or with one of "
-                f"its own; given are {len(questions)} questions and {len(contexts)} texts."
-            )
+            return None
         return Inputs(questions, contexts if len(contexts) > 1 else contexts * len(questions))
+
+    def _task(self):
+        return tasks.QuestionAnswering()
 
     def _read(self, path, columns):
         if _suffix(path) == ".json":
@@ -327,12 +327,11 @@ class AnswerPredictions(PredictionTask):
     def _answer(self, prediction):
         return prediction.text
 
-    def score(self, inputs, predictions):
-        # Without a score no TensorFlow is loaded.
-        from tfnlp.tasks.question_answering import QuestionAnswering, Questions
+    def _examples(self, inputs):
+        # It loads TensorFlow, which is not needed without a score.
+        from tfnlp.tasks.question_answering import Questions
 
-        examples = Questions(inputs.ids, inputs.texts, inputs.second_texts, inputs.gold)
-        return QuestionAnswering().score_predictions(examples, self.answers(predictions))
+        return Questions(inputs.ids, inputs.texts, inputs.second_texts, inputs.gold)
 
     def row(self, prediction, text, *second_text):
         return [prediction.text or "(no answer)", f"{prediction.probability:.4f}", text]
@@ -352,17 +351,13 @@ class ChoicePredictions(PredictionTask):
 
     kind = "chooser"
     option = "ending"
+    takes = "one `text`, the beginning, and `ending` twice or more"
     second_column = "ending"
     header = ("choice", "probability", "prompt")
     answer_name = "choice"
 
     def _join(self, texts, endings):
-        if len(texts) != 1 or len(endings) < 2:
-            raise InputError(
-                "A chooser takes one `text`, the beginning, and `ending` twice or more; given are "
-                f"{len(texts)} texts and {len(endings)} endings."
-            )
-        return Inputs(texts, [endings])
+        return Inputs(texts, [endings]) if len(texts) == 1 and len(endings) > 1 else None
 
     def _task(self):
         return tasks.MultipleChoice()
@@ -389,11 +384,13 @@ class VectorPredictions(PredictionTask):
     kind = "embedder"
     figure, least = "cosine", 0.99
 
-    def inputs_of(self, texts, pair=(), question=(), ending=()):
-        raise InputError(NO_ANSWERS)
+    def _refuse(self, *_):
+        raise InputError(
+            "An embedder gives vectors, not answers; use distill.runtime.TextEmbedder, or "
+            "recipes.extract_features of the model's folder."
+        )
 
-    def read(self, path, columns=None):
-        raise InputError(NO_ANSWERS)
+    _join = _read = _refuse
 
     def compare(self, answers, expected):
         cosines = np.prod([answers, expected], axis=0).sum(1)
@@ -404,10 +401,6 @@ class VectorPredictions(PredictionTask):
         return f"cosine {mean:.4f} in the mean, {least:.4f} at worst."
 
 
-NO_ANSWERS = (
-    "An embedder gives vectors, not answers; use distill.runtime.TextEmbedder, or "
-    "recipes.extract_features of the model's folder."
-)
 TASKS = {
     task.kind: task
     for task in (
@@ -430,11 +423,6 @@ def prediction_task(kind, labels=None, settings=None, positive_label=None):
 def task_of(pipeline, positive_label=None):
     """Return the `PredictionTask` of a pipeline."""
     return prediction_task(pipeline.kind, pipeline.labels, pipeline.settings, positive_label)
-
-
-def _baseline(task, examples):
-    """Return the scores of the commonest answer to the examples, by names with `baseline_`."""
-    return {f"baseline_{k}": v for k, v in task.baseline(examples, examples).items()}
 
 
 def _with_gold_if_fit(reader, path, label_column, default):

@@ -5,10 +5,10 @@ from .litert_backend import EndingChooser as EndingChooser
 from .litert_backend import LiteRtBackend as LiteRtBackend
 from .litert_backend import QuestionAnswerer as QuestionAnswerer
 from .litert_backend import SentenceScorer as SentenceScorer
+from .litert_backend import StringClassifier as StringClassifier
 from .litert_backend import TextClassifier as TextClassifier
 from .litert_backend import TextEmbedder as TextEmbedder
 from .litert_backend import TokenTagger as TokenTagger
 from .litert_backend import load_runner as load_runner
-from .string_classifier import StringClassifier as StringClassifier
 from .text_generation import TextGenerator as TextGenerator
 from .text_generation import Translator as Translator

@@ -7,7 +7,6 @@ file is thus detected before LiteRT opens it.
 import hashlib
 import io
 import json
-import os
 import pathlib
 import zipfile
 
@@ -36,12 +35,8 @@ RUNNERS = {
     "translator": "Translator",
     "string classifier": "StringClassifier",
 }
-# Kinds that do not take the ids of a text, and their difference.
-OTHER_INPUTS = {
-    "generator": "which generates text",
-    "translator": "which generates text",
-    "string classifier": "which takes strings",
-}
+# Kinds that do not take the ids of a text.
+OTHER_INPUTS = ("generator", "translator", "string classifier")
 
 
 def add_files(model, settings, files):
@@ -75,16 +70,9 @@ def read_files(path):
     Raises:
         InputError: if the file is missing, has no tokenizer inside, or is damaged.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path={path!r} is no path; give that of a .tflite file.")
     path = pathlib.Path(path)
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check the path.")
-    if path.is_dir():
-        raise InputError(
-            f"{path} is a folder; give the .tflite file in it, or export its model with "
-            "recipes.export_tflite."
-        )
+    if not path.is_file():
+        raise InputError(f"{path} is no file; give a .tflite file of recipes.export_tflite.")
     try:
         with zipfile.ZipFile(path) as archive:
             files = {name: archive.read(name) for name in archive.namelist()}
@@ -122,21 +110,10 @@ def check_kind(path, settings, wanted=None):
         InputError: if the file is of another kind.
     """
     kind = settings["kind"]
-    if kind not in RUNNERS:
-        raise InputError(
-            f"{path} is a file of the kind {kind!r}, which this version does not run; known are "
-            f"{', '.join(RUNNERS)}."
-        )
-    if kind == wanted or (wanted is None and kind not in OTHER_INPUTS):
-        return kind
-    difference = f"not {_with_article(wanted)}" if wanted else OTHER_INPUTS[kind]
-    raise InputError(
-        f"{path} is {_with_article(kind)}, {difference}; use distill.runtime.{RUNNERS[kind]}."
-    )
-
-
-def _with_article(kind):
-    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+    if kind != wanted if wanted else kind not in RUNNERS or kind in OTHER_INPUTS:
+        runner = f"distill.runtime.{RUNNERS[kind]}" if kind in RUNNERS else "a newer version"
+        raise InputError(f"{path} is of the kind {kind}; use {runner}.")
+    return kind
 
 
 def _sha256(path, size):

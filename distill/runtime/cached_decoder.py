@@ -1,6 +1,5 @@
 """Decoder over the signatures of a .tflite generation file, with shared caches."""
 
-import contextlib
 import functools
 import math
 import pathlib
@@ -10,7 +9,7 @@ import numpy as np
 from ai_edge_litert.compiled_model import CompiledModel, CpuOptions, Environment, Options
 from ai_edge_litert.hardware_accelerator import HardwareAccelerator
 
-from tfnlp.utils.errors import InputError
+from distill.runtime.litert_backend import litert_errors
 from tfnlp.utils.native_notices import without_notices
 
 # Prefixes of signature names; lengths or beams follow an underscore.
@@ -29,7 +28,7 @@ class CachedDecoder:
         num_threads: of LiteRT.
 
     Raises:
-        InputError: if LiteRT cannot run the file.
+        InputError: if LiteRT cannot run the file, as in all methods.
     """
 
     def __init__(self, path, num_threads=1):
@@ -38,7 +37,7 @@ class CachedDecoder:
             hardware_accelerators=HardwareAccelerator.CPU,
             cpu_options=CpuOptions(num_threads=num_threads),
         )
-        with _as_input_error(path), without_notices():
+        with litert_errors(path), without_notices():
             self._model = CompiledModel.from_file(str(path), None, _environment(), options)
             self._inputs, self._outputs, self._logits = {}, {}, {}
             caches = {}
@@ -46,8 +45,7 @@ class CachedDecoder:
                 self._inputs[key] = self._buffers(key, names["inputs"], "input", caches)
                 self._outputs[key] = self._buffers(key, names["outputs"], "output", caches)
             self.places = self._model.get_input_tensor_details(DECODE)["keys_0"]["shape"][2]
-        beams = [number for name, number in map(_parts, self._inputs) if name == DECODE]
-        self.beams = max(number or 1 for number in beams)
+        self.beams = max(self.lengths(DECODE), default=1)
 
     def _buffers(self, key, names, side, caches):
         """Create {name: buffer} of a signature's inputs or outputs; caches are shared by all."""
@@ -69,9 +67,9 @@ class CachedDecoder:
         return buffers
 
     def lengths(self, name):
-        """Return the lengths of the signatures with this prefix, ascending."""
-        parts = map(_parts, self._inputs)
-        return sorted(number for prefix, number in parts if prefix == name and number)
+        """Return the numbers of the signatures with this prefix, ascending."""
+        parts = (key.partition("_") for key in self._inputs)
+        return sorted(int(number) for prefix, _, number in parts if prefix == name and number)
 
     def run(self, key, **inputs):
         """Run a signature on the caches.
@@ -82,11 +80,8 @@ class CachedDecoder:
 
         Returns:
             Its logits, float32, or None if it has none.
-
-        Raises:
-            InputError: if LiteRT cannot run it.
         """
-        with _as_input_error(self.path):
+        with litert_errors(self.path):
             for name, value in inputs.items():
                 self._inputs[key][name].write(np.ascontiguousarray(value, "int32"))
             self._model.run_by_name(key, self._inputs[key], self._outputs[key])
@@ -177,23 +172,8 @@ def is_cache(name):
     return name.startswith(("keys_", "values_", "source_"))
 
 
-def _parts(key):
-    """Split "prefill_32" into ("prefill", 32), and "decode" into ("decode", None)."""
-    name, _, number = key.partition("_")
-    return name, int(number) if number else None
-
-
 @functools.cache
 def _environment():
     """Return LiteRT's environment, one for all files, kept until the process ends."""
     folder = pathlib.Path(ai_edge_litert.__file__).parent
     return Environment.create(runtime_path=str(folder))
-
-
-@contextlib.contextmanager
-def _as_input_error(path):
-    """Convert LiteRT's exceptions to an InputError of one sentence."""
-    try:
-        yield
-    except (ValueError, RuntimeError) as e:
-        raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None

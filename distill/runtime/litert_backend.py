@@ -19,9 +19,9 @@ from distill.runtime.associated_files import (
     check_kind,
     read_files,
 )
-from tfnlp.pipelines.pipeline import pipeline_of
+from tfnlp.pipelines.pipeline import Classifier, pipeline_of
 from tfnlp.text.marian import MarianTokenizer
-from tfnlp.text.text_arguments import check_whole
+from tfnlp.text.text_arguments import as_texts, check_at_least
 from tfnlp.text.tokenizer import Encoding, Tokenizer
 from tfnlp.text.wordpiece import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
@@ -59,9 +59,7 @@ class LiteRtBackend:
     _trial = Encoding([0], [0])
 
     def __init__(self, path, num_threads=1, try_out=True, kind=None):
-        check_whole(num_threads=num_threads)
-        if num_threads < 1:
-            raise InputError(f"num_threads={num_threads} must be at least 1.")
+        check_at_least(1, num_threads=num_threads)
         settings, files = read_files(path)
         self.path = pathlib.Path(path)
         self.settings = settings.get("task", {})
@@ -71,15 +69,16 @@ class LiteRtBackend:
         self.labels = files[LABELS_FILE].split("\n") if LABELS_FILE in files else None
         # LiteRT's interpreter crashes the process if two threads run it at once.
         self._lock = threading.Lock()
-        try:
+        with litert_errors(path):
             self._interpreter = self._open(num_threads)
             self._signatures = _signatures(self._interpreter)
-        except (ValueError, RuntimeError) as e:
-            raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None
         if try_out:
-            outputs = self.run_one(self._trial)
-            if "probability" in outputs:
-                self._check_labels(outputs["probability"].shape[-1])
+            outputs, labels = self.run_one(self._trial), self.labels or []
+            if "probability" in outputs and len(labels) != outputs["probability"].shape[-1]:
+                raise InputError(
+                    f"{path} holds {len(labels)} labels in {LABELS_FILE}, but its model has "
+                    f"{outputs['probability'].shape[-1]} classes; export it again."
+                )
 
     def _open(self, num_threads):
         """Open the file with LiteRT, and return the interpreter."""
@@ -113,29 +112,12 @@ class LiteRtBackend:
         return outputs
 
     def _call(self, length, inputs):
-        """Call the signature of a length, and return its outputs without batch.
-
-        Raises:
-            InputError: if LiteRT cannot run it.
-        """
+        """Call the signature of a length, and return its outputs without batch."""
         quiet = contextlib.nullcontext() if _ran.is_set() else without_notices()
-        try:
-            with self._lock, quiet:
-                outputs = self._signatures[length](**inputs)
-        except (ValueError, RuntimeError) as e:
-            raise InputError(
-                f"{self.path} cannot be run by LiteRT ({e}); export it again."
-            ) from None
+        with litert_errors(self.path), self._lock, quiet:
+            outputs = self._signatures[length](**inputs)
         _ran.set()
         return {name: value[0] for name, value in outputs.items()}
-
-    def _check_labels(self, classes):
-        count = len(self.labels or [])
-        if count != classes:
-            raise InputError(
-                f"{self.path} holds {count} labels in {LABELS_FILE}, but its model has {classes} "
-                "classes; export it again."
-            )
 
 
 def load_runner(path, num_threads=1, try_out=True, kind=None):
@@ -162,6 +144,61 @@ EndingChooser = functools.partial(load_runner, kind="chooser")
 TextEmbedder = functools.partial(load_runner, kind="embedder")
 
 
+class _StringBackend(LiteRtBackend):
+    """`LiteRtBackend` that runs strings in place of encodings, by TensorFlow Text's operators."""
+
+    _trial = ""
+
+    def _open(self, num_threads):
+        from ai_edge_litert.interpreter import InterpreterWithCustomOps
+        from tensorflow_text.core.pybinds import tflite_registrar
+
+        return InterpreterWithCustomOps(
+            custom_op_registerers=tflite_registrar.SELECT_TFTEXT_OPS,
+            model_path=str(self.path),
+            num_threads=num_threads,
+        )
+
+    def run_one(self, encoding):
+        return self._call(None, {"text": np.array([encoding.encode()], object)})
+
+
+class StringClassifier(Classifier):
+    """Text classification by a file with the tokenizer in its graph; arguments as `LiteRtBackend`.
+
+    Needs `tensorflow_text`.
+    """
+
+    kind = "string classifier"
+
+    def __init__(self, path, num_threads=1, try_out=True):
+        super().__init__(_StringBackend(path, num_threads, try_out, self.kind))
+
+    def classify(self, texts, pairs=None):
+        """Classify texts, as `Classifier.classify`.
+
+        Raises:
+            InputError: if there are `pairs`, which such a file does not take.
+        """
+        if pairs is not None:
+            raise InputError(
+                f"{self.backend.path} takes one string, not pairs; leave `pairs` out, or export "
+                "it without tokenizer_in_graph=True."
+            )
+        texts = as_texts(texts)
+        encodings = self.tokenizer.encode(texts, max_length=self.max_length)
+        return self._decode(self.backend.run(texts), encodings.truncated)
+
+
+@contextlib.contextmanager
+def litert_errors(path):
+    """Convert LiteRT's exceptions to an InputError of one sentence."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as e:
+        raise InputError(f"{path} cannot be run by LiteRT ({e}); export it again.") from None
+
+
 def _signatures(interpreter):
     """Return {length: signature runner}, the shortest first, None (any length) last."""
     signatures = {}
@@ -177,7 +214,8 @@ def read_tokenizer(path, settings, files):
     """Build the tokenizer of a file from the results of `read_files`.
 
     Raises:
-        InputError: if it cannot be read, or its package is not installed.
+        InputError: if it cannot be read.
+        ImportError: if the package of a Marian's tokenizers is not installed.
     """
     try:
         if VOCABULARY_FILE in files:
@@ -186,10 +224,7 @@ def read_tokenizer(path, settings, files):
         if MARIAN_FILE in files:
             return MarianTokenizer.from_files(files)
         return Tokenizer.from_json(files[TOKENIZER_FILE], settings["pad_token"])
-    except ImportError as e:  # Marian's tokenizers need a package that is optional
-        raise InputError(
-            f"{path}: its tokenizer needs {e.name}, which is not installed; run pip install "
-            f"{e.name}."
-        ) from None
+    except ImportError:
+        raise
     except Exception as e:  # the engine raises no narrower type
         raise InputError(f"{path}: its tokenizer cannot be read ({e}); export it again.") from None

@@ -20,7 +20,7 @@ from tfnlp.text.continuations import (
     continuation,
     unframed_ids,
 )
-from tfnlp.text.text_arguments import as_texts, check_whole
+from tfnlp.text.text_arguments import as_texts, check_at_least
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.generation_settings import Beam, Greedy
 
@@ -32,9 +32,7 @@ class _GenerationFile:
     forces_end = False  # whether the end token is forced at the maximum length
 
     def __init__(self, path, search=None, max_new_tokens=None, num_threads=1):
-        check_whole(num_threads=num_threads)
-        if num_threads < 1:
-            raise InputError(f"num_threads={num_threads} must be at least 1.")
+        check_at_least(1, num_threads=num_threads)
         settings, files = read_files(path)
         check_kind(path, settings, self.kind)
         self.path = path
@@ -46,38 +44,37 @@ class _GenerationFile:
         self.target_tokenizer = getattr(self.tokenizer, "target", self.tokenizer)
         if target is not None:
             self.target_tokenizer = read_tokenizer(path, settings, {TOKENIZER_FILE: target})
-        longest = self.settings["max_new_tokens"]
-        self.max_new_tokens = longest if max_new_tokens is None else max_new_tokens
-        check_whole(max_new_tokens=self.max_new_tokens)
         self.decoder = CachedDecoder(path, num_threads)
         self.search = self._default_search() if search is None else search
+        self.max_new_tokens = self._new_tokens(max_new_tokens)
         self._lock = threading.Lock()
-        self._check_search(longest)
 
     def _default_search(self):
         return Greedy()
 
-    def _check_search(self, longest):
-        if not isinstance(self.search, Greedy | Beam):
-            raise InputError(
-                f"search={self.search!r} is not for exported files; use Greedy() or a Beam, or "
-                "generate with tfnlp.generation."
-            )
-        if self.max_new_tokens < 1:
-            raise InputError(f"max_new_tokens={self.max_new_tokens} must be at least 1.")
-        beams = getattr(self.search, "beams", 1)
+    def _new_tokens(self, max_new_tokens):
+        """Return the most tokens to generate.
+
+        Raises:
+            InputError: if the file was exported for fewer, or for another search.
+        """
+        beams = 1 if isinstance(self.search, Greedy) else getattr(self.search, "beams", None)
         if beams not in (1, self.decoder.beams):
             raise InputError(
-                f"beams={beams} is not what {self.path} was exported with, beams="
-                f"{self.decoder.beams}; give that, or export it again."
+                f"search={self.search!r} is not what {self.path} was exported for; give Greedy() "
+                f"or a Beam with beams={self.decoder.beams}, or export it again."
             )
+        longest = self.settings["max_new_tokens"]
+        max_new_tokens = longest if max_new_tokens is None else max_new_tokens
+        check_at_least(1, max_new_tokens=max_new_tokens)
         if beams == 1 and self.kind == "generator":
             longest = self.max_length
-        if self.max_new_tokens > longest:
+        if max_new_tokens > longest:
             raise InputError(
-                f"max_new_tokens={self.max_new_tokens} is more than the {longest} that "
-                f"{self.path} was exported for; give fewer, or export it again."
+                f"max_new_tokens={max_new_tokens} is more than the {longest} that {self.path} was "
+                "exported for; give fewer, or export it again."
             )
+        return max_new_tokens
 
     def _search(self, logits, rules):
         """Return a list of (ids, score), the best first."""

@@ -171,7 +171,7 @@ def test_tagger(quantization, tokenizer, tmp_path):
         rows = [softmax(keras_outputs(model, window)["logits"]) for window in windows]
         assert best_tags([words], windows, rows, tagger.labels) == [[tag for _, tag in tagged[0]]]
     assert tagged[1][0][0] == "정말" and tagged[1][0][1] in tagger.labels
-    with pytest.raises(InputError, match=r"is a tagger, not a classifier; use .*TokenTagger"):
+    with pytest.raises(InputError, match=r"is of the kind tagger; use .*TokenTagger"):
         TextClassifier(path)
 
 

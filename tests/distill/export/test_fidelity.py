@@ -8,8 +8,9 @@ import pytest
 
 from distill.export import fidelity
 from distill.export.fidelity import compare, describe, file_card, float_reference
+from distill.export.mediapipe import ONE_TEXT
 from distill.export.options import Export
-from distill.export.tflite import ONE_TEXT, export_tflite
+from distill.export.tflite import export_tflite
 from distill.reports import Inputs, predict_inputs
 from distill.runtime import load_runner
 from distill.runtime.associated_files import read_files

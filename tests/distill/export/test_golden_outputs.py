@@ -11,7 +11,6 @@ from distill.reports import Inputs, predict_inputs
 from distill.runtime import load_runner
 from tests.distill.conftest import HEADS
 from tfnlp.text import Encoding
-from tfnlp.utils.errors import InputError
 
 TEXTS = [
     "a fine film",
@@ -50,8 +49,6 @@ def test_golden_outputs_are_those_of_the_file(kind, files, tokenizer, tmp_path):
     counts = [len(given["rows"]) for given in content["inputs"]]
     assert counts == {"chooser": [2] * 5}.get(kind, counts)
     assert (max(counts) > 1) == (kind in ("chooser", "answerer"))  # windows
-    with pytest.raises(InputError, match=r"^`golden` holds no texts; give at least one\.$"):
-        write_golden(path, runner, Inputs([]))
 
 
 def _as_json(answer):

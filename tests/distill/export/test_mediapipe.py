@@ -20,6 +20,7 @@ from flatbuffers.number_types import Float32Flags
 from flatbuffers.table import Table
 
 from distill.export.character_rules import CODE_POINTS
+from distill.export.file_kinds import KINDS
 from distill.export.length_signatures import signatures
 from distill.export.mediapipe import (
     differing_characters,
@@ -29,7 +30,7 @@ from distill.export.mediapipe import (
 )
 from distill.export.metadata import Credits, complete_file
 from distill.export.options import Export
-from distill.export.tflite import OUTPUTS, check_labels, export_tflite
+from distill.export.tflite import check_labels, export_tflite
 from distill.runtime import TextClassifier, TextEmbedder
 from distill.runtime.associated_files import SENTENCEPIECE_FILE
 from tfnlp.models import AlbertConfig, build_model
@@ -110,7 +111,7 @@ def test_the_document_names_what_is_in_a_file(files):
         for kinds, row in table
         for kind in kinds.split(", ")
     }
-    assert said == {kind: set(outputs) for kind, outputs in OUTPUTS.items()}
+    assert said == {name: set(kind.outputs) for name, kind in KINDS.items()}
     # What the code of apps calls tensors and signatures.
     litert = DOCUMENT[DOCUMENT.index("## LiteRT") : DOCUMENT.index("## Text into ids")]
     for language, key in (("kotlin", "run_32"), ("swift", "run")):
@@ -132,7 +133,9 @@ def test_the_document_reads_and_tags_by_the_names_in_a_file(files):
         settings = json.loads(archive.read("tokenizer_config.json"))
     for name in ("do_lower_case", "strip_accents", "tokenize_chinese_chars"):
         assert name in settings and f"`{name}`" in section
-    assert quoted(tag) == {"probability", "run_32"} and set(OUTPUTS["tagger"]) == {"probability"}
+    assert quoted(tag) == {"probability", "run_32"} and set(KINDS["tagger"].outputs) == {
+        "probability"
+    }
 
 
 def test_the_documents_command_has_flags_of_the_recipe():

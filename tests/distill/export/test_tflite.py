@@ -163,17 +163,13 @@ def test_int8_is_about_a_quarter_of_float32(wide):
             {"options": Export("int3")},
             "^quantization=int3 is unknown .did you mean int8 .*; use one of float32, float16, ",
         ),
-        (
-            {"options": Export(max_length=49)},
-            "^max_length=49 must lie between 3 and the model's 48",
-        ),
-        ({"options": Export(max_length=0)}, "^max_length=0 must lie between 3 and the model's 48"),
-        ({"labels": ["a", "b"]}, "2 labels, but the model has 3 classes"),
-        ({"labels": None}, r"0 labels, but the model has 3 classes; give labels=\[\.\.\.\]"),
-        ({"labels": ["a", "b", "a"]}, "Label 'a' is there twice"),
-        ({"labels": ["a", "b\n", "c"]}, "holds a line break"),
+        ({"options": Export(max_length=49)}, "^max_length=49 must lie between 3 and 48"),
+        ({"options": Export(max_length=0)}, "^max_length=0 must lie between 3 and 48"),
+        ({"labels": ["a", "b"]}, r"labels \['a', 'b'\] do not name 3 classes; give labels="),
+        ({"labels": None}, r"labels \[\] do not name 3 classes"),
+        ({"labels": ["a", "b", "a"]}, "do not name 3 classes; .* a name of its own for each"),
+        ({"labels": ["a", "b\n", "c"]}, "without line breaks"),
         ({"tokenizer": WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])}, "has 4 tokens"),
-        ({"tokenizer": None}, r"tokenizer=None is no tokenizer; .* tfnlp\.text\.load_tokenizer"),
     ],
 )
 def test_bad_arguments_are_named(changes, message, model, tokenizer, tmp_path):
@@ -208,7 +204,7 @@ def in_half_precision(config):
     ("make", "message"),
     [
         (own_functional_model, "needs a model of .*build_model .* this Functional has no text_c"),
-        (lambda config: OwnModel(), "classifier, tagger, answerer, chooser; this OwnModel has no"),
+        (lambda config: OwnModel(), "this OwnModel has no text_config"),
         (lambda config: keras.Sequential([keras.layers.Dense(2)]), "this Sequential has no text"),
         (lambda config: None, "this NoneType has no text_config"),
         (build_model, r"the head None has no export; give `pooling`, such as pooling='mean', for"),

@@ -24,12 +24,12 @@ def test_texts_given_one_by_one():
     assert given_inputs("answerer", ["a"], (), ["p ?", "q ?"]) == Inputs(["p ?", "q ?"], ["a"] * 2)
     assert given_inputs("chooser", ["a"], ending=["x", "y"]) == Inputs(["a"], [["x", "y"]])
     for arguments, said in (
-        (("tagger", ["a"], ["b"]), "of the kind tagger takes `text`, and no `pair`"),
-        (("scorer", ["a"], (), ["q"]), "takes `text` and `pair`, and no `question`"),
-        (("scorer", ["a"], (), (), ["x"]), "takes `text` and `pair`, and no `ending`"),
-        (("answerer", ["a"]), "given are 0 questions and 1 texts"),
-        (("chooser", ["a"], (), (), ["x"]), "1 texts and 1 endings"),
-        (("classifier", ["a"], ["b", "c"]), "1 texts and 2 pairs"),
+        (("tagger", ["a"], ["b"]), "of the kind tagger takes `text` alone; given are 1 of `text`"),
+        (("scorer", ["a"], (), ["q"]), "takes `text`, and a `pair` .* 1 of `question`"),
+        (("scorer", ["a"], (), (), ["x"]), "takes `text`, and a `pair` .* 1 of `ending`"),
+        (("answerer", ["a"]), "takes each `question` with .* given are 1 of `text`"),
+        (("chooser", ["a"], (), (), ["x"]), "given are 1 of `text` and 1 of `ending`"),
+        (("classifier", ["a"], ["b", "c"]), "given are 1 of `text` and 2 of `pair`"),
     ):
         with pytest.raises(InputError, match=said):
             given_inputs(*arguments)

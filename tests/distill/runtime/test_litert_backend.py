@@ -1,5 +1,7 @@
 """What a device meets: damaged files, odd texts, threads, and no TensorFlow."""
 
+import concurrent.futures
+import dataclasses
 import importlib.metadata
 import json
 import shutil
@@ -11,16 +13,20 @@ import zipfile
 import numpy as np
 import pytest
 
+from distill.export.options import Export
+from distill.export.tflite import export_tflite
 from distill.runtime import (
     EndingChooser,
     QuestionAnswerer,
     SentenceScorer,
+    StringClassifier,
     TextClassifier,
     TokenTagger,
     load_runner,
 )
 from distill.runtime.associated_files import SETTINGS_FILE, add_files
 from tests.distill.runtime.test_associated_files import ROOT, run
+from tfnlp.models import build_model
 from tfnlp.text.answers import best_answers
 from tfnlp.text.character_tags import best_character_tags
 from tfnlp.text.tags import best_rows
@@ -28,6 +34,7 @@ from tfnlp.utils.errors import InputError
 
 OURS = ("distill", "recipes", "tfnlp")  # the packages of the distribution
 TEXTS = ["a fine film", "", "   ", "정말 지루하다", "the film is not dull , " * 5]
+STRINGS = ["a fine film", "", "정말 좋다!", "the\tplot\x00 is\x07 dull, 字 film", "zzz", "x " * 60]
 
 
 def test_a_file_is_run_by_the_pipeline_of_its_kind(files):
@@ -185,6 +192,32 @@ def test_a_file_with_junk_for_a_model_is_refused(tmp_path, files):
     path = rewritten(files["classifier"], tmp_path / "m.tflite", model=b"junk" * 100)
     with pytest.raises(InputError, match=r"m\.tflite cannot be run by LiteRT"):
         TextClassifier(path)
+
+
+def test_threads_share_a_classifier_of_strings(tiny_config, tokenizer, tmp_path):
+    config, path = dataclasses.replace(tiny_config, num_layers=1), tmp_path / "m.tflite"
+    model = build_model(config, "classifier", 2)
+    options = {"quantization": "float32", "max_length": 20, "tokenizer_in_graph": True}
+    export_tflite(model, path, tokenizer, ["bad", "good"], Export(**options))
+    classifier = StringClassifier(path)
+    expected = [classifier.classify(text)[0] for text in STRINGS]
+    assert [answer.truncated for answer in expected] == [False] * 5 + [True]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = pool.map(classifier.classify, STRINGS * 50)
+        assert [answer for (answer,) in answers] == expected * 50
+    assert classifier.classify("a film\ud800") == classifier.classify("a film\ufffd")
+    with pytest.raises(InputError, match=r"m\.tflite takes one string, not pairs"):
+        classifier.classify("a film", "fine")
+    with pytest.raises(InputError, match=r"texts\[1\] is None"):
+        classifier.classify(["a", None])
+    with pytest.raises(InputError, match="num_threads=0 must be at least 1"):
+        StringClassifier(path, num_threads=0)
+    other = rewritten(path, tmp_path / "other.tflite", labels="bad")
+    with pytest.raises(InputError, match=r"holds 1 labels in labels\.txt, but its model has 2"):
+        StringClassifier(other)
+    path.write_bytes(path.read_bytes()[:-300])
+    with pytest.raises(InputError, match=r"no \.tflite with a tokenizer inside"):
+        StringClassifier(path)
 
 
 def test_a_string_is_one_text(files):

@@ -165,11 +165,10 @@ def test_bad_input_is_refused(pair, bpe, tmp_path):
     for call, message in (
         (lambda: Translator(path)(["a", "film " * 60]), r"^sources\[1\] has .* more than the 40"),
         (lambda: Translator(path)([3]), r"^sources\[0\] is 3, not a string"),
-        (lambda: Translator(path, Beam(4)), "^beams=4 is not what .* with, beams=3"),
+        (lambda: Translator(path, Beam(4)), r"^search=Beam\(beams=4.* with beams=3"),
         (lambda: Translator(path, Greedy(), 10), "^max_new_tokens=10 is more than the 9 that"),
-        (lambda: TextGenerator(path), "is a translator, not a generator; use .*Translator"),
-        (lambda: export(fixed_lengths=[65]), "^fixed_lengths=65 must lie between 2 and max_len"),
-        (lambda: export(fixed_lengths=[]), "^fixed_lengths is empty"),
+        (lambda: TextGenerator(path), "is of the kind translator; use .*Translator"),
+        (lambda: export(fixed_lengths=[65]), "^fixed_lengths=65 must lie between 2 and 64"),
         (lambda: export(max_new_tokens=65), "^max_new_tokens=65 is more than the model's 64"),
         (lambda: export(quantization="static_int8"), "^quantization='static_int8' is not for"),
     ):
@@ -210,5 +209,5 @@ def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path, monkeypatc
     found = Translator(path).target_tokenizer.encode(["영화"])[0].token_ids
     assert [*found] == [*tokenizer.target.encode(["영화"])[0].token_ids]
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
-    with pytest.raises(InputError, match="needs sentencepiece, which is not installed"):
+    with pytest.raises(ImportError, match="sentencepiece"):
         Translator(path)
