@@ -10,7 +10,6 @@ from keras import ops
 
 from distill.compression.file_quantization import configure_converter, quantize_file
 from distill.export.length_signatures import DEFAULT, cut, signatures
-from tfnlp.layers import AdaptiveEmbedding
 from tfnlp.models import submodel
 from tfnlp.quantization.rounded_products import SMALL
 from tfnlp.utils.errors import InputError
@@ -31,17 +30,14 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
     Returns:
         The bytes of the file.
     """
-    if options.quantization in LOOKUPS:
-        lookup = LOOKUPS[options.quantization]
-        forward = _forward_with(lookup, model, kind.reads, options.max_length)
-    else:
-        forward = _forward(model, kind.reads)
+    forward = submodel(*_graph(model, kind.reads), name="whole")
 
     def run(ids, mask, segment_ids):
         inputs = {"token_ids": ids, "padding_mask": mask, "segment_ids": segment_ids}
         if ids.shape[1] is None:
             inputs = cut(inputs, options.max_length)
-        return kind.compute(forward(inputs), inputs["padding_mask"], options.pooling)
+        outputs = forward(inputs, training=False)
+        return kind.compute(outputs, inputs["padding_mask"], options.pooling)
 
     endpoints = {
         key: (run, [tf.TensorSpec((1, length), "int32", name=name) for name in INPUTS])
@@ -50,7 +46,8 @@ def convert_text_model(model, kind, options, lengths, tokenize=None):
     if tokenize is not None:
         string = tf.TensorSpec((1,), tf.string, "text")
         endpoints = {DEFAULT: (lambda text: run(*tokenize(text)), [string])}
-    return to_tflite(model, endpoints, options.quantization, tokenize is not None)
+    several = tokenize is not None, options.max_length
+    return to_tflite(model, endpoints, options.quantization, *several)
 
 
 def check_computes_in_float32(model):
@@ -64,7 +61,7 @@ def check_computes_in_float32(model):
             )
 
 
-def to_tflite(model, endpoints, quantization, custom_operators=False):
+def to_tflite(model, endpoints, quantization, custom_operators=False, max_length=None):
     """Convert functions over a model's weights to the signatures of a .tflite.
 
     Args:
@@ -73,11 +70,13 @@ def to_tflite(model, endpoints, quantization, custom_operators=False):
             return dicts of tensors.
         quantization: one of `QUANTIZATIONS`.
         custom_operators: whether operations outside TFLite's own are allowed.
+        max_length: the most positions that are read; all of the model's where None.
 
     Returns:
         The bytes of the file.
     """
-    with tempfile.TemporaryDirectory() as folder, _quiet():
+    tables = _constant_tables(model, LOOKUPS.get(quantization), max_length)
+    with tempfile.TemporaryDirectory() as folder, _quiet(), tables:
         archive = keras.export.ExportArchive()
         archive.track(model)
         for key, (function, specs) in endpoints.items():
@@ -104,47 +103,30 @@ def _graph(model, names):
     return inputs, {"logits": model.get_layer("choices").input[0]}
 
 
-def _forward(model, names):
-    forward_model = submodel(*_graph(model, names), name="whole")
-    return lambda inputs: forward_model(inputs, training=False)
+@contextlib.contextmanager
+def _constant_tables(model, lookup, max_length):
+    """Temporarily make embeddings read constant tables by `lookup(table, ids)`, if that is given.
 
+    Rows of positions beyond `max_length`, which are never read, are left out.
+    """
+    layers = [x for x in model.layers if hasattr(x, "token_table")] if lookup else []
+    values = {id(v): ops.convert_to_numpy(v) for layer in layers for v in layer.weights}
+    for layer in layers:
+        if max_length and getattr(layer, "max_length", None):
+            positions = id(layer.position_table)
+            values[positions] = values[positions][: layer.position_offset + max_length]
 
-def _forward_with(lookup, model, names, max_length):
-    """Return a function of the model's outputs that reads embeddings by `lookup(table, ids)`."""
-    layer = model.get_layer("embeddings")
-    if isinstance(layer, AdaptiveEmbedding):  # its tables are read by clusters
-        return _forward(model, names)
-    # The part of the model after the embeddings.
-    inputs, outputs = _graph(model, names)
-    rest = submodel(
-        [layer.output, inputs],
-        outputs,
-        name="rest",  # a fixed name, not a counted one, so that files are reproducible
-    )
-    tokens = ops.convert_to_numpy(layer.token_table)
-    positions = segments = None
-    if getattr(layer, "max_length", None):
-        start = layer.position_offset  # rows before it, and beyond the end, are never read
-        positions = ops.convert_to_numpy(layer.position_table)[start : start + max_length]
-    if getattr(layer, "num_segments", 0):
-        segments = ops.convert_to_numpy(layer.segment_table)
+    def take_rows(table, ids):  # ids (1, T) or (T,)
+        rows = lookup(tf.constant(values[id(table)]), tf.reshape(ids, (-1,)))
+        return rows if len(ids.shape) == 1 else rows[None]
 
-    def rows(table, ids):  # ids (1, L) or (L,)
-        return lookup(tf.constant(table), tf.reshape(ids, (-1,)))[None]
-
-    def forward(inputs):
-        ids = inputs["token_ids"]
-        x = rows(tokens, ids)
-        if positions is not None:
-            x += rows(positions, tf.range(tf.shape(ids)[1]))
-        if segments is not None:
-            several = layer.num_segments > 1
-            x += rows(segments, inputs["segment_ids"] if several else tf.zeros_like(ids))
-        for part in (getattr(layer, "norm", None), getattr(layer, "projection", None)):
-            x = x if part is None else part(x)
-        return rest([x, inputs], training=False)
-
-    return forward
+    for layer in layers:
+        vars(layer)["lookup"] = take_rows
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del vars(layer)["lookup"]
 
 
 # The converter maps this name to EMBEDDING_LOOKUP, whose table gets a float32 scale for each row.

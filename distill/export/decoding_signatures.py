@@ -11,13 +11,10 @@ All decoders here generate token by token, with these signatures:
 Both take and return `keys_0`, `values_0` ... of each block, (1, N, places, H) float32.
 """
 
-import contextlib
-
 import tensorflow as tf
 
 from distill.runtime.cached_decoder import DECODE, ENCODE, PREFILL
 from tfnlp.generation.key_value_cache import Cached
-from tfnlp.layers import TextEmbedding
 
 
 def generator_signatures(decoder, max_length, lengths, beams, max_new_tokens):
@@ -137,25 +134,6 @@ def _cache_specs(decoder, attention, places, prefix=""):
             shape = (1, layer.num_heads, places, size)
             specs.append(tf.TensorSpec(shape, "float32", name=f"{prefix}{name}_{i}"))
     return specs
-
-
-@contextlib.contextmanager
-def rows_by(lookup, model):
-    """Temporarily make a model's embeddings read their tables by `lookup(table, ids)`."""
-    layers = [layer for layer in model.layers if isinstance(layer, TextEmbedding)]
-    values = {id(v): v.numpy() for layer in layers for v in layer.weights}
-
-    def take_rows(table, ids):  # ids (1, T) or (T,)
-        rows = lookup(tf.constant(values[id(table)]), tf.reshape(ids, (-1,)))
-        return tf.reshape(rows, (*ids.shape, table.shape[-1]))
-
-    for layer in layers:
-        vars(layer)["lookup"] = take_rows
-    try:
-        yield
-    finally:
-        for layer in layers:
-            del vars(layer)["lookup"]
 
 
 def _ids(length):

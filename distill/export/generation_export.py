@@ -1,15 +1,10 @@
 """Export of generation models to a .tflite file with its tokenizer, for `distill.runtime`."""
 
-import contextlib
 import pathlib
 
 from distill.compression.file_quantization import check_quantization
-from distill.export.conversion import LOOKUPS, check_computes_in_float32, to_tflite
-from distill.export.decoding_signatures import (
-    generator_signatures,
-    rows_by,
-    translator_signatures,
-)
+from distill.export.conversion import check_computes_in_float32, to_tflite
+from distill.export.decoding_signatures import generator_signatures, translator_signatures
 from distill.export.length_signatures import check_range
 from distill.export.metadata import complete_file, tokenizer_files
 from distill.export.options import DecoderExport
@@ -140,10 +135,7 @@ def convert_decoder(model, endpoints, quantization):
         endpoints: from `generator_signatures` or `translator_signatures`.
         quantization: one of `QUANTIZATIONS`; tables of 8 and 4 bits have a scale for each row.
     """
-    reading = contextlib.nullcontext()
-    if quantization in LOOKUPS:
-        reading = rows_by(LOOKUPS[quantization], model)
-    with in_float(model), reading:
+    with in_float(model):
         return to_tflite(model, endpoints, quantization)
 
 

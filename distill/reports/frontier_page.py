@@ -13,8 +13,6 @@ COSTS = {
     "size": ("size (MB)", lambda c: c.size_mb),
     "latency": (f"one thread, {LENGTH} tokens (ms)", lambda c: c.latency_ms),
 }
-# Name of the row with the score of the commonest label, or of the mean.
-BASELINE = "(baseline)"
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 1100px; margin: 2em auto }
 table { border-collapse: collapse; margin: 1em 0 }
@@ -33,18 +31,18 @@ def table_rows(candidates, metric):
     header += ["MB", "ms at 16", "ms at 32", "ms at 128", "first call ms", "create ms"]
     rows = [[*header, "ms, mixed / equal lengths", "peak MB", "frontier"]]
     for c in shown:
-        warm = c.figures["latency_ms"]["1"]
-        count = len(c.paths)
+        figures, count = c.figures, len(c.paths)
+        warm = [figures["latency_ms"]["1"].get(str(n)) for n in (16, 32, 128)]
         row = [c.name, _estimate(c.score, count)]
         row += [_estimate(c.agreement, count)] if agreement else []
-        row += [f"{c.size_mb:.2f}", *(_milliseconds(warm.get(str(n))) for n in (16, 32, 128))]
-        row += [f"{c.figures[name]:.1f}" for name in ("first_call_ms", "create_ms")]
-        row += [f"{c.figures['mixed_ms'] / c.figures['equal_ms']:.2f}"]
-        row += [f"{c.figures['peak_memory_mb']:.0f}"]
+        row += [f"{c.size_mb:.2f}", *("-" if ms is None else f"{ms:.2f}" for ms in warm)]
+        row += [f"{figures[name]:.1f}" for name in ("first_call_ms", "create_ms")]
+        row += [f"{figures['mixed_ms'] / figures['equal_ms']:.2f}"]
+        row += [f"{figures['peak_memory_mb']:.0f}"]
         rows.append([*row, " ".join(name for name in COSTS if c.name in best[name])])
     if shown[0].baseline is not None:
         score = f"{shown[0].baseline:.4f}"
-        rows.append([BASELINE, score, *["-"] * (len(rows[0]) - 3), ""])
+        rows.append(["(baseline)", score, *["-"] * (len(rows[0]) - 3), ""])
     return rows
 
 
@@ -146,10 +144,6 @@ def _frontier(candidates, cost):
     timed = [c for c in candidates if cost(c) is not None]
     marks = pareto([(cost(c), c.score.mean) for c in timed])
     return {c.name for c, is_best in zip(timed, marks, strict=True) if is_best}
-
-
-def _milliseconds(ms):
-    return "-" if ms is None else f"{ms:.2f}"
 
 
 def _estimate(estimate, count):

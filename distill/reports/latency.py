@@ -56,13 +56,14 @@ def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):
 
 def latencies(runner, lengths, repeats):
     """Measure the median milliseconds of one run at each length, {length: ms}."""
-    medians = {}
-    for length in lengths:
-        encoding = _encoding(runner, length)
-        for _ in range(5):
-            runner.backend.run_one(encoding)
-        medians[length] = float(np.median([_timed(runner, encoding) for _ in range(repeats)]))
-    return medians
+    run = runner.backend.run_one
+    return {n: median_ms(run, [_encoding(runner, n)], repeats) for n in lengths}
+
+
+def median_ms(function, arguments, repeats):
+    """Return the median milliseconds of warm calls."""
+    times = [_timed(function, *arguments) for _ in range(5 + repeats)]
+    return float(np.median(times[5:]))
 
 
 def mixed_latencies(runner, lengths, repeats):
@@ -79,22 +80,22 @@ def mixed_latencies(runner, lengths, repeats):
         # Alternate, so that other load on the machine affects both.
         for changing in (True, False):
             for place in part if changing else sorted(part):
-                times_by_order[changing][place].append(_timed(runner, encodings[place]))
+                ms = _timed(runner.backend.run_one, encodings[place])
+                times_by_order[changing][place].append(ms)
     means = (np.mean([np.median(times) for times in times_by_order[key]]) for key in (True, False))
     return tuple(map(float, means))
 
 
 def _encoding(runner, length):
     """Return an encoding of random tokens."""
-    rng = np.random.default_rng(length)
-    ids = rng.integers(5, runner.tokenizer.vocabulary_size, length)
-    return Encoding(ids.tolist(), [0] * length, truncated=False)
+    ids = np.random.default_rng(length).integers(5, runner.tokenizer.vocabulary_size, length)
+    return Encoding(ids.tolist(), [0] * length)
 
 
-def _timed(runner, encoding):
-    """Measure the milliseconds of one run."""
+def _timed(function, *arguments):
+    """Measure the milliseconds of one call."""
     start = time.perf_counter()
-    runner.backend.run_one(encoding)
+    function(*arguments)
     return (time.perf_counter() - start) * 1e3
 
 
@@ -131,12 +132,11 @@ def _measure(path, repeats, lengths, threads):
     runner = load_runner(path, threads[0], try_out=False)
     created = time.perf_counter() - start
     first_length = min(FIRST, runner.max_length)
-    first = _timed(runner, _encoding(runner, first_length))
+    first = _timed(runner.backend.run_one, _encoding(runner, first_length))
     lengths = [n for n in lengths if n <= runner.max_length] or [runner.max_length]
     latency = {threads[0]: latencies(runner, lengths, repeats)}
     mixed, equal = mixed_latencies(runner, lengths, repeats)
-    for t in threads[1:]:
-        latency[t] = latencies(load_runner(path, t), lengths, repeats)
+    latency |= {t: latencies(load_runner(path, t), lengths, repeats) for t in threads[1:]}
     figures = {
         "size_mb": os.path.getsize(path) / 1e6,
         "memory_before_mb": before,
@@ -146,8 +146,8 @@ def _measure(path, repeats, lengths, threads):
         "latency_ms": latency,
         "mixed_ms": mixed,
         "equal_ms": equal,
+        "peak_memory_mb": _peak_memory() / 1e6,
     }
-    figures["peak_memory_mb"] = _peak_memory() / 1e6
     print(json.dumps(figures))
 
 
@@ -164,12 +164,8 @@ def _peak_memory():
 
 
 if __name__ == "__main__":
+    path, repeats, *numbers = sys.argv[1:]
     try:
-        _measure(
-            sys.argv[1],
-            int(sys.argv[2]),
-            [int(n) for n in sys.argv[3].split(",")],
-            [int(n) for n in sys.argv[4].split(",")],
-        )
+        _measure(path, int(repeats), *([int(n) for n in x.split(",")] for x in numbers))
     except InputError as e:
         sys.exit(str(e))

@@ -7,15 +7,14 @@ import inspect
 import logging
 import pathlib
 import tempfile
-import time
 import warnings
 
 import numpy as np
 
+from distill.reports.latency import LENGTHS, median_ms
 from tfnlp.utils.errors import InputError
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-LENGTHS = (16, 32, 64, 128)
 
 
 def export_int8(model, folder):
@@ -40,37 +39,17 @@ def export_int8(model, folder):
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)  # the tools log every node
     try:
-        paths = _export_all(model, folder)
-        int8_paths = {}
+        paths = {"onnxruntime": _export(model, folder / "student.onnx")}
+        if model.config.model_type == "bert":
+            paths["onnxruntime, fused"] = _export_fused(model, folder)
         for name, path in paths.items():
             _compare(name, model, onnx_session(path))
-            int8_paths[name] = path.with_suffix(".int8.onnx")
+            paths[name] = path.with_suffix(".int8.onnx")
             # ONNX cannot infer the output types of fused operations, which are not its own.
             options = {"DefaultTensorType": 1}  # onnx.TensorProto.FLOAT
-            quantize_dynamic(
-                path, int8_paths[name], weight_type=QuantType.QInt8, extra_options=options
-            )
+            quantize_dynamic(path, paths[name], weight_type=QuantType.QInt8, extra_options=options)
     finally:
         logging.disable(before)
-    return int8_paths
-
-
-def _export_all(model, folder):
-    """Export a model to .onnx in float32, and return {name: path}."""
-    paths = {"onnxruntime": _export(model, folder / "student.onnx")}
-    if model.config.model_type == "bert":
-        from onnxruntime.transformers import optimizer
-
-        # The optimizer recognises only eager attention.
-        model.set_attn_implementation("eager")
-        optimized = optimizer.optimize_model(
-            str(_export(model, folder / "student.eager.onnx")),
-            "bert",
-            num_heads=model.config.num_attention_heads,
-            hidden_size=model.config.hidden_size,
-        )
-        paths["onnxruntime, fused"] = folder / "student.fused.onnx"
-        optimized.save_model_to_file(str(paths["onnxruntime, fused"]))
     return paths
 
 
@@ -103,7 +82,7 @@ def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
         BERT, the fused one.
 
     Raises:
-        InputError: if tfnlp[benchmarks] is not installed, or the folder is no classifier's.
+        InputError: if tfnlp[benchmarks] is not installed.
     """
     try:
         import onnxruntime  # noqa: F401
@@ -112,33 +91,17 @@ def benchmark_onnx(model_dir, lengths=LENGTHS, repeats=50):
         raise InputError(
             f"onnx=True needs {e.name}, which is not installed; pip install tfnlp[benchmarks]."
         ) from None
-    from tfnlp.checkpoints import read_head
-
-    if read_head(model_dir) != "classifier":
-        raise InputError(f"onnx=True takes the folder of a classifier, and {model_dir} is none.")
     figures = {}
     with tempfile.TemporaryDirectory() as folder:
         transformers.utils.logging.disable_progress_bar()
         model = transformers.AutoModelForSequenceClassification.from_pretrained(model_dir)
         for name, path in export_int8(model.eval(), pathlib.Path(folder)).items():
-            run, size = onnx_session(path), path.stat().st_size / 1e6
-            medians = {}
+            run, latency = onnx_session(path), {}
             for length in lengths:
                 ids = _ids(model, length)
-                medians[length] = _median_ms(lambda run=run, ids=ids: run(ids, ids**0), repeats)
-            figures[name] = {"size_mb": size, "latency_ms": medians}
+                latency[length] = median_ms(run, (ids, ids**0), repeats)
+            figures[name] = {"size_mb": path.stat().st_size / 1e6, "latency_ms": latency}
     return figures
-
-
-def _median_ms(call, repeats):
-    for _ in range(5):
-        call()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds)) * 1e3
 
 
 def _ids(model, length):
@@ -147,11 +110,11 @@ def _ids(model, length):
 
 
 def _export(model, path):
+    """Export a model to .onnx in float32, and return the path."""
     import torch
 
     takes = inspect.signature(model.forward).parameters
     names = [name for name in INPUTS if name in takes]
-    example = {name: torch.ones((1, 8), dtype=torch.long) for name in names}
     with warnings.catch_warnings():
         # Warnings of traced branches; `_compare` checks that these are right.
         warnings.simplefilter("ignore")
@@ -159,12 +122,27 @@ def _export(model, path):
             model,
             (),
             str(path),
-            kwargs=example,
+            kwargs={name: torch.ones((1, 8), dtype=torch.long) for name in names},
             input_names=names,
             output_names=["logits"],
             dynamic_axes={name: {1: "length"} for name in names},
             dynamo=False,
         )
+    return path
+
+
+def _export_fused(model, folder):
+    """Export a BERT through ONNX Runtime's transformer optimizer, and return the path."""
+    from onnxruntime.transformers import optimizer
+
+    model.set_attn_implementation("eager")  # the optimizer recognises no other
+    path, config = folder / "student.fused.onnx", model.config
+    optimizer.optimize_model(
+        str(_export(model, folder / "student.eager.onnx")),
+        "bert",
+        num_heads=config.num_attention_heads,
+        hidden_size=config.hidden_size,
+    ).save_model_to_file(str(path))
     return path
 
 

@@ -150,12 +150,7 @@ def pareto(points):
         A list of booleans.
     """
     return [
-        not any(
-            other_cost <= cost
-            and other_score >= score
-            and (other_cost, other_score) != (cost, score)
-            for other_cost, other_score in points
-        )
+        not any(c <= cost and s >= score and (c, s) != (cost, score) for c, s in points)
         for cost, score in points
     ]
 
@@ -169,11 +164,8 @@ class _Cache:
 
     def __call__(self, function, path, **arguments):
         digest = hashlib.sha256(pathlib.Path(path).read_bytes())
-        plain = {
-            name: dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
-            for name, value in arguments.items()
-        }
-        digest.update(json_text(plain).encode("utf-8", "backslashreplace"))
+        text = json_text(arguments, default=vars)  # of `Inputs`
+        digest.update(text.encode("utf-8", "backslashreplace"))
         key = f"{function.__name__.strip('_')} {digest.hexdigest()}"
         if key not in self.known:
             self.known[key] = function(path, **arguments)

@@ -43,7 +43,7 @@ def test_benchmark_measures_a_file(file):
 def test_mixed_and_equal_lengths_take_turns(file, monkeypatch):
     lengths = []
 
-    def timed(runner, encoding):
+    def timed(run, encoding):
         lengths.append(len(encoding.token_ids))
         return 1.0 if lengths[-2:-1] == lengths[-1:] else 3.0
 
