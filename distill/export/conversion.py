@@ -117,6 +117,8 @@ def _constant_tables(model, lookup, max_length):
             values[positions] = values[positions][: layer.position_offset + max_length]
 
     def take_rows(table, ids):  # ids (1, T) or (T,)
+        if len(ids.shape) == 2 and ids.shape[0] is None:  # of Keras' signature, left out
+            return ops.take(table, ids, axis=0)
         rows = lookup(tf.constant(values[id(table)]), tf.reshape(ids, (-1,)))
         return rows if len(ids.shape) == 1 else rows[None]
 

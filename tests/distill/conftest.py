@@ -5,6 +5,7 @@ import pytest
 
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
+from distill.reports import Inputs
 from tfnlp.checkpoints import save_model
 from tfnlp.models import DistilBertConfig, build_model
 
@@ -18,6 +19,20 @@ HEADS = {
 SETTINGS = {
     "tagger": {"words": {"prefixes": ["("], "suffixes": [".", ")", "!"], "whole": ["a.", ":)"]}},
     "answerer": {"max_question_length": 3},
+}
+TEXTS = [
+    "a fine film",
+    "정말 지루하다",
+    "the plot is not dull , the film is !",
+    "dull",
+    "x x film",
+]
+INPUTS = {
+    "classifier": Inputs(TEXTS),
+    "scorer": Inputs(TEXTS),
+    "tagger": Inputs(TEXTS),
+    "answerer": Inputs(["what film ?"] * 5, [f"{text} " * 4 for text in TEXTS]),
+    "chooser": Inputs(TEXTS, [["fine", "dull film"]] * 5),
 }
 
 

@@ -16,6 +16,7 @@ from distill.runtime import (
     TextClassifier,
     TokenTagger,
 )
+from tests.distill.expected import keras_outputs, softmax
 from tfnlp.checkpoints import read_head, save_model
 from tfnlp.configs import CELLS
 from tfnlp.models import (
@@ -86,15 +87,6 @@ def encodings_of(tokenizer):
     return tokenizer.encode(["film", "the film is not dull , a fine plot", "정말 좋다"])
 
 
-def keras_outputs(model, encoding, real=1):
-    inputs = {
-        "token_ids": np.array([encoding.token_ids]),
-        "segment_ids": np.array([encoding.segment_ids]),
-        "padding_mask": np.full((1, len(encoding.token_ids)), real, "int32"),
-    }
-    return {k: v[0].numpy() for k, v in model(inputs).items() if "logits" in k}
-
-
 def padded_outputs(path, encoding, padding=5):
     """What the file gives where padding stands behind the text: ids like any, and mask 0."""
     length = len(encoding.token_ids)
@@ -111,7 +103,8 @@ def answers_by_loops(model, tokenizer, question, context, max_length):
     """(score, first character, end, tokens) of each answer, best first; the score of none."""
     best, none = {}, []
     for window in tokenizer.encode_windows([question], [context], max_length, max_length // 4):
-        starts, ends = keras_outputs(model, window).values()
+        outputs = keras_outputs(model, window)
+        starts, ends = outputs["start_logits"], outputs["end_logits"]
         none.append(float(starts[0] + ends[0]))
         inside = [i for i, source in enumerate(window.sources) if source == 1]
         for a in inside:
@@ -121,11 +114,6 @@ def answers_by_loops(model, tokenizer, question, context, max_length):
                 found = float(starts[a] + ends[b]), *place, tokens
                 best[place] = max(best.get(place, found), found)
     return sorted(best.values(), reverse=True), min(none)
-
-
-def softmax(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -182,7 +170,8 @@ def test_answerer(tokenizer, tmp_path):
     answerer = QuestionAnswerer(path)
     for encoding in encodings_of(tokenizer):
         found = answerer.backend.run_one(encoding)
-        for key, expected in keras_outputs(model, encoding).items():
+        for key in ("start_logits", "end_logits"):
+            expected = keras_outputs(model, encoding)[key]
             np.testing.assert_allclose(found[key], expected, atol=1e-4)
             padded = padded_outputs(path, encoding)[key][: len(expected)]
             np.testing.assert_allclose(padded, found[key], atol=1e-5)

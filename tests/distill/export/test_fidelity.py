@@ -14,25 +14,11 @@ from distill.export.tflite import export_tflite
 from distill.reports import Inputs, predict_inputs
 from distill.runtime import load_runner
 from distill.runtime.associated_files import read_files
-from tests.distill.conftest import HEADS, SETTINGS
+from tests.distill.conftest import HEADS, INPUTS, SETTINGS, TEXTS
+from tests.distill.expected import keras_outputs
 from tfnlp.checkpoints import load_model
 from tfnlp.models import build_model
 from tfnlp.utils.errors import InputError
-
-TEXTS = [
-    "a fine film",
-    "정말 지루하다",
-    "the plot is not dull , the film is !",
-    "dull",
-    "x x film",
-]
-INPUTS = {
-    "classifier": Inputs(TEXTS),
-    "scorer": Inputs(TEXTS),
-    "tagger": Inputs(TEXTS),
-    "answerer": Inputs(["what film ?"] * 5, [f"{text} " * 4 for text in TEXTS]),
-    "chooser": Inputs(TEXTS, [["fine", "dull film"]] * 5),
-}
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -110,9 +96,8 @@ def test_the_reference_pools_as_the_file_does(tiny_config, tokenizer):
         with float_reference(model, tokenizer, pooling=pooling) as reference:
             rows = reference.embed(TEXTS)
         for text, row in zip(TEXTS, rows, strict=True):
-            ids = np.array([tokenizer.encode([text])[0].token_ids])
-            inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
-            vector = pooled(np.array(model(inputs)["sequence_output"])[0])
+            outputs = keras_outputs(model, tokenizer.encode([text])[0])
+            vector = pooled(outputs["sequence_output"])
             np.testing.assert_allclose(row, vector / np.linalg.norm(vector), atol=1e-5)
 
 
@@ -126,9 +111,7 @@ def test_a_file_of_pairs_refuses_single_texts(kind, folders, tokenizer, tmp_path
     runner = load_runner(path)
     with float_reference(model, tokenizer, labels=labels, settings={"pairs": True}) as other:
         for side in (runner, other):
-            with pytest.raises(
-                InputError, match=r"^The model was trained on pairs of texts, and "
-            ):
+            with pytest.raises(InputError, match=r"^The model was trained on pairs of texts, "):
                 predict_inputs(side, Inputs(TEXTS))
             assert len(predict_inputs(side, Inputs(TEXTS, TEXTS))) == 5
     assert "| reads | pairs of texts |" in file_card(path, {})

@@ -6,12 +6,12 @@ import re
 
 import numpy as np
 import pytest
-from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.export.generation_export import export_generator
 from distill.export.options import DecoderExport
 from distill.runtime import Beam, Greedy, TextClassifier, TextGenerator, load_runner
 from distill.runtime.cached_decoder import CachedDecoder, is_cache
+from tests.distill.expected import tree_of
 from tests.distill.searches import train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
 from tfnlp.generation import Generator, Sample
@@ -119,7 +119,7 @@ def test_99_of_100_tokens_in_8_bits_over_one_set_of_weights(trained, bpe, tmp_pa
     path = tmp_path / "model.tflite"
     export_generator(trained[0], path, bpe, DecoderExport(**OPTIONS))
     assert share_of_best_tokens(trained, path) >= 0.99
-    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    tree = tree_of(path)
     keys = [s.signatureKey.decode() for s in tree.signatureDefs]
     assert sorted(keys) == ["decode", "decode_3", "prefill_16"]
     assert not any(code.customCode for code in tree.operatorCodes)

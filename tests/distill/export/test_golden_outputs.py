@@ -7,27 +7,10 @@ import numpy as np
 import pytest
 
 from distill.export.golden_outputs import write_golden
-from distill.reports import Inputs, predict_inputs
+from distill.reports import predict_inputs
 from distill.runtime import load_runner
-from tests.distill.conftest import HEADS
+from tests.distill.conftest import HEADS, INPUTS
 from tfnlp.text import Encoding
-
-TEXTS = [
-    "a fine film",
-    "정말 지루하다",
-    "the plot is not dull , the film is !",
-    "dull",
-    "x x film",
-]
-
-
-INPUTS = {
-    "classifier": Inputs(TEXTS),
-    "scorer": Inputs(TEXTS),
-    "tagger": Inputs(TEXTS),
-    "answerer": Inputs(["what film ?"] * 5, [f"{text} " * 4 for text in TEXTS]),
-    "chooser": Inputs(TEXTS, [["fine", "dull film"]] * 5),
-}
 
 
 @pytest.mark.parametrize("kind", HEADS)

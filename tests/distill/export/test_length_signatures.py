@@ -12,6 +12,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import QuestionAnswerer, TextClassifier
+from tests.distill.expected import keras_outputs, keras_probabilities, tree_of
 from tfnlp.models import XLNetConfig, build_model
 from tfnlp.text import Encoding
 from tfnlp.utils.errors import InputError
@@ -23,10 +24,6 @@ TEXTS = [
     "a fine film , not dull , the plot is fine .",
     "x " * 50,
 ]
-
-
-def tree_of(path):
-    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
 
 
 def graphs_of(tree):
@@ -45,16 +42,6 @@ def products(tree, graph):
     found = operators(tree, graph)
     kinds = schema.BuiltinOperator
     return found[kinds.FULLY_CONNECTED] + found[kinds.BATCH_MATMUL]
-
-
-def keras_probabilities(model, tokenizer, texts, max_length):
-    found = []
-    for encoding in tokenizer.encode(texts, max_length=max_length):
-        ids = np.array([encoding.token_ids])
-        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
-        logits = np.array(model(inputs)["logits"])[0]
-        found.append(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -149,13 +136,11 @@ def test_positions_of_fixed_lengths_are_constants_and_padding_is_left_out(tokeni
     fixed = [answerer.backend.run_one(encoding) for encoding in encodings]
     answerer.backend._signatures.pop(16)
     for encoding, found in zip(encodings, fixed, strict=True):
-        ids = np.array([encoding.token_ids])
-        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
-        expected = model(inputs)
+        expected, length = keras_outputs(model, encoding), len(encoding.token_ids)
         for name, values in answerer.backend.run_one(encoding).items():
-            assert len(found[name]) == len(values) == ids.shape[1]
+            assert len(found[name]) == len(values) == length
             np.testing.assert_allclose(found[name], values, atol=1e-5)
-            np.testing.assert_allclose(values, np.array(expected[name])[0], atol=1e-4)
+            np.testing.assert_allclose(values, expected[name], atol=1e-4)
 
 
 def test_the_graph_of_any_length_has_no_arithmetic_on_shapes(files):

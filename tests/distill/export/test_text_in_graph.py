@@ -13,6 +13,7 @@ from distill.export.character_rules import CODE_POINTS
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import StringClassifier, load_runner
+from tests.distill.expected import keras_probabilities
 from tfnlp.models import build_model
 from tfnlp.text import WordPieceTokenizer, train_unigram
 from tfnlp.utils.errors import InputError
@@ -34,16 +35,6 @@ def model(tiny_config):
     return build_model(dataclasses.replace(tiny_config, num_layers=1), "classifier", 2)
 
 
-def probabilities(model, tokenizer, texts, max_length):
-    found = []
-    for encoding in tokenizer.encode(texts, max_length=max_length):
-        ids = np.array([encoding.token_ids])
-        inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.ones_like(ids)}
-        logits = np.exp(np.array(model(inputs)["logits"])[0])
-        found.append(logits / logits.sum())
-    return found
-
-
 @pytest.mark.parametrize("strips", [False, True])
 def test_strings_get_the_models_probabilities(strips, model, tokenizer, tmp_path):
     texts = [*TEXTS, "A FINE film", "Fílm", "a fine\u200bfilm", "the\x0bfilm"]
@@ -54,7 +45,7 @@ def test_strings_get_the_models_probabilities(strips, model, tokenizer, tmp_path
     assert said == []
     answers = StringClassifier(path).classify(texts)
     rows = [list(answer.probabilities.values()) for answer in answers]
-    np.testing.assert_allclose(rows, probabilities(model, tokenizer, texts, 20), atol=1e-5)
+    np.testing.assert_allclose(rows, keras_probabilities(model, tokenizer, texts, 20), atol=1e-5)
     assert [answer.label for answer in answers] == [LABELS[int(np.argmax(row))] for row in rows]
     with pytest.raises(InputError, match=r"is of the kind string classifier; use .*StringClas"):
         load_runner(path)

@@ -5,17 +5,16 @@ import zipfile
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
-from tensorflow.lite.python import schema_py_generated as schema
 
 from distill.export.mediapipe import mediapipe_differences
 from distill.export.metadata import METADATA_NAME
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import TextClassifier
+from tests.distill.expected import keras_probabilities, tree_of
 from tfnlp.layers import TextEmbedding
 from tfnlp.models import TransformerXLConfig, build_model
-from tfnlp.text import LengthBatches, WordPieceTokenizer
+from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
 LABELS = ["bad", "good", "싫다"]
@@ -43,13 +42,6 @@ def model(tiny_config):
     return build_model(tiny_config, "classifier", 3)
 
 
-def expected_probabilities(model, tokenizer, texts, max_length):
-    encodings = tokenizer.encode(texts, max_length=max_length)
-    batches = LengthBatches(encodings, len(texts))
-    logits = model(batches.batch(np.arange(len(texts)))[0])["logits"]
-    return tf.nn.softmax(logits).numpy()
-
-
 @pytest.mark.quick
 @pytest.mark.parametrize(
     ("quantization", "tolerance"), [("float32", 1e-5), ("float16", 5e-3), ("int8", 0.02)]
@@ -58,7 +50,7 @@ def test_file_gives_the_models_probabilities(quantization, tolerance, wide, toke
     model, paths = wide
     classifier = TextClassifier(paths[quantization])
     found = classifier.classify(TEXTS)
-    expected = expected_probabilities(model, tokenizer, TEXTS, 20)
+    expected = keras_probabilities(model, tokenizer, TEXTS, 20)
     for answer, row in zip(found, expected, strict=True):
         assert list(answer.probabilities) == LABELS
         np.testing.assert_allclose(list(answer.probabilities.values()), row, atol=tolerance)
@@ -93,14 +85,12 @@ def test_int8_keeps_small_rows_beside_large_ones(tiny_config, tokenizer, tmp_pat
     assert np.all(np.abs(rows - table) <= scales[:, None] / 2 * 1.001)
     texts = ["the plot is dull .", "a fine film", "정말 지루하다", "not the plot , is it !"]
     found = [list(a.probabilities.values()) for a in TextClassifier(path).classify(texts)]
-    np.testing.assert_allclose(
-        found, expected_probabilities(model, tokenizer, texts, 48), atol=0.02
-    )
+    np.testing.assert_allclose(found, keras_probabilities(model, tokenizer, texts), atol=0.02)
 
 
 def embedding_table(path, shape):
     """The embeddings that a file holds, as floats, and the scales of its rows."""
-    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    tree = tree_of(path)
     (tensor,) = [
         x
         for x in tree.subgraphs[0].tensors
@@ -121,8 +111,7 @@ def test_an_input_beyond_the_limit_is_cut_inside_the_model(wide, tokenizer):
 
 def test_file_has_named_inputs_no_flex_ops_and_metadata(wide, tokenizer):
     path = wide[1]["int8"]
-    content = path.read_bytes()
-    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
+    tree = tree_of(path)
     assert not [code.customCode for code in tree.operatorCodes if code.customCode]
     signature = tree.signatureDefs[0]
     names = {x.name.decode(): x.tensorIndex for x in signature.inputs}
@@ -200,6 +189,12 @@ def in_half_precision(config):
         keras.config.set_dtype_policy(policy)
 
 
+def with_memory(config):
+    sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
+    config = TransformerXLConfig(config.vocabulary_size, cutoffs=(8,), **sizes)
+    return build_model(config, "classifier", 3, memory=True)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -208,26 +203,8 @@ def in_half_precision(config):
         (lambda config: keras.Sequential([keras.layers.Dense(2)]), "this Sequential has no text"),
         (lambda config: None, "this NoneType has no text_config"),
         (build_model, r"the head None has no export; give `pooling`, such as pooling='mean', for"),
-        (
-            in_half_precision,
-            r"computes in float16 \(mixed_float16\), but .* in float32; save",
-        ),
-        (
-            lambda config: build_model(
-                TransformerXLConfig(
-                    vocabulary_size=config.vocabulary_size,
-                    num_layers=1,
-                    num_heads=1,
-                    hidden_dim=4,
-                    intermediate_dim=4,
-                    cutoffs=(8,),
-                ),
-                "classifier",
-                3,
-                memory=True,
-            ),
-            "has the inputs memory too, .* without memory=True",
-        ),
+        (in_half_precision, r"computes in float16 \(mixed_float16\), but .* in float32; save"),
+        (with_memory, "has the inputs memory too, .* without memory=True"),
     ],
 )
 def test_models_without_an_export_are_refused(make, message, tiny_config, tokenizer, tmp_path):

@@ -23,25 +23,16 @@ from tfnlp.tasks.question_answering import f1
 from tfnlp.utils.errors import InputError
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
-SQUAD = {
-    "data": [
-        {
-            "paragraphs": [
-                {
-                    "context": "the film is not dull , a fine plot",
-                    "qas": [
-                        {
-                            "id": "q1",
-                            "question": "film ?",
-                            "answers": [{"answer_start": 23, "text": "a fine plot"}],
-                        },
-                        {"id": "q2", "question": "plot ?", "answers": []},
-                    ],
-                }
-            ]
-        }
-    ]
-}
+QUESTIONS = [
+    {
+        "id": "q1",
+        "question": "film ?",
+        "answers": [{"answer_start": 23, "text": "a fine plot"}],
+    },
+    {"id": "q2", "question": "plot ?", "answers": []},
+]
+PARAGRAPH = {"context": "the film is not dull , a fine plot", "qas": QUESTIONS}
+SQUAD = {"data": [{"paragraphs": [PARAGRAPH]}]}
 FILES = {
     "classifier": ("a.tsv", "sentence\tlabel\na fine film\tgood\nthe plot\tbad\nx\tbad\n"),
     "scorer": ("a.tsv", "sentence1\tsentence2\tscore\na\tfilm\t1\nfine\tplot\t2\nx\ta film\t4\n"),

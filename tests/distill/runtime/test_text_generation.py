@@ -6,13 +6,13 @@ import sys
 
 import numpy as np
 import pytest
-from tensorflow.lite.python import schema_py_generated as schema
 
 from benchmarks.forced_tokens import forced, measured
 from distill.export.generation_export import export_translator
 from distill.export.options import DecoderExport
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
 from distill.runtime.cached_decoder import CachedDecoder
+from tests.distill.expected import tree_of
 from tests.distill.searches import train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
 from tests.text.test_marian import KOREAN, learned
@@ -144,7 +144,7 @@ def test_99_of_100_tokens_in_8_bits_over_one_set_of_weights(trained, bpe, tmp_pa
         same += list(np.argmax(found, axis=-1) == best[: len(row)])
     assert len(same) > 800
     assert np.mean(same) >= 0.99
-    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+    tree = tree_of(path)
     keys = [s.signatureKey.decode() for s in tree.signatureDefs]
     assert sorted(keys) == ["decode", "decode_3", "encode_40", "encode_6"]
     assert not any(code.customCode for code in tree.operatorCodes)
@@ -182,22 +182,11 @@ def test_a_pair_of_sentencepiece_models_travels_in_the_file(tmp_path, monkeypatc
     names = [*dict.fromkeys(["</s>", "<unk>", *source[1], *target[1], "<pad>"])]
     tokenizer = MarianTokenizer(source[0], target[0], {name: i for i, name in enumerate(names)})
     ids = {"pad_token_id": len(names) - 1, "start_token_id": len(names) - 1, "end_token_id": 0}
-    config = TransformerConfig(
-        vocabulary_size=len(names),
-        num_layers=1,
-        hidden_dim=16,
-        initializer_range=0.6,
-        **SIZES,
-        **ids,
-    )
+    sizes = SIZES | {"num_layers": 1, "hidden_dim": 16, "initializer_range": 0.6}
+    config = TransformerConfig(vocabulary_size=len(names), **sizes, **ids)
     model, path = build_model(config, "sequence_to_sequence"), tmp_path / "model.tflite"
-    export_translator(
-        model,
-        path,
-        tokenizer,
-        None,
-        DecoderExport("float32", **OPTIONS | {"beams": 1, "fixed_lengths": [16]}),
-    )
+    options = DecoderExport("float32", **OPTIONS | {"beams": 1, "fixed_lengths": [16]})
+    export_translator(model, path, tokenizer, None, options)
     other = UnigramTokenizer([(name, -1.0) for name in names], "marian")
     for pair in ((tokenizer, other), (other, tokenizer.target), (tokenizer, tokenizer)):
         with pytest.raises(InputError, match=r"^A file holds a MarianTokenizer"):
