@@ -29,8 +29,8 @@ MIN_PARSER_VERSION = "1.1.0"
 UNKNOWN, TENSOR_AXIS_LABELS, VOCABULARY = 0, 2, 5
 # union ProcessUnitOptions
 SCORE_THRESHOLDING_OPTIONS, BERT_TOKENIZER_OPTIONS, SENTENCEPIECE_TOKENIZER_OPTIONS = 3, 4, 5
-# union ContentProperties
-FEATURE_PROPERTIES = 1
+# union ContentProperties, and its only table here: {type, properties}
+FEATURE = {0: 1, 1: {}}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,73 +104,53 @@ def _names(tensors):
 
 def _metadata(options, description, inputs, outputs, files):
     """Return the metadata flatbuffer; `inputs` and `outputs` are {name: description}."""
-    score_threshold = getattr(options, "score_threshold", None)
+    described = [
+        [{0: name, 1: text, 3: FEATURE} for name, text in tensors.items()]
+        for tensors in (inputs, outputs)
+    ]
+    subgraph = {2: described[0], 3: described[1]}
+    first_output = described[1][0]
+    if getattr(options, "score_threshold", None) is not None:
+        threshold = {0: float(options.score_threshold)}
+        first_output[4] = [{0: SCORE_THRESHOLDING_OPTIONS, 1: threshold}]
+    others = {name: "The settings of the tokenizer and the model." for name in files}
+    if others.pop(LABELS_FILE, None):
+        text = "The class names, in order of the output."
+        first_output[6] = [{0: LABELS_FILE, 1: text, 2: TENSOR_AXIS_LABELS}]
+    if others.pop(VOCABULARY_FILE, None):
+        text = "The WordPiece vocabulary, one a line."
+        tokenizer = {0: [{0: VOCABULARY_FILE, 1: text, 2: VOCABULARY}]}
+        subgraph[5] = [{0: BERT_TOKENIZER_OPTIONS, 1: tokenizer}]
+    if others.pop(SENTENCEPIECE_FILE, None):
+        tokenizer = {0: [{0: SENTENCEPIECE_FILE, 1: "The SentencePiece model.", 2: UNKNOWN}]}
+        subgraph[5] = [{0: SENTENCEPIECE_TOKENIZER_OPTIONS, 1: tokenizer}]
+    credits = options.credits or Credits()
+    model = {0: options.name, 1: description, 2: credits.version, 3: [subgraph]}
+    model |= {4: credits.author, 5: credits.license, 7: MIN_PARSER_VERSION}
+    model[6] = [{0: name, 1: text, 2: UNKNOWN} for name, text in others.items()]
     b = flatbuffers.Builder(1024)
-    tensors = []
-    for i, output in enumerate(outputs.items()):
-        axis, units = [], []
-        if LABELS_FILE in files and i == 0:
-            text = "The class names, in order of the output."
-            axis = [_file(b, LABELS_FILE, text, TENSOR_AXIS_LABELS)]
-        if score_threshold is not None and i == 0:
-            b.StartObject(1)  # ScoreThresholdingOptions
-            b.PrependFloat32Slot(0, score_threshold, 0.0)
-            units = [_process_unit(b, SCORE_THRESHOLDING_OPTIONS, b.EndObject())]
-        tensors.append(_tensor(b, *output, axis, units))
-    described_inputs = [_tensor(b, *each) for each in inputs.items()]
-    slots = {2: _vector(b, described_inputs), 3: _vector(b, tensors)}
-    if VOCABULARY_FILE in files:
-        vocabulary = _file(b, VOCABULARY_FILE, "The WordPiece vocabulary, one a line.", VOCABULARY)
-        bert = _table(b, 1, {0: _vector(b, [vocabulary])})  # BertTokenizerOptions
-        slots[5] = _vector(b, [_process_unit(b, BERT_TOKENIZER_OPTIONS, bert)])
-    if SENTENCEPIECE_FILE in files:
-        pieces = _file(b, SENTENCEPIECE_FILE, "The SentencePiece model.", UNKNOWN)
-        sentencepiece = _table(b, 2, {0: _vector(b, [pieces])})  # SentencePieceTokenizerOptions
-        slots[5] = _vector(b, [_process_unit(b, SENTENCEPIECE_TOKENIZER_OPTIONS, sentencepiece)])
-    named_above = (VOCABULARY_FILE, LABELS_FILE, SENTENCEPIECE_FILE)
-    text = "The settings of the tokenizer and the model."
-    others = [_file(b, name, text, UNKNOWN) for name in files if name not in named_above]
-    subgraph = _table(b, 7, slots)
-    credits = dataclasses.astuple(options.credits or Credits())  # version, author, license
-    model = {slot: b.CreateString(x) for slot, x in zip((2, 4, 5), credits, strict=True) if x}
-    model |= {0: b.CreateString(options.name), 1: b.CreateString(description)}
-    model |= {3: _vector(b, [subgraph]), 6: _vector(b, others)}
-    model[7] = b.CreateString(MIN_PARSER_VERSION)
-    b.Finish(_table(b, 8, model), file_identifier=IDENTIFIER)
+    b.Finish(_build(b, model), file_identifier=IDENTIFIER)
     return bytes(b.Output())
 
 
-def _tensor(b, name, description, files=(), process_units=()):
-    content = _table(b, 3, {1: _table(b, 0, {})}, {0: FEATURE_PROPERTIES})
-    slots = {0: b.CreateString(name), 1: b.CreateString(description), 3: content}
-    if process_units:
-        slots[4] = _vector(b, process_units)
-    if files:
-        slots[6] = _vector(b, files)
-    return _table(b, 7, slots)
-
-
-def _file(b, name, description, kind):
-    slots = {0: b.CreateString(name), 1: b.CreateString(description)}
-    return _table(b, 3, slots, {2: kind})
-
-
-def _process_unit(b, kind, options):
-    return _table(b, 2, {1: options}, {0: kind})
-
-
-def _table(b, size, offsets, small=None):
-    """Build a table with `size` slots: offsets of other objects, and one-byte numbers."""
-    b.StartObject(size)
-    for slot, offset in offsets.items():
-        b.PrependUOffsetTRelativeSlot(slot, offset, 0)
-    for slot, number in (small or {}).items():
-        b.PrependUint8Slot(slot, number, 0)
+def _build(b, value):
+    """Return the offset of a string, a vector (a list) or a table ({slot: value})."""
+    if isinstance(value, str):
+        return b.CreateString(value)
+    if isinstance(value, list):
+        offsets = [_build(b, entry) for entry in value]
+        b.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            b.PrependUOffsetTRelative(offset)
+        return b.EndVector()
+    value = {slot: entry for slot, entry in value.items() if entry is not None}
+    offsets = {k: _build(b, x) for k, x in value.items() if not isinstance(x, int | float)}
+    b.StartObject(max(value, default=-1) + 1)
+    for slot, entry in value.items():
+        if slot in offsets:
+            b.PrependUOffsetTRelativeSlot(slot, offsets[slot], 0)
+        elif isinstance(entry, float):
+            b.PrependFloat32Slot(slot, entry, 0.0)
+        else:
+            b.PrependUint8Slot(slot, entry, 0)
     return b.EndObject()
-
-
-def _vector(b, offsets):
-    b.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        b.PrependUOffsetTRelative(offset)
-    return b.EndVector()
