@@ -1,6 +1,6 @@
 """Golden outputs of a file as JSON, for the tests of an app's code."""
 
-import contextlib
+import copy
 import dataclasses
 
 import numpy as np
@@ -33,35 +33,25 @@ def write_golden(path, pipeline, inputs):
         "settings": pipeline.settings,
         "inputs": [],
     }
+    recorded = copy.copy(pipeline)
     for place in range(len(inputs.texts)):
-        one, rows = inputs.take([place]), []
-        with _recorded(pipeline, rows):
-            (answer,) = predict_inputs(pipeline, one)
-        content["inputs"].append(
-            {"text": one.texts[0]}
-            | ({} if one.second_texts is None else {"second": one.second_texts[0]})
-            | {"rows": rows, "answer": _plain(answer)}
-        )
+        one, recorded.backend = inputs.take([place]), _Recorder(pipeline.backend)
+        (answer,) = predict_inputs(recorded, one)
+        given = {"text": one.texts[0]}
+        if one.second_texts is not None:
+            given["second"] = one.second_texts[0]
+        is_number = not dataclasses.is_dataclass(answer)  # or a vector
+        answer = np.asarray(answer).tolist() if is_number else dataclasses.asdict(answer)
+        content["inputs"].append(given | {"rows": recorded.backend.rows, "answer": answer})
     write_json(path, content)
 
 
-@contextlib.contextmanager
-def _recorded(pipeline, rows):
-    """Append each run of the file to `rows` while the context is active."""
-    backend = pipeline.backend
-    pipeline.backend = _Recorder(backend, rows)
-    try:
-        yield
-    finally:
-        pipeline.backend = backend
-
-
 class _Recorder:
-    """Backend that appends its inputs and outputs to `rows`, as JSON types."""
+    """Backend that keeps its inputs and outputs as JSON types, in `rows`."""
 
-    def __init__(self, backend, rows):
+    def __init__(self, backend):
         self.backend = backend
-        self.rows = rows
+        self.rows = []
 
     def run(self, encodings):
         results = self.backend.run(encodings)
@@ -71,10 +61,3 @@ class _Recorder:
             segment_ids = [int(i) for i in encoding.segment_ids]
             self.rows.append({"ids": ids, "segment_ids": segment_ids, "outputs": numbers})
         return results
-
-
-def _plain(answer):
-    """Convert a prediction to JSON types."""
-    if dataclasses.is_dataclass(answer):
-        return dataclasses.asdict(answer)
-    return np.asarray(answer).tolist()

@@ -401,17 +401,7 @@ class VectorPredictions(PredictionTask):
         return f"cosine {mean:.4f} in the mean, {least:.4f} at worst."
 
 
-TASKS = {
-    task.kind: task
-    for task in (
-        LabelPredictions,
-        NumberPredictions,
-        TagPredictions,
-        AnswerPredictions,
-        ChoicePredictions,
-        VectorPredictions,
-    )
-}
+TASKS = {task.kind: task for task in PredictionTask.__subclasses__()}
 TASKS["string classifier"] = LabelPredictions
 
 
