@@ -39,3 +39,21 @@ def train_a_little(model, inputs, labels, weights, rate, steps):
         arrays = {name: x[some] for name, x in inputs.items()}, labels[some], weights[some]
         loss = step(*tf.nest.map_structure(tf.constant, arrays))
     return loss
+
+
+def assert_same_texts(found, expected):
+    """Compare the `Generated` of each prompt, with scores where there are some."""
+    for ours, theirs in zip(found, expected, strict=True):
+        assert [x.token_ids for x in ours] == [x.token_ids for x in theirs]
+        assert [(x.text, x.ended) for x in ours] == [(x.text, x.ended) for x in theirs]
+        assert [x.score is None for x in ours] == [x.score is None for x in theirs]
+        scores = [[x.score or 0 for x in texts] for texts in (ours, theirs)]
+        np.testing.assert_allclose(*scores, atol=1e-4)
+
+
+def padded(rows, length, pad_token_id):
+    """Rows of ids as arrays (rows, length): the ids, and the mask of real ones."""
+    ids = np.full((len(rows), length), pad_token_id, "int32")
+    for place, row in zip(ids, rows, strict=True):
+        place[: len(row)] = row
+    return ids, np.array([np.arange(length) < len(row) for row in rows], "int32")

@@ -12,7 +12,7 @@ from distill.export.options import DecoderExport
 from distill.runtime import Beam, Greedy, TextClassifier, TextGenerator, load_runner
 from distill.runtime.cached_decoder import CachedDecoder, is_cache
 from tests.distill.expected import tree_of
-from tests.distill.searches import train_a_little, without_xla
+from tests.distill.searches import assert_same_texts, padded, train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
 from tfnlp.generation import Generator, Sample
 from tfnlp.models import BertConfig, Gpt2Config, GptConfig, RecurrentConfig, build_model
@@ -75,13 +75,7 @@ def test_the_same_texts_as_keras(pair, bpe, prompts, search):
     model, path, end = pair
     how = {"max_new_tokens": STEPS, "end_token": end, "batch_size": len(prompts)}
     expected = without_xla(Generator(model, bpe, search, **how))(prompts)
-    found = TextGenerator(path, search)(prompts)
-    for of_keras, of_file in zip(expected, found, strict=True):
-        assert [x.token_ids for x in of_file] == [x.token_ids for x in of_keras]
-        assert [(x.text, x.ended) for x in of_file] == [(x.text, x.ended) for x in of_keras]
-        if isinstance(search, Beam):
-            scores = [[x.score for x in texts] for texts in (of_file, of_keras)]
-            np.testing.assert_allclose(*scores, atol=1e-4)
+    assert_same_texts(TextGenerator(path, search)(prompts), expected)
     ended = [x.ended for texts in expected for x in texts]
     assert 5 < sum(ended) < len(ended)
 
@@ -93,11 +87,8 @@ def trained(bpe):
     config = Gpt2Config(vocabulary_size=bpe.vocabulary_size, max_length=MAX_LENGTH, **sizes)
     model = build_model(config, "causal_lm")
     rows = [e.token_ids[:MAX_LENGTH] for e in bpe.encode(TEXTS)]
-    ids = np.zeros((len(rows), MAX_LENGTH), "int32")
-    for place, row in zip(ids, rows, strict=True):
-        place[: len(row)] = row
-    mask = np.array([np.arange(MAX_LENGTH) < len(row) for row in rows])
-    inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": mask.astype("int32")}
+    ids, mask = padded(rows, MAX_LENGTH, 0)
+    inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": mask}
     loss = train_a_little(model, inputs, ids[:, 1:], mask[:, 1:], 5e-3, 80)
     assert loss < 2.5
     return model, inputs, rows

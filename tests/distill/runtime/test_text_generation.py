@@ -13,7 +13,7 @@ from distill.export.options import DecoderExport
 from distill.runtime import Beam, Greedy, TextGenerator, Translator
 from distill.runtime.cached_decoder import CachedDecoder
 from tests.distill.expected import tree_of
-from tests.distill.searches import train_a_little, without_xla
+from tests.distill.searches import assert_same_texts, padded, train_a_little, without_xla
 from tests.grammar_corpus import make_reviews
 from tests.text.test_marian import KOREAN, learned
 from tfnlp import generation
@@ -76,12 +76,7 @@ def test_the_same_texts_as_keras(pair, bpe, search):
     translator = generation.Translator(model, bpe, None, search, None, STEPS, batch_size=51)
     expected = without_xla(translator)(SOURCES)
     found = Translator(path, search)(SOURCES)
-    for of_keras, of_file in zip(expected, found, strict=True):
-        assert [x.token_ids for x in of_file] == [x.token_ids for x in of_keras]
-        assert [(x.text, x.ended) for x in of_file] == [(x.text, x.ended) for x in of_keras]
-        if isinstance(search, Beam):
-            scores = [[x.score for x in texts] for texts in (of_file, of_keras)]
-            np.testing.assert_allclose(*scores, atol=1e-4)
+    assert_same_texts(found, expected)
     lengths = [len(x.token_ids) for texts in found for x in texts]
     assert 5 < sum(n < STEPS - 1 for n in lengths) < len(lengths)
 
@@ -118,10 +113,7 @@ def trained(bpe):
     model = build_model(config, "sequence_to_sequence")
     end = config.end_token_id
     rows = [[*e.token_ids[1:-1][:15], end] for e in bpe.encode(TEXTS)]
-    ids = np.full((len(rows), 16), config.pad_token_id, "int32")
-    for place, row in zip(ids, rows, strict=True):
-        place[: len(row)] = row
-    mask = np.array([np.arange(16) < len(row) for row in rows], "int32")
+    ids, mask = padded(rows, 16, config.pad_token_id)
     first = np.full((len(rows), 1), config.start_token_id, "int32")
     inputs = {
         "encoder_token_ids": ids,
