@@ -1,7 +1,5 @@
 """Comparison of files: predictions, latency, Pareto frontier."""
 
-from .frontier_page import page as page
-from .frontier_page import table_rows as table_rows
 from .inputs import Columns as Columns
 from .inputs import Inputs as Inputs
 from .latency import benchmark_file as benchmark_file
@@ -10,6 +8,8 @@ from .onnx_baseline import benchmark_onnx as benchmark_onnx
 from .pareto_frontier import find_candidates as find_candidates
 from .pareto_frontier import measure_candidates as measure_candidates
 from .pareto_frontier import name_candidates as name_candidates
+from .pareto_frontier import page as page
+from .pareto_frontier import table_rows as table_rows
 from .prediction_tasks import prediction_task as prediction_task
 from .prediction_tasks import task_of as task_of
 from .predictions import predict_inputs as predict_inputs
