@@ -28,7 +28,7 @@ def plot_curves(metrics, path, metric="accuracy"):
         path: of the PNG.
         metric: the other metric; None for none.
     """
-    return _write(path, "curves", draw_curves, metrics, metric)
+    return _write(path, "curves", draw_curves, (metrics, metric))
 
 
 def draw_curves(metrics, metric="accuracy"):
@@ -63,7 +63,7 @@ def plot_variants(runs, summary, base, path):
         base: the variant that others are compared with; its mean is a line.
         path: of the PNG.
     """
-    return _write(path, "variants", draw_variants, runs, summary, base)
+    return _write(path, "variants", draw_variants, (runs, summary, base))
 
 
 def draw_variants(runs, summary, base):
@@ -95,7 +95,7 @@ def plot_gradient_norms(norms, path):
             them.
         path: of the PNG.
     """
-    return _write(path, "gradients", draw_gradient_norms, norms)
+    return _write(path, "gradients", draw_gradient_norms, (norms,))
 
 
 def draw_gradient_norms(norms):
@@ -122,7 +122,7 @@ def plot_alignments(weights, source, target, path):
     Raises:
         ValueError: if weights have another shape.
     """
-    return _write(path, "alignment", draw_alignments, weights, source, target)
+    return _write(path, "alignment", draw_alignments, (weights, source, target))
 
 
 def draw_alignments(weights, source, target):
@@ -158,7 +158,7 @@ def plot_activations(tokens, values, path):
     Raises:
         ValueError: if there are not as many numbers as tokens.
     """
-    return _write(path, "activations", draw_activations, tokens, values)
+    return _write(path, "activations", draw_activations, (tokens, values))
 
 
 def draw_activations(tokens, values):
@@ -211,14 +211,14 @@ def _panels(count, columns, width, height):
     return figure, (figure.add_subplot(rows, columns, i + 1) for i in range(count))
 
 
-def _write(path, subject, draw, *args):
-    """Write the figure of `draw(*args)`; warn in one line if a font lacks characters.
+def _write(path, subject, draw, arguments):
+    """Write the figure of `draw(*arguments)`; warn in one line if a font lacks characters.
 
     Returns:
         Whether it was written. Without matplotlib, a line is logged instead.
     """
     try:
-        figure = draw(*args)
+        figure = draw(*arguments)
     except ImportError:
         logging.info("No plot of the %s: install tfnlp[plots] for one.", subject)
         return False

@@ -52,10 +52,9 @@ def warn(kind, figures, quantization):
     if value is None or value < task.least:
         smaller = quantization not in ("float32", "float16", "int8")
         logging.warning(
-            "The file of quantization=%r loses much, as its mean %s is below %.2f: %s%s",
+            "The file of quantization=%r loses much, as its mean %s: %s%s",
             quantization,
-            task.figure,
-            task.least,
+            f"{task.figure} is below {task.least:.2f}",
             describe(kind, figures),
             " int8 or float16 lose less." if smaller else "",
         )

@@ -37,12 +37,12 @@ def write_golden(path, pipeline, inputs):
     for place in range(len(inputs.texts)):
         one, recorded.backend = inputs.take([place]), _Recorder(pipeline.backend)
         (answer,) = predict_inputs(recorded, one)
-        given = {"text": one.texts[0]}
+        texts = {"text": one.texts[0]}
         if one.second_texts is not None:
-            given["second"] = one.second_texts[0]
+            texts["second"] = one.second_texts[0]
         is_number = not dataclasses.is_dataclass(answer)  # or a vector
         answer = np.asarray(answer).tolist() if is_number else dataclasses.asdict(answer)
-        content["inputs"].append(given | {"rows": recorded.backend.rows, "answer": answer})
+        content["inputs"].append(texts | {"rows": recorded.backend.rows, "answer": answer})
     write_json(path, content)
 
 

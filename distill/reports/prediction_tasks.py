@@ -40,6 +40,7 @@ class PredictionTask:
     figure, least = "agreement", 0.98  # figure of `compare`, and the least without a warning
     answer_name = None  # of what `compare` counts
     labelled = False  # whether predictions are labels, which a confusion matrix counts
+    label_column = None  # default column of gold labels, in a table
 
     def __init__(self, labels=None, settings=None, positive_label=None):
         self.labels = labels
@@ -97,7 +98,14 @@ class PredictionTask:
         Raises:
             InputError: as the task's reader.
         """
-        return self._read(pathlib.Path(path), columns or Columns())
+        path, columns = pathlib.Path(path), columns or Columns()
+        label_column = columns.label or None
+        if columns.label is None and self.label_column and self.label_column in _header(path):
+            try:
+                return self._read(path, columns, self.label_column)
+            except InputError as e:
+                logging.warning("No score: %s", e)
+        return self._read(path, columns, label_column)
 
     def answers(self, predictions):
         """Return the label, text, index, number or vector of each prediction, or each tag."""
@@ -161,7 +169,7 @@ class LabelPredictions(PredictionTask):
     option = "pair"
     takes = "`text`, and a `pair` for each or none"
     header = ("label", "probability", "sentence")
-    answer_name = "label"
+    answer_name = label_column = "label"
     labelled = True
 
     def _check_positive_label(self):
@@ -171,14 +179,11 @@ class LabelPredictions(PredictionTask):
     def _task(self):
         return tasks.Classification(self.labels, positive_label=self.positive_label)
 
-    def _read(self, path, columns):
-        def read(label_column):
-            text = columns.text or "sentence"
-            examples = read_examples(path, text, columns.pair, label_column, self.labels)
-            gold = examples.labels and [examples.label_names[i] for i in examples.labels]
-            return Inputs(examples.texts, examples.pairs, gold)
-
-        return _with_gold_if_fit(read, path, columns.label, "label")
+    def _read(self, path, columns, label_column):
+        text = columns.text or "sentence"
+        examples = read_examples(path, text, columns.pair, label_column, self.labels)
+        gold = examples.labels and [examples.label_names[i] for i in examples.labels]
+        return Inputs(examples.texts, examples.pairs, gold)
 
     def _answer(self, prediction):
         return prediction.label
@@ -198,25 +203,20 @@ class NumberPredictions(PredictionTask):
     option = "pair"
     takes = LabelPredictions.takes
     header = ("score", "sentence")
+    label_column = "score"
     figure, least = "correlation", 0.99
 
     def _task(self):
         return tasks.Regression()
 
-    def _read(self, path, columns):
+    def _read(self, path, columns, label_column):
         names, pair = _header(path), columns.pair
         text = columns.text or ("sentence1" if "sentence1" in names else "sentence")
         if pair is None and columns.text is None and "sentence2" in names:
             pair = "sentence2"
-
-        def read(label_column):
-            if label_column is None:
-                examples = read_examples(path, text, pair, None)
-            else:
-                examples = tasks.read_scored_pairs(path, text, pair, label_column)
-            return Inputs(examples.texts, examples.pairs, examples.labels)
-
-        return _with_gold_if_fit(read, path, columns.label, "score")
+        read = read_examples if label_column is None else tasks.read_scored_pairs
+        examples = read(path, text, pair, label_column)
+        return Inputs(examples.texts, examples.pairs, examples.labels)
 
     def compare(self, answers, expected):
         constant = min(np.ptp([answers, expected], axis=1)) == 0
@@ -252,7 +252,7 @@ class TagPredictions(PredictionTask):
     def _task(self):
         return tasks.Tagging(self.labels, unit=self._unit)
 
-    def _read(self, path, columns):
+    def _read(self, path, columns, label_column):
         text, tagged = columns.text or "sentence", columns.tagged
         if tagged is None and not columns.text and _suffix(path) == ".txt":
             tagged = holds_tags(path, self.labels)
@@ -316,7 +316,7 @@ class AnswerPredictions(PredictionTask):
     def _task(self):
         return tasks.QuestionAnswering()
 
-    def _read(self, path, columns):
+    def _read(self, path, columns, label_column):
         if _suffix(path) == ".json":
             examples = tasks.read_questions(path)
             return Inputs(examples.questions, examples.contexts, examples.answers, examples.ids)
@@ -355,6 +355,7 @@ class ChoicePredictions(PredictionTask):
     second_column = "ending"
     header = ("choice", "probability", "prompt")
     answer_name = "choice"
+    label_column = "label"
 
     def _join(self, texts, endings):
         return Inputs(texts, [endings]) if len(texts) == 1 and len(endings) > 1 else None
@@ -362,13 +363,10 @@ class ChoicePredictions(PredictionTask):
     def _task(self):
         return tasks.MultipleChoice()
 
-    def _read(self, path, columns):
-        def read(label_column):
-            prompt = columns.prompt or "prompt"
-            examples = tasks.read_choices(path, prompt, columns.choices, label_column)
-            return Inputs(examples.prompts, examples.endings, examples.labels)
-
-        return _with_gold_if_fit(read, path, columns.label, "label")
+    def _read(self, path, columns, label_column):
+        prompt = columns.prompt or "prompt"
+        examples = tasks.read_choices(path, prompt, columns.choices, label_column)
+        return Inputs(examples.prompts, examples.endings, examples.labels)
 
     def _answer(self, prediction):
         return prediction.place
@@ -413,19 +411,6 @@ def prediction_task(kind, labels=None, settings=None, positive_label=None):
 def task_of(pipeline, positive_label=None):
     """Return the `PredictionTask` of a pipeline."""
     return prediction_task(pipeline.kind, pipeline.labels, pipeline.settings, positive_label)
-
-
-def _with_gold_if_fit(reader, path, label_column, default):
-    """Return `reader(label_column)`; without labels if the default column is absent or unfit."""
-    if label_column is not None:
-        return reader(label_column or None)
-    if default not in _header(path):
-        return reader(None)
-    try:
-        return reader(default)
-    except InputError as e:
-        logging.warning("No score: %s", e)
-        return reader(None)
 
 
 def _header(path):

@@ -205,7 +205,6 @@ def test_the_compiled_model_runs_fixed_lengths_as_they_are_and_any_once_resized(
         ({"fixed_only": True}, "^fixed_only=True leaves no signature"),
         ({"score_threshold": 1.5}, "^score_threshold=1.5 must be a probability of a classifier"),
         ({"pooling": "mean", "score_threshold": 0.5}, "is of the kind embedder"),
-        ({"pooling": "last"}, "^pooling=last is unknown; use one of mean, first"),
     ],
 )
 def test_bad_arguments_are_named(changes, message, model, tokenizer, tmp_path):

@@ -12,8 +12,7 @@ from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import TextClassifier
 from tests.distill.expected import keras_probabilities, tree_of
-from tfnlp.layers import TextEmbedding
-from tfnlp.models import TransformerXLConfig, build_model
+from tfnlp.models import build_model
 from tfnlp.text import WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 
@@ -168,46 +167,10 @@ def test_bad_arguments_are_named(changes, message, model, tokenizer, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-class OwnModel(keras.Model):
-    def call(self, inputs):
-        return inputs
-
-
-def own_functional_model(config):
-    """A user's own, of tfnlp's layers."""
-    ids = keras.Input((None,), dtype="int32")
-    x = TextEmbedding(config.vocabulary_size, 8)(ids)
-    return keras.Model(ids, {"logits": keras.layers.Dense(3)(x[:, 0])})
-
-
-def in_half_precision(config):
-    policy = keras.config.dtype_policy()
+def test_a_model_in_half_precision_is_refused(tiny_config, tokenizer, tmp_path):
     keras.config.set_dtype_policy("mixed_float16")
-    try:
-        return build_model(config, "classifier", 3)
-    finally:
-        keras.config.set_dtype_policy(policy)
-
-
-def with_memory(config):
-    sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
-    config = TransformerXLConfig(config.vocabulary_size, cutoffs=(8,), **sizes)
-    return build_model(config, "classifier", 3, memory=True)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (own_functional_model, "needs a model of .*build_model .* this Functional has no text_c"),
-        (lambda config: OwnModel(), "this OwnModel has no text_config"),
-        (lambda config: keras.Sequential([keras.layers.Dense(2)]), "this Sequential has no text"),
-        (lambda config: None, "this NoneType has no text_config"),
-        (build_model, r"the head None has no export; give `pooling`, such as pooling='mean', for"),
-        (in_half_precision, r"computes in float16 \(mixed_float16\), but .* in float32; save"),
-        (with_memory, "has the inputs memory too, .* without memory=True"),
-    ],
-)
-def test_models_without_an_export_are_refused(make, message, tiny_config, tokenizer, tmp_path):
+    half = build_model(tiny_config, "classifier", 3)
+    message = r"computes in float16 \(mixed_float16\), but .* in float32; save"
     with pytest.raises(InputError, match=message):
-        export_tflite(make(tiny_config), tmp_path / "m", tokenizer, LABELS)
+        export_tflite(half, tmp_path / "m", tokenizer, LABELS)
     assert not (tmp_path / "m").exists()

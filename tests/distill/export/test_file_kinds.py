@@ -1,0 +1,57 @@
+"""Kinds of files, by the model."""
+
+import keras
+import pytest
+
+from distill.export.file_kinds import kind_of
+from tfnlp.layers import TextEmbedding
+from tfnlp.models import TransformerXLConfig, build_model
+from tfnlp.utils.errors import InputError
+
+
+class OtherModel(keras.Model):
+    def call(self, inputs):
+        return inputs
+
+
+def functional_model(config):
+    """A user's own, of tfnlp's layers."""
+    ids = keras.Input((None,), dtype="int32")
+    x = TextEmbedding(config.vocabulary_size, 8)(ids)
+    return keras.Model(ids, {"logits": keras.layers.Dense(3)(x[:, 0])})
+
+
+def with_memory(config):
+    sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
+    config = TransformerXLConfig(config.vocabulary_size, cutoffs=(8,), **sizes)
+    return build_model(config, "classifier", 3, memory=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "pooling", "message"),
+    [
+        (
+            functional_model,
+            None,
+            "needs a model of .*build_model .* this Functional has no text_c",
+        ),
+        (lambda config: OtherModel(), None, "this OtherModel has no text_config"),
+        (lambda config: keras.Sequential([keras.layers.Dense(2)]), None, "this Sequential has no"),
+        (lambda config: None, None, "this NoneType has no text_config"),
+        (
+            build_model,
+            None,
+            r"the head None has no export; give `pooling`, such as pooling='mean'",
+        ),
+        (build_model, "last", "^pooling=last is unknown; use one of mean, first"),
+        (
+            lambda config: build_model(config, "chooser"),
+            "mean",
+            "the head 'chooser' has not",
+        ),
+        (with_memory, None, "has the inputs memory too, .* without memory=True"),
+    ],
+)
+def test_models_without_an_export_are_refused(make, pooling, message, tiny_config):
+    with pytest.raises(InputError, match=message):
+        kind_of(make(tiny_config), pooling)
