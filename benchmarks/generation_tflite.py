@@ -89,10 +89,12 @@ def translator_cases(folder, quantization):
 
 def written(folder, name, model, endpoints, quantization):
     """Write a file with these signatures, without a tokenizer; return its path."""
-    from distill.export.generation_export import convert_decoder
+    from distill.export.conversion import to_tflite
+    from tfnlp.quantization.fake_quantization import in_float
 
     path = folder / f"{name.replace(' ', '_')}.tflite"
-    path.write_bytes(convert_decoder(model, endpoints, quantization))
+    with in_float(model):
+        path.write_bytes(to_tflite(model, endpoints, quantization))
     print(f"{name}: {path.stat().st_size / 1e6:.2f} MB")
     return path
 

@@ -83,9 +83,9 @@ def export_generator(model, path, tokenizer, options=None):
         "max_new_tokens": max_new_tokens,
         "framed": _frame_sizes(tokenizer),
     }
-    content = convert_decoder(model, endpoints, options.quantization)
-    files = tokenizer_files(tokenizer)
-    _write(path, content, options, "Continues a text.", settings=settings, files=files)
+    associated = {"settings": settings, "files": tokenizer_files(tokenizer)}
+    description = "Continues a text. Made with tfnlp."
+    _write(path, model, endpoints, options, description=description, **associated)
 
 
 def export_translator(model, path, tokenizer, target_tokenizer=None, options=None):
@@ -137,20 +137,9 @@ def export_translator(model, path, tokenizer, target_tokenizer=None, options=Non
         files = tokenizer_files(tokenizer)
         if target_tokenizer is not tokenizer:
             files |= {TARGET_TOKENIZER_FILE: target_tokenizer.to_json()}
-    content = convert_decoder(model, endpoints, options.quantization)
-    _write(path, content, options, "Translates a text.", settings=settings, files=files)
-
-
-def convert_decoder(model, endpoints, quantization):
-    """Convert a model's signatures to the bytes of a .tflite, without its tokenizer.
-
-    Args:
-        model: the owner of the weights.
-        endpoints: from `generator_signatures` or `translator_signatures`.
-        quantization: one of `QUANTIZATIONS`; tables of 8 and 4 bits have a scale for each row.
-    """
-    with in_float(model):
-        return to_tflite(model, endpoints, quantization)
+    associated = {"settings": settings, "files": files}
+    description = "Translates a text. Made with tfnlp."
+    _write(path, model, endpoints, options, description=description, **associated)
 
 
 def generator_signatures(decoder, max_length, lengths, beams, max_new_tokens):
@@ -171,9 +160,8 @@ def generator_signatures(decoder, max_length, lengths, beams, max_new_tokens):
     places = max_length + (beams - 1) * max_new_tokens
     endpoints = _decode_signatures(decoder, places, beams)
     for length in lengths:
-        endpoints[f"{PREFILL}_{length}"] = _consecutive(
-            decoder, places, length, gives_logits=False
-        )
+        prefill = _consecutive(decoder, places, length, gives_logits=False)
+        endpoints[f"{PREFILL}_{length}"] = prefill
     return endpoints
 
 
@@ -296,9 +284,10 @@ def _frame_sizes(tokenizer):
     return [len(tokens) for tokens in SpecialTokenTemplate.from_tokenizer(tokenizer).single]
 
 
-def _write(path, content, options, description, **associated):
-    description += " Made with tfnlp."
-    content = complete_file(content, options, description, DESCRIPTIONS, **associated)
+def _write(path, model, endpoints, options, **metadata):
+    with in_float(model):
+        content = to_tflite(model, endpoints, options.quantization)
+    content = complete_file(content, options, descriptions=DESCRIPTIONS, **metadata)
     with atomic_replace(path) as temporary:
         pathlib.Path(temporary).write_bytes(content)
 
