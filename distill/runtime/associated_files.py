@@ -83,17 +83,13 @@ def read_files(path):
             for name, content in files.items()
         }
         settings = json.loads(files.pop(SETTINGS_FILE))
+        whole = settings[CHECKSUM] == _sha256(path, model_size)
     except Exception:  # zipfile raises many types of errors for damaged files
-        settings, files = {}, {}
-    complete = {"model_max_length", "kind", CHECKSUM} <= settings.keys()
-    if not complete or not files.keys() & {VOCABULARY_FILE, TOKENIZER_FILE, MARIAN_FILE}:
+        whole = False
+    if not whole or not files.keys() & {VOCABULARY_FILE, TOKENIZER_FILE, MARIAN_FILE}:
         raise InputError(
-            f"{path} is no .tflite with a tokenizer inside: another program wrote it, or it is "
-            "cut short or damaged; export it with recipes.export_tflite, or copy it again."
-        )
-    if settings[CHECKSUM] != _sha256(path, model_size):
-        raise InputError(
-            f"{path} is damaged: its model is not the one that was exported; copy it again."
+            f"{path} is no whole .tflite with a tokenizer inside: another program wrote it, or it "
+            "is cut short or damaged; export it with recipes.export_tflite, or copy it again."
         )
     return settings, files
 
@@ -101,13 +97,8 @@ def read_files(path):
 def check_kind(path, settings, wanted=None):
     """Return the kind of a file, a key of `RUNNERS`.
 
-    Args:
-        path: of the file.
-        settings: its settings.
-        wanted: the expected kind; any that takes the ids of a text where None.
-
     Raises:
-        InputError: if the file is of another kind.
+        InputError: if it is not the `wanted` kind or, where that is None, does not take ids.
     """
     kind = settings["kind"]
     if kind != wanted if wanted else kind not in RUNNERS or kind in OTHER_INPUTS:

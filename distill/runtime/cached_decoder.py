@@ -72,15 +72,7 @@ class CachedDecoder:
         return sorted(int(number) for prefix, _, number in parts if prefix == name and number)
 
     def run(self, key, **inputs):
-        """Run a signature on the caches.
-
-        Args:
-            key: of the signature.
-            **inputs: its inputs other than caches, whole numbers.
-
-        Returns:
-            Its logits, float32, or None if it has none.
-        """
+        """Run a signature, and return its logits, float32, or None; `inputs` are integers."""
         with litert_errors(self.path):
             for name, value in inputs.items():
                 self._inputs[key][name].write(np.ascontiguousarray(value, "int32"))
@@ -130,13 +122,8 @@ class CachedDecoder:
         else:
             self._seen = self._seen[parents]
             self._seen[np.arange(count), self._place + np.arange(count)] = True
-            logits = self.run(
-                f"{DECODE}_{count}",
-                ids=[token_ids],
-                place=place,
-                position=[self._position],
-                seen=self._seen[None],
-            )
+            more = {"position": [self._position], "seen": self._seen[None]}
+            logits = self.run(f"{DECODE}_{count}", ids=[token_ids], place=place, **more)
         self._place += count
         self._position += 1
         return logits[0]

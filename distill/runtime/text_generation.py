@@ -76,7 +76,7 @@ class _GenerationFile:
             )
         return max_new_tokens
 
-    def _search(self, logits, rules):
+    def _search(self, logits, rules=None):
         """Return a list of (ids, score), the best first."""
         steps = self.max_new_tokens
         if isinstance(self.search, Greedy):
@@ -134,26 +134,16 @@ class TextGenerator(_GenerationFile):
 
     def _continue(self, prompt):
         with self._lock:
-            results = self._search(self.decoder.start(prompt), None)
+            results = self._search(self.decoder.start(prompt))
         return self._generated(results, lambda ids: continuation(self.tokenizer, prompt, ids))
 
 
 class Translator(_GenerationFile):
     """Translation of texts, with a file of `export_translator`.
 
-    Its tokens are those of `tfnlp.generation.Translator`. Threads may share an instance, as with
-    `TextGenerator`.
-
-    Args:
-        path: the file.
-        search: a `Greedy`, or a `Beam` with as many beams as the file was exported with; where
-            None that beam, or greedy for 1.
-        max_new_tokens: the most tokens to generate, including the end token; the file's where
-            None.
-        num_threads: threads of LiteRT.
-
-    Raises:
-        InputError: as `TextGenerator`.
+    Its tokens are those of `tfnlp.generation.Translator`. Arguments, threads and errors are as with
+    `TextGenerator`, but that without a `search` it is the file's beam, or greedy for 1, and that
+    `max_new_tokens` include the end token.
     """
 
     kind = "translator"
@@ -163,10 +153,7 @@ class Translator(_GenerationFile):
         return Beam(self.decoder.beams) if self.decoder.beams > 1 else Greedy()
 
     def __call__(self, sources):
-        """Translate texts.
-
-        Args:
-            sources: a list of strings.
+        """Translate a list of strings.
 
         Returns:
             A list of `Generated` for each source, the best first; a blank source has an empty

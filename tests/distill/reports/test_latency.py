@@ -57,5 +57,7 @@ def test_mixed_and_equal_lengths_take_turns(file, monkeypatch):
 def test_a_file_that_cannot_be_run_is_named_by_the_benchmark(tmp_path):
     path = tmp_path / "model.tflite"
     path.write_bytes(b"junk" * 100)
-    with pytest.raises(InputError, match=r"model\.tflite is no \.tflite with a tokenizer inside"):
+    with pytest.raises(
+        InputError, match=r"model\.tflite is no whole \.tflite with a tokenizer inside"
+    ):
         benchmark_file(path)

@@ -196,7 +196,7 @@ def test_threads_share_a_classifier_of_strings(tiny_config, tokenizer, tmp_path)
     with pytest.raises(InputError, match=r"holds 1 labels in labels\.txt, but its model has 2"):
         StringClassifier(other)
     path.write_bytes(path.read_bytes()[:-300])
-    with pytest.raises(InputError, match=r"no \.tflite with a tokenizer inside"):
+    with pytest.raises(InputError, match=r"no whole \.tflite with a tokenizer inside"):
         StringClassifier(path)
 
 
