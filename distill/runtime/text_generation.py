@@ -141,9 +141,9 @@ class TextGenerator(_GenerationFile):
 class Translator(_GenerationFile):
     """Translation of texts, with a file of `export_translator`.
 
-    Its tokens are those of `tfnlp.generation.Translator`. Arguments, threads and errors are as with
-    `TextGenerator`, but that without a `search` it is the file's beam, or greedy for 1, and that
-    `max_new_tokens` include the end token.
+    Its tokens are those of `tfnlp.generation.Translator`. Arguments, threads and errors are as
+    with `TextGenerator`, but that without a `search` it is the file's beam, or greedy for 1, and
+    that `max_new_tokens` include the end token.
     """
 
     kind = "translator"
