@@ -19,21 +19,8 @@ from distill.runtime import (
 from tests.distill.expected import keras_outputs, softmax
 from tfnlp.checkpoints import read_head, save_model
 from tfnlp.configs import CELLS
-from tfnlp.models import (
-    AlbertConfig,
-    BertConfig,
-    DebertaConfig,
-    DebertaV2Config,
-    DistilBertConfig,
-    ElectraConfig,
-    Gpt2Config,
-    GptConfig,
-    RecurrentConfig,
-    RobertaConfig,
-    TransformerXLConfig,
-    XLNetConfig,
-    build_model,
-)
+from tfnlp.configs.sizes import FAMILIES
+from tfnlp.models import RecurrentConfig, build_model
 from tfnlp.text import Encoding
 from tfnlp.text.tags import best_tags
 from tfnlp.utils.errors import InputError
@@ -45,20 +32,6 @@ SIZES = {
     "intermediate_dim": 48,
     "max_length": 40,
     "initializer_range": 0.2,
-}
-FAMILIES = {
-    "bert": BertConfig,
-    "roberta": RobertaConfig,
-    "distilbert": DistilBertConfig,
-    "albert": AlbertConfig,
-    "electra": ElectraConfig,
-    "deberta": DebertaConfig,
-    "deberta_v2": DebertaV2Config,
-    "xlnet": XLNetConfig,
-    "transformer_xl": TransformerXLConfig,
-    "gpt": GptConfig,
-    "gpt2": Gpt2Config,
-    **dict.fromkeys(CELLS, RecurrentConfig),
 }
 
 
@@ -116,41 +89,43 @@ def answers_by_loops(model, tokenizer, question, context, max_length):
     return sorted(best.values(), reverse=True), min(none)
 
 
+# Of what a file gives beside Keras, and with padding beside without.
+TOLERANCES = {"float32": (1e-4, 1e-5), "int8": (0.1, 0.1)}
+
+
+def compare_with_keras(path, backend, model, quantization="float32"):
+    """The outputs for each text are the model's, with padding behind it and without."""
+    tolerance, of_padding = TOLERANCES[quantization]
+    for encoding in encodings_of(backend.tokenizer):
+        expected = keras_outputs(model, encoding)
+        if "logits" in expected:
+            expected["probability"] = softmax(expected["logits"])
+        padded = padded_outputs(path, encoding)
+        for name, value in backend.run_one(encoding).items():
+            np.testing.assert_allclose(value, expected[name], atol=tolerance)
+            np.testing.assert_allclose(padded[name][: len(value)], value, atol=of_padding)
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_gives_what_keras_gives(name, tokenizer, tmp_path):
-    model = build_model(config_of(name, tokenizer), "classifier", 3)
-    labels = ["x", "y", "z"]
-    for quantization, tolerance in (("float32", 1e-4), ("int8", 0.1)):
-        export_tflite(model, tmp_path / "m.tflite", tokenizer, labels, Export(quantization, 24))
-        backend = TextClassifier(tmp_path / "m.tflite").backend
-        for encoding in encodings_of(tokenizer):
-            expected = softmax(keras_outputs(model, encoding)["logits"])
-            found = backend.run_one(encoding)["probability"]
-            np.testing.assert_allclose(found, expected, atol=tolerance)
-            padded = padded_outputs(tmp_path / "m.tflite", encoding)["probability"]
-            np.testing.assert_allclose(
-                padded, found, atol=1e-5 if quantization == "float32" else 0.1
-            )
+    model, path = build_model(config_of(name, tokenizer), "classifier", 3), tmp_path / "m.tflite"
+    for quantization, (tolerance, _) in TOLERANCES.items():
+        export_tflite(model, path, tokenizer, ["x", "y", "z"], Export(quantization, 24))
+        backend = TextClassifier(path).backend
+        compare_with_keras(path, backend, model, quantization)
         # An empty text, where the tokenizer frames none, is read as padding.
         expected = softmax(keras_outputs(model, Encoding([0], [0]), real=0)["logits"])
         found = backend.run_one(Encoding([], []))["probability"]
         np.testing.assert_allclose(found, expected, atol=tolerance)
 
 
-@pytest.mark.parametrize("quantization", ["float32", "int8"])
+@pytest.mark.parametrize("quantization", TOLERANCES)
 def test_tagger(quantization, tokenizer, tmp_path):
     model = build_model(config_of("electra", tokenizer), "tagger", 3)
     path = tmp_path / "m.tflite"
     export_tflite(model, path, tokenizer, ["O", "B-x", "I-x"], Export(quantization, 24))
     tagger = TokenTagger(path)
-    for encoding in encodings_of(tokenizer):
-        found = tagger.backend.run_one(encoding)["probability"]
-        expected = softmax(keras_outputs(model, encoding)["logits"])
-        np.testing.assert_allclose(
-            found, expected, atol=1e-4 if quantization == "float32" else 0.1
-        )
-        padded = padded_outputs(path, encoding)["probability"][: len(found)]
-        np.testing.assert_allclose(padded, found, atol=1e-5 if quantization == "float32" else 0.1)
+    compare_with_keras(path, tagger.backend, model, quantization)
     tagged = tagger.tag(["the unbelievable film " * 8, ["정말", "좋다"]])
     assert [len(t) for t in tagged] == [24, 2]
     if quantization == "float32":
@@ -166,15 +141,9 @@ def test_tagger(quantization, tokenizer, tmp_path):
 def test_answerer(tokenizer, tmp_path):
     model = build_model(config_of("albert", tokenizer), "answerer")
     path = tmp_path / "m.tflite"
-    export_tflite(model, path, tokenizer, options=Export(quantization="float32", max_length=24))
+    export_tflite(model, path, tokenizer, options=Export("float32", 24))
     answerer = QuestionAnswerer(path)
-    for encoding in encodings_of(tokenizer):
-        found = answerer.backend.run_one(encoding)
-        for key in ("start_logits", "end_logits"):
-            expected = keras_outputs(model, encoding)[key]
-            np.testing.assert_allclose(found[key], expected, atol=1e-4)
-            padded = padded_outputs(path, encoding)[key][: len(expected)]
-            np.testing.assert_allclose(padded, found[key], atol=1e-5)
+    compare_with_keras(path, answerer.backend, model)
     context = "the film is not dull , a fine plot . " * 4
     expected, null = answers_by_loops(model, tokenizer, "film ?", context, max_length=24)
     found = answerer.answer("film ?", context, count=3)
@@ -188,23 +157,18 @@ def test_answerer(tokenizer, tmp_path):
     assert none.score == pytest.approx(null, abs=1e-3)
 
 
-@pytest.mark.parametrize("quantization", ["float32", "int8"])
+@pytest.mark.parametrize("quantization", TOLERANCES)
 def test_scores_of_a_chooser_and_of_a_regression(quantization, tokenizer, tmp_path):
     prompt, endings = "the film is", ["dull", "fine !", "not a plot"]
     path = tmp_path / "m.tflite"
     tolerance = 1e-4 if quantization == "float32" else 0.15
     chooser = build_model(config_of("bert", tokenizer), "chooser")
-    export_tflite(
-        chooser, path, tokenizer, options=Export(quantization=quantization, max_length=24)
-    )
+    export_tflite(chooser, path, tokenizer, options=Export(quantization, 24))
     encodings = tokenizer.encode([prompt] * 3, endings)
     expected = []
     for e in encodings:
-        inputs = {
-            "token_ids": np.array([[e.token_ids]]),
-            "segment_ids": np.array([[e.segment_ids]]),
-            "padding_mask": np.ones((1, 1, len(e.token_ids)), "int32"),
-        }
+        ids, segment_ids = np.array([[e.token_ids]]), np.array([[e.segment_ids]])
+        inputs = {"token_ids": ids, "segment_ids": segment_ids, "padding_mask": 0 * ids + 1}
         expected.append(float(chooser(inputs)["logits"][0, 0]))
     file = EndingChooser(path)
     scores = [outputs["score"][0] for outputs in file.backend.run(encodings)]
@@ -212,9 +176,7 @@ def test_scores_of_a_chooser_and_of_a_regression(quantization, tokenizer, tmp_pa
     if quantization == "float32":
         assert file.choose(prompt, endings).place == int(np.argmax(expected))
     regression = build_model(config_of("distilbert", tokenizer), "classifier", 1)
-    export_tflite(
-        regression, path, tokenizer, options=Export(quantization=quantization, max_length=24)
-    )
+    export_tflite(regression, path, tokenizer, options=Export(quantization, 24))
     expected = [float(keras_outputs(regression, e)["logits"][0]) for e in encodings]
     found = SentenceScorer(path).score([prompt] * 3, endings)
     np.testing.assert_allclose(found, expected, atol=tolerance)
