@@ -110,11 +110,14 @@ def _constant_tables(model, lookup, max_length):
     Rows of positions beyond `max_length`, which are never read, are left out.
     """
     layers = [x for x in model.layers if hasattr(x, "token_table")] if lookup else []
-    values = {id(v): ops.convert_to_numpy(v) for layer in layers for v in layer.weights}
+    values = {}
     for layer in layers:
-        if max_length and getattr(layer, "max_length", None):
-            positions = id(layer.position_table)
-            values[positions] = values[positions][: layer.position_offset + max_length]
+        for name in ("token_table", "position_table", "segment_table"):
+            table = getattr(layer, name, None)
+            if table is not None:
+                values[id(table)] = ops.convert_to_numpy(table)
+                if max_length and name == "position_table":
+                    values[id(table)] = values[id(table)][: layer.position_offset + max_length]
 
     def take_rows(table, ids):  # ids (1, T) or (T,)
         if len(ids.shape) == 2 and ids.shape[0] is None:  # of Keras' signature, left out

@@ -35,13 +35,7 @@ FEATURE = {0: 1, 1: {}}
 
 @dataclasses.dataclass(frozen=True)
 class Credits:
-    """Version, author and license of a model; a field is left out where None.
-
-    Args:
-        version: of the model, such as "1.2".
-        author: of the model.
-        license: of the model.
-    """
+    """Version, such as "1.2", author and license of a model; a field is left out where None."""
 
     version: str | None = None
     author: str | None = None
