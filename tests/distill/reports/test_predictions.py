@@ -18,7 +18,7 @@ from distill.reports.predictions import (
 from distill.runtime import load_runner as load_file
 from tfnlp.pipelines import load_runner
 from tfnlp.pipelines.pipeline import Classification
-from tfnlp.tasks.confusion_matrix import confusion_table, only_answer
+from tfnlp.tasks.confusion_matrix import confusion_table
 from tfnlp.tasks.question_answering import f1
 from tfnlp.utils.errors import InputError
 
@@ -153,21 +153,6 @@ def test_the_summary_has_the_f1_of_a_class_and_the_only_answer(capsys):
         prediction_task("classifier", Always.labels, positive_label="fine")
     with pytest.raises(InputError, match="positive_label=O is for a classifier, but the model is"):
         prediction_task("tagger", TAGS, positive_label="O")
-
-
-@pytest.mark.parametrize(
-    ("right", "answers", "expected"),
-    [
-        ([1.0, 3.0], [2.0, 2.01], 2.005),
-        ([1.0, 3.0], [2.0, 2.03], None),
-        ([1.0, 1.0], [2.0, 2.0], None),
-        ([0, 1], [1, 1], 1),
-        ([0, 1], [0, 1], None),
-        ([], [], None),
-    ],
-)
-def test_one_answer_to_all(right, answers, expected):
-    assert only_answer(right, answers) == pytest.approx(expected)
 
 
 def check_written(kind, folder, inputs, found):
