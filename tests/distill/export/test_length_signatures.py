@@ -33,9 +33,8 @@ def graphs_of(tree):
 
 def operators(tree, graph):
     """{number of TFLite's operator: how many there are}."""
-    return collections.Counter(
-        tree.operatorCodes[o.opcodeIndex].builtinCode for o in graph.operators
-    )
+    codes = [tree.operatorCodes[o.opcodeIndex] for o in graph.operators]
+    return collections.Counter(code.builtinCode for code in codes)
 
 
 def products(tree, graph):
@@ -106,9 +105,8 @@ def test_fixed_lengths_alone(files, model, tokenizer):
     rows = [list(answer.probabilities.values()) for answer in classifier.classify(TEXTS)]
     np.testing.assert_allclose(rows, keras_probabilities(model, tokenizer, TEXTS, 16), atol=1e-5)
     (long,) = tokenizer.encode(TEXTS[-1:])  # longer than the file reads: cut, [SEP] kept
-    np.testing.assert_allclose(
-        classifier.backend.run_one(long)["probability"], rows[-1], atol=1e-5
-    )
+    found = classifier.backend.run_one(long)["probability"]
+    np.testing.assert_allclose(found, rows[-1], atol=1e-5)
 
 
 def test_positions_of_fixed_lengths_are_constants_and_padding_is_left_out(tokenizer, tmp_path):
@@ -170,9 +168,8 @@ def test_padding_beyond_the_limit_is_cut_before_the_last_token(files, tokenizer)
         mask = (np.arange(50) < real).astype("int32")[None]
         found = run(ids=ids, mask=mask, segment_ids=0 * ids)["probability"][0]
         (cut,) = tokenizer.encode(["x " * count], max_length=20)
-        np.testing.assert_allclose(
-            found, classifier.backend.run_one(cut)["probability"], atol=0.01
-        )
+        expected = classifier.backend.run_one(cut)["probability"]
+        np.testing.assert_allclose(found, expected, atol=0.01)
 
 
 def test_the_compiled_model_runs_fixed_lengths_as_they_are_and_any_once_resized(files):

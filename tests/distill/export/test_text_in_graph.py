@@ -20,14 +20,8 @@ from tfnlp.utils.errors import InputError
 
 LABELS = ["bad", "good"]
 UNASSIGNED = ("Cn", "Co")  # the categories of unassigned characters, and of those for private use
-TEXTS = [
-    "a fine film",
-    "",
-    "정말 좋다!",
-    "the\tplot\x00 is\x07 dull, 字 film",
-    "unbelievably zzz",
-    "x " * 60,
-]
+TEXTS = ["a fine film", "", "정말 좋다!", "the\tplot\x00 is\x07 dull, 字 film", "zzz", "x " * 60]
+TEXTS += ["A FINE film", "Fílm", "a fine\u200bfilm", "the\x0bfilm"]
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +31,13 @@ def model(tiny_config):
 
 @pytest.mark.parametrize("strips", [False, True])
 def test_strings_get_the_models_probabilities(strips, model, tokenizer, tmp_path):
-    texts = [*TEXTS, "A FINE film", "Fílm", "a fine\u200bfilm", "the\x0bfilm"]
     tokenizer = WordPieceTokenizer(tokenizer.vocabulary, strip_accents=strips)
     path = tmp_path / "m.tflite"
     options = {"quantization": "float32", "max_length": 20, "tokenizer_in_graph": True}
-    said = export_tflite(model, path, tokenizer, LABELS, Export(**options))
-    assert said == []
-    answers = StringClassifier(path).classify(texts)
+    assert export_tflite(model, path, tokenizer, LABELS, Export(**options)) == []
+    answers = StringClassifier(path).classify(TEXTS)
     rows = [list(answer.probabilities.values()) for answer in answers]
-    np.testing.assert_allclose(rows, keras_probabilities(model, tokenizer, texts, 20), atol=1e-5)
+    np.testing.assert_allclose(rows, keras_probabilities(model, tokenizer, TEXTS, 20), atol=1e-5)
     assert [answer.label for answer in answers] == [LABELS[int(np.argmax(row))] for row in rows]
     with pytest.raises(InputError, match=r"is of the kind string classifier; use .*StringClas"):
         load_runner(path)
@@ -76,29 +68,22 @@ def test_the_graph_reads_every_character_as_the_tokenizer(settings):
             characters = text.split(" ")[::4]
             assert [c for c in characters if ids(c) != tokenizer.encode([c])[0].token_ids] == []
             raise AssertionError(text)
-    for text in (
-        "Straße ＡＢＣ x² ½ ｱｲ",
-        "a\x0bb\x00c a\u200bb É字字é",
-        "ＦＩ ﬁ İ ǅ Å",
-        "\u2028a\x85b",
-    ):
+    odd = ["Straße ＡＢＣ x² ½ ｱｲ", "a\x0bb\x00c a\u200bb É字字é", "ＦＩ ﬁ İ ǅ Å", "\u2028a\x85b"]
+    for text in odd:
         assert ids(text) == tokenizer.encode([text])[0].token_ids
     # The bound of a word: 100 characters, 300 bytes.
     for length, same in ((100, True), (101, False), (300, False), (301, True)):
         assert (ids("a" * length) == tokenizer.encode(["a" * length])[0].token_ids) == same
 
 
-def test_models_that_cannot_take_strings_are_refused(model, tiny_config, tokenizer, tmp_path):
-    path, options = tmp_path / "m", {"tokenizer_in_graph": True}
-    with pytest.raises(InputError, match="is for classifiers, and the file is a tagger's"):
-        export_tflite(
-            build_model(tiny_config, "tagger", 3), path, tokenizer, "abc", Export(**options)
-        )
-    with pytest.raises(InputError, match="has no fixed lengths"):
-        export_tflite(model, path, tokenizer, LABELS, Export(fixed_lengths=[8], **options))
-    with pytest.raises(InputError, match="needs WordPiece"):
-        text_in_graph.check_text_input("classifier", train_unigram(["a film"], 30), [])
-    assert not path.exists()
+def test_models_that_cannot_take_strings_are_refused(tokenizer):
+    for arguments, message in (
+        (("tagger", tokenizer, []), "is for classifiers, and the file is a tagger's"),
+        (("classifier", tokenizer, [8]), "has no fixed lengths"),
+        (("classifier", train_unigram(["a film"], 30), []), "needs WordPiece"),
+    ):
+        with pytest.raises(InputError, match=message):
+            text_in_graph.check_text_input(*arguments)
 
 
 def test_hostile_strings_get_the_labels_of_keras(model, tokenizer, tmp_path):
