@@ -77,11 +77,7 @@ def split_characters(pre_tokenizer, characters):
 
 
 def compile_rules(rules):
-    """Compile rules to SentencePiece's normalisation table, bytes.
-
-    Args:
-        rules: {string: string}; the longest match is applied.
-    """
+    """Compile rules to SentencePiece's normalisation table, bytes; the longest match applies."""
     sentencepiece.set_min_log_level(1)  # warnings and errors
     normalizer = sentencepiece.SentencePieceNormalizer(norm_map=[*rules.items()])
     spec = sentencepiece_model_pb2.NormalizerSpec()

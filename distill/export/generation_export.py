@@ -149,10 +149,8 @@ def generator_signatures(decoder, max_length, lengths, beams, max_new_tokens):
 
     Args:
         decoder: a `CausalDecoder`.
-        max_length: the most tokens of prompt and continuation together.
+        max_length, beams, max_new_tokens: as in `DecoderExport`.
         lengths: of the prompt chunks to read at once.
-        beams: K, 1 for greedy search alone.
-        max_new_tokens: the most new tokens of a beam search.
 
     Returns:
         {name: (function, list of specs)}.
@@ -175,8 +173,7 @@ def translator_signatures(decoder, lengths, beams, max_new_tokens):
     Args:
         decoder: an `EncoderDecoderCache`.
         lengths: of sources.
-        beams: K, 1 for greedy search alone.
-        max_new_tokens: the most tokens of a translation.
+        beams, max_new_tokens: as in `DecoderExport`.
 
     Returns:
         {name: (function, list of specs)}.

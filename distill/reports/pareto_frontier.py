@@ -160,9 +160,6 @@ def pareto(points):
     """Return for each (cost, score) pair whether it is on the Pareto frontier.
 
     A pair is not if another costs no more and scores no less, and differs from it.
-
-    Returns:
-        A list of booleans.
     """
     return [
         not any(c <= cost and s >= score and (c, s) != (cost, score) for c, s in points)

@@ -56,14 +56,7 @@ class PredictionTask:
             )
 
     def inputs_of(self, texts, pair=(), question=(), ending=()):
-        """Build `Inputs` from texts that are passed one by one.
-
-        Args:
-            texts: a list of strings; for an answerer one context, or one for each question; for a
-                chooser the one prompt.
-            pair: the second texts, for a classifier or scorer.
-            question: the questions, for an answerer.
-            ending: the endings, for a chooser.
+        """Build `Inputs` from lists of texts, and of the second texts that the task `takes`.
 
         Raises:
             InputError: if the task takes others, or their numbers do not match.

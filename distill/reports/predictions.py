@@ -19,12 +19,7 @@ def predict_inputs(pipeline, inputs):
 
 
 def summarise(pipeline, inputs, predictions, positive_label=None):
-    """Summarise all predictions.
-
-    Args:
-        pipeline, inputs: as in `predict_inputs`.
-        predictions: its result.
-        positive_label: for a classifier, the class whose F1 is a score too; None for none.
+    """Summarise the predictions of `predict_inputs`; `positive_label` as in `PredictionTask`.
 
     Returns:
         A dict of `texts`, `cut` (the number of truncated texts), and the result of

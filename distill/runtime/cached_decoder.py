@@ -135,12 +135,9 @@ def chunks(ids, lengths):
     The last of several chunks repeats ids of those before, so that no padding enters the cache. A
     prompt that fits into a single chunk is padded at its end.
 
-    Args:
-        ids: (n,) int32.
-        lengths: of the signatures, ascending.
-
     Returns:
-        A list of (place of the first id, length, (length,) ids).
+        A list of (place of the first id, length, (length,) ids), with lengths among `lengths`,
+        which ascend.
     """
     prompt_chunks, position = [], 0
     while position < len(ids):

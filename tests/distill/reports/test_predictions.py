@@ -24,11 +24,7 @@ from tfnlp.utils.errors import InputError
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
 QUESTIONS = [
-    {
-        "id": "q1",
-        "question": "film ?",
-        "answers": [{"answer_start": 23, "text": "a fine plot"}],
-    },
+    {"id": "q1", "question": "film ?", "answers": [{"answer_start": 23, "text": "a fine plot"}]},
     {"id": "q2", "question": "plot ?", "answers": []},
 ]
 PARAGRAPH = {"context": "the film is not dull , a fine plot", "qas": QUESTIONS}
