@@ -45,9 +45,9 @@ def benchmark_file(path, lengths=LENGTHS, threads=THREADS, repeats=50):
     Raises:
         InputError: if the file cannot be run.
     """
-    command = [sys.executable, "-m", "distill.reports.latency", str(path), str(repeats)]
-    command += [",".join(map(str, lengths)), ",".join(map(str, threads))]
-    process = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ)
+    arguments = json.dumps([str(path), repeats, lengths, threads])
+    command = [sys.executable, "-m", "distill.reports.latency", arguments]
+    process = subprocess.run(command, check=False, capture_output=True, text=True)
     if process.returncode:
         lines = process.stderr.strip().splitlines() or [f"{path} ended the process that ran it."]
         raise InputError(lines[-1])
@@ -164,8 +164,7 @@ def _peak_memory():
 
 
 if __name__ == "__main__":
-    path, repeats, *numbers = sys.argv[1:]
     try:
-        _measure(path, int(repeats), *([int(n) for n in x.split(",")] for x in numbers))
+        _measure(*json.loads(sys.argv[1]))
     except InputError as e:
         sys.exit(str(e))
