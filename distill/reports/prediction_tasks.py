@@ -46,14 +46,13 @@ class PredictionTask:
         self.labels = labels
         self.settings = settings or {}
         self.positive_label = positive_label
-        self._check_positive_label()
-
-    def _check_positive_label(self):
-        if self.positive_label is not None:
-            raise InputError(
-                f"positive_label={self.positive_label} is for a classifier, but the model is of "
-                f"the kind {self.kind}; leave it out."
-            )
+        if positive_label is not None:
+            if self.kind != LabelPredictions.kind:
+                raise InputError(
+                    f"positive_label={positive_label} is for a classifier, but the model is of "
+                    f"the kind {self.kind}; leave it out."
+                )
+            self._task()  # fails where it is no label
 
     def inputs_of(self, texts, pair=(), question=(), ending=()):
         """Build `Inputs` from lists of texts, and of the second texts that the task `takes`.
@@ -164,10 +163,6 @@ class LabelPredictions(PredictionTask):
     header = ("label", "probability", "sentence")
     answer_name = label_column = "label"
     labelled = True
-
-    def _check_positive_label(self):
-        if self.positive_label is not None:
-            self._task()
 
     def _task(self):
         return tasks.Classification(self.labels, positive_label=self.positive_label)
