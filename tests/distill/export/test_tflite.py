@@ -100,14 +100,6 @@ def embedding_table(path, shape):
     return rows * scales[:, None], scales
 
 
-def test_an_input_beyond_the_limit_is_cut_inside_the_model(wide, tokenizer):
-    classifier = TextClassifier(wide[1]["float32"])
-    (long,) = tokenizer.encode(["x " * 300])
-    (cut,) = tokenizer.encode(["x " * 300], max_length=20)
-    rows = [outputs["probability"] for outputs in classifier.backend.run([long, cut])]
-    np.testing.assert_allclose(*rows, atol=1e-6)
-
-
 def test_file_has_named_inputs_no_flex_ops_and_metadata(wide, tokenizer):
     path = wide[1]["int8"]
     tree = tree_of(path)

@@ -92,15 +92,20 @@ def test_words_and_their_entities_have_places_in_the_text(files):
         tagger.entities(text)
 
 
+def best_of(answerer, question, context, *sizes):
+    """The answers by the outputs of each window of 24 tokens."""
+    windows = answerer.tokenizer.encode_windows([question], [context], 24, *sizes)
+    outputs = [answerer.backend.run_one(window) for window in windows]
+    logits = ([row[name] for row in outputs] for name in ("start_logits", "end_logits"))
+    return best_answers(windows, *logits, [context], count=1000)[0]
+
+
 def test_an_answerer_follows_its_training(files):
     answerer = QuestionAnswerer(files["answerer"])
     context, question = "the film is not dull , a fine plot", "a film not dull ?"
-    windows = answerer.tokenizer.encode_windows([question], [context], 24, 6, 3)
-    outputs = [answerer.backend.run_one(window) for window in windows]
-    logits = ([row[name] for row in outputs] for name in ("start_logits", "end_logits"))
-    (expected,) = best_answers(windows, *logits, [context], count=1000)
     found = answerer.answer(question, context, count=1000)
-    assert found == expected and found[0].truncated  # questions are cut to 3 tokens
+    assert found == best_of(answerer, question, context, 6, 3)
+    assert found[0].truncated  # questions are cut to 3 tokens
     assert sum(one.probability for one in found) == pytest.approx(1)
     assert "" not in [one.text for one in found]
     answerer.settings = {"null_answers": True}  # as where some questions have no answer
@@ -113,12 +118,9 @@ def test_an_answerer_follows_its_training(files):
     context = f"{context} , " * 4
     answers = []
     for stride, settings in ((6, {}), (2, {"stride": 2})):
-        windows = answerer.tokenizer.encode_windows([question], [context], 24, stride)
-        outputs = [answerer.backend.run_one(window) for window in windows]
-        logits = ([row[name] for row in outputs] for name in ("start_logits", "end_logits"))
         answerer.settings = settings
         answers.append(answerer.answer(question, context, count=1000))
-        assert answers[-1] == best_answers(windows, *logits, [context], count=1000)[0]
+        assert answers[-1] == best_of(answerer, question, context, stride)
     assert answers[0] != answers[1]
 
 
