@@ -25,3 +25,13 @@ def keras_probabilities(model, tokenizer, texts, max_length=None):
 def tree_of(path):
     """The flatbuffer of a .tflite as objects."""
     return schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes()))
+
+
+def padded_inputs(encoding, length, padding=0):
+    """The inputs of a file for a text with padding behind it, (1, length): some id, and mask 0."""
+    real = len(encoding.token_ids)
+    ids = np.full((1, length), padding, "int32")
+    segment_ids, mask = np.zeros_like(ids), np.zeros_like(ids)
+    ids[0, :real], segment_ids[0, :real] = encoding.token_ids, encoding.segment_ids
+    mask[0, :real] = 1
+    return {"ids": ids, "mask": mask, "segment_ids": segment_ids}

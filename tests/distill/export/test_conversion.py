@@ -16,7 +16,7 @@ from distill.runtime import (
     TextClassifier,
     TokenTagger,
 )
-from tests.distill.expected import keras_outputs, softmax
+from tests.distill.expected import keras_outputs, padded_inputs, softmax
 from tfnlp.checkpoints import read_head, save_model
 from tfnlp.configs import CELLS
 from tfnlp.configs.sizes import FAMILIES
@@ -60,15 +60,10 @@ def encodings_of(tokenizer):
     return tokenizer.encode(["film", "the film is not dull , a fine plot", "정말 좋다"])
 
 
-def padded_outputs(path, encoding, padding=5):
+def padded_outputs(path, encoding):
     """What the file gives where padding stands behind the text: ids like any, and mask 0."""
-    length = len(encoding.token_ids)
-    ids = np.full((1, length + padding), 7, "int32")
-    segment_ids, mask = np.zeros_like(ids), np.zeros_like(ids)
-    ids[0, :length], segment_ids[0, :length] = encoding.token_ids, encoding.segment_ids
-    mask[0, :length] = 1
-    runner = Interpreter(str(path)).get_signature_runner()
-    outputs = runner(ids=ids, mask=mask, segment_ids=segment_ids)
+    inputs = padded_inputs(encoding, len(encoding.token_ids) + 5, padding=7)
+    outputs = Interpreter(str(path)).get_signature_runner()(**inputs)
     return {name: value[0] for name, value in outputs.items()}
 
 

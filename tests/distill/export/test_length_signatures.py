@@ -12,7 +12,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 from distill.export.options import Export
 from distill.export.tflite import export_tflite
 from distill.runtime import QuestionAnswerer, TextClassifier
-from tests.distill.expected import keras_outputs, keras_probabilities, tree_of
+from tests.distill.expected import keras_outputs, keras_probabilities, padded_inputs, tree_of
 from tfnlp.models import XLNetConfig, build_model
 from tfnlp.text import Encoding
 from tfnlp.utils.errors import InputError
@@ -162,26 +162,18 @@ def test_padding_beyond_the_limit_is_cut_before_the_last_token(files, tokenizer)
     run = Interpreter(str(files["both"])).get_signature_runner("run")
     for count in (3, 17, 18, 19, 25, 40):
         (encoding,) = tokenizer.encode(["x " * count])
-        real = len(encoding.token_ids)
-        ids = np.full((1, 50), 0, "int32")
-        ids[0, :real] = encoding.token_ids
-        mask = (np.arange(50) < real).astype("int32")[None]
-        found = run(ids=ids, mask=mask, segment_ids=0 * ids)["probability"][0]
+        found = run(**padded_inputs(encoding, 50))["probability"][0]
         (cut,) = tokenizer.encode(["x " * count], max_length=20)
         expected = classifier.backend.run_one(cut)["probability"]
         np.testing.assert_allclose(found, expected, atol=0.01)
 
 
 def test_the_compiled_model_runs_fixed_lengths_as_they_are_and_any_once_resized(files):
-    ids = np.array([[2, 5, 6, 7, 3]], "int32")
-    encoding = Encoding(ids[0].tolist(), [0] * 5)
+    encoding = Encoding([2, 5, 6, 7, 3], [0] * 5)
     expected = TextClassifier(files["both"]).backend.run_one(encoding)["probability"]
     for key, length in (("run_8", 8), ("run", 5)):
         compiled = CompiledModel.from_file(str(files["both"]))
-        padded = np.zeros((1, length), "int32")
-        padded[:, :5] = ids
-        mask = (np.arange(length) < 5).astype("int32")[None]
-        values = {"ids": padded, "mask": mask, "segment_ids": 0 * padded}
+        values = padded_inputs(encoding, length)
         if key == "run":
             for name in values:
                 compiled.resize_input_tensor_by_name(key, name, [1, length])

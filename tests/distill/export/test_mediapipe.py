@@ -33,7 +33,7 @@ from distill.export.options import Export
 from distill.export.tflite import check_labels, export_tflite
 from distill.runtime import TextClassifier, TextEmbedder
 from distill.runtime.associated_files import SENTENCEPIECE_FILE
-from tests.distill.expected import keras_outputs
+from tests.distill.expected import keras_outputs, padded_inputs
 from tfnlp.models import AlbertConfig, build_model
 from tfnlp.text import UnigramTokenizer, WordPieceTokenizer, train_unigram
 
@@ -179,9 +179,8 @@ def test_an_embedder_gives_the_mean_of_real_tokens(files, tokenizer):
     assert embedder.embed("a fine film").tolist() == found[:1].tolist()
     runner = Interpreter(str(folder / "embedder.tflite")).get_signature_runner()
     (encoding,) = tokenizer.encode(TEXTS[:1])
-    ids = np.array([[*encoding.token_ids, 7, 7]], "int32")  # padding, whatever its ids
-    mask = np.array([[1] * len(encoding.token_ids) + [0, 0]], "int32")
-    padded = runner(ids=ids, mask=mask, segment_ids=0 * ids)["embedding"]
+    inputs = padded_inputs(encoding, len(encoding.token_ids) + 2, padding=7)
+    padded = runner(**inputs)["embedding"]
     np.testing.assert_allclose(padded[0], found[0], atol=1e-5)
 
 
