@@ -54,6 +54,8 @@ def profile_operators(path, length=32, runs=50):
     Raises:
         InputError: if the file cannot be run, or this LiteRT has no profiler.
     """
+    if not pathlib.Path(path).is_file():
+        raise InputError(f"{path} does not exist; check the path.")
     with contextlib.suppress(InputError):  # files of other programs have no settings
         length = min(length, read_files(path)[0]["model_max_length"])
     code = "from benchmarks import operator_profile; operator_profile.print_profile()"

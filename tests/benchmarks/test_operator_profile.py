@@ -30,6 +30,8 @@ def test_events_become_the_time_of_each_operator():
 
 def test_a_file_without_a_profile_is_one_sentence(tmp_path):
     path = tmp_path / "model.tflite"
+    with pytest.raises(InputError, match=r"model\.tflite does not exist"):
+        profile_operators(path)
     path.write_bytes(b"junk" * 100)
     with pytest.raises(InputError, match=r"model\.tflite: .*gives no profile of it \("):
         profile_operators(path)
