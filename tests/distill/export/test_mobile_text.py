@@ -23,23 +23,10 @@ WORDS = [
     *("영화", "정말", "좋다.", "지루하다", "zzz", "🙂", "x" * 101, "plot,", "unx"),
 ]
 ODD = [
-    *(
-        "",
-        " ",
-        "A FINE Film",
-        "Straße ΣΑΣ İx",
-        "cafe\u0301 é Å",
-        "a\u200bfilm \ufeffx",
-        "x\x00a\x07",
-    ),
-    *(
-        "$x+x^x`x|x~x<x>x=x",
-        "a\tfilm\u00a0x\u3000a\u2028x",
-        "字film、字",
-        "ＡＢＣ x² ½ ｶﾞ",
-        "🙂🙂 film",
-    ),
-    *("a\ufffdfilm \ue000", "¿x? «a» _x_ a-x", "정말 좋다 film", "x " * 40, "ſ K Ω ﬁlm"),
+    *("", " ", "A FINE Film", "Straße ΣΑΣ İx", "cafe\u0301 é Å", "a\u200bfilm \ufeffx"),
+    *("x\x00a\x07", "$x+x^x`x|x~x<x>x=x", "a\tfilm\u00a0x\u3000a\u2028x", "字film、字"),
+    *("ＡＢＣ x² ½ ｶﾞ", "🙂🙂 film", "a\ufffdfilm \ue000", "¿x? «a» _x_ a-x"),
+    *("정말 좋다 film", "x " * 40, "ſ K Ω ﬁlm"),
 ]
 
 
