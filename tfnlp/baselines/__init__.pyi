@@ -11,3 +11,12 @@ from .document_distances import word_movers_distance as word_movers_distance
 from .linear_classifiers import CLASSIFIERS as CLASSIFIERS
 from .linear_classifiers import LinearClassifier as LinearClassifier
 from .linear_classifiers import compare_baselines as compare_baselines
+from .word2vec import Word2Vec as Word2Vec
+from .word2vec_settings import Word2VecSettings as Word2VecSettings
+from .word_corpus import SPLITTERS as SPLITTERS
+from .word_corpus import read_word_corpus as read_word_corpus
+from .word_evaluation import read_analogies as read_analogies
+from .word_evaluation import read_word_pairs as read_word_pairs
+from .word_evaluation import score_analogies as score_analogies
+from .word_evaluation import score_similarity as score_similarity
+from .word_vectors import WordVectors as WordVectors
