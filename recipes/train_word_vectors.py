@@ -1,4 +1,4 @@
-"""Trains vectors of words on plain text: word2vec or fastText.
+"""Trains vectors of words on plain text: word2vec, fastText or GloVe.
 
     python -m recipes.train_word_vectors --input=reviews.txt --output_dir=runs/vectors
     python -m recipes.train_word_vectors --input=nsmc/unlabelled.txt.gz --unit=morphemes \\
@@ -14,7 +14,7 @@ from absl import flags, logging
 
 from recipes import dataclass_flags, entry_point
 from tfnlp import baselines, text
-from tfnlp.baselines.word2vec_settings import Word2VecSettings
+from tfnlp.baselines.word_vector_settings import GloveSettings, Word2VecSettings
 from tfnlp.utils.files import check_writable, write_json
 
 FLAGS = flags.FLAGS
@@ -28,12 +28,15 @@ flags.DEFINE_enum(
     "Words in lower case, the text between spaces, or Korean morphemes.",
 )
 flags.DEFINE_integer("min_count", 5, "Occurrences of a word at least.", 1)
-dataclass_flags.define(Word2VecSettings, *(name for name in Word2VecSettings.__dataclass_fields__))
+METHODS = {"word2vec": Word2VecSettings, "glove": GloveSettings}
+flags.DEFINE_enum("method", "word2vec", list(METHODS), "Method; fastText is --max_ngram=5.")
+dataclass_flags.define_choice(METHODS)
 flags.mark_flags_as_required(["input", "output_dir"])
 
 
 def main():
-    settings = dataclass_flags.read(Word2VecSettings)
+    settings = dataclass_flags.read(METHODS[FLAGS.method])
+    dataclass_flags.refuse_others(settings, METHODS.values(), f"with --method={FLAGS.method}")
     folder = pathlib.Path(FLAGS.output_dir)
     check_writable(folder / "vectors.txt")
     texts = (
@@ -42,7 +45,11 @@ def main():
     corpus = baselines.read_word_corpus(texts, FLAGS.unit, FLAGS.min_count)
     logging.info("%d words, %d of them different.", corpus.counts.sum(), len(corpus.words))
     entry_point.load_tensorflow()
-    vectors = baselines.Word2Vec(corpus, settings).train()
+    if FLAGS.method == "glove":
+        pairs = baselines.count_pairs(corpus, settings.window)
+        vectors = baselines.Glove(corpus.words, settings).train(*pairs)
+    else:
+        vectors = baselines.Word2Vec(corpus, settings).train()
     for name in ("vectors.txt", "vectors.bin"):
         vectors.save(folder / name)
     facts = {"unit": FLAGS.unit, "words": len(vectors), "corpus": int(corpus.counts.sum())}

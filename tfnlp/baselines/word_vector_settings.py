@@ -1,4 +1,4 @@
-"""Settings of word2vec and fastText, without TensorFlow."""
+"""Settings of word2vec, fastText and GloVe, without TensorFlow."""
 
 import dataclasses
 
@@ -37,6 +37,27 @@ class Word2VecSettings:
     )
     min_ngram: int = setting(3, "Shortest such n-gram.", 1)
     buckets: int = setting(200_000, "Rows that n-grams share by their hash.", 1)
+    seed: int = setting(0, "Seed of all draws.", 0)
+
+    def __post_init__(self):
+        check_settings(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class GloveSettings:
+    """Settings of GloVe (Pennington et al. 2014).
+
+    Raises:
+        InputError: for a setting out of its bounds.
+    """
+
+    dim: int = setting(100, "Width of the vectors.", 1)
+    window: int = setting(10, "Words on each side.", 1)
+    epochs: int = setting(25, "Passes over the counts.", 1)
+    learning_rate: float = setting(0.05, "Learning rate of AdaGrad.", 0)
+    most: float = setting(100.0, "Count from which a pair has full weight (x_max).", 1)
+    power: float = setting(0.75, "Power of smaller counts in the weight (alpha).", 0)
+    batch_pairs: int = setting(8192, "Pairs in a step.", 1)
     seed: int = setting(0, "Seed of all draws.", 0)
 
     def __post_init__(self):
