@@ -193,6 +193,30 @@ def _character_places(tokens, values):
             row, column = (row + 1, 0) if character == "\n" else (row, column + 1)
 
 
+def plot_word_map(vectors, path, count=200):
+    """Plot the first words of `WordVectors` by the main two components of their unit vectors.
+
+    Args:
+        vectors: `WordVectors`, the commonest words first.
+        path: of the PNG.
+        count: the number of words.
+    """
+    return _write(path, "words", draw_word_map, (vectors, count))
+
+
+def draw_word_map(vectors, count=200):
+    from sklearn.decomposition import PCA
+
+    figure, (axes,) = _panels(1, 1, 10, 8)
+    points = PCA(2).fit_transform(vectors.unit[:count])
+    axes.plot(*points.T, ".", markersize=2, color="grey")
+    fonts = font_families("DejaVu Sans")
+    for word, point in zip(vectors.words[:count], points, strict=True):
+        axes.annotate(word, point, fontsize=7, family=fonts)
+    axes.set(xlabel="first component", ylabel="second component")
+    return figure
+
+
 def font_families(first):
     """Return the names of fonts in order of lookup: `first`, then the installed ones."""
     from matplotlib import font_manager

@@ -1,0 +1,61 @@
+"""Trains vectors of words on plain text: word2vec, fastText or GloVe.
+
+    python -m recipes.train_word_vectors --input=reviews.txt --output_dir=runs/vectors
+    python -m recipes.train_word_vectors --input=nsmc/unlabelled.txt.gz --unit=morphemes \\
+        --max_ngram=5 --output_dir=runs/korean
+
+OUTPUT_DIR/vectors.bin is word2vec's binary format and vectors.txt its text format; gensim and
+`recipes.evaluate_word_vectors` open both.
+"""
+
+import pathlib
+
+from absl import flags, logging
+
+from recipes import dataclass_flags, entry_point
+from tfnlp import baselines, text
+from tfnlp.baselines.word_vector_settings import GloveSettings, Word2VecSettings
+from tfnlp.utils.files import check_writable, write_json
+
+FLAGS = flags.FLAGS
+flags.DEFINE_list("input", None, "Files: .tsv, .csv, .json or .jsonl, or plain text; or with .gz.")
+flags.DEFINE_string("text_column", "sentence", "Column of the text in tables.")
+flags.DEFINE_string("output_dir", None, "Folder to write the vectors into.")
+flags.DEFINE_enum(
+    "unit",
+    "words",
+    list(baselines.SPLITTERS),
+    "Words in lower case, the text between spaces, or Korean morphemes.",
+)
+flags.DEFINE_integer("min_count", 5, "Occurrences of a word at least.", 1)
+METHODS = {"word2vec": Word2VecSettings, "glove": GloveSettings}
+flags.DEFINE_enum("method", "word2vec", list(METHODS), "Method; fastText is --max_ngram=5.")
+dataclass_flags.define_choice(METHODS)
+flags.mark_flags_as_required(["input", "output_dir"])
+
+
+def main():
+    settings = dataclass_flags.read(METHODS[FLAGS.method])
+    dataclass_flags.refuse_others(settings, METHODS.values(), f"with --method={FLAGS.method}")
+    folder = pathlib.Path(FLAGS.output_dir)
+    check_writable(folder / "vectors.txt")
+    texts = (
+        line for path in FLAGS.input for line in text.read_every_text(path, FLAGS.text_column)
+    )
+    corpus = baselines.read_word_corpus(texts, FLAGS.unit, FLAGS.min_count)
+    logging.info("%d words, %d of them different.", corpus.counts.sum(), len(corpus.words))
+    entry_point.load_tensorflow()
+    if FLAGS.method == "glove":
+        pairs = baselines.count_pairs(corpus, settings.window)
+        vectors = baselines.Glove(corpus.words, settings).train(*pairs)
+    else:
+        vectors = baselines.Word2Vec(corpus, settings).train()
+    for name in ("vectors.txt", "vectors.bin"):
+        vectors.save(folder / name)
+    facts = {"unit": FLAGS.unit, "words": len(vectors), "corpus": int(corpus.counts.sum())}
+    write_json(folder / "figures.json", facts)
+    logging.info("The vectors are in %s.", folder / "vectors.txt")
+
+
+if __name__ == "__main__":
+    entry_point.run(main)

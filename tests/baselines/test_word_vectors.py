@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from tfnlp.baselines import WordVectors
+from tfnlp.utils.errors import InputError
+
+models = pytest.importorskip("gensim.models")
+RNG = np.random.default_rng(0)
+WORDS = ["king", "queen", "man", "woman", "영화", "film", "river"]
+VECTORS = WordVectors(WORDS, RNG.normal(size=(7, 5)))
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vectors") / "vectors.txt"
+    VECTORS.save(path)
+    return models.KeyedVectors.load_word2vec_format(str(path))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", ["vectors.txt", "vectors.bin"])
+def test_files_are_exchanged_with_gensim(name, tmp_path):
+    binary = name.endswith(".bin")
+    VECTORS.save(tmp_path / name)
+    read = models.KeyedVectors.load_word2vec_format(str(tmp_path / name), binary=binary)
+    assert read.index_to_key == WORDS
+    np.testing.assert_array_equal(read.vectors, VECTORS.vectors)
+    read.save_word2vec_format(str(tmp_path / f"their_{name}"), binary=binary)
+    again = WordVectors.load(tmp_path / f"their_{name}")
+    assert again.words == WORDS
+    np.testing.assert_array_equal(again.vectors, VECTORS.vectors)
+
+
+def test_neighbours_and_analogies_equal_those_of_gensim(keyed):
+    for word in WORDS:
+        for (ours, cosine), (theirs, expected) in zip(
+            VECTORS.nearest(word, 6), keyed.most_similar(word, topn=6), strict=True
+        ):
+            assert ours == theirs and cosine == pytest.approx(expected, abs=1e-6)
+    positive, negative = ["king", "woman"], ["man"]
+    add = VECTORS.analogy(positive, negative, 4)
+    expected = keyed.most_similar(positive, negative, topn=4)
+    assert [word for word, _ in add] == [word for word, _ in expected]
+    np.testing.assert_allclose([s for _, s in add], [s for _, s in expected], atol=1e-6)
+    multiply = VECTORS.analogy(positive, negative, 4, multiply=True)
+    expected = keyed.most_similar_cosmul(positive, negative, topn=4)
+    assert [word for word, _ in multiply] == [word for word, _ in expected]
+    np.testing.assert_allclose([s for _, s in multiply], [s for _, s in expected], rtol=1e-5)
+    for words in (WORDS[:4], WORDS[2:6], WORDS):
+        assert VECTORS.odd_one_out(words) == keyed.doesnt_match(words)
+    assert VECTORS.similarity("king", "영화") == pytest.approx(keyed.similarity("king", "영화"))
+
+
+def test_glove_files_have_no_header(tmp_path):
+    (tmp_path / "glove.txt").write_text("film 1 2\n. . 3 4\n")
+    vectors = WordVectors.load(tmp_path / "glove.txt")
+    assert vectors.words == ["film", ". ."]
+    np.testing.assert_array_equal(vectors["film"], [1, 2])
+    assert "river" not in vectors and len(vectors) == 2
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.txt", b"film 1 2\nriver 1\n", "line 2: expected a word and 2 numbers"),
+        ("a.txt", b"2 3\nfilm 1 2 x\n", "line 2: expected a word and 3 numbers"),
+        ("a.txt", b"film 1 nan\n", "line 1: expected a word and 2 numbers"),
+        ("a.bin", b"film\n", "must begin with the numbers of words and of columns"),
+        ("a.bin", b"2 2\nfilm \0\0\0\0\0\0\0\0riv", "ends within word 2 of 2"),
+    ],
+)
+def test_broken_files(name, content, message, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        WordVectors.load(tmp_path / name)

@@ -1,0 +1,43 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.grammar_corpus import write_reviews
+from tests.recipes.refusals import refusals
+from tests.recipes.shell import RECIPES
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    write_reviews(folder, train=320, dev=64, test=64)
+    return [f"--{name}={folder / name}.tsv" for name in ("train", "dev", "test")]
+
+
+def test_the_table_and_the_file_have_the_same_figures(corpus, tmp_path):
+    words = [sys.executable, "-m", "recipes.baseline_classifier", *corpus]
+    words += ["--units=words", "--classifiers=naive_bayes,linear_svm", f"--output_dir={tmp_path}"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=RECIPES.parent, check=True)
+    header, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert header[:2] == ["baseline", "dev_accuracy"] and header[-2:] == ["MB", "ms"]
+    results = json.loads((tmp_path / "baselines.json").read_text())
+    assert [row[0] for row in rows] == ["words naive_bayes", "words linear_svm"]
+    for row, result in zip(rows, results, strict=True):
+        assert float(row[1]) == pytest.approx(result["scores"]["dev_accuracy"], abs=1e-4)
+        assert result["bytes"] > 1000
+    assert max(result["scores"]["test_accuracy"] for result in results) > 0.6  # chance is 0.5
+
+
+def test_bad_flags_are_told_without_tensorflow(corpus):
+    lines = [
+        [*corpus, "--units=letters"],
+        [*corpus, "--classifiers=forest"],
+        [*corpus, "--min_ngram=3", "--units=words"],
+        [*corpus, "--lsa_dim=5"],
+    ]
+    unit, classifier, ngram, lsa = refusals("baseline_classifier", lines)
+    assert "letters" in unit and "forest" in classifier
+    assert "--max_ngram=2 must be at least --min_ngram=3" in ngram
+    assert "--lsa_dim=5 gives negative numbers" in lsa

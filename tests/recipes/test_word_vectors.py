@@ -1,0 +1,66 @@
+"""`train_word_vectors` and `evaluate_word_vectors`, from the shell."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.recipes.refusals import refusals
+from tests.recipes.shell import RECIPES
+
+
+def run(recipe, *flags):
+    words = [sys.executable, "-m", f"recipes.{recipe}", *map(str, flags)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=RECIPES.parent, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("texts") / "texts.txt"
+    lines = [f"{a} {b}" for a in ("cat", "dog") for b in ("purrs", "eats")]
+    lines += [f"{a} {b}" for a in ("car", "bus") for b in ("drives", "stops")]
+    path.write_text("\n".join(lines * 50) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("method", ["word2vec", "glove"])
+def test_vectors_are_trained_and_scored(method, texts, tmp_path):
+    flags = [f"--input={texts}", f"--method={method}", "--dim=8", "--epochs=30", "--window=1"]
+    flags += ["--subsample=0", "--batch_words=100"] if method == "word2vec" else []
+    run("train_word_vectors", *flags, f"--output_dir={tmp_path}")
+    (tmp_path / "pairs.tsv").write_text("word1\tword2\tscore\ncat\tdog\t9\ncat\tcar\t1\n")
+    (tmp_path / "questions.txt").write_text("cat dog car bus\n")
+    said = [
+        run(
+            "evaluate_word_vectors",
+            f"--vectors={tmp_path}/vectors.{ending}",
+            f"--similarity={tmp_path}/pairs.tsv",
+            f"--analogies={tmp_path}/questions.txt",
+            "--nearest=cat",
+            "--k=2",
+            "--odd_one_out=cat,dog,stops",
+            f"--map={tmp_path}/map.png",
+            "--map_words=8",
+        )
+        for ending in ("txt", "bin")
+    ]
+    assert said[0] == said[1]
+    similarity, add, multiply, nearest, odd = said[0].splitlines()
+    assert similarity.endswith("on 2 of 2")
+    assert "3CosAdd" in add and "3CosMul" in multiply and add.endswith("on 1 of 1")
+    assert nearest.startswith("cat: dog " if method == "word2vec" else "cat: ") and odd.startswith(
+        "odd one out: "
+    )
+    assert (tmp_path / "map.png").stat().st_size > 1000
+
+
+def test_bad_flags_are_told_without_tensorflow(texts, tmp_path):
+    base = [f"--input={texts}", f"--output_dir={tmp_path}"]
+    lines = [[*base, "--method=glove", "--negatives=3"], [*base, "--min_count=999"]]
+    method, count = refusals("train_word_vectors", [*lines])
+    assert "--negatives=3 has no effect with --method=glove" in method
+    assert "No word occurs --min_count=999 times" in count
+    (unknown,) = refusals("evaluate_word_vectors", [[f"--vectors={texts}", "--nearest=cat"]])
+    assert "line 1: expected a word and" in unknown

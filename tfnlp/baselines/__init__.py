@@ -1,0 +1,5 @@
+"""Classical methods as baselines: bags of words, linear classifiers, distances of documents."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
