@@ -168,9 +168,9 @@ def test_broken_folders_are_refused(folder, pair_of_models):
     (folder / "vocab.json").write_text(
         json.dumps({k: v for k, v in tokens.items() if k != "<pad>"})
     )
-    with pytest.raises(InputError, match="The tokens lack <pad>"):
+    with pytest.raises(InputError, match="The vocabulary lacks <pad>"):
         load_tokenizer(folder)
     (folder / "target.spm").write_bytes(b"no model")
     (folder / "target.spm").unlink()
-    with pytest.raises(InputError, match=r"target\.spm is missing"):
+    with pytest.raises(InputError, match=r"target\.spm does not exist"):
         load_tokenizer(folder)

@@ -9,9 +9,8 @@ import numpy as np
 from absl import logging
 
 from tfnlp.corpora.sentence_splitting import sentence_starts
-from tfnlp.text.columns import read_columns
 from tfnlp.text.lines import check_file, holds_nothing, read_lines
-from tfnlp.text.readers import TABLES
+from tfnlp.text.readers import has_columns, read_columns
 from tfnlp.text.tokenizer import PIECE_CHARACTERS, text_batches
 from tfnlp.utils.errors import InputError
 
@@ -81,11 +80,6 @@ def read_documents(paths, documents="blank_lines", text_column="sentence", on_re
         before += size
         if on_read:
             on_read(before)
-
-
-def has_columns(path):
-    """Return whether each row of a file is a document, by the name of the `Path`."""
-    return path.name.lower().removesuffix(".gz").endswith(TABLES)
 
 
 def _after(before, on_read):

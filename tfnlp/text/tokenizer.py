@@ -2,14 +2,24 @@
 
 import functools
 import json
+import pathlib
 import threading
+from typing import ClassVar
 
 import numpy as np
 import tokenizers
 from tokenizers import models, pre_tokenizers
 
 from tfnlp.text.encoding import Encoding, Encodings, EncodingsBuilder
-from tfnlp.text.text_arguments import as_pairs, as_sentences, as_texts, character_end, check_whole
+from tfnlp.text.text_arguments import (
+    as_pairs,
+    as_sentences,
+    as_texts,
+    character_end,
+    check_at_least,
+    room_for_text,
+)
+from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
 from tfnlp.text.word_starts import WordStarts, bytes_of_name
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
@@ -31,6 +41,9 @@ _ENGINES = threading.Lock()
 class Tokenizer:
     """Tokenizer on an engine of Hugging Face's `tokenizers`.
 
+    A child declares its `family`, `special_tokens` and `fields`, {field of tokenizer_config.json:
+    argument}; `_read` gives the other arguments from a folder, and `files` writes them.
+
     Methods that take texts accept a single string as one text and read a lone surrogate as U+FFFD.
     They raise an `InputError` with the index of an item that is not a string.
 
@@ -38,6 +51,9 @@ class Tokenizer:
         engine: a `tokenizers.Tokenizer`.
         pad_token: the padding token.
     """
+
+    family = special_tokens = None
+    fields: ClassVar = {}
 
     def __init__(self, engine, pad_token):
         self._engine = engine
@@ -56,6 +72,41 @@ class Tokenizer:
     def from_json(cls, text, pad_token):
         """Build a tokenizer from the result of `to_json`."""
         return cls(tokenizers.Tokenizer.from_str(text), pad_token)
+
+    @classmethod
+    def from_folder(cls, folder, family=None):
+        """Load the tokenizer of a checkpoint folder, for a model of some family.
+
+        Raises:
+            InputError: if a file is missing, broken, or of another kind of tokenizer.
+        """
+        folder = pathlib.Path(folder)
+        arguments, settings = cls._read(folder, family)
+        try:
+            return cls(**arguments, **cls._options(settings | read_settings(folder)))
+        except InputError as e:
+            raise InputError(f"{folder}: {e}") from None
+
+    @classmethod
+    def _options(cls, settings):
+        """Return the arguments that the fields of a tokenizer_config.json give."""
+        return {name: settings[field] for field, name in cls.fields.items() if field in settings}
+
+    def settings(self):
+        """Return the fields of a tokenizer_config.json."""
+        options = {field: getattr(self, name) for field, name in self.fields.items()}
+        names = {"tokenizer_class": self.special_tokens.tokenizer_class}
+        return names | options | self.special_tokens.tokens
+
+    def save(self, folder):
+        """Write the tokenizer's files and tokenizer_config.json, as `transformers` does.
+
+        Files of another tokenizer in the folder are removed.
+
+        Raises:
+            InputError: if the folder holds a model of another family.
+        """
+        write_tokenizer(folder, self)
 
     @property
     def vocabulary_size(self):
@@ -152,7 +203,7 @@ class Tokenizer:
             texts, pairs = as_pairs(texts, pairs)
             inputs = zip(texts, pairs, strict=True)
         if max_length is not None:
-            self._room(max_length, pair=pairs is not None)
+            self._room(max_length, pairs is not None)
         rows = EncodingsBuilder(offsets)
         engine = self._literal_engine if literal else self._engine
         for e in self._run(engine, inputs, len(texts), max_length, offsets):
@@ -172,11 +223,9 @@ class Tokenizer:
         Raises:
             InputError: if a text is not a string.
         """
-        texts = as_texts(texts)
-        rows = EncodingsBuilder()
-        for e in self._run(
-            self._engine, texts, len(texts), None, offsets=False, add_special_tokens=False
-        ):
+        texts, rows = as_texts(texts), EncodingsBuilder()
+        options = {"offsets": False, "add_special_tokens": False}
+        for e in self._run(self._engine, texts, len(texts), None, **options):
             rows.add_ids([*e.ids, end_token_id], [0] * (len(e.ids) + 1))
         return rows.finish()
 
@@ -185,8 +234,7 @@ class Tokenizer:
 
         Args:
             sentences: a list of lists of words.
-            max_length: the maximum number of ids of a window, including special tokens.
-            stride: the number of tokens shared by consecutive windows.
+            max_length, stride: as in `encode_text_windows`.
 
         Returns:
             `Encodings` with `words`, `example`, and offsets within each word. A sentence that fits
@@ -194,13 +242,10 @@ class Tokenizer:
             next.
 
         Raises:
-            InputError: if a word is not a string, or `max_length` leaves no room for more
-                than `stride` tokens.
+            InputError: as in `encode_text_windows`, for words.
         """
         sentences = as_sentences(sentences)
-        return self._encode_as_windows(
-            self._word_engine, sentences, max_length, stride, words=True
-        )
+        return self._encode_as_windows(self._word_engine, sentences, max_length, stride, True)
 
     def encode_text_windows(self, texts, max_length, stride=0, literal=False):
         """Encode texts as windows of ids.
@@ -223,7 +268,7 @@ class Tokenizer:
 
     def _encode_as_windows(self, engine, inputs, max_length, stride, words=False):
         """Encode texts, or sentences of words if `words`, as overlapping windows."""
-        room = self._room(max_length, pair=False)
+        room = self._room(max_length)
         if not 0 <= stride < room:
             raise InputError(
                 f"stride={stride} must be at least 0 and below {room}, the tokens that a window "
@@ -275,12 +320,8 @@ class Tokenizer:
         """
         questions, contexts = as_pairs(questions, contexts, ("questions", "contexts"))
         room = self._room(max_length, pair=True)
-        check_whole(stride=stride, max_question_length=max_question_length)
-        if stride < 0 or max_question_length < 1:
-            raise InputError(
-                f"stride={stride} must be at least 0, and "
-                f"max_question_length={max_question_length} at least 1."
-            )
+        check_at_least(0, stride=stride)
+        check_at_least(1, max_question_length=max_question_length)
         kept_questions = self._cut_questions(questions, min(max_question_length, room // 2))
         longest = max((length for _, length in kept_questions.values()), default=0)
         rows = EncodingsBuilder(offsets=True, examples=True)
@@ -308,22 +349,11 @@ class Tokenizer:
             A string, or a list with a string for each row.
 
         Raises:
-            InputError: if a value is not an id, such as a label's -100.
+            OverflowError: if an id is negative, such as a label's -100.
         """
-        try:
-            nested = any(np.ndim(row) for row in token_ids)
-            ids = [] if nested else [int(i) for i in token_ids]
-        except (TypeError, ValueError):
-            raise InputError(
-                f"token_ids={token_ids!r} must be whole numbers, or lists of them."
-            ) from None
-        if nested:
+        if any(np.ndim(row) for row in token_ids):
             return [self.decode(row) for row in token_ids]
-        if ids and not 0 <= min(ids) <= max(ids) < 2**32:
-            raise InputError(
-                f"token_ids hold {min(ids)} to {max(ids)}, but ids are at least 0 and below 2**32."
-            )
-        return self._engine.decode([i for i in ids if i not in self._special_ids])
+        return self._engine.decode([i for i in map(int, token_ids) if i not in self._special_ids])
 
     def tokens(self, text):
         """Return the pieces of one text, without special tokens."""
@@ -332,20 +362,14 @@ class Tokenizer:
             self._engine.no_truncation()
             return self._engine.encode(text, add_special_tokens=False).tokens
 
-    @property
-    def num_special_tokens(self):
-        """The number of special tokens in a pair."""
-        return self._engine.num_special_tokens_to_add(is_pair=True)
-
     @functools.cached_property
     def _word_engine(self):
         """The engine for texts that are already split into words."""
         if not isinstance(self._engine.pre_tokenizer, pre_tokenizers.ByteLevel):
             return self._engine
         # Each word gets the space before it, as in running text.
-        return tokenizers.Tokenizer.from_str(
-            json.dumps(_with_prefix_space(json.loads(self._engine.to_str())))
-        )
+        settings = json.loads(self._engine.to_str(), object_hook=_with_prefix_space)
+        return tokenizers.Tokenizer.from_str(json.dumps(settings))
 
     @functools.cached_property
     def _literal_engine(self):
@@ -360,16 +384,8 @@ class Tokenizer:
         }
         return tokenizers.Tokenizer.from_str(json.dumps(_without_tokens(settings, dropped)))
 
-    def _room(self, max_length, pair):
-        """Return the number of text tokens that `max_length` leaves beside the special tokens."""
-        check_whole(max_length=max_length)
-        special = self._engine.num_special_tokens_to_add(is_pair=pair)
-        if max_length <= special:
-            raise InputError(
-                f"max_length={max_length} leaves no room for a text beside {special} special "
-                f"tokens; give at least {special + 1}."
-            )
-        return max_length - special
+    def _room(self, max_length, pair=False):
+        return room_for_text(max_length, self._engine.num_special_tokens_to_add(pair))
 
     def _cut_questions(self, questions, limit):
         """Return {question: (its kept text, its number of tokens)} with at most `limit` tokens."""
@@ -421,14 +437,9 @@ def text_batches(inputs):
 
 
 def _with_prefix_space(part):
-    """Return engine settings with every `add_prefix_space` set to True."""
-    if isinstance(part, list):
-        return [_with_prefix_space(x) for x in part]
-    if not isinstance(part, dict):
-        return part
-    # The vocabulary is skipped, as a token may equal the key.
-    settings = {k: v if k == "model" else _with_prefix_space(v) for k, v in part.items()}
-    return settings | ({"add_prefix_space": True} if "add_prefix_space" in part else {})
+    """Return an object of engine settings with `add_prefix_space`, if it has that, set to True."""
+    # In the vocabulary the name may be a token, with an id.
+    return part | {"add_prefix_space": True} if part.get("add_prefix_space") is False else part
 
 
 def _without_tokens(settings, tokens):

@@ -3,8 +3,11 @@
 import numpy as np
 
 from tfnlp.text import byte_level_bpe, unigram
-from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, train_byte_level_bpe
-from tfnlp.text.character_vocabulary import train_characters
+from tfnlp.text.byte_level_bpe import (
+    ByteLevelBpeTokenizer,
+    train_byte_level_bpe,
+    train_characters,
+)
 from tfnlp.text.keras_hub_tokenizer import ASSET_NAMES, ASSETS, is_preset, read_preset_tokenizer
 from tfnlp.text.marian import read_marian
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
@@ -24,7 +27,9 @@ KINDS = {
     "characters": ("gpt2", "roberta", "deberta"),
 }
 # The families of the other tokenizer classes in tokenizer_config.json.
-OTHER_CLASSES = {tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items()}
+OTHER_CLASSES = {
+    tokens.tokenizer_class: family for family, tokens in SPECIAL_TOKENS.items() if family != "bert"
+}
 # The files to download for a model on the Hub.
 FETCHED = ("config.json", *FILES, *(f"{ASSETS}/{name}" for name in ASSET_NAMES))
 
