@@ -226,8 +226,8 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
 
     refused("none.txt does not exist; check the path", [path, tmp_path / "none.txt"])
     refused(r"No file matches .*\*.md", [f"{tmp_path}/*.md"])
-    refused("documents='words' must be one of", documents="words")
-    refused("shard_mb=0 must be above 0", shard_mb=0)
+    refused("documents=words is unknown; use one of blank_lines, lines, files", documents="words")
+    refused("shard_mb=0 must be at least 1e-06", shard_mb=0)
     assert not folder.exists()
     (tmp_path / "empty.txt").write_text("\n \n")
     refused(
@@ -242,7 +242,7 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
     refused("holds a corpus of sentences=split, here sentences=lines", sentences="lines")
     refused("holds a corpus of other files, such as .*a.txt", [tmp_path / "empty.txt"])
     refused("holds other files and no corpus; choose another folder", folder=tmp_path)
-    refused("a.txt cannot be made .*; choose another folder", folder=path)
+    refused("a.txt could not be created .*; choose another folder", folder=path)
     with pytest.raises(InputError, match="corpus was prepared with another tokenizer; give that"):
         open_corpus(folder, other)
     with pytest.raises(InputError, match="is a folder; give one prepared folder alone, or text"):
@@ -254,7 +254,7 @@ def test_bad_corpora_and_settings_are_refused(tokenizer, tmp_path, monkeypatch):
     # A second preparation at the same time.
     lock = os.open(folder, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    refused("corpus is being prepared by another process; wait for it")
+    refused("corpus is being prepared by another process; wait, or")
     os.close(lock)
     # A text that changed behind the back of an unfinished corpus.
     folder = tmp_path / "changed"

@@ -149,14 +149,6 @@ def test_a_sentence_begins_with_its_first_token():
     assert parts == ["HeĠisĠhere.", "ĠSheĠisĠnot.", "ĊHeĠis"]
 
 
-def test_unknown_settings_are_refused(tmp_path, tokenizer):
-    path = write(tmp_path / "a.txt", "a")
-    with pytest.raises(InputError, match="documents='pages' must be one of blank_lines, lines"):
-        list(read_documents([path], "pages"))
-    with pytest.raises(InputError, match="sentences='words' must be one of split, lines"):
-        list(encode_documents(["a"], tokenizer, "words"))
-
-
 def test_the_last_tenth_is_held_out():
     texts = ["ab\ncd\nef\n", "g" * 11]  # 20 characters, of which 18 are to stay
     assert hold_out(texts) == ([texts[0], "g" * 9], ["gg"])

@@ -4,35 +4,9 @@ import os
 
 import numpy as np
 
+from tests.corpora.test_corpus_preparation import drawn_documents, same_corpora
 from tfnlp.corpora import CorpusSettings, prepare_corpus, shards
 from tfnlp.objectives import ShardedCorpus, open_corpus
-
-WORDS = ["a", "fine", "film", "dull", "plot", "영화", "정말", "x", "unbelievable", "zzz"]
-
-
-def drawn_documents(number, seed=0):
-    """Documents of one to four sentences, some of them with unknown words."""
-    rng = np.random.default_rng(seed)
-    return [
-        " ".join(
-            " ".join(rng.choice(WORDS, rng.integers(1, 9))) + " ."
-            for _ in range(rng.integers(1, 5))
-        )
-        for _ in range(number)
-    ]
-
-
-def same_corpora(found, expected):
-    assert len(found) == len(expected)
-    np.testing.assert_array_equal(found.token_counts, expected.token_counts)
-    np.testing.assert_array_equal(found.sentence_counts, expected.sentence_counts)
-    for i in np.random.default_rng(0).permutation(len(found)):
-        ids = found.document(i)
-        assert ids.dtype == "int32"
-        np.testing.assert_array_equal(ids, expected.document(i))
-        np.testing.assert_array_equal(found.sentence_lengths(i), expected.sentence_lengths(i))
-        for ours, theirs in zip(found.sentences(i), expected.sentences(i), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
