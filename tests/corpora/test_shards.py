@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from tests.corpora.test_corpus_preparation import drawn_documents, same_corpora
-from tfnlp.corpora import CorpusSettings, prepare_corpus, shards
+from tests.corpora.test_corpus_preparation import by_lines, drawn_documents, same_corpora
+from tfnlp.corpora import prepare_corpus, shards
 from tfnlp.objectives import ShardedCorpus, open_corpus
 
 
@@ -14,9 +14,7 @@ def test_tensorflow_reads_the_shards(tokenizer, tmp_path):
 
     (tmp_path / "a.txt").write_text("\n".join(drawn_documents(60)), encoding="utf-8")
     folder = tmp_path / "corpus"
-    prepare_corpus(
-        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.0015)
-    )
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, by_lines(0.0015))
     corpus = ShardedCorpus(folder)
     files = sorted(str(path) for path in folder.glob("*.tfrecord"))
     assert len(files) == 3
@@ -41,9 +39,7 @@ def test_a_long_document_is_read_in_parts(tokenizer, tmp_path, monkeypatch):
     texts = drawn_documents(40) + ["a film " * 30 + ". x . x ."]
     (tmp_path / "a.txt").write_text("\n".join(texts), encoding="utf-8")
     folder = tmp_path / "corpus"
-    prepare_corpus(
-        [tmp_path / "a.txt"], tokenizer, folder, CorpusSettings("lines", shard_mb=0.001)
-    )
+    prepare_corpus([tmp_path / "a.txt"], tokenizer, folder, by_lines(0.001))
     corpus, whole = ShardedCorpus(folder), open_corpus(tmp_path / "a.txt", tokenizer, "lines")
     same_corpora(corpus, whole)
     rng, read, reads = np.random.default_rng(0), os.pread, []

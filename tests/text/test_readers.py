@@ -14,39 +14,33 @@ CSV = 'label,sentence\n1,"a, film"\n0,"two\nlines"\n'
 JSONL = '{"sentence": "a film", "label": 1}\n\n{"sentence": "dull", "label": 0}\n'
 
 
-def test_reads_tsv_without_quoting(tmp_path):
-    path = tmp_path / "x.tsv"
-    path.write_text(TSV)
+@pytest.mark.parametrize(
+    ("name", "content", "texts"),
+    [
+        ("x.tsv", TSV, ["a film", "so 'good\" it"]),
+        ("X.TSV", TSV, ["a film", "so 'good\" it"]),
+        ("x.tsv.gz", "\ufeff" + TSV.replace("\n", "\r\n"), ["a film", "so 'good\" it"]),
+        ("X.TSV.GZ", TSV, ["a film", "so 'good\" it"]),
+        ("x.csv", CSV, ["a, film", "two\nlines"]),
+        # Quotes may follow a space, and fields be long.
+        ("x.csv", 'label, sentence\n1, "a ""b"", c"\n0,  "d\n e"\n', ['a "b", c', "d\n e"]),
+        ("x.csv", f"sentence,label\n{'a' * 200_000},1\n b ,0\n", ["a" * 200_000, "b "]),
+        ("x.jsonl", JSONL, ["a film", "dull"]),
+    ],
+)
+def test_reads_every_format(name, content, texts, tmp_path):
+    path, content = tmp_path / name, content.encode()
+    path.write_bytes(gzip.compress(content) if name.lower().endswith("gz") else content)
     examples = read_examples(path)
-    assert examples.texts == ["a film", "so 'good\" it"]
-    assert examples.labels == [1, 0]
+    assert (examples.texts, examples.labels) == (texts, [1, 0])
     assert examples.label_names == ["0", "1"]
+    assert read_examples(path, label_names=["1", "0"]).labels == [0, 1]
 
 
-def test_reads_csv_with_quotes_and_line_breaks(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_text(CSV)
-    assert read_examples(path).texts == ["a, film", "two\nlines"]
-
-
-def test_reads_json_lines(tmp_path):
-    path = tmp_path / "x.jsonl"
-    path.write_text(JSONL)
-    examples = read_examples(path, label_names=["1", "0"])
-    assert examples.texts == ["a film", "dull"]
-    assert examples.labels == [0, 1]
-
-
-def test_reads_gzip_byte_order_mark_and_plain_text(tmp_path):
-    path = tmp_path / "x.tsv.gz"
-    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + TSV.replace("\n", "\r\n").encode()))
-    assert read_examples(path).labels == [1, 0]
-    text = tmp_path / "x.txt"
-    text.write_text("one\ntwo\n")
-    assert read_examples(text, label_column=None).texts == ["one", "two"]
-
-
-def test_reads_pairs(tmp_path):
+def test_reads_plain_text_and_pairs(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("one\ntwo\n")
+    assert read_examples(path, label_column=None).texts == ["one", "two"]
     path = tmp_path / "x.tsv"
     path.write_text("a\tb\ty\none\ttwo\tno\n")
     examples = read_examples(path, "a", "b", "y")
@@ -123,14 +117,6 @@ def test_an_empty_line_of_one_column_is_an_empty_text(tmp_path):
         assert list(read_columns(path, ["label"])) == [("line 3", {"label": "1"})]
 
 
-def test_quotes_of_csv_may_follow_a_space(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_text('label, sentence\n1, "a ""fine"", film"\n0,  "two\n lines"\n1, plain \n')
-    examples = read_examples(path)
-    assert examples.texts == ['a "fine", film', "two\n lines", "plain "]
-    assert examples.labels == [1, 0, 1]
-
-
 def test_header(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('\n{"b": 1}\n{"a": 1, "b": 2}\n')
@@ -138,18 +124,6 @@ def test_header(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('\n"a,\nb",c\n')
     assert read_header(path) == ["a,\nb", "c"]
-
-
-def test_file_names_in_capitals_and_long_fields(tmp_path):
-    path = tmp_path / "X.TSV"
-    path.write_text(TSV)
-    assert read_examples(path).labels == [1, 0]
-    path = tmp_path / "X.TSV.GZ"
-    path.write_bytes(gzip.compress(TSV.encode()))
-    assert read_examples(path).labels == [1, 0]
-    path = tmp_path / "x.csv"
-    path.write_text(f"sentence,label\n{'a' * 200_000},1\n")
-    assert len(read_examples(path).texts[0]) == 200_000
 
 
 @pytest.mark.parametrize(

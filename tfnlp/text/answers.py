@@ -74,13 +74,9 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
             best.append(Answer("", 0, 0, null_scores[i], truncated[i]))
         best = sorted(best, key=lambda a: -a.score) or [Answer("", 0, 0, 0.0, truncated[i])]
         chances = np.exp(np.array([answer.score for answer in best]) - best[0].score)
-        chances /= chances.sum()
-        lists.append(
-            [
-                dataclasses.replace(answer, probability=float(chance))
-                for answer, chance in zip(best[:count], chances[:count], strict=True)
-            ]
-        )
+        chances = (chances / chances.sum()).tolist()
+        pairs = zip(best[:count], chances[:count], strict=True)
+        lists.append([dataclasses.replace(a, probability=chance) for a, chance in pairs])
     return lists
 
 
@@ -100,18 +96,9 @@ def window_answers(window, start, end, context, count=CANDIDATES):
     firsts = places[np.argsort(-start[places])[:count]]
     lasts = places[np.argsort(-end[places])[:count]]
     ends = {place: character_end(context, spans[place][1]) for place in lasts}
-    return [
-        Answer(
-            context[spans[a][0] : ends[b]],
-            spans[a][0],
-            ends[b],
-            float(start[a] + end[b]),
-            window.truncated,
-        )
-        for a in firsts
-        for b in lasts
-        if a <= b < a + MAX_ANSWER_TOKENS
-    ]
+    pairs = ((a, b) for a in firsts for b in lasts if a <= b < a + MAX_ANSWER_TOKENS)
+    answers = ((spans[a][0], ends[b], float(start[a] + end[b])) for a, b in pairs)
+    return [Answer(context[a:b], a, b, score, window.truncated) for a, b, score in answers]
 
 
 def without_spaces(text, start, end):
@@ -144,10 +131,8 @@ def answer_places(windows, answers):
     inside = [
         [
             (place, a, b)
-            for place, (source, (a, b)) in enumerate(
-                zip(window.sources, window.offsets, strict=True)
-            )
-            if source == 1 and a < end and b > start and a < b
+            for place, (a, b) in enumerate(window.offsets)
+            if window.sources[place] == 1 and a < end and b > start and a < b
         ]
         for window in windows
     ]

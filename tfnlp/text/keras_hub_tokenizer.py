@@ -9,13 +9,12 @@ import contextlib
 from tfnlp.text.byte_level_bpe import ByteLevelBpeTokenizer, read_vocabulary
 from tfnlp.text.tokenizer_files import FILES, read_token_lines
 from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece
-from tfnlp.text.wordpiece import WordPieceTokenizer
+from tfnlp.text.wordpiece import CLASSES, WordPieceTokenizer
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import read_json
 
 ASSETS = "assets/tokenizer"
 ASSET_NAMES = ("vocabulary.txt", "vocabulary.json", "merges.txt", "vocabulary.spm")
-WORDPIECE = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
 BPE = {"RobertaTokenizer": "roberta", "GPT2Tokenizer": "gpt2"}
 UNIGRAM = {"AlbertTokenizer": "albert", "DebertaV3Tokenizer": "deberta-v2"}
 # Settings that change the ids, each with its only supported value.
@@ -72,7 +71,7 @@ def read_preset_tokenizer(folder):
                 "the tokenizer without it, and save it again."
             )
     assets = folder / ASSETS
-    if name in WORDPIECE:
+    if name in CLASSES:
         tokens, names = read_token_lines(assets / "vocabulary.txt"), ("lowercase", "strip_accents")
         return WordPieceTokenizer(tokens, *(settings.get(name, False) for name in names))
     if name in BPE:
@@ -81,7 +80,7 @@ def read_preset_tokenizer(folder):
     if name in UNIGRAM:
         pieces, character_map = read_sentencepiece(assets / "vocabulary.spm")
         return UnigramTokenizer(pieces, UNIGRAM[name], False, True, character_map)
-    classes = ", ".join((*WORDPIECE, *BPE, *UNIGRAM))
+    classes = ", ".join((*CLASSES, *BPE, *UNIGRAM))
     raise InputError(
         f"{path}: the class {name} is none that tfnlp reads of keras-hub; those are {classes}."
     )

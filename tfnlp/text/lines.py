@@ -20,10 +20,10 @@ _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 def check_file(path):
     """Raise an InputError if the file is missing or a folder."""
     if path.is_dir() or not path.exists():
-        is_folder = "is a folder; give a file in it"
-        raise InputError(
-            f"{path} {is_folder if path.is_dir() else 'does not exist; check the path'}."
-        )
+        problem = "is a folder; give a file in it"
+        if not path.exists():
+            problem = "does not exist; check the path"
+        raise InputError(f"{path} {problem}.")
 
 
 def holds_nothing(path):

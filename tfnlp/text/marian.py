@@ -10,8 +10,8 @@ from tfnlp.text.encoding import EncodingsBuilder
 from tfnlp.text.lines import check_file
 from tfnlp.text.special_tokens import SPECIAL_TOKENS
 from tfnlp.text.text_arguments import as_pairs, as_texts, room_for_text
-from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
-from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece
+from tfnlp.text.tokenizer_files import read_settings, save_tokenizer
+from tfnlp.text.unigram import UnigramTokenizer, read_sentencepiece, sentencepiece_package
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.files import as_json, read_json
 
@@ -42,12 +42,11 @@ class MarianTokenizer:
     mask_token_id = None
 
     def __init__(self, source, target, tokens, target_tokens=None):
-        import sentencepiece
-
         self._models, self._tokens = (source, target), dict(tokens)
         self._other_tokens = target_tokens
         SPECIAL_TOKENS["marian"].check_in(self._tokens)
-        self._engine = sentencepiece.SentencePieceProcessor(model_proto=source)
+        engine = sentencepiece_package().SentencePieceProcessor
+        self._engine = engine(model_proto=source)
         self._names = {i: token for token, i in self._tokens.items()}
         ids = [self._tokens[TOKENS[role]] for role in ("pad_token", "unk_token", "eos_token")]
         self.pad_token_id, self.unknown_token_id, self._end = ids
@@ -140,9 +139,7 @@ class MarianTokenizer:
         separate = {"separate_vocabs": self._other_tokens is not None}
         return {"tokenizer_class": SPECIAL_TOKENS["marian"].tokenizer_class, **TOKENS, **separate}
 
-    def save(self, folder):
-        """Write `files` and the settings, as in `Tokenizer.save`."""
-        write_tokenizer(folder, self)
+    save = save_tokenizer
 
     def files(self):
         """Return the files that define the tokenizer, {file name: bytes or text}."""

@@ -19,7 +19,7 @@ from tfnlp.text.text_arguments import (
     check_at_least,
     room_for_text,
 )
-from tfnlp.text.tokenizer_files import read_settings, write_tokenizer
+from tfnlp.text.tokenizer_files import read_settings, save_tokenizer
 from tfnlp.text.word_starts import WordStarts, bytes_of_name
 from tfnlp.utils.errors import InputError
 from tfnlp.utils.progress import progress_bar
@@ -98,15 +98,7 @@ class Tokenizer:
         names = {"tokenizer_class": self.special_tokens.tokenizer_class}
         return names | options | self.special_tokens.tokens
 
-    def save(self, folder):
-        """Write the tokenizer's files and tokenizer_config.json, as `transformers` does.
-
-        Files of another tokenizer in the folder are removed.
-
-        Raises:
-            InputError: if the folder holds a model of another family.
-        """
-        write_tokenizer(folder, self)
+    save = save_tokenizer
 
     @property
     def vocabulary_size(self):
@@ -168,10 +160,7 @@ class Tokenizer:
         return tokens
 
     def __call__(self, texts, pairs=None, max_length=None):
-        """Return the model inputs of a batch of texts, or of pairs of texts.
-
-        Args:
-            texts, pairs, max_length: as in `encode`.
+        """Return the model inputs of a batch, by `encode`.
 
         Returns:
             A dict of `token_ids`, `segment_ids` and `padding_mask`, (B, L) int32 each.
@@ -211,17 +200,10 @@ class Tokenizer:
         return rows.finish()
 
     def encode_closed(self, texts, end_token_id):
-        """Encode texts for a translator, with the end token as the only special token.
-
-        Args:
-            texts: a list of strings.
-            end_token_id: the id that ends each text.
+        """Encode texts for a translator, with `end_token_id` as the only special token.
 
         Returns:
             `Encodings` with segment 0 alone.
-
-        Raises:
-            InputError: if a text is not a string.
         """
         texts, rows = as_texts(texts), EncodingsBuilder()
         options = {"offsets": False, "add_special_tokens": False}
@@ -275,19 +257,15 @@ class Tokenizer:
                 f"of max_length={max_length} has beside the special ones."
             )
         rows = EncodingsBuilder(offsets=True, words=words, examples=True)
-        encodings = self._run(
-            engine, inputs, len(inputs), max_length, is_pretokenized=words, stride=stride
-        )
+        options = {"is_pretokenized": words, "stride": stride}
         step = room - stride  # tokens between the starts of consecutive windows
-        for i, first_window in enumerate(encodings):
-            previous = None
-            for window in (first_window, *first_window.overflowing):
-                continued = None
+        for i, first in enumerate(self._run(engine, inputs, len(inputs), max_length, **options)):
+            previous = continued = None
+            for window in (first, *first.overflowing):
                 if words:
                     of_tokens = [w for w in window.word_ids if w is not None]
-                    if previous and previous[step - 1] == of_tokens[0]:
-                        continued = of_tokens[0]
-                    previous = of_tokens
+                    is_cut = previous and previous[step - 1] == of_tokens[0]
+                    continued, previous = of_tokens[0] if is_cut else None, of_tokens
                 rows.add(window, example=i, continued=continued)
         return rows.finish()
 
@@ -322,20 +300,15 @@ class Tokenizer:
         room = self._room(max_length, pair=True)
         check_at_least(0, stride=stride)
         check_at_least(1, max_question_length=max_question_length)
-        kept_questions = self._cut_questions(questions, min(max_question_length, room // 2))
-        longest = max((length for _, length in kept_questions.values()), default=0)
+        kept = self._cut_questions(questions, min(max_question_length, room // 2))
+        longest = max((length for _, length in kept.values()), default=0)
+        options = {"stride": min(stride, (room - longest) // 2), "strategy": "only_second"}
+        pairs = ((kept[q][0], context) for q, context in zip(questions, contexts, strict=True))
         rows = EncodingsBuilder(offsets=True, examples=True)
-        encodings = self._run(
-            self._engine,
-            ((kept_questions[q][0], c) for q, c in zip(questions, contexts, strict=True)),
-            len(questions),
-            max_length,
-            stride=min(stride, (room - longest) // 2),
-            strategy="only_second",
-        )
-        for i, first_window in enumerate(encodings):
-            truncated = kept_questions[questions[i]][0] != questions[i]
-            for window in (first_window, *first_window.overflowing):
+        encodings = self._run(self._engine, pairs, len(questions), max_length, **options)
+        for i, first in enumerate(encodings):
+            truncated = kept[questions[i]][0] != questions[i]
+            for window in (first, *first.overflowing):
                 rows.add(window, truncated, example=i)
         return rows.finish()
 
@@ -376,24 +349,18 @@ class Tokenizer:
         """The engine that reads special tokens in texts as plain text, with the same ids."""
         if isinstance(self._engine.model, models.WordPiece):
             return self._engine  # reads them as text anyway
-        settings = json.loads(self.to_json())
-        dropped = {
-            token["content"]
-            for token in settings["added_tokens"]
-            if token["special"] and token["content"] not in UNKNOWN_TOKENS
-        }
-        return tokenizers.Tokenizer.from_str(json.dumps(_without_tokens(settings, dropped)))
+        dropped = {self.token(i) for i in self._special_ids} - {*UNKNOWN_TOKENS}
+        settings = _without_tokens(json.loads(self.to_json()), dropped)
+        return tokenizers.Tokenizer.from_str(json.dumps(settings))
 
     def _room(self, max_length, pair=False):
         return room_for_text(max_length, self._engine.num_special_tokens_to_add(pair))
 
     def _cut_questions(self, questions, limit):
         """Return {question: (its kept text, its number of tokens)} with at most `limit` tokens."""
-        kept = {}
-        questions = list(dict.fromkeys(questions))
-        encodings = self._run(
-            self._engine, questions, len(questions), None, add_special_tokens=False
-        )
+        kept, questions = {}, dict.fromkeys(questions)
+        options = {"max_length": None, "add_special_tokens": False}
+        encodings = self._run(self._engine, questions, len(questions), **options)
         for question, e in zip(questions, encodings, strict=True):
             text, length, end = question, len(e.ids), limit
             # A cut word may have more pieces than it had before.

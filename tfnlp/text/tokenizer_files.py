@@ -70,12 +70,14 @@ def check_tokenizer_family(folder, family, tokenizer_family):
         )
 
 
-def write_tokenizer(folder, tokenizer):
-    """Write tokenizer_config.json and `files` of a tokenizer, and remove those of an earlier one.
+def save_tokenizer(tokenizer, folder):
+    """Write a tokenizer's files and tokenizer_config.json, as `transformers` does.
+
+    Files of another tokenizer in the folder are removed; others are left alone.
 
     Args:
-        folder: the folder, created if needed; other files in it are left alone.
         tokenizer: the tokenizer.
+        folder: the folder, created if needed.
 
     Raises:
         InputError: if a file cannot be written, or the folder's model is of another family.

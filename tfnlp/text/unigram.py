@@ -1,8 +1,4 @@
-"""SentencePiece unigram tokenizers of ALBERT, XLNet, DeBERTa v2 and v3, and Marian.
-
-`sentencepiece` is imported only when a model file is read or written, as the device runtime lacks
-it.
-"""
+"""SentencePiece unigram tokenizers of ALBERT, XLNet, DeBERTa v2 and v3, and Marian."""
 
 import base64
 import json
@@ -157,6 +153,13 @@ def _replaced(pattern, text):
     return normalizers.Replace(tokenizers.Regex(pattern), text)
 
 
+def sentencepiece_package():
+    """Import `sentencepiece` and its protobuf messages; the device runtime lacks both."""
+    import sentencepiece.sentencepiece_model_pb2
+
+    return sentencepiece
+
+
 def read_sentencepiece(path):
     """Read the pieces of a SentencePiece model and its compiled normalisation, or None.
 
@@ -164,10 +167,9 @@ def read_sentencepiece(path):
         InputError: if the file is missing or broken, or not a unigram model.
     """
     from google.protobuf.message import DecodeError
-    from sentencepiece import sentencepiece_model_pb2
 
     check_file(path)
-    model = sentencepiece_model_pb2.ModelProto()
+    model = sentencepiece_package().sentencepiece_model_pb2.ModelProto()
     try:
         model.ParseFromString(path.read_bytes())
         is_unigram = model.trainer_spec.model_type == model.trainer_spec.UNIGRAM
@@ -181,9 +183,8 @@ def read_sentencepiece(path):
 
 def _sentencepiece_bytes(pieces, tokens, character_map):
     """Return the contents of a SentencePiece model file, the inverse of `read_sentencepiece`."""
-    from sentencepiece import sentencepiece_model_pb2
-
-    model, names = sentencepiece_model_pb2.ModelProto(), [piece for piece, _ in pieces]
+    model = sentencepiece_package().sentencepiece_model_pb2.ModelProto()
+    names = [piece for piece, _ in pieces]
     kinds, unknown = model.SentencePiece, tokens["unk_token"]
     special = dict.fromkeys(tokens.values(), kinds.CONTROL) | {unknown: kinds.UNKNOWN}
     for piece, score in pieces:
@@ -199,10 +200,8 @@ def _sentencepiece_bytes(pieces, tokens, character_map):
 
 def _compiled_normalization(rule):
     """Return a normalisation rule of SentencePiece, such as "nmt_nfkc", compiled to bytes."""
-    import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
-
-    spec = sentencepiece_model_pb2.NormalizerSpec()
-    normalizer = sentencepiece.SentencePieceNormalizer(rule_name=rule)
+    package = sentencepiece_package()
+    spec = package.sentencepiece_model_pb2.NormalizerSpec()
+    normalizer = package.SentencePieceNormalizer(rule_name=rule)
     spec.ParseFromString(normalizer.serialized_normalizer_spec())
     return spec.precompiled_charsmap
