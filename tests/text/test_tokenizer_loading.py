@@ -21,17 +21,24 @@ def test_tokenizer_statistics():
     assert tokenizer_statistics(unigram, ["쀍"]) == (2, 0.5)  # the space before it is known
 
 
-@pytest.mark.parametrize("model", ["transfo-xl", "openai-gpt"])
-def test_a_family_without_a_tokenizer_of_its_own_takes_any(model, tmp_path):
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("transfo-xl", "no tokenizer for the family 'transfo-xl'"),
+        ("openai-gpt", "no tokenizer for the family 'openai-gpt'"),
+        ("marian", r"source\.spm does not exist"),
+    ],
+)
+def test_a_family_without_a_tokenizer_of_its_own_takes_any(model, message, tmp_path):
     """Bytes for a Transformer-XL, and no GPT's own, nor what another family's model has."""
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model}))
-    with pytest.raises(InputError, match=f"no tokenizer for the family '{model}'"):
+    with pytest.raises(InputError, match=message):
         load_tokenizer(tmp_path)
-    for family in ("gpt2", "roberta", "xlnet"):
+    for family in ("bert", "gpt2", "roberta", "albert", "xlnet"):
         tokenizer = trained(family, HARD_TEXTS, 300)
         tokenizer.save(tmp_path)
         found = load_tokenizer(tmp_path)
-        assert type(found) is type(tokenizer) and found.family == family
+        assert type(found) is type(tokenizer) and found.family == tokenizer.family
         assert ids_of(found, HARD_TEXTS) == ids_of(tokenizer, HARD_TEXTS)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "roberta"}))
     with pytest.raises(InputError, match="the family 'roberta' and the tokenizer one for 'xlnet'"):

@@ -126,11 +126,9 @@ def encode_documents(texts, tokenizer, sentences="split"):
         # A document ends with its last piece.
         last = np.flatnonzero(np.diff(piece_documents, append=len(batch)))
         ends, sentence_ends = ends[last], sentence_ends[last]
-        for a, b, c, d in zip(
-            np.append(0, ends), ends, np.append(0, sentence_ends), sentence_ends, strict=False
-        ):
-            sentence_lengths = lengths[c:d]
-            yield ids[a:b], sentence_lengths[sentence_lengths > 0]
+        parts = np.split(ids, ends[:-1]), np.split(lengths, sentence_ends[:-1])
+        for token_ids, sentence_lengths in zip(*parts, strict=True):
+            yield token_ids, sentence_lengths[sentence_lengths > 0]
 
 
 def _encode_pieces(pieces, tokenizer, starts):

@@ -39,14 +39,11 @@ def best_answers(windows, start_logits, end_logits, contexts, null_answers=False
 
     The score is the sum of both logits (Devlin et al. 2019, sections 4.2 and 4.3). The probability
     is the softmax of the scores, as in BERT's own code. It runs over the likely spans of all
-    windows, whatever `count` is, and over the empty answer if `null_answers` allows it. (The
-    pipeline of `transformers` 4 multiplies the softmax of starts by that of ends within each
-    window, so its scores over several windows do not add up to 1.)
+    windows, whatever `count` is, and over the empty answer if `null_answers` allows it.
 
     Args:
         windows: from `Tokenizer.encode_windows`.
-        start_logits: (L,) for each window.
-        end_logits: (L,) for each window.
+        start_logits, end_logits: (L,) for each window.
         contexts: the context of each question.
         null_answers: whether a question may have no answer.
         count: the maximum number of answers for each question.

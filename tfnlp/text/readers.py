@@ -70,12 +70,15 @@ def read_examples(
     columns = [c for c in (text_column, pair_column, label_column) if c]
     if format_of(path) == ".txt" and columns == [text_column]:
         return Examples([text for _, text in read_lines(path)])
-    rows = list(read_columns(path, columns))
-    examples = Examples([row[text_column] for _, row in rows])
-    if pair_column:
-        examples.pairs = [row[pair_column] for _, row in rows]
+    texts, pairs, labels = [], [], []
+    for place, row in read_columns(path, columns):
+        texts.append(row[text_column])
+        if pair_column:
+            pairs.append(row[pair_column])
+        if label_column:
+            labels.append((place, row[label_column].strip()))
+    examples = Examples(texts, pairs if pair_column else None)
     if label_column:
-        labels = [(place, row[label_column].strip()) for place, row in rows]
         examples.label_names = list(label_names or _label_names(path, labels))
         examples.labels = _label_ids(path, labels, examples.label_names)
     return examples
