@@ -127,16 +127,8 @@ def train_characters(texts, vocabulary_size, family="gpt2"):
 
     All bytes are tokens too. A character that is absent from the texts, or that does not fit the
     vocabulary, is encoded as its bytes, so there are no unknown tokens. No token holds two
-    characters, since merges stay within one.
-
-    Args:
-        texts, vocabulary_size, family: as in `train_byte_level_bpe`.
-
-    Returns:
-        A `ByteLevelBpeTokenizer`.
-
-    Raises:
-        InputError: if the size has no room for the bytes.
+    characters, since merges stay within one. Arguments and errors are as in
+    `train_byte_level_bpe`.
     """
     special, alphabet = _first_tokens(family, vocabulary_size)
     counts = collections.Counter()
@@ -157,11 +149,7 @@ def train_characters(texts, vocabulary_size, family="gpt2"):
 
 
 def _first_tokens(family, vocabulary_size):
-    """Return the special tokens and the 256 bytes, the first entries of a family's vocabulary.
-
-    Raises:
-        InputError: if the size has no room for them.
-    """
+    """Return the special tokens and the 256 bytes, the first entries of a family's vocabulary."""
     special = list(dict.fromkeys(SPECIAL_TOKENS[family].tokens.values()))
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     if vocabulary_size < len(special) + len(alphabet):

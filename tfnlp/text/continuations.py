@@ -32,26 +32,19 @@ def blank_texts(strategy):
 
 
 def unframed_ids(tokenizer, texts, before, after):
-    """Return the ids of each text without the special-token template, a list of lists.
+    """Return the ids of each text, a list of lists, without the special tokens around it.
 
     Args:
         tokenizer: from `tfnlp.text`.
         texts: a list of strings.
-        before: the number of special tokens before a text.
-        after: the number of special tokens after a text.
+        before, after: the number of special tokens before and after a text.
     """
     rows = (list(encoding.token_ids) for encoding in tokenizer.encode(texts))
     return [ids[before : len(ids) - after] for ids in rows]
 
 
 def continuation(tokenizer, prompt, generated):
-    """Return the text of generated ids, without the text of the prompt.
-
-    Args:
-        tokenizer: from `tfnlp.text`.
-        prompt: the ids of the prompt.
-        generated: the generated ids.
-    """
+    """Return the text of generated ids, without that of the ids of the prompt."""
     prompt_text, text = tokenizer.decode([*prompt]), tokenizer.decode([*prompt, *generated])
     if text.startswith(prompt_text):
         return text[len(prompt_text) :]

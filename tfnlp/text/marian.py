@@ -87,19 +87,9 @@ class MarianTokenizer:
         return pieces
 
     def encode(self, texts, pairs=None, max_length=None):
-        """Encode texts or pairs of texts as ids that end with the end token.
+        """Encode texts or pairs of texts as in `Tokenizer.encode`, with the end token behind.
 
-        Args:
-            texts: a list of strings; an empty one gives the end token alone.
-            pairs: the second texts, one for each; or None.
-            max_length: the maximum number of ids of an encoding, including the end token; None for
-                no limit.
-
-        Returns:
-            `Encodings`, a sequence of `Encoding`.
-
-        Raises:
-            InputError: if a text is not a string, or `max_length` leaves no room for one.
+        A text that is too long, or a pair of texts, is cut at its end.
         """
         room = None if max_length is None else room_for_text(max_length, special=1)
         rows = EncodingsBuilder()
@@ -162,9 +152,6 @@ class MarianTokenizer:
 
 def read_marian(folder):
     """Load the tokenizer of a Marian folder.
-
-    Args:
-        folder: a path.
 
     Returns:
         A `UnigramTokenizer` if both languages share one model and its ids, as in models trained by
