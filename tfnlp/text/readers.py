@@ -5,9 +5,9 @@ import dataclasses
 import json
 import math
 import pathlib
-import re
 
 from tfnlp.text.lines import check_file, read_lines
+from tfnlp.text.text_arguments import well_formed
 from tfnlp.utils.errors import ColumnError, InputError
 
 # File name endings with columns; in other files a line is a text.
@@ -16,8 +16,6 @@ FORMATS = (*TABLES, ".txt")
 # The csv module limits fields to 131,072 characters by default, and accepts no limit above that of
 # a C long.
 _LONGEST_FIELD = 2**31 - 1
-# Lone UTF-16 surrogates, which JSON can name ("\ud800") and UTF-8 cannot hold.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclasses.dataclass
@@ -295,7 +293,7 @@ def _field_text(path, place, value, column):
 def _parse(path, first_line, text):
     """Parse a JSON text that starts at the line `first_line` of a file."""
     try:
-        return json.loads(text, object_hook=_without_surrogates)
+        return json.loads(text, object_hook=_well_formed_fields)
     except json.JSONDecodeError as e:
         line, message = first_line + e.lineno - 1, e.msg
         if message == "Extra data" and line > first_line:
@@ -305,11 +303,8 @@ def _parse(path, first_line, text):
     raise InputError(f"{path}, line {line}: not valid JSON ({message}).")
 
 
-def _without_surrogates(fields):
-    return {
-        name: _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
-        for name, value in fields.items()
-    }
+def _well_formed_fields(fields):
+    return {k: well_formed(v) if isinstance(v, str) else v for k, v in fields.items()}
 
 
 def _table_rows(path, columns, on_read):

@@ -38,7 +38,7 @@ def as_texts(texts, name="texts"):
             raise InputError(
                 f"{name}[{i}] is {text!r}, not a string; leave it out, or give an empty one."
             )
-    return [_well_formed(text) for text in texts]
+    return [well_formed(text) for text in texts]
 
 
 def as_pairs(texts, pairs, names=("texts", "pairs")):
@@ -77,6 +77,15 @@ def as_sentences(sentences, name="sentences"):
         except (TypeError, UnicodeEncodeError):
             rows[i] = as_texts(words, f"{name}[{i}]")
     return rows
+
+
+def well_formed(text):
+    """Return a text with U+FFFD for each lone surrogate."""
+    try:
+        text.encode()  # faster than a search
+    except UnicodeEncodeError:
+        return LONE_SURROGATE.sub("\ufffd", text)
+    return text
 
 
 def character_end(text, end):
@@ -129,14 +138,6 @@ def check_finite(**values):
     for name, value in values.items():
         if not isinstance(value, numbers.Real) or not math.isfinite(value):
             raise InputError(f"{name}={value!r} must be a finite number.")
-
-
-def _well_formed(text):
-    try:
-        text.encode()  # faster than a search
-    except UnicodeEncodeError:
-        return LONE_SURROGATE.sub("\ufffd", text)
-    return text
 
 
 def check_too_long(too_long):
