@@ -6,7 +6,7 @@ import pytest
 
 from tests.text.family_tokenizers import HARD_TEXTS, ids_of, saved, trained
 from tfnlp.text import WordPieceTokenizer, load_tokenizer, train_byte_level_bpe, train_unigram
-from tfnlp.text.tokenizer_loading import tokenizer_statistics
+from tfnlp.text.tokenizer_loading import tokenizer_statistics, train_tokenizer
 from tfnlp.utils.errors import InputError
 
 
@@ -19,6 +19,11 @@ def test_tokenizer_statistics():
     unigram, bpe = train_unigram(texts, 60, "xlnet"), train_byte_level_bpe(texts, 300)
     assert tokenizer_statistics(unigram, texts)[1] == tokenizer_statistics(bpe, ["쀍"])[1] == 0
     assert tokenizer_statistics(unigram, ["쀍"]) == (2, 0.5)  # the space before it is known
+
+
+def test_a_family_with_another_kind_of_tokenizer_is_named():
+    with pytest.raises(InputError, match=r"^family=bert has no tokenizer of kind=bpe"):
+        train_tokenizer(HARD_TEXTS, "bpe", 300, "bert")
 
 
 @pytest.mark.parametrize(

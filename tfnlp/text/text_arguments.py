@@ -32,7 +32,7 @@ def as_texts(texts, name="texts"):
     Raises:
         InputError: if an item is not a string, with its index.
     """
-    texts = [texts] if isinstance(texts, str) else list(texts)
+    texts = _listed(texts)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
@@ -68,15 +68,18 @@ def as_sentences(sentences, name="sentences"):
     Raises:
         InputError: if a word is not a string, with its index.
     """
-    if isinstance(sentences, str):
-        sentences = [sentences]
-    rows = [s.split() if isinstance(s, str) else list(s) for s in sentences]
+    rows = [s.split() if isinstance(s, str) else _listed(s) for s in _listed(sentences)]
     for i, words in enumerate(rows):
         try:
             "".join(words).encode()
         except (TypeError, UnicodeEncodeError):
             rows[i] = as_texts(words, f"{name}[{i}]")
     return rows
+
+
+def _listed(texts):
+    """Return a list; what is no sequence of texts becomes the only one."""
+    return list(texts) if hasattr(texts, "__iter__") and not isinstance(texts, str) else [texts]
 
 
 def well_formed(text):

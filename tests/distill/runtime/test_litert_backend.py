@@ -238,12 +238,14 @@ def test_outputs_by_token_leave_out_padding(files):
 @pytest.mark.parametrize(
     ("kind", "call", "message"),
     [
+        ("classifier", lambda c: c.classify(None), "texts"),
         ("classifier", lambda c: c.classify(["a", None]), r"texts\[1\] is None"),
         ("classifier", lambda c: c.classify(["a"], ["b", "c"]), "pairs holds 2 texts and texts 1"),
         ("scorer", lambda s: s.score([3]), r"texts\[0\] is 3"),
         ("chooser", lambda c: c.choose(None, ["a"]), "prompt"),
         ("chooser", lambda c: c.choose("a", []), r"^endings\[0\] is empty"),
         ("chooser", lambda c: c.choose_all(["a"], [["b"], ["c"]]), "^endings holds 2 lists and p"),
+        ("tagger", lambda t: t.tag(None), "sentences"),
         ("tagger", lambda t: t.tag([["a", None]]), r"sentences\[0\]\[1\] is None"),
         ("answerer", lambda a: a.answer(None, "a"), "question"),
         ("answerer", lambda a: a.answer("a", None), "context"),
